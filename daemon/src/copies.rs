@@ -10,8 +10,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use ferrosm_core::kept::{Batch, Kind, Update};
-use ferrosm_core::{Input, Restored};
+use ferrosm_core::records::{RecordBatch, RecordKind, RecordUpdate};
+use ferrosm_core::{Input, RestoredState};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_replication::tcp::{self, Tcp};
@@ -33,7 +33,7 @@ const COPY_WITHIN: Duration = Duration::from_secs(10);
 const IN_STEP_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a takeover begins with; `None` if it could not be read. Before it: which of the questions it answers, and what the records are.
-type Recalled = (u64, Held, Option<Box<Restored>>);
+type Recalled = (u64, Held, Option<Box<RestoredState>>);
 
 /// What is known of the copy that this node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Copies {
 struct Following(Arc<dyn Replication>);
 
 impl CommitObserver for Following {
-    fn committed(&self, number: u64, batch: &Batch) {
+    fn committed(&self, number: u64, batch: &RecordBatch) {
         self.0.committed(number, batch);
     }
 
@@ -243,7 +243,7 @@ impl Copies {
         let foreign = core::mem::take(&mut self.foreign);
         if foreign {
             // What clients once registered with somebody else would come back with the next takeover.
-            let nothing = Kind::REGISTRATIONS.map(Update::Clear);
+            let nothing = RecordKind::REGISTRATIONS.map(RecordUpdate::Clear);
             self.writer.submit(PersistRequest::Updates(nothing.into()));
         }
         if core::mem::take(&mut self.incomplete) || foreign {
@@ -279,7 +279,7 @@ impl Copies {
 
     /// Before a start with a copy, or with nothing: all that can be had now, where others keep it too. `None` where nobody
     /// does. Takes a second or so at most.
-    pub async fn catch_up(&self) -> Option<Restored> {
+    pub async fn catch_up(&self) -> Option<RestoredState> {
         // What comes now are another's records.
         self.writer.set_accepting(false);
         let (sender, restored) = oneshot::channel();
@@ -486,7 +486,7 @@ impl Copies {
 fn read(
     writer: &StateWriter,
     held: Held,
-    done: impl FnOnce(Option<Box<Restored>>) + Send + 'static,
+    done: impl FnOnce(Option<Box<RestoredState>>) + Send + 'static,
 ) {
     writer.read_all(move |everything| {
         done(match everything {
@@ -524,7 +524,7 @@ impl Held {
 }
 
 /// What a takeover begins with. Of records that are not the master's only LIDs are worth anything: they never change.
-fn restored(records: &[Record], held: Held) -> Restored {
+fn restored(records: &[Record], held: Held) -> RestoredState {
     let (mut restored, left_out) = state::restore(records, SystemTime::now());
     for record in left_out {
         warn!(why = %record, "a record of the master's state is left out");
@@ -546,7 +546,7 @@ fn restored(records: &[Record], held: Held) -> Restored {
 mod tests {
     use std::sync::Mutex;
 
-    use ferrosm_core::kept::Record;
+    use ferrosm_core::records::Record;
     use ferrosm_mad::ids::{Lid, Lmc};
     use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
 
@@ -574,7 +574,7 @@ mod tests {
 
     impl Replication for Alone {
         fn role(&self, _: Role) {}
-        fn committed(&self, _: u64, _: &Batch) {}
+        fn committed(&self, _: u64, _: &RecordBatch) {}
         fn acknowledged(&self) -> u64 {
             u64::MAX
         }
@@ -622,16 +622,16 @@ mod tests {
         (dir, writer, alone, copies)
     }
 
-    fn alias(port: u64) -> Update {
-        Update::Put(Record::Registration(Registration::Alias(RegisteredAlias {
+    fn alias(port: u64) -> RecordUpdate {
+        RecordUpdate::Put(Record::Registration(Registration::Alias(RegisteredAlias {
             port: PortGuid(port),
             index: 1,
             alias: PortGuid(0xA),
         })))
     }
 
-    fn lid(port: u64) -> Update {
-        Update::Put(Record::Lid {
+    fn lid(port: u64) -> RecordUpdate {
+        RecordUpdate::Put(Record::Lid {
             port: PortGuid(port),
             lid: Lid(4),
             lmc: Lmc(0),
@@ -649,7 +649,7 @@ mod tests {
     }
 
     /// The next input that recalling gives; there must be one.
-    fn recalled(copies: &mut Copies) -> Restored {
+    fn recalled(copies: &mut Copies) -> RestoredState {
         loop {
             match copies.take() {
                 Some(Input::Recalled(restored)) => return *restored.unwrap(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ferrosm_core::election::Then;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
-    Computed, Event, Input, LocalPortEvent, Output, Persisted, Progress, SubnetManager,
+    Event, Input, LocalPortEvent, Output, Persisted, Progress, RoutingJobResult, SubnetManager,
 };
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
@@ -90,7 +90,7 @@ pub struct Driver<P, S> {
     port: P,
     shell: S,
     control: mpsc::Receiver<Control>,
-    jobs: JoinSet<Computed>,
+    jobs: JoinSet<RoutingJobResult>,
     administration: Option<SaServer>,
     /// Up to which ticket the store is durable.
     durable: Option<Arc<DurabilityTracker>>,
@@ -453,7 +453,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(())
     }
 
-    fn on_job(&mut self, done: Result<Computed, tokio::task::JoinError>) {
+    fn on_job(&mut self, done: Result<RoutingJobResult, tokio::task::JoinError>) {
         match done {
             Ok(computed) => {
                 if let Ok(routes) = &computed.result {
@@ -583,8 +583,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
 mod tests {
     use super::*;
     use crate::port::ThreadedPort;
-    use ferrosm_core::kept::{Record, Update};
-    use ferrosm_core::{Restored, SmConfig, SweepReport};
+    use ferrosm_core::records::{Record, RecordUpdate};
+    use ferrosm_core::{RestoredState, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::port::SimNet;
@@ -608,7 +608,7 @@ mod tests {
         }
         fn persist(&mut self, what: PersistRequest) -> Option<u64> {
             if let PersistRequest::Updates(updates) = what {
-                let put = |u: &&Update| matches!(u, Update::Put(Record::Lid { .. }));
+                let put = |u: &&RecordUpdate| matches!(u, RecordUpdate::Put(Record::Lid { .. }));
                 self.kept += updates.iter().filter(put).count();
             }
             None
@@ -633,7 +633,7 @@ mod tests {
         let (sender, receiver) = net.attach(None).unwrap().split();
         let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
         let clock = Clock::start();
-        let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
+        let sm = SubnetManager::new(SmConfig::default(), RestoredState::default(), clock.now());
         Driver::new(sm, clock, port, shell, inbox)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ferrosm_core::kept::{Batch, Change, Kind, Record};
+use ferrosm_core::records::{Record, RecordBatch, RecordChange, RecordKind};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PKey, PortGuid, PortNum, Qpn, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
@@ -64,12 +64,12 @@ impl StateFile {
 
     /// Kinds of records whose complete set it holds.
     #[must_use]
-    pub const fn kinds(self) -> &'static [Kind] {
+    pub const fn kinds(self) -> &'static [RecordKind] {
         match self {
-            Self::Lids => &[Kind::Lid],
-            Self::MKeys => &[Kind::MKey],
-            Self::Neighbours => &[Kind::Neighbour],
-            Self::Administration => &Kind::REGISTRATIONS,
+            Self::Lids => &[RecordKind::Lid],
+            Self::MKeys => &[RecordKind::MKey],
+            Self::Neighbours => &[RecordKind::Neighbour],
+            Self::Administration => &RecordKind::REGISTRATIONS,
         }
     }
 }
@@ -91,11 +91,14 @@ pub struct StateFileError {
 ///
 /// # Errors
 /// All errors of all files.
-pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<Batch, Vec<StateFileError>> {
-    let mut changes = vec![Change::Clear(Kind::View), Change::Clear(Kind::ViewHead)];
+pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<StateFileError>> {
+    let mut changes = vec![
+        RecordChange::Clear(RecordKind::View),
+        RecordChange::Clear(RecordKind::ViewHead),
+    ];
     let mut errors = Vec::new();
     for (file, path, content) in files {
-        changes.extend(file.kinds().iter().copied().map(Change::Clear));
+        changes.extend(file.kinds().iter().copied().map(RecordChange::Clear));
         let mut reader = Reader::default();
         for (number, line) in (1..).zip(content.lines()) {
             let line = line.trim();
@@ -109,7 +112,7 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<Batch, Vec<StateF
                 StateFile::Administration => reader.administration(line),
             };
             let put = taken.and_then(|records| {
-                let changes: Option<Vec<_>> = records.iter().map(Change::put).collect();
+                let changes: Option<Vec<_>> = records.iter().map(RecordChange::put).collect();
                 reader.once(changes.ok_or("such a record cannot be")?, number)
             });
             match put {
@@ -123,7 +126,7 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<Batch, Vec<StateF
         }
     }
     if errors.is_empty() {
-        Ok(Batch { changes })
+        Ok(RecordBatch { changes })
     } else {
         Err(errors)
     }
@@ -135,7 +138,7 @@ struct Reader {
     /// Ranges of LIDs by the first one: the last one, and the line.
     ranges: BTreeMap<u16, (u16, usize)>,
     /// Records, by the line where they are.
-    lines: BTreeMap<ferrosm_core::kept::Key, usize>,
+    lines: BTreeMap<ferrosm_core::records::RecordKey, usize>,
     /// The group that members belong to.
     group: Option<Gid>,
     /// Subscriptions of each subscriber: OpenSM gives all of them one number.
@@ -149,9 +152,13 @@ type Take = fn(&mut Reader, &str) -> Taken;
 
 impl Reader {
     /// Nothing is said twice.
-    fn once(&mut self, changes: Vec<Change>, number: usize) -> Result<Vec<Change>, String> {
+    fn once(
+        &mut self,
+        changes: Vec<RecordChange>,
+        number: usize,
+    ) -> Result<Vec<RecordChange>, String> {
         for change in &changes {
-            if let Change::Put(key, _) = change
+            if let RecordChange::Put(key, _) = change
                 && let Some(before) = self.lines.insert(key.clone(), number)
             {
                 return Err(format!("says again what line {before} says"));
@@ -469,7 +476,7 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::kept::Restorer;
+    use ferrosm_core::records::RecordRestorer;
     use std::collections::BTreeMap;
 
     const DUMP: &str = "\
@@ -521,7 +528,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
         let lids = "0x0002c90300000001 0x0004 0x0007\n\n0x0002c90300000002 0x0009 0x0009\n\n";
         let mut records = BTreeMap::new();
         parse(&files(lids, DUMP)).unwrap().apply(&mut records);
-        let mut restorer = Restorer::new(1_010);
+        let mut restorer = RecordRestorer::new(1_010);
         for (key, value) in &records {
             restorer.put(key, value);
         }

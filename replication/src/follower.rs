@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ferrosm_core::kept::{Batch, Key};
+use ferrosm_core::records::{RecordBatch, RecordKey};
 use thiserror::Error;
 
 use super::event::{Event, Pace};
@@ -15,7 +15,7 @@ use super::log::Position;
 use super::wire::{Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
 
 /// A record: key and value.
-pub type Record = (Key, Box<[u8]>);
+pub type Record = (RecordKey, Box<[u8]>);
 
 /// Pings that have no answer; older ones are forgotten.
 const PINGS_MAX: usize = 64;
@@ -24,7 +24,7 @@ const PINGS_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Job {
     /// Put a batch on top, and be there then.
-    Apply(Position, Batch),
+    Apply(Position, RecordBatch),
     /// Be this, whatever it was before.
     Replace(Position, Vec<Record>),
 }
@@ -272,7 +272,7 @@ impl Follower {
                     if *bytes > SNAPSHOT_MAX {
                         return Err(Offence::TooMuch);
                     }
-                    let key = Key::from_bytes(key.0).ok_or(WireError::Garbled)?;
+                    let key = RecordKey::from_bytes(key.0).ok_or(WireError::Garbled)?;
                     records.push((key, value.0.into()));
                 }
                 if *missing == 0 {

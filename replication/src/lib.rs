@@ -41,7 +41,7 @@ use core::fmt;
 use core::time::Duration;
 use std::io;
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 use thiserror::Error;
 
 pub use event::{Event, Loss, Pace};
@@ -80,7 +80,7 @@ pub trait WarmCopy: Send + Sync + 'static {
     ///
     /// # Errors
     /// They cannot be stored; nothing changed.
-    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError>;
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError>;
 
     /// Replaces all records; `at` is their position. Atomic, and durable on return.
     ///
@@ -190,7 +190,7 @@ pub trait Replication: Send + Sync + fmt::Debug {
 
     /// A batch is durable in the master's own store. Its number follows that of the batch before; the first follows the store's
     /// position. Called in order, by one thread.
-    fn committed(&self, seq: u64, batch: &Batch);
+    fn committed(&self, seq: u64, batch: &RecordBatch);
 
     /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without standbys no acknowledgement is needed.
     fn acknowledged(&self) -> u64;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use proptest::prelude::*;
 
 use super::event::{Event, Pace};
@@ -17,7 +17,7 @@ use super::wire::{Bytes, Hello, Message, Standing, decode, encode, encode_batch}
 const STEP: Duration = Duration::from_millis(10);
 const NODES: usize = 3;
 
-type Records = BTreeMap<Key, Box<[u8]>>;
+type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 /// What a test may do to the world.
 #[derive(Debug, Clone, Copy)]
@@ -65,12 +65,16 @@ struct Disk {
 }
 
 impl Disk {
-    fn apply(&mut self, at: Position, batch: &Batch) {
+    fn apply(&mut self, at: Position, batch: &RecordBatch) {
         for change in &batch.changes {
             match change {
-                Change::Clear(kind) => self.records.retain(|key, _| key.kind() != Some(*kind)),
-                Change::Put(key, value) => drop(self.records.insert(key.clone(), value.clone())),
-                Change::Remove(key) => drop(self.records.remove(key)),
+                RecordChange::Clear(kind) => {
+                    self.records.retain(|key, _| key.kind() != Some(*kind))
+                }
+                RecordChange::Put(key, value) => {
+                    drop(self.records.insert(key.clone(), value.clone()))
+                }
+                RecordChange::Remove(key) => drop(self.records.remove(key)),
             }
         }
         self.at = Some(at);
@@ -207,15 +211,15 @@ impl World {
 
     fn commit(&mut self) {
         let n = self.fresh();
-        let key = |n: u64| Key::new(Kind::Lid, &[&[u8::try_from(n % 29).unwrap()]]);
-        let mut changes = vec![Change::Put(key(n), n.to_be_bytes().to_vec().into())];
+        let key = |n: u64| RecordKey::new(RecordKind::Lid, &[&[u8::try_from(n % 29).unwrap()]]);
+        let mut changes = vec![RecordChange::Put(key(n), n.to_be_bytes().to_vec().into())];
         if n.is_multiple_of(5) {
-            changes.push(Change::Remove(key(n / 5)));
+            changes.push(RecordChange::Remove(key(n / 5)));
         }
         if n.is_multiple_of(97) {
-            changes.insert(0, Change::Clear(Kind::Lid));
+            changes.insert(0, RecordChange::Clear(RecordKind::Lid));
         }
-        let batch = Batch { changes };
+        let batch = RecordBatch { changes };
         let seq = self.leader.log().end().seq + 1;
         let epoch = self.epoch;
         let disk = &mut self.nodes[self.master].disk;

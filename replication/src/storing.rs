@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 use tokio::sync::oneshot;
 
 use super::follower::{Job, Record, Turn};
@@ -79,7 +79,7 @@ struct Group<'a> {
     failed: Option<Turn>,
     turn: Option<Turn>,
     at: Option<Position>,
-    batches: Vec<Batch>,
+    batches: Vec<RecordBatch>,
 }
 
 impl Group<'_> {

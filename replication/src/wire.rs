@@ -3,7 +3,7 @@
 //! After the handshake of TLS both sides send [`PREAMBLE`]: a magic word and the version, which stay for all versions. Then
 //! frames: four bytes of length, big-endian, and a [`Message`] in postcard's form. Records are bytes here too.
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -223,14 +223,14 @@ pub(crate) fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
 ///
 /// # Errors
 /// [`WireError::Garbled`] if it cannot be said, which no batch is.
-pub(crate) fn encode_batch(batch: &Batch) -> Result<Vec<u8>, WireError> {
+pub(crate) fn encode_batch(batch: &RecordBatch) -> Result<Vec<u8>, WireError> {
     let changes: Vec<WireChange<'_>> = batch
         .changes
         .iter()
         .map(|change| match change {
-            Change::Clear(kind) => WireChange::Clear(*kind as u8),
-            Change::Put(key, value) => WireChange::Put((Bytes(key.bytes()), Bytes(value))),
-            Change::Remove(key) => WireChange::Remove(Bytes(key.bytes())),
+            RecordChange::Clear(kind) => WireChange::Clear(*kind as u8),
+            RecordChange::Put(key, value) => WireChange::Put((Bytes(key.bytes()), Bytes(value))),
+            RecordChange::Remove(key) => WireChange::Remove(Bytes(key.bytes())),
         })
         .collect();
     postcard::to_allocvec(&changes).map_err(|_| WireError::Garbled)
@@ -240,22 +240,24 @@ pub(crate) fn encode_batch(batch: &Batch) -> Result<Vec<u8>, WireError> {
 ///
 /// # Errors
 /// [`WireError::Garbled`] for bytes that are no batch, and for kinds and keys that cannot be.
-pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Batch, WireError> {
+pub(crate) fn decode_batch(bytes: &[u8]) -> Result<RecordBatch, WireError> {
     let (changes, rest): (Vec<WireChange<'_>>, _) =
         postcard::take_from_bytes(bytes).map_err(|_| WireError::Garbled)?;
     if !rest.is_empty() {
         return Err(WireError::Garbled);
     }
-    let key = |bytes: Bytes<'_>| Key::from_bytes(bytes.0).ok_or(WireError::Garbled);
+    let key = |bytes: Bytes<'_>| RecordKey::from_bytes(bytes.0).ok_or(WireError::Garbled);
     let changes = changes.into_iter().map(|change| {
         Ok(match change {
-            WireChange::Clear(kind) => Change::Clear(Kind::of(kind).ok_or(WireError::Garbled)?),
-            WireChange::Put((k, value)) => Change::Put(key(k)?, value.0.into()),
-            WireChange::Remove(k) => Change::Remove(key(k)?),
+            WireChange::Clear(kind) => {
+                RecordChange::Clear(RecordKind::from_number(kind).ok_or(WireError::Garbled)?)
+            }
+            WireChange::Put((k, value)) => RecordChange::Put(key(k)?, value.0.into()),
+            WireChange::Remove(k) => RecordChange::Remove(key(k)?),
         })
     });
     let changes = changes.collect::<Result<_, WireError>>()?;
-    Ok(Batch { changes })
+    Ok(RecordBatch { changes })
 }
 
 #[cfg(test)]
@@ -263,16 +265,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn a_batch() -> impl Strategy<Value = Batch> {
-        let key = prop::collection::vec(any::<u8>(), 1..=Key::LEN_MAX)
-            .prop_filter_map("a key", |bytes| Key::from_bytes(&bytes));
+    fn a_batch() -> impl Strategy<Value = RecordBatch> {
+        let key = prop::collection::vec(any::<u8>(), 1..=RecordKey::LEN_MAX)
+            .prop_filter_map("a key", |bytes| RecordKey::from_bytes(&bytes));
         let value = prop::collection::vec(any::<u8>(), 0..200);
         let change = prop_oneof![
-            (0..Kind::ALL.len()).prop_map(|at| Change::Clear(Kind::ALL[at])),
-            (key.clone(), value).prop_map(|(k, v)| Change::Put(k, v.into())),
-            key.prop_map(Change::Remove),
+            (0..RecordKind::ALL.len()).prop_map(|at| RecordChange::Clear(RecordKind::ALL[at])),
+            (key.clone(), value).prop_map(|(k, v)| RecordChange::Put(k, v.into())),
+            key.prop_map(RecordChange::Remove),
         ];
-        prop::collection::vec(change, 0..20).prop_map(|changes| Batch { changes })
+        prop::collection::vec(change, 0..20).prop_map(|changes| RecordBatch { changes })
     }
 
     proptest! {

@@ -21,7 +21,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Stall};
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::etcd::{Etcd, Settings};
 use ferrosm_replication::tls::Files;
 use ferrosm_replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
@@ -111,9 +111,12 @@ fn a_standby_gets_everything_and_then_what_changes() {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
     }
     // More than one request of etcd's may have.
-    let long = Key::new(Kind::View, &[&[1]]);
-    master.commit(vec![Change::Put(long.clone(), vec![5; 3 << 20].into())]);
-    master.commit(vec![Change::Clear(Kind::Service), put(1, 2)]);
+    let long = RecordKey::new(RecordKind::View, &[&[1]]);
+    master.commit(vec![RecordChange::Put(
+        long.clone(),
+        vec![5; 3 << 20].into(),
+    )]);
+    master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
     master.all_acknowledged();
     standby.has_what(&master);
     assert_eq!(standby.replaced(), replaced, "batch by batch");
@@ -178,7 +181,7 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
         (all, end)
     );
     // What the dead one had written for itself only.
-    let tail = Batch {
+    let tail = RecordBatch {
         changes: vec![put(5000, 5000)],
     };
     let at = Position {
@@ -277,7 +280,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     third.in_step(2);
     third.has_what(&standby);
     let two = put(2, 2);
-    let Change::Put(two, _) = two else {
+    let RecordChange::Put(two, _) = two else {
         unreachable!("it is one")
     };
     assert!(!third.store.records().contains_key(&two));
@@ -412,7 +415,7 @@ fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
 fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
     let cluster = Cluster::new(1);
     let store: Arc<Memory> = Arc::default();
-    let long = Key::new(Kind::Routing, &[&[1]]);
+    let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
     let all = vec![(long, vec![5; 6 << 20].into())];
     store.replace(Position { epoch: 1, seq: 1 }, all).unwrap();
     let mut master = Node::start(settings(1, cluster.endpoints()), &store);
@@ -438,8 +441,8 @@ fn an_etcd_that_has_no_room_is_an_alarm() {
     master.lead(10);
     let mut standby = Node::start(patient(2), &Arc::default()).standby();
     standby.in_step(1);
-    let long = Key::new(Kind::Routing, &[&[1]]);
-    master.commit(vec![Change::Put(long, vec![5; 6 << 20].into())]);
+    let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
+    master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
     // etcd counts what it has committed: what comes at once may all go in, and then something that comes later does not.
     let began = Instant::now();
     let told = loop {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_replication::tcp::{Settings, Tcp};
 use ferrosm_replication::tls::Files;
 use ferrosm_replication::{
@@ -153,7 +153,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     for n in 0..500 {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
     }
-    master.commit(vec![Change::Clear(Kind::Service), put(1, 2)]);
+    master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
     master.all_acknowledged();
     // Acknowledged means durable over there.
     assert_eq!(standby.store.records(), master.store.records());
@@ -205,7 +205,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     second.expect("silence", silent);
     third.expect("silence", silent);
     // What the dead one had written for itself only.
-    let tail = Batch {
+    let tail = RecordBatch {
         changes: vec![put(5000, 5000)],
     };
     let at = Position {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::SmConfig;
 use crate::election::Then;
-use crate::kept::{Restored, Update};
-use crate::plan::routes::{Computed, Job};
+use crate::plan::routes::{RoutingJob, RoutingJobResult};
+use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
 
 pub use crate::event::{DurabilityEvent, Event};
@@ -67,12 +67,12 @@ pub enum Input {
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
     // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
-    /// The result of a [`Job`].
+    /// The result of a [`RoutingJob`].
     #[serde(skip)]
-    Computed(Box<Computed>),
+    Computed(Box<RoutingJobResult>),
     /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
     #[serde(skip)]
-    Recalled(Option<Box<Restored>>),
+    Recalled(Option<Box<RestoredState>>),
 }
 
 /// What the local device says of the SM's own port.
@@ -122,15 +122,15 @@ pub enum Output {
     },
     /// Answer from this from now on ([`crate::sa::answer`]); from none, answer nothing.
     Publish(Option<Arc<View>>),
-    /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
-    Compute(Box<Job>),
+    /// Run [`RoutingJob::run`] somewhere and feed the result back as [`Input::Computed`].
+    Compute(Box<RoutingJob>),
     /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
-    /// writes to devices if [`Update::precedes_device_writes`].
+    /// writes to devices if [`RecordUpdate::precedes_device_writes`].
     Persist {
         /// Number of the batch; batches are numbered from 1.
         seq: u64,
         /// The changes, in order.
-        updates: Vec<Update>,
+        updates: Vec<RecordUpdate>,
     },
     /// Persist this view ([`crate::sa::view::saved`]) in place of the earlier one; with `None` remove it.
     PersistView {

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use crate::ctx::Ctx;
-use crate::kept::{Record, Restored, Update};
 use crate::lid_map::LidMap;
+use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::smp::op::Target;
 use crate::subnet::{Port, PortRef, Subnet};
 
@@ -34,7 +34,7 @@ pub(crate) struct MKeyRing {
 
 impl MKeyRing {
     /// The keys of restored records; `own` is the configured key.
-    pub(crate) fn new(restored: &Restored, own: MKey) -> Self {
+    pub(crate) fn new(restored: &RestoredState, own: MKey) -> Self {
         let mut exceptions = restored.m_keys.clone();
         let common = exceptions.remove(&Record::ALL_PORTS).unwrap_or_default();
         let links = restored.neighbours.iter();
@@ -57,7 +57,7 @@ impl MKeyRing {
     }
 
     /// Replaces what is known by the records of a replica.
-    pub(crate) fn load_replica(&mut self, restored: &Restored, own: MKey) {
+    pub(crate) fn load_replica(&mut self, restored: &RestoredState, own: MKey) {
         let previous = self.previous;
         *self = Self {
             previous,
@@ -142,14 +142,14 @@ impl MKeyRing {
         self.exceptions.retain(|guid, key| {
             let stays = *key != new;
             if !stays {
-                updates.push(Update::Remove(Record::m_key_key(*guid)));
+                updates.push(RecordUpdate::Remove(Record::m_key_key(*guid)));
             }
             stays
         });
         self.common = new;
         self.choose_fallback(new);
         updates.push(if new == MKey::NONE {
-            Update::Remove(Record::m_key_key(Record::ALL_PORTS))
+            RecordUpdate::Remove(Record::m_key_key(Record::ALL_PORTS))
         } else {
             put(Record::ALL_PORTS, new)
         });
@@ -177,7 +177,7 @@ impl MKeyRing {
         self.exceptions.retain(|guid, _| {
             let stays = !has_it(*guid);
             if !stays {
-                updates.push(Update::Remove(Record::m_key_key(*guid)));
+                updates.push(RecordUpdate::Remove(Record::m_key_key(*guid)));
             }
             stays
         });
@@ -188,8 +188,8 @@ impl MKeyRing {
     }
 }
 
-const fn put(port: PortGuid, m_key: MKey) -> Update {
-    Update::Put(Record::MKey { port, m_key })
+const fn put(port: PortGuid, m_key: MKey) -> RecordUpdate {
+    RecordUpdate::Put(Record::MKey { port, m_key })
 }
 
 /// The GUID of the end port that a port belongs to.

@@ -16,7 +16,7 @@
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | `mastership` | which of several SMs is master; [`election`] is its step function |
 //! | `manager` | the phases that turn what is into what should be |
-//! | [`kept`] | what outlives this value, as records |
+//! | [`records`] | what outlives this value, as records |
 //! | [`recording`] | inputs with their times in a file, and their replay |
 //! | [`lid_map`], [`location`] | values that several of these share |
 //! | [`io`], [`config`], [`event`], [`report`] | the surface |
@@ -30,7 +30,6 @@ mod deferred_reads;
 pub mod event;
 mod fnv;
 pub mod io;
-pub mod kept;
 mod keys;
 pub mod lid_map;
 mod lids;
@@ -42,6 +41,7 @@ mod outbox;
 mod partitions;
 pub mod plan;
 pub mod recording;
+pub mod records;
 pub mod report;
 mod routing_state;
 mod sa_owner;
@@ -55,12 +55,12 @@ mod vls;
 pub use config::SmConfig;
 pub use event::{DurabilityEvent, Event};
 pub use io::{Input, LocalPortEvent, Output, Persisted};
-pub use kept::Restored;
 pub use lid_map::LidMap;
 pub use location::{Location, NodeName, PortName};
 pub use manager::{Progress, SubnetManager};
 pub use mastership::election;
-pub use plan::routes::{Computed, Job};
+pub use plan::routes::{RoutingJob, RoutingJobResult};
+pub use records::RestoredState;
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 

@@ -3,9 +3,9 @@
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
 use crate::ctx::Ctx;
-use crate::kept::lid_updates;
 use crate::lid_map::LidMap;
 use crate::plan::lids::{self, LidPlan, Reign};
+use crate::records::lid_updates;
 use crate::report::ProblemKind;
 use crate::subnet::{PortRef, Subnet};
 

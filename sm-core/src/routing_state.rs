@@ -6,7 +6,7 @@ use ferrosm_routing::{LastRun, Proof};
 
 use crate::config::SmConfig;
 use crate::plan::lids::LidPlan;
-use crate::plan::routes::{Computed, Job, Start};
+use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::report::SweepReport;
 use crate::routing_origin::RoutingInputs;
 use crate::subnet::{Node, NodeIdx, Subnet};
@@ -38,15 +38,15 @@ pub(crate) struct RoutingState {
     /// Tables were written in part: the next sweep computes routes again, and no sweep is requested for it.
     is_incomplete: bool,
     /// What the next job starts from.
-    start: Start,
+    start: RoutingStart,
     /// What the current job started from.
-    job_start: Start,
+    job_start: RoutingStart,
     /// The ID of the current job.
     job: Option<u64>,
     /// Jobs so far.
     jobs: u64,
     /// The result of the current job, until the sweep takes it.
-    result: Option<Computed>,
+    result: Option<RoutingJobResult>,
     /// Results in a row that were discarded because the fabric changed meanwhile.
     stale_results: u8,
     /// Counts configurations: a job is for one of them.
@@ -61,8 +61,8 @@ impl Default for RoutingState {
             computed_for: None,
             is_stale: true,
             is_incomplete: false,
-            start: Start::Repair,
-            job_start: Start::Repair,
+            start: RoutingStart::Repair,
+            job_start: RoutingStart::Repair,
             job: None,
             jobs: 0,
             result: None,
@@ -107,14 +107,14 @@ impl RoutingState {
     }
 
     /// The next job starts from `start`, or from what an earlier request named if that discards more.
-    pub(crate) fn reroute_from(&mut self, start: Start) {
+    pub(crate) fn reroute_from(&mut self, start: RoutingStart) {
         self.start = self.start.max(start);
         self.is_stale = true;
     }
 
     /// The next job is a full reroute from the graph.
     pub(crate) const fn rebalance(&mut self) {
-        self.start = Start::Graph;
+        self.start = RoutingStart::Graph;
         self.is_stale = true;
     }
 
@@ -140,19 +140,24 @@ impl RoutingState {
     }
 
     /// Begins a job.
-    pub(crate) fn begin_job(&mut self, fabric: &Subnet, lids: &LidPlan, cfg: &SmConfig) -> Job {
+    pub(crate) fn begin_job(
+        &mut self,
+        fabric: &Subnet,
+        lids: &LidPlan,
+        cfg: &SmConfig,
+    ) -> RoutingJob {
         self.jobs += 1;
         self.job = Some(self.jobs);
         self.job_start = core::mem::take(&mut self.start);
         let last = self.installed.as_ref();
-        let mut job = Job::new(self.jobs, fabric, lids, cfg, last, self.job_start);
+        let mut job = RoutingJob::new(self.jobs, fabric, lids, cfg, last, self.job_start);
         job.generation = self.configuration;
         job
     }
 
     /// Whether the current job may adopt the routing that another run of an SM installed.
     pub(crate) fn may_adopt(&self) -> bool {
-        self.installed.is_none() && self.job_start == Start::Repair
+        self.installed.is_none() && self.job_start == RoutingStart::Repair
     }
 
     /// Discards the current job: the next one starts where it would have started.
@@ -163,20 +168,20 @@ impl RoutingState {
     }
 
     /// Takes the result of the current job; that of a cancelled one is dropped.
-    pub(crate) fn on_computed(&mut self, computed: Computed) {
+    pub(crate) fn on_computed(&mut self, computed: RoutingJobResult) {
         if self.job == Some(computed.id) {
             self.job = None;
             self.result = Some(computed);
         }
     }
 
-    pub(crate) const fn take_result(&mut self) -> Option<Computed> {
+    pub(crate) const fn take_result(&mut self) -> Option<RoutingJobResult> {
         self.result.take()
     }
 
     /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded. If not, the
     /// next job starts where this one did.
-    pub(crate) fn accept(&mut self, result: &Computed) -> bool {
+    pub(crate) fn accept(&mut self, result: &RoutingJobResult) -> bool {
         let of_other = result.generation != self.configuration;
         if of_other || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
             if !of_other {

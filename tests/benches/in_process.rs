@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
 use ferrosm_core::{
-    Event, Input, Output, Persisted, Restored, SmConfig, SubnetManager, SweepReport,
+    Event, Input, Output, Persisted, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
@@ -77,7 +77,7 @@ impl Bench {
             ..SmConfig::default()
         };
         let began = Clock::now();
-        let sm = SubnetManager::new(cfg, Restored::default(), Instant::START);
+        let sm = SubnetManager::new(cfg, RestoredState::default(), Instant::START);
         Self {
             fabric,
             at,

@@ -22,7 +22,7 @@ use ferrosm::driver::{Control, Driver, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::sa_server::SaServer;
 use ferrosm::state::PersistRequest;
-use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager};
+use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::attr::id as smp;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PortGuid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
@@ -311,7 +311,7 @@ impl Bench {
                         sweep_interval: Duration::ZERO,
                         ..SmConfig::default()
                     };
-                    let sm = SubnetManager::new(cfg, Restored::default(), clock.now());
+                    let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
                     let shell = Operator {
                         sweeps,
                         heavy,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ferrosm::state::{PersistRequest, StateDir, StateWriter};
-use ferrosm_core::kept::{Record, Update};
+use ferrosm_core::records::{Record, RecordUpdate};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sa::registry::multicast::Member;
@@ -23,13 +23,13 @@ const JOINS: u64 = 200;
 const CROWD: u64 = 50_000;
 const IN_FLIGHT: usize = 1_000;
 
-fn lid(port: u64) -> Update {
+fn lid(port: u64) -> RecordUpdate {
     let lid = Lid(1 + u16::try_from(port % LIDS).unwrap_or(0));
     let (port, lmc) = (PortGuid(port + 1), Lmc(0));
-    Update::Put(Record::Lid { port, lid, lmc })
+    RecordUpdate::Put(Record::Lid { port, lid, lmc })
 }
 
-fn join(port: u64) -> Vec<Update> {
+fn join(port: u64) -> Vec<RecordUpdate> {
     let mut mgid = Gid([0; 16]);
     (mgid.0[0], mgid.0[1]) = (0xFF, 0x12);
     mgid.0[12..].copy_from_slice(&u32::try_from(port / 1_000).unwrap_or(0).to_be_bytes());
@@ -38,11 +38,9 @@ fn join(port: u64) -> Vec<Update> {
         proxy: false,
     };
     let port = PortGuid(port + 1);
-    vec![Update::Put(Record::Registration(Registration::Member {
-        mgid,
-        port,
-        member,
-    }))]
+    vec![RecordUpdate::Put(Record::Registration(
+        Registration::Member { mgid, port, member },
+    ))]
 }
 
 fn open(path: &Path) -> StateDir {

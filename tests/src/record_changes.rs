@@ -3,7 +3,7 @@
 //! `state-writer` writes change 1, 2, 3 and so on; the test that kills it computes the same changes and compares.
 
 use ferrosm::state::StateDir;
-use ferrosm_core::kept::{Kind, Record, Update};
+use ferrosm_core::records::{Record, RecordKind, RecordUpdate};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
 
@@ -13,33 +13,33 @@ const PORTS: u64 = 300;
 
 /// The changes of number `n`. The last of them stores `n` itself, for [`last_change`].
 #[must_use]
-pub fn changes(n: u64) -> Vec<Update> {
+pub fn changes(n: u64) -> Vec<RecordUpdate> {
     let mut dice = Dice::new(n);
-    let mut updates: Vec<Update> = (0..dice.below(6))
+    let mut updates: Vec<RecordUpdate> = (0..dice.below(6))
         .map(|_| {
             let port = PortGuid(1 + dice.below(PORTS));
             if dice.one_in(3) {
                 let index = 1 + u16::try_from(dice.below(3)).unwrap_or(0);
                 let alias = PortGuid(n);
                 let alias = RegisteredAlias { port, index, alias };
-                return Update::Put(Record::Registration(Registration::Alias(alias)));
+                return RecordUpdate::Put(Record::Registration(Registration::Alias(alias)));
             }
             if dice.one_in(4) {
-                return Update::Remove(Record::lid_key(port));
+                return RecordUpdate::Remove(Record::lid_key(port));
             }
             let lid = Lid(1 + u16::try_from(dice.below(0xBFFF)).unwrap_or(0));
             let lmc = Lmc(0);
-            Update::Put(Record::Lid { port, lid, lmc })
+            RecordUpdate::Put(Record::Lid { port, lid, lmc })
         })
         .collect();
     if dice.one_in(500) {
-        updates.push(Update::Clear(Kind::Lid));
+        updates.push(RecordUpdate::Clear(RecordKind::Lid));
     }
     if dice.one_in(500) {
-        updates.push(Update::Clear(Kind::Alias));
+        updates.push(RecordUpdate::Clear(RecordKind::Alias));
     }
     let (port, m_key) = (PortGuid(0), MKey::new(n));
-    updates.push(Update::Put(Record::MKey { port, m_key }));
+    updates.push(RecordUpdate::Put(Record::MKey { port, m_key }));
     updates
 }
 

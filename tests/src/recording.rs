@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferrosm_core::recording::{RecordedManager, RecordingSink};
-use ferrosm_core::{Event, Restored, SmConfig, SubnetManager};
+use ferrosm_core::{Event, RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::time::Instant;
 
 thread_local! {
@@ -42,7 +42,7 @@ pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
 }
 
 /// A manager, recorded if this thread does so.
-pub(crate) fn manager(cfg: SmConfig, restored: Restored, now: Instant) -> RecordedManager {
+pub(crate) fn manager(cfg: SmConfig, restored: RestoredState, now: Instant) -> RecordedManager {
     let sink = MANAGERS.with_borrow_mut(|all| {
         let all = all.as_mut()?;
         let sink = ManagerRecording::default();

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_core::plan::partitions::{
+    Enforcement, MemberSelector, Membership, Partition, Partitions,
+};
 use ferrosm_sim::spec::PortAt;
 
 use crate::sa_wire::{put_field, read_device};
@@ -350,7 +352,7 @@ pub fn partitions_that_overlap() -> (SmConfig, Vec<PortAt>) {
         number,
         members: ports
             .iter()
-            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
+            .map(|p| (MemberSelector::Port(fabric.port_guid(*p)), membership))
             .collect(),
         ..Partition::default()
     };

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Change, Key, Kind, Restorer};
-use ferrosm_core::plan::routes::Computed;
+use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::recording::RecordedManager;
+use ferrosm_core::records::{RecordChange, RecordKey, RecordKind, RecordRestorer};
 use ferrosm_core::{
-    DurabilityEvent, Event, Input, Output, Persisted, PortRef, Restored, SmConfig, SubnetManager,
-    SweepReport,
+    DurabilityEvent, Event, Input, Output, Persisted, PortRef, RestoredState, SmConfig,
+    SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
@@ -72,15 +72,15 @@ pub struct Sm {
     /// What it told the operator, in order.
     pub events: Vec<Event>,
     /// The durable records of LIDs and of what clients registered.
-    pub kept: BTreeMap<Key, Box<[u8]>>,
+    pub kept: BTreeMap<RecordKey, Box<[u8]>>,
     /// The durable view.
     pub view_kept: Option<Arc<View>>,
     /// Routing jobs take as long as [`Self::answer`] is not called.
     pub slow_jobs: bool,
     /// What they have found, in order.
-    pub held: Vec<Computed>,
+    pub held: Vec<RoutingJobResult>,
     /// What its master kept, as far as it has a copy.
-    pub copy: Option<Restored>,
+    pub copy: Option<RestoredState>,
     /// What it keeps as standby is its master's records, not its own: nothing of its own is kept meanwhile.
     pub follows: bool,
     /// Whoever owns it answers when it wants what was kept, and [`Self::wants_copy`] says that it does.
@@ -105,13 +105,13 @@ pub struct Sm {
 impl Sm {
     /// A manager that starts at `now`.
     #[must_use]
-    pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+    pub fn new(cfg: SmConfig, restored: RestoredState, now: Instant) -> Self {
         Self::with_clock(cfg, restored, now, Clock::default())
     }
 
     /// A manager that starts at `now`, with a clock of its own.
     #[must_use]
-    pub fn with_clock(cfg: SmConfig, restored: Restored, now: Instant, clock: Clock) -> Self {
+    pub fn with_clock(cfg: SmConfig, restored: RestoredState, now: Instant, clock: Clock) -> Self {
         let now = clock.shows(now);
         let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
         let kept = restored.records();
@@ -161,7 +161,7 @@ impl Sm {
 
     /// Whether a record of this kind waits to become durable.
     #[must_use]
-    pub fn is_pending(&self, kind: Kind) -> bool {
+    pub fn is_pending(&self, kind: RecordKind) -> bool {
         self.store.is_pending(kind)
     }
 
@@ -180,7 +180,7 @@ impl Sm {
     /// Replaces the durable records, as a replica of another SM's does. Changes of this SM that are not durable yet are dropped.
     pub fn replace_records(
         &mut self,
-        records: BTreeMap<Key, Box<[u8]>>,
+        records: BTreeMap<RecordKey, Box<[u8]>>,
         view: Option<Arc<View>>,
         now: Instant,
     ) {
@@ -194,7 +194,7 @@ impl Sm {
 
     /// Removes the durable registrations and view, as the daemon does for an SM that becomes master without them.
     fn clear_registrations(&mut self) {
-        let clear = Kind::REGISTRATIONS.map(Change::Clear);
+        let clear = RecordKind::REGISTRATIONS.map(RecordChange::Clear);
         let (before, seq) = (self.store.durable(), self.store.submitted());
         self.store.submit(seq, clear.into(), self.now);
         self.store.submit_view(seq, None, self.now);
@@ -257,8 +257,8 @@ impl Sm {
     /// # Panics
     /// If a record is none.
     #[must_use]
-    pub fn restored(&self, now: Instant) -> Restored {
-        let mut restorer = Restorer::new(unix_s(self.clock.shows(now)));
+    pub fn restored(&self, now: Instant) -> RestoredState {
+        let mut restorer = RecordRestorer::new(unix_s(self.clock.shows(now)));
         for (key, value) in &self.kept {
             restorer.put(key, value);
         }
@@ -269,12 +269,12 @@ impl Sm {
 
     /// The same with the view, as a standby has a copy of it.
     #[must_use]
-    pub fn copied(&self, now: Instant) -> Restored {
+    pub fn copied(&self, now: Instant) -> RestoredState {
         let snapshot = self.view_kept.clone().map(|view| Snapshot {
             view,
             age: Duration::ZERO,
         });
-        Restored {
+        RestoredState {
             snapshot,
             ..self.restored(now)
         }
@@ -339,7 +339,7 @@ impl Manager for Sm {
                 Output::Persist { seq, updates } => {
                     let changes = if self.keeps {
                         let now = unix_s(self.now);
-                        updates.iter().map(|u| u.change(now)).collect()
+                        updates.iter().map(|u| u.to_change(now)).collect()
                     } else {
                         Vec::new()
                     };
@@ -440,7 +440,10 @@ impl Lab {
             world.observe(|event| recording::line(|| event.to_string()));
         }
         let sm = world
-            .add_manager(Some(at), Sm::new(cfg, Restored::default(), Instant::START))
+            .add_manager(
+                Some(at),
+                Sm::new(cfg, RestoredState::default(), Instant::START),
+            )
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         Self {
             world,
@@ -464,7 +467,7 @@ impl Lab {
     ///
     /// # Panics
     /// If there is one already.
-    pub fn begin_again(&mut self, cfg: SmConfig, restored: Restored) {
+    pub fn begin_again(&mut self, cfg: SmConfig, restored: RestoredState) {
         let next = Sm::new(cfg, restored, self.world.now());
         let begun = self.world.add_manager(Some(self.at), next);
         self.sm = begun.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
 
@@ -26,13 +26,13 @@ pub enum StoreFault {
 }
 
 /// Records by key.
-type Records = BTreeMap<Key, Box<[u8]>>;
+type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 /// A batch that is not durable yet.
 #[derive(Debug)]
 struct PendingBatch {
     seq: u64,
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     /// When it becomes durable; `None` as long as the fault lasts.
     due: Option<Instant>,
 }
@@ -82,9 +82,8 @@ impl SimulatedStore {
     }
 
     /// Whether a record of this kind waits to become durable.
-    pub(crate) fn is_pending(&self, kind: Kind) -> bool {
-        let is_of =
-            |change: &Change| matches!(change, Change::Put(key, _) if key.kind() == Some(kind));
+    pub(crate) fn is_pending(&self, kind: RecordKind) -> bool {
+        let is_of = |change: &RecordChange| matches!(change, RecordChange::Put(key, _) if key.kind() == Some(kind));
         let mut batches = self.batches.iter();
         batches.any(|batch| batch.changes.iter().any(is_of))
     }
@@ -117,7 +116,7 @@ impl SimulatedStore {
     }
 
     /// Takes a batch, which is empty if the SM's records are not persisted now. Call [`Self::write_due`] afterwards.
-    pub(crate) fn submit(&mut self, seq: u64, changes: Vec<Change>, now: Instant) {
+    pub(crate) fn submit(&mut self, seq: u64, changes: Vec<RecordChange>, now: Instant) {
         self.submitted = seq;
         let is_empty = changes.is_empty() && self.is_caught_up();
         self.needs_rewrite |= self.fault == StoreFault::Failing && !is_empty;
@@ -191,7 +190,7 @@ impl SimulatedStore {
 
     fn write(&mut self, batch: PendingBatch, records: &mut Records) {
         let PendingBatch { seq, changes, .. } = batch;
-        Batch { changes }.apply(records);
+        RecordBatch { changes }.apply(records);
         self.durable = seq;
     }
 

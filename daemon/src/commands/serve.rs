@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::recording::RecordedManager;
-use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
@@ -128,7 +128,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             })?;
             (Some(Arc::new(writer)), restored, may_lack)
         }
-        None => (None, Restored::default(), false),
+        None => (None, RestoredState::default(), false),
     };
     if let Some(dir) = &settings.dump_dir {
         // Told now rather than after the first sweep.

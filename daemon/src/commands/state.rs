@@ -4,7 +4,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 
 use super::config;
@@ -104,7 +104,7 @@ fn whole(look: &StateInspection, path: &Path) -> Result<(), Failure> {
 }
 
 /// What files say, and their names.
-fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), Failure> {
+fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(RecordBatch, String), Failure> {
     let mut paths = files.to_vec();
     for dir in opensm_dirs {
         let there = StateFile::ALL.map(|file| dir.join(file.name()));
@@ -161,25 +161,30 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
 }
 
 /// What was in devices when it was written out: nobody knows what has been done to them since, nor who has registered.
-fn is_of_a_moment(change: &Change) -> bool {
+fn is_of_a_moment(change: &RecordChange) -> bool {
     match change {
-        Change::Put(key, _) => {
-            let of_it = |kind| crate::state::is_view(kind) || kind == Kind::Routing;
+        RecordChange::Put(key, _) => {
+            let of_it = |kind| crate::state::is_view(kind) || kind == RecordKind::Routing;
             key.kind().is_some_and(of_it)
         }
-        Change::Clear(_) | Change::Remove(_) => false,
+        RecordChange::Clear(_) | RecordChange::Remove(_) => false,
     }
 }
 
 const NOTHING: &str = "Nothing was imported.";
 
-fn import(dir: &mut StateDir, batch: &Batch, from: &str, replace: bool) -> Result<(), Failure> {
+fn import(
+    dir: &mut StateDir,
+    batch: &RecordBatch,
+    from: &str,
+    replace: bool,
+) -> Result<(), Failure> {
     let cleared: Vec<_> = batch
         .changes
         .iter()
         .filter_map(|change| match change {
-            Change::Clear(kind) => Some(*kind),
-            Change::Put(..) | Change::Remove(_) => None,
+            RecordChange::Clear(kind) => Some(*kind),
+            RecordChange::Put(..) | RecordChange::Remove(_) => None,
         })
         .collect();
     let gone = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);

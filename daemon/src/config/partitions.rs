@@ -148,7 +148,7 @@ fn whats(list: Vec<InputError>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_core::plan::partitions::{Membership, Who};
+    use ferrosm_core::plan::partitions::{MemberSelector, Membership};
     use ferrosm_mad::ids::PortGuid;
 
     use super::*;
@@ -177,7 +177,7 @@ mod tests {
         let in_file = resolve(&dir, text).unwrap();
         assert_eq!(in_toml.sm.partitions, in_file.sm.partitions);
         let list = in_toml.sm.partitions.list();
-        let full = (Who::Port(PortGuid(1)), Membership::Full);
+        let full = (MemberSelector::Port(PortGuid(1)), Membership::Full);
         assert_eq!(list[0].members[0], full);
         assert!(list[1].index0 && in_toml.warnings.is_empty());
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use ferrosm_core::Restored;
-use ferrosm_core::kept::LeftOut;
+use ferrosm_core::RestoredState;
+use ferrosm_core::records::SkippedRecord;
 use ferrosm_mad::ids::{Gid, PortGuid};
 use serde::Serialize;
 
@@ -95,7 +95,12 @@ pub struct View {
 impl Document {
     /// Of what a manager would start with.
     #[must_use]
-    pub fn new(sequence: u64, age_s: u64, restored: &Restored, left_out: &[LeftOut]) -> Self {
+    pub fn new(
+        sequence: u64,
+        age_s: u64,
+        restored: &RestoredState,
+        left_out: &[SkippedRecord],
+    ) -> Self {
         let saved = &restored.registrations;
         let mut groups: Vec<Group> = Vec::new();
         for record in &saved.members {

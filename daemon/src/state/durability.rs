@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 use tokio::sync::Notify;
 
 /// Batches that followers may owe; then the oldest are counted as one.
@@ -16,7 +16,7 @@ const OWED_MAX: usize = 1 << 16;
 pub trait CommitObserver: Send + Sync {
     /// A batch is on the disk here, under the number that follows that of the batch before. Not called while the records are those
     /// of another ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not wait.
-    fn committed(&self, number: u64, batch: &Batch);
+    fn committed(&self, number: u64, batch: &RecordBatch);
 
     /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
     /// [`DurabilityTracker::wake`].
@@ -93,7 +93,7 @@ impl DurabilityTracker {
         self.wake();
     }
 
-    pub(super) fn committed(&self, number: u64, batch: &Batch) {
+    pub(super) fn committed(&self, number: u64, batch: &RecordBatch) {
         let follow = locked(&self.follow).clone();
         if let Some(follow) = follow {
             follow.committed(number, batch);

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind, Record};
+use ferrosm_core::records::{Record, RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -127,7 +127,7 @@ pub fn about_group(mgid: Gid, mlid: Lid, parameters: &Parameters) -> String {
 /// # Errors
 /// What `out` says.
 pub fn write(
-    records: &[(Key, Box<[u8]>)],
+    records: &[(RecordKey, Box<[u8]>)],
     (sequence, written_unix_s): (u64, u64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -145,7 +145,7 @@ pub fn write(
     Ok(())
 }
 
-fn line(key: &Key, value: &[u8]) -> ExportLine {
+fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
     // As of the beginning of time, what is left of a lease is its end.
     let Ok(Some(record)) = Record::decode(key, value, 0) else {
         return ExportLine::Bytes {
@@ -212,7 +212,7 @@ fn line(key: &Key, value: &[u8]) -> ExportLine {
             to_guid: to.0,
             to_port: to.1.0,
         },
-        Record::LanesWritten(SlToVlEpoch { number, by }) => ExportLine::LanesWritten { number, by },
+        Record::SlToVlEpoch(SlToVlEpoch { number, by }) => ExportLine::LanesWritten { number, by },
     }
 }
 
@@ -220,8 +220,11 @@ fn line(key: &Key, value: &[u8]) -> ExportLine {
 ///
 /// # Errors
 /// The number of a line, from 1, and what is wrong with it.
-pub fn read(text: &str) -> Result<Batch, (usize, String)> {
-    let mut changes: Vec<Change> = Kind::ALL.into_iter().map(Change::Clear).collect();
+pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
+    let mut changes: Vec<RecordChange> = RecordKind::ALL
+        .into_iter()
+        .map(RecordChange::Clear)
+        .collect();
     let mut expected = None;
     let mut found = 0;
     let mut last = 1;
@@ -257,7 +260,7 @@ pub fn read(text: &str) -> Result<Batch, (usize, String)> {
             last,
             format!("{found} records instead of {expected}: it was cut"),
         )),
-        Some(_) => Ok(Batch { changes }),
+        Some(_) => Ok(RecordBatch { changes }),
     }
 }
 
@@ -267,7 +270,7 @@ fn sized<const N: usize>(record: &[u8]) -> Result<&[u8; N], String> {
         .map_err(|_| format!("a record of {} bytes instead of {N}", record.len()))
 }
 
-fn change(line: ExportLine) -> Result<Change, String> {
+fn change(line: ExportLine) -> Result<RecordChange, String> {
     let record = match line {
         ExportLine::FerrosmState { .. } => return Err("no record".to_owned()),
         ExportLine::Lid { port, lid, lmc } => Record::Lid {
@@ -343,13 +346,13 @@ fn change(line: ExportLine) -> Result<Change, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
-        ExportLine::LanesWritten { number, by } => Record::LanesWritten(SlToVlEpoch { number, by }),
+        ExportLine::LanesWritten { number, by } => Record::SlToVlEpoch(SlToVlEpoch { number, by }),
         ExportLine::Bytes { key, value } => {
-            let key = Key::from_bytes(&key).ok_or("a key of that length cannot be")?;
-            return Ok(Change::Put(key, value.into()));
+            let key = RecordKey::from_bytes(&key).ok_or("a key of that length cannot be")?;
+            return Ok(RecordChange::Put(key, value.into()));
         }
     };
-    Change::put(&record).ok_or_else(|| "such a record cannot be".to_owned())
+    RecordChange::put(&record).ok_or_else(|| "such a record cannot be".to_owned())
 }
 
 #[cfg(test)]
@@ -360,7 +363,7 @@ mod tests {
     use ferrosm_mad::sa::path::RateCode;
     use std::collections::BTreeMap;
 
-    fn records() -> Vec<(Key, Box<[u8]>)> {
+    fn records() -> Vec<(RecordKey, Box<[u8]>)> {
         let (port, mgid) = (PortGuid(7), Gid([0xFF; 16]));
         let mut service_name = [0; 64];
         service_name[..4].copy_from_slice(b"disk");
@@ -428,13 +431,16 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
-            Record::LanesWritten(SlToVlEpoch {
+            Record::SlToVlEpoch(SlToVlEpoch {
                 number: 3,
                 by: port,
             }),
         ];
         let all = all.iter().map(|r| (r.key(), r.encode(1_000)));
-        let head = (Key::new(Kind::ViewHead, &[]), vec![1, 2, 3].into());
+        let head = (
+            RecordKey::new(RecordKind::ViewHead, &[]),
+            vec![1, 2, 3].into(),
+        );
         let mut records: Vec<_> = all.chain([head]).collect();
         records.sort();
         records

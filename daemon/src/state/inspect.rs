@@ -7,7 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-use ferrosm_core::kept::Key;
+use ferrosm_core::records::RecordKey;
 
 use super::store::{self, StoreContents, StoreError};
 use super::{LOCK, in_use, is_of_view};
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// What was seen.
 #[derive(Debug)]
 pub struct StateInspection {
-    records: Vec<(Key, Box<[u8]>)>,
+    records: Vec<(RecordKey, Box<[u8]>)>,
     last_batch: (u64, u64),
     damage: Vec<String>,
 }
@@ -34,7 +34,7 @@ impl StateInspection {
 
     /// All records, in the order of their keys.
     #[must_use]
-    pub fn records(&self) -> &[(Key, Box<[u8]>)] {
+    pub fn records(&self) -> &[(RecordKey, Box<[u8]>)] {
         &self.records
     }
 

@@ -1,4 +1,4 @@
-//! What is kept over restarts: `store.redb` in the state directory, record by record ([`ferrosm_core::kept`]).
+//! What is kept over restarts: `store.redb` in the state directory, record by record ([`ferrosm_core::records`]).
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -30,8 +30,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use ferrosm_core::Restored;
-use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Restorer};
+use ferrosm_core::RestoredState;
+use ferrosm_core::records::{
+    RecordBatch, RecordChange, RecordKey, RecordKind, RecordRestorer, SkippedRecord,
+};
 use ferrosm_replication::Position;
 use tracing::{info, warn};
 
@@ -63,8 +65,11 @@ pub(crate) fn unix_s(now: SystemTime) -> u64 {
 
 /// What a subnet manager starts with from records, and what had to be left out.
 #[must_use]
-pub fn restore(records: &[(Key, Box<[u8]>)], now: SystemTime) -> (Restored, Vec<LeftOut>) {
-    let mut restorer = Restorer::new(unix_s(now));
+pub fn restore(
+    records: &[(RecordKey, Box<[u8]>)],
+    now: SystemTime,
+) -> (RestoredState, Vec<SkippedRecord>) {
+    let mut restorer = RecordRestorer::new(unix_s(now));
     for (key, value) in records {
         restorer.put(key, value);
     }
@@ -117,7 +122,7 @@ impl StateDir {
     }
 
     /// What the last run kept. Records that cannot be are left out with a warning, and removed.
-    pub fn restored(&mut self) -> Restored {
+    pub fn restored(&mut self) -> RestoredState {
         let (mut restored, left_out) = restore(&self.contents.records, SystemTime::now());
         if self.contents.is_copy() {
             // What its master acknowledged since is not here; alone, nobody can tell what that was.
@@ -130,15 +135,15 @@ impl StateDir {
         for record in left_out {
             warn!(why = %record, "a record of the state directory is left out");
             if record.key.kind().is_some() {
-                changes.push(Change::Remove(record.key));
+                changes.push(RecordChange::Remove(record.key));
             }
         }
         if !changes.is_empty() && !restored.complete {
             // Another start before all is well again does not see any more that something is missing.
-            changes.push(Change::Clear(Kind::ViewHead));
+            changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
-            && let Err(e) = self.commit_by_hand(&Batch { changes }, self.contents.is_copy())
+            && let Err(e) = self.commit_by_hand(&RecordBatch { changes }, self.contents.is_copy())
         {
             // They are left out again the next time.
             warn!(error = %e, "records that cannot be could not be removed");
@@ -154,7 +159,7 @@ impl StateDir {
 
     /// All records, in the order of their keys.
     #[must_use]
-    pub fn records(&self) -> &[(Key, Box<[u8]>)] {
+    pub fn records(&self) -> &[(RecordKey, Box<[u8]>)] {
         &self.contents.records
     }
 
@@ -168,11 +173,11 @@ impl StateDir {
     ///
     /// # Errors
     /// What the system said.
-    pub fn commit(&mut self, batch: &Batch) -> Result<(), Failure> {
+    pub fn commit(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         self.commit_by_hand(batch, false)
     }
 
-    fn commit_by_hand(&mut self, batch: &Batch, still_copy: bool) -> Result<(), Failure> {
+    fn commit_by_hand(&mut self, batch: &RecordBatch, still_copy: bool) -> Result<(), Failure> {
         let now = SystemTime::now();
         // Whoever changes records by hand leaves the history that they are of.
         let at = Position {
@@ -227,10 +232,10 @@ impl StateDir {
         // Records of the view belong together; each of the others stands for itself.
         let records = core::mem::take(&mut self.contents.records);
         let whole = records.into_iter().filter(|(key, _)| !is_of_view(key));
-        let put = |(key, value)| Change::Put(key, value);
-        let changes: Vec<Change> = whole.map(put).collect();
+        let put = |(key, value)| RecordChange::Put(key, value);
+        let changes: Vec<RecordChange> = whole.map(put).collect();
         info!(records = changes.len(), "what was whole is taken over");
-        self.commit_by_hand(&Batch { changes }, still_copy)
+        self.commit_by_hand(&RecordBatch { changes }, still_copy)
     }
 
     fn set_aside_store(&mut self) -> Result<PathBuf, Failure> {
@@ -269,13 +274,13 @@ fn in_use(path: &Path) -> Failure {
 }
 
 /// Whether a record counts only together with others.
-fn is_of_view(key: &Key) -> bool {
+fn is_of_view(key: &RecordKey) -> bool {
     key.kind().is_some_and(is_view)
 }
 
 /// Whether records of a kind count only together.
-pub(crate) const fn is_view(kind: Kind) -> bool {
-    matches!(kind, Kind::View | Kind::ViewHead)
+pub(crate) const fn is_view(kind: RecordKind) -> bool {
+    matches!(kind, RecordKind::View | RecordKind::ViewHead)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_replication::{CopyError, Everything, Position, Record, WarmCopy};
 
 use super::durability::DurabilityTracker;
@@ -52,17 +52,17 @@ impl WarmCopy for ReplicaStore {
         told(self.ask(StoreRequest::ReadAll))
     }
 
-    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
         let changes = batches.iter().flat_map(|batch| batch.changes.iter());
         let changes = changes.cloned().collect();
-        told(self.ask(|done| StoreRequest::Apply(at, Batch { changes }, done)))
+        told(self.ask(|done| StoreRequest::Apply(at, RecordBatch { changes }, done)))
     }
 
     fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
-        let put = |(key, value)| Change::Put(key, value);
-        let kinds = Kind::ALL.into_iter().map(Change::Clear);
+        let put = |(key, value)| RecordChange::Put(key, value);
+        let kinds = RecordKind::ALL.into_iter().map(RecordChange::Clear);
         let changes = kinds.chain(records.into_iter().map(put)).collect();
-        told(self.ask(|done| StoreRequest::Apply(at, Batch { changes }, done)))
+        told(self.ask(|done| StoreRequest::Apply(at, RecordBatch { changes }, done)))
     }
 
     fn acknowledged(&self, _: u64) {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ferrosm_core::kept::{Batch, Update};
+use ferrosm_core::records::{RecordBatch, RecordUpdate};
 use ferrosm_replication::{Everything, Position};
 use ferrosm_sa::View;
 
@@ -12,10 +12,10 @@ pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
 
 /// What the thread is told.
 pub(super) enum StoreRequest {
-    Updates(u64, Vec<Update>),
+    Updates(u64, Vec<RecordUpdate>),
     View(Option<Arc<View>>),
     /// Batches of another's history, to be there then.
-    Apply(Position, Batch, Completion<io::Result<()>>),
+    Apply(Position, RecordBatch, Completion<io::Result<()>>),
     ReadAll(Completion<io::Result<Everything>>),
     Position(Completion<Option<Position>>),
     /// A history of one's own begins.

@@ -1,4 +1,4 @@
-//! `store.redb`: the records that outlive the subnet manager ([`ferrosm_core::kept`]).
+//! `store.redb`: the records that outlive the subnet manager ([`ferrosm_core::records`]).
 //!
 //! One transaction for each batch: a crash leaves the one before. Each batch has a number, one more than the one before. Every record
 //! has a checksum of its own beside those that redb has of its pages, and all are counted, so that nothing half or foreign is
@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ferrosm_core::kept::{Batch, Change, Key, VERSION};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, VERSION};
 use ferrosm_replication::Position;
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
@@ -76,7 +76,7 @@ pub(super) struct Store {
 #[derive(Debug, Default)]
 pub(super) struct StoreContents {
     /// Records that are whole.
-    pub(super) records: Vec<(Key, Box<[u8]>)>,
+    pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
     /// Whose history the batches are of ([`ferrosm_replication`]); 0 of nobody's.
     pub(super) epoch: u64,
     /// The history that this node made itself last; another than `epoch` where the records are a copy, or were handed over.
@@ -170,7 +170,7 @@ impl Store {
     /// Carries a batch out, all of it or nothing, to be there then. When this returns, it is on the disk.
     pub(super) fn commit(
         &mut self,
-        batch: &Batch,
+        batch: &RecordBatch,
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
@@ -219,7 +219,12 @@ impl Store {
         Ok(self.database.insert(database))
     }
 
-    fn write(&mut self, batch: &Batch, at: Position, now: SystemTime) -> Result<(), StoreError> {
+    fn write(
+        &mut self,
+        batch: &RecordBatch,
+        at: Position,
+        now: SystemTime,
+    ) -> Result<(), StoreError> {
         let led = self.led;
         let transaction = self.open()?.begin_write().map_err(trouble)?;
         put(&transaction, batch, (at, led), now)?;
@@ -400,7 +405,7 @@ fn read(database: &Database) -> Result<StoreContents, StoreError> {
         let (key, value) = record.map_err(trouble)?;
         let (key, value) = (key.value(), value.value());
         found.add(value);
-        let whole = checked(value, |bytes| crc(key, bytes)).zip(Key::from_bytes(key));
+        let whole = checked(value, |bytes| crc(key, bytes)).zip(RecordKey::from_bytes(key));
         match whole {
             Some((bytes, key)) => contents.records.push((key, bytes.into())),
             None => {
@@ -427,7 +432,7 @@ fn format_bytes() -> [u8; 2] {
 
 fn put(
     transaction: &WriteTransaction,
-    batch: &Batch,
+    batch: &RecordBatch,
     (at, led): (Position, u64),
     now: SystemTime,
 ) -> Result<(), StoreError> {
@@ -440,7 +445,7 @@ fn put(
     let mut value = Vec::new();
     for change in &batch.changes {
         match change {
-            Change::Clear(kind) => {
+            RecordChange::Clear(kind) => {
                 let (first, end) = ([*kind as u8], [*kind as u8 + 1]);
                 let gone = |_: &[u8], value: &[u8]| {
                     tally.remove(value);
@@ -449,7 +454,7 @@ fn put(
                 let all = &first[..]..&end[..];
                 records.retain_in(all, gone).map_err(trouble)?;
             }
-            Change::Put(key, bytes) => {
+            RecordChange::Put(key, bytes) => {
                 let key = key.bytes();
                 value.clear();
                 value.extend_from_slice(bytes);
@@ -459,7 +464,7 @@ fn put(
                 }
                 tally.add(&value);
             }
-            Change::Remove(key) => {
+            RecordChange::Remove(key) => {
                 if let Some(before) = records.remove(key.bytes()).map_err(trouble)? {
                     tally.remove(before.value());
                 }

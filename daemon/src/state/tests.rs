@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::TempDir;
 use ferrosm_core::LidMap;
-use ferrosm_core::kept::Record;
+use ferrosm_core::records::Record;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_replication::WarmCopy;
 
@@ -14,12 +14,12 @@ fn map() -> LidMap {
     ])
 }
 
-fn batch(map: &LidMap) -> Batch {
+fn batch(map: &LidMap) -> RecordBatch {
     let put = |(&port, &(lid, lmc)): (&PortGuid, &(Lid, Lmc))| {
         let record = Record::Lid { port, lid, lmc };
-        Change::Put(record.key(), record.encode(0))
+        RecordChange::Put(record.key(), record.encode(0))
     };
-    Batch {
+    RecordBatch {
         changes: map.iter().map(put).collect(),
     }
 }
@@ -36,8 +36,8 @@ fn what_is_committed_comes_back() {
     drop(state);
     let mut state = StateDir::open(&path).unwrap();
     assert_eq!((state.restored().lids, state.last_batch().0), (map(), 1));
-    let changes = vec![Change::Clear(Kind::Lid)];
-    state.commit(&Batch { changes }).unwrap();
+    let changes = vec![RecordChange::Clear(RecordKind::Lid)];
+    state.commit(&RecordBatch { changes }).unwrap();
     drop(state);
     let mut state = StateDir::open(&path).unwrap();
     assert_eq!(
@@ -124,7 +124,7 @@ fn impossible_records_are_removed() {
     let mut state = StateDir::open(dir.path()).unwrap();
     let mut batch = batch(&map());
     let key = Record::lid_key(PortGuid(1));
-    batch.changes.push(Change::Put(key, Box::new([0, 9])));
+    batch.changes.push(RecordChange::Put(key, Box::new([0, 9])));
     state.commit(&batch).unwrap();
     assert_eq!(state.restored().lids, map());
     assert_eq!(state.records().len(), 2);
@@ -138,7 +138,7 @@ fn a_copy_with_an_impossible_record_is_a_copy_still() {
     writer.set_accepting(false);
     let mut batch = batch(&map());
     let key = Record::lid_key(PortGuid(1));
-    batch.changes.push(Change::Put(key, Box::new([0, 9])));
+    batch.changes.push(RecordChange::Put(key, Box::new([0, 9])));
     let at = Position { epoch: 5, seq: 1 };
     writer.replica_store().apply(at, &[batch]).unwrap();
     drop(writer);

@@ -13,7 +13,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind, Update, ViewKeeper};
+use ferrosm_core::records::{
+    RecordBatch, RecordChange, RecordKey, RecordKind, RecordUpdate, ViewPersister,
+};
 use ferrosm_replication::{Everything, Position};
 use ferrosm_sa::View;
 use tracing::{error, info, warn};
@@ -32,7 +34,7 @@ const GROUP: usize = 1 << 14;
 #[derive(Debug)]
 pub enum PersistRequest {
     /// Changes of LIDs and registrations, in order.
-    Updates(Vec<Update>),
+    Updates(Vec<RecordUpdate>),
     /// What the subnet is, in place of what was kept of it; `None` for what must not be believed after a restart.
     View(Option<Arc<View>>),
 }
@@ -131,10 +133,10 @@ struct StoreThread {
     dir: StateDir,
     durable: Arc<DurabilityTracker>,
     /// The records as they should be, but for the view's: from them a store is made anew.
-    records: BTreeMap<Key, Box<[u8]>>,
-    keeper: ViewKeeper,
+    records: BTreeMap<RecordKey, Box<[u8]>>,
+    keeper: ViewPersister,
     /// Changes that wait.
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     /// A view that waits.
     view: Option<Option<Arc<View>>>,
     /// The view that was handed over last.
@@ -157,7 +159,7 @@ impl StoreThread {
             records: records.collect(),
             dir,
             durable,
-            keeper: ViewKeeper::default(),
+            keeper: ViewPersister::default(),
             changes: Vec::new(),
             view: None,
             last_view: None,
@@ -206,7 +208,7 @@ impl StoreThread {
                 self.tickets.0 = ticket;
                 if self.listening {
                     let now = unix_s(SystemTime::now());
-                    let changes = updates.iter().map(|update| update.change(now));
+                    let changes = updates.iter().map(|update| update.to_change(now));
                     self.changes.extend(changes);
                 }
             }
@@ -268,7 +270,7 @@ impl StoreThread {
     fn flush(&mut self) {
         if self.anew || !self.changes.is_empty() {
             let changes = core::mem::take(&mut self.changes);
-            if self.commit_next(Batch { changes }).is_err() {
+            if self.commit_next(RecordBatch { changes }).is_err() {
                 return;
             }
         }
@@ -286,13 +288,13 @@ impl StoreThread {
         }
     }
 
-    fn commit_next(&mut self, batch: Batch) -> io::Result<()> {
+    fn commit_next(&mut self, batch: RecordBatch) -> io::Result<()> {
         let at = self.dir.contents.next();
         self.commit(&batch.compacted(), at)
     }
 
     /// Writes a batch, or everything where it is not known what there is.
-    fn commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
+    fn commit(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
         self.keep_in_mind(batch);
         let done = self.try_commit(batch, at);
         self.anew = done.is_err();
@@ -313,12 +315,12 @@ impl StoreThread {
             seq: self.dir.contents.sequence,
         };
         let now = SystemTime::now();
-        self.dir.store.commit(&Batch::default(), at, now)
+        self.dir.store.commit(&RecordBatch::default(), at, now)
     }
 
     /// Puts batches of another's history on top of it. If they are not taken, nothing is said of where the store is, so that it gets
     /// everything next: the view, which is not in memory here, could not be written again.
-    fn commit_of_another(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
+    fn commit_of_another(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
         let trouble = match self.dir.store.commit(batch, at, SystemTime::now()) {
             Ok(()) => {
                 self.keep_in_mind(batch);
@@ -383,16 +385,16 @@ impl StoreThread {
     }
 
     /// Of records but the view's.
-    fn keep_in_mind(&mut self, batch: &Batch) {
+    fn keep_in_mind(&mut self, batch: &RecordBatch) {
         let own = batch.changes.iter().filter(|change| match change {
-            Change::Clear(kind) => !matches!(kind, Kind::View | Kind::ViewHead),
-            Change::Put(key, _) | Change::Remove(key) => !is_of_view(key),
+            RecordChange::Clear(kind) => !matches!(kind, RecordKind::View | RecordKind::ViewHead),
+            RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_of_view(key),
         });
         let changes = own.cloned().collect();
-        Batch { changes }.apply(&mut self.records);
+        RecordBatch { changes }.apply(&mut self.records);
     }
 
-    fn try_commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
+    fn try_commit(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
         if !self.anew {
             match self.dir.store.commit(batch, at, SystemTime::now()) {
                 Ok(()) => {
@@ -421,20 +423,20 @@ impl StoreThread {
     }
 
     /// Followers are told of batches of one's own history; those of another's are not ours to tell.
-    fn tell(&self, at: Position, batch: &Batch) {
+    fn tell(&self, at: Position, batch: &RecordBatch) {
         if self.listening {
             self.durable.committed(at.seq, batch);
         }
     }
 
     /// All records but the view's, in place of whatever there is.
-    fn everything(&self) -> Batch {
-        let kinds = Kind::ALL.into_iter();
-        let mut changes: Vec<Change> = kinds.map(Change::Clear).collect();
+    fn everything(&self) -> RecordBatch {
+        let kinds = RecordKind::ALL.into_iter();
+        let mut changes: Vec<RecordChange> = kinds.map(RecordChange::Clear).collect();
         for (key, value) in &self.records {
-            changes.push(Change::Put(key.clone(), value.clone()));
+            changes.push(RecordChange::Put(key.clone(), value.clone()));
         }
-        Batch { changes }
+        RecordBatch { changes }
     }
 }
 
@@ -443,13 +445,13 @@ mod tests {
     use super::super::CommitObserver;
     use super::*;
     use crate::testing::TempDir;
-    use ferrosm_core::kept::Record;
+    use ferrosm_core::records::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
     use ferrosm_replication::WarmCopy;
     use std::sync::Mutex;
 
-    fn lid(port: u64) -> Update {
-        Update::Put(Record::Lid {
+    fn lid(port: u64) -> RecordUpdate {
+        RecordUpdate::Put(Record::Lid {
             port: PortGuid(port),
             lid: Lid(1 + u16::try_from(port).unwrap()),
             lmc: Lmc(0),
@@ -477,7 +479,7 @@ mod tests {
         assert!(tickets.is_sorted_by(|a, b| a < b));
         wait_for(&writer, tickets[99]);
         assert_eq!(writer.submit(PersistRequest::View(None)), None);
-        let gone = Update::Remove(Record::lid_key(PortGuid(7)));
+        let gone = RecordUpdate::Remove(Record::lid_key(PortGuid(7)));
         writer.submit(PersistRequest::Updates(vec![gone]));
         drop(writer);
         let left: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
@@ -487,12 +489,12 @@ mod tests {
     /// What followers were told, and what they say to have.
     #[derive(Default)]
     struct Standby {
-        told: Mutex<Vec<(u64, Batch)>>,
+        told: Mutex<Vec<(u64, RecordBatch)>>,
         has: AtomicU64,
     }
 
     impl CommitObserver for Standby {
-        fn committed(&self, number: u64, batch: &Batch) {
+        fn committed(&self, number: u64, batch: &RecordBatch) {
             self.told.lock().unwrap().push((number, batch.clone()));
         }
         fn acknowledged(&self) -> u64 {
@@ -554,9 +556,9 @@ mod tests {
         let warm = other.replica_store();
         warm.replace(at, records).unwrap();
         assert_eq!(warm.position(), Some(at));
-        let changes = vec![lid(4).change(0)];
+        let changes = vec![lid(4).to_change(0)];
         let next = Position { seq: 4, ..at };
-        warm.apply(next, &[Batch { changes }]).unwrap();
+        warm.apply(next, &[RecordBatch { changes }]).unwrap();
         wait_for(&other, sent);
         drop(other);
         assert!(warm.everything().is_err(), "nobody is there any more");
@@ -630,7 +632,7 @@ mod tests {
             let (sender, done) = channel();
             let done_with = Box::new(move |r: io::Result<()>| sender.send(r.is_ok()).unwrap());
             let at = Position { epoch: 5, seq };
-            thread.take(StoreRequest::Apply(at, Batch { changes }, done_with));
+            thread.take(StoreRequest::Apply(at, RecordBatch { changes }, done_with));
             done.recv().unwrap()
         };
         let position = |thread: &mut StoreThread| {
@@ -639,19 +641,20 @@ mod tests {
             thread.take(StoreRequest::Position(told));
             at.recv().unwrap()
         };
-        let head = || Change::Put(Key::new(Kind::ViewHead, &[]), Box::new([0; 16]));
-        assert!(apply(&mut thread, 1, vec![lid(1).change(0), head()]));
+        let head =
+            || RecordChange::Put(RecordKey::new(RecordKind::ViewHead, &[]), Box::new([0; 16]));
+        assert!(apply(&mut thread, 1, vec![lid(1).to_change(0), head()]));
         assert_eq!(position(&mut thread), Some(Position { epoch: 5, seq: 1 }));
         thread.dir.store.close();
         std::fs::rename(&file, dir.path().join("away")).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(!apply(&mut thread, 2, vec![lid(2).change(0)]));
+        assert!(!apply(&mut thread, 2, vec![lid(2).to_change(0)]));
         assert_eq!(position(&mut thread), None);
         std::fs::remove_dir(&file).unwrap();
         std::fs::rename(dir.path().join("away"), &file).unwrap();
         assert_eq!(position(&mut thread), None);
-        let kinds = Kind::ALL.map(Change::Clear).into_iter();
-        let all = kinds.chain([lid(1).change(0), lid(2).change(0), head()]);
+        let kinds = RecordKind::ALL.map(RecordChange::Clear).into_iter();
+        let all = kinds.chain([lid(1).to_change(0), lid(2).to_change(0), head()]);
         assert!(apply(&mut thread, 9, all.collect()));
         assert_eq!(position(&mut thread), Some(Position { epoch: 5, seq: 9 }));
         drop(thread);

@@ -16,7 +16,7 @@ use super::link::Trouble;
 use crate::follower::Record;
 use crate::log::Position;
 use crate::wire::{Bytes, Leaving, PREAMBLE};
-use ferrosm_core::kept::{self, Key};
+use ferrosm_core::records::{self, RecordKey};
 
 /// Bytes of one value, about: etcd takes requests of 1.5 MiB.
 pub(super) const PART: usize = 256 << 10;
@@ -24,7 +24,7 @@ pub(super) const PART: usize = 256 << 10;
 /// What each value begins with: the magic word and version of replication, and the version of records.
 const MARK: [u8; 8] = {
     let [f, s, m, r, a, b] = PREAMBLE;
-    let [_, _, c, d] = kept::VERSION.to_be_bytes();
+    let [_, _, c, d] = records::VERSION.to_be_bytes();
     [f, s, m, r, a, b, c, d]
 };
 const GARBLED: Trouble = Trouble::Garbled("the prefix of this fabric");
@@ -178,14 +178,14 @@ pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, Trouble> {
 
 /// The other way, part by part.
 #[derive(Debug, Default)]
-pub(super) struct Records(Vec<(Key, Vec<u8>)>);
+pub(super) struct Records(Vec<(RecordKey, Vec<u8>)>);
 
 impl Records {
     /// The next part.
     pub(super) fn add(&mut self, part: &[u8]) -> Result<(), Trouble> {
         let some: Vec<(Bytes<'_>, Bytes<'_>)> = get(part)?;
         for (key, value) in some {
-            let key = Key::from_bytes(key.0).ok_or(GARBLED)?;
+            let key = RecordKey::from_bytes(key.0).ok_or(GARBLED)?;
             match self.0.last_mut() {
                 Some((last, bytes)) if *last == key => bytes.extend_from_slice(value.0),
                 Some(_) | None => self.0.push((key, value.0.to_vec())),
@@ -196,7 +196,7 @@ impl Records {
 
     /// All of them.
     pub(super) fn all(self) -> Vec<Record> {
-        let record = |(key, bytes): (Key, Vec<u8>)| (key, bytes.into_boxed_slice());
+        let record = |(key, bytes): (RecordKey, Vec<u8>)| (key, bytes.into_boxed_slice());
         self.0.into_iter().map(record).collect()
     }
 }
@@ -250,11 +250,11 @@ impl Assembly {
 mod tests {
     use super::*;
     use crate::wire::VERSION;
-    use ferrosm_core::kept::Kind;
+    use ferrosm_core::records::RecordKind;
 
     #[test]
     fn records_and_batches_come_back_from_their_parts() {
-        let key = |n: u32| Key::new(Kind::Lid, &[&n.to_be_bytes()]);
+        let key = |n: u32| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
         let mut all: Vec<Record> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
         // Of nothing, of just what fits, and far too long for one request.
         for (n, size) in [(20_000, 0), (20_001, PART), (20_002, PART * 20 + 1)] {
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(get(&value), Ok(at));
         value[5] += 1;
         value[7] += 2;
-        let records = u16::try_from(kept::VERSION).unwrap() + 2;
+        let records = u16::try_from(records::VERSION).unwrap() + 2;
         let other = Trouble::Version(VERSION + 1, records);
         assert_eq!(get::<Position>(&value), Err(other.clone()));
         assert_eq!(Records::default().add(&value), Err(other.clone()));

@@ -17,7 +17,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use super::Settings;
 use crate::tls::Files;
 use crate::wire::{VERSION, WireError};
-use ferrosm_core::kept;
+use ferrosm_core::records;
 
 /// Bytes of an answer at most.
 const ANSWER_MAX: usize = 256 << 20;
@@ -45,7 +45,7 @@ pub(super) enum Trouble {
     /// It is of other versions of replication and of records.
     #[error(
         "what etcd has is of another version of ferrosm (replication {0}, records {1}; here {VERSION}, {records})",
-        records = kept::VERSION
+        records = records::VERSION
     )]
     Version(u16, u16),
     /// The key is another's.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
@@ -97,7 +97,7 @@ impl Replication for Etcd {
         });
     }
 
-    fn committed(&self, seq: u64, batch: &Batch) {
+    fn committed(&self, seq: u64, batch: &RecordBatch) {
         let body = match wire::encode_batch(batch) {
             Ok(body) => body,
             Err(error) => return tracing::error!("replication: batch {seq}: {error}"),

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -165,7 +165,7 @@ impl Replication for Tcp {
         self.shared.role(role);
     }
 
-    fn committed(&self, seq: u64, batch: &Batch) {
+    fn committed(&self, seq: u64, batch: &RecordBatch) {
         self.shared.committed(seq, batch);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::records::RecordBatch;
 
 use super::Settings;
 use crate::event::Event;
@@ -195,7 +195,7 @@ impl Shared {
         });
     }
 
-    pub(super) fn committed(&self, seq: u64, batch: &Batch) {
+    pub(super) fn committed(&self, seq: u64, batch: &RecordBatch) {
         let body = match wire::encode_batch(batch) {
             Ok(body) => body,
             Err(error) => return tracing::error!("replication: batch {seq}: {error}"),

@@ -94,7 +94,7 @@ impl WarmCopy for Damaged {
         }
     }
 
-    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
         self.store.apply(at, batches)
     }
 

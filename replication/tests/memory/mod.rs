@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::{
     CopyError, Event, Everything, Position, Record, Replication, Role, WarmCopy,
 };
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 /// Only a broken test waits so long.
 pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
-type Contents = (Option<Position>, BTreeMap<Key, Box<[u8]>>);
+type Contents = (Option<Position>, BTreeMap<RecordKey, Box<[u8]>>);
 
 /// A store in memory.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Memory {
         self.now.lock().unwrap()
     }
 
-    pub(crate) fn records(&self) -> BTreeMap<Key, Box<[u8]>> {
+    pub(crate) fn records(&self) -> BTreeMap<RecordKey, Box<[u8]>> {
         self.contents().1.clone()
     }
 
@@ -63,14 +63,14 @@ impl WarmCopy for Memory {
         Ok(Everything { at: *at, records })
     }
 
-    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
         self.fails()?;
         let mut now = self.contents();
         for change in batches.iter().flat_map(|batch| &batch.changes) {
             match change {
-                Change::Clear(kind) => now.1.retain(|key, _| key.kind() != Some(*kind)),
-                Change::Put(key, value) => drop(now.1.insert(key.clone(), value.clone())),
-                Change::Remove(key) => drop(now.1.remove(key)),
+                RecordChange::Clear(kind) => now.1.retain(|key, _| key.kind() != Some(*kind)),
+                RecordChange::Put(key, value) => drop(now.1.insert(key.clone(), value.clone())),
+                RecordChange::Remove(key) => drop(now.1.remove(key)),
             }
         }
         now.0 = Some(at);
@@ -86,9 +86,9 @@ impl WarmCopy for Memory {
 }
 
 /// A record.
-pub(crate) fn put(key: u32, value: u32) -> Change {
-    let key = Key::new(Kind::Service, &[&key.to_be_bytes()]);
-    Change::Put(key, value.to_be_bytes().into())
+pub(crate) fn put(key: u32, value: u32) -> RecordChange {
+    let key = RecordKey::new(RecordKind::Service, &[&key.to_be_bytes()]);
+    RecordChange::Put(key, value.to_be_bytes().into())
 }
 
 /// Waits for something that becomes true.
@@ -140,13 +140,13 @@ impl<R: Replication> Node<R> {
     }
 
     /// As the state writer does: first here, then with others.
-    pub(crate) fn commit(&mut self, changes: Vec<Change>) {
+    pub(crate) fn commit(&mut self, changes: Vec<RecordChange>) {
         self.seq += 1;
         let at = Position {
             epoch: self.epoch,
             seq: self.seq,
         };
-        let batch = Batch { changes };
+        let batch = RecordBatch { changes };
         self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
         self.way.committed(at.seq, &batch);
     }

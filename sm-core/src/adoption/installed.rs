@@ -10,9 +10,9 @@ use ferrosm_mad::ids::Lid;
 
 use super::Adoption;
 use crate::config::SmConfig;
-use crate::kept::Restored;
-use crate::kept::routing::KeptRouting;
 use crate::plan::adopt::Inherited;
+use crate::records::RestoredState;
+use crate::records::routing::RoutingRecord;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::View;
 use crate::sa::view::NodeView;
@@ -22,7 +22,7 @@ use crate::vls::InheritedVls;
 /// What is known of the devices' state.
 #[derive(Debug, Default)]
 pub(super) struct InstalledState {
-    routing: Option<Arc<KeptRouting>>,
+    routing: Option<Arc<RoutingRecord>>,
     view: Option<Arc<View>>,
     /// The restored registrations are all that clients had registered.
     registrations_complete: bool,
@@ -42,18 +42,18 @@ enum VlTablesLeft {
 }
 
 /// The last persisted epoch of the SLtoVL and VLArb tables, whichever SM persisted it.
-pub(crate) fn last_epoch(restored: &Restored) -> SlToVlEpoch {
-    restored.lanes_written.max(epoch_of_routing(restored))
+pub(crate) fn last_epoch(restored: &RestoredState) -> SlToVlEpoch {
+    restored.sl_to_vl_epoch.max(epoch_of_routing(restored))
 }
 
-fn epoch_of_routing(restored: &Restored) -> SlToVlEpoch {
+fn epoch_of_routing(restored: &RestoredState) -> SlToVlEpoch {
     let routing = restored.routing.as_ref();
-    routing.map_or(SlToVlEpoch::NEVER, |routing| routing.lanes_written())
+    routing.map_or(SlToVlEpoch::NEVER, |routing| routing.sl_to_vl_epoch())
 }
 
 impl InstalledState {
-    pub(super) fn new(restored: &Restored) -> Self {
-        let vl_tables = if restored.lanes_written != epoch_of_routing(restored) {
+    pub(super) fn new(restored: &RestoredState) -> Self {
+        let vl_tables = if restored.sl_to_vl_epoch != epoch_of_routing(restored) {
             VlTablesLeft::PartlyWritten
         } else if restored.complete {
             VlTablesLeft::AsPersisted

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 
-use crate::kept::Restored;
-use crate::kept::routing::KeptRouting;
+use crate::records::RestoredState;
+use crate::records::routing::RoutingRecord;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::View;
 use crate::sa::view::saved::Snapshot;
@@ -35,7 +35,7 @@ pub(crate) struct Adoption {
 
 impl Adoption {
     /// What the last run persisted.
-    pub(crate) fn new(restored: &Restored, now: Instant) -> Self {
+    pub(crate) fn new(restored: &RestoredState, now: Instant) -> Self {
         Self {
             installed: InstalledState::new(restored),
             restored: RestoredView::new(restored.snapshot.clone(), now),
@@ -43,7 +43,7 @@ impl Adoption {
     }
 
     /// The replica of what another master persisted.
-    pub(crate) fn of_replica(replica: &Restored, now: Instant) -> Self {
+    pub(crate) fn of_replica(replica: &RestoredState, now: Instant) -> Self {
         Self {
             installed: InstalledState::new(replica),
             restored: RestoredView::of_replica(replica.snapshot.clone(), now),
@@ -52,12 +52,12 @@ impl Adoption {
 
     /// Tables in devices have to be read again: they are compared with what this SM knew of them, as over a restart.
     pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
-        let own = Restored {
+        let own = RestoredState {
             snapshot: Some(snapshot_of(view)),
-            routing: KeptRouting::of_view(view).map(Arc::new),
-            lanes_written: epoch,
+            routing: RoutingRecord::of_view(view).map(Arc::new),
+            sl_to_vl_epoch: epoch,
             complete: true,
-            ..Restored::default()
+            ..RestoredState::default()
         };
         self.installed = InstalledState::new(&own);
     }

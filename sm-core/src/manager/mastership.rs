@@ -10,8 +10,8 @@ use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, Then};
-use crate::kept::Restored;
 use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
+use crate::records::RestoredState;
 use crate::smp::op::SmpOp;
 use crate::smp::{SmpTransaction, UNTRACKED};
 use crate::subnet::PortRef;
@@ -290,7 +290,7 @@ impl SubnetManager {
     }
 
     /// The requested replica; `None` if there is none.
-    pub(super) fn on_replica(&mut self, restored: Option<Restored>) {
+    pub(super) fn on_replica(&mut self, restored: Option<RestoredState>) {
         if !self.mastership.end_replica_wait() {
             return;
         }
@@ -316,7 +316,7 @@ impl SubnetManager {
         }
     }
 
-    fn load_replica(&mut self, restored: Restored) {
+    fn load_replica(&mut self, restored: RestoredState) {
         self.adoption = Adoption::of_replica(&restored, self.now);
         self.vls.load_replica(last_epoch(&restored));
         self.keys.load_replica(&restored, self.cfg.m_key);
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn ferrosm_peers_are_not_part_of_the_configuration() {
         let cfg = SmConfig::default();
-        let mut sm = SubnetManager::new(cfg.clone(), Restored::default(), Instant::START);
+        let mut sm = SubnetManager::new(cfg.clone(), RestoredState::default(), Instant::START);
         sm.handle(Input::PeerSm(PortGuid(2)), Instant::START);
         sm.handle(Input::Config(Box::new(cfg)), Instant::START);
         assert_eq!(sm.routing.configuration(), 0);

@@ -73,15 +73,15 @@ use crate::ctx::Effects;
 use crate::deferred_reads::DeferredReads;
 use crate::election;
 use crate::io::{Event, Input, Output};
-use crate::kept::Restored;
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
 use crate::lids::LidTable;
 use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
-use crate::plan::routes::Start;
+use crate::plan::routes::RoutingStart;
 use crate::plan::vls::VlPlan;
+use crate::records::RestoredState;
 use crate::report::SweepReport;
 use crate::routing_state::RoutingState;
 use crate::sa_owner::SaOwner;
@@ -129,17 +129,17 @@ pub struct SubnetManager {
 impl SubnetManager {
     /// A subnet manager that begins to discover at once: poll it.
     #[must_use]
-    pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+    pub fn new(cfg: SmConfig, restored: RestoredState, now: Instant) -> Self {
         Self::build_new(cfg, restored, now, false)
     }
 
     /// One that looks at the fabric, reports it, and never changes anything.
     #[must_use]
     pub fn read_only(cfg: SmConfig, now: Instant) -> Self {
-        Self::build_new(cfg, Restored::default(), now, true)
+        Self::build_new(cfg, RestoredState::default(), now, true)
     }
 
-    fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
+    fn build_new(cfg: SmConfig, restored: RestoredState, now: Instant, read_only: bool) -> Self {
         let adoption = Adoption::new(&restored, now);
         let vls = VlTables::new(last_epoch(&restored));
         let sa = SaOwner::new(&restored, now);
@@ -329,7 +329,7 @@ impl SubnetManager {
         self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
-            self.routing.reroute_from(Start::Engine);
+            self.routing.reroute_from(RoutingStart::Engine);
         }
         if cfg != self.cfg {
             self.routing.begin_configuration();

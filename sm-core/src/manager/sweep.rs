@@ -17,7 +17,7 @@ use crate::location::Location;
 use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
-use crate::plan::routes::Computed;
+use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::VlPlan;
 use crate::report::{Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
@@ -189,7 +189,7 @@ impl SubnetManager {
 
     /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale. What was made for
     /// other settings is never taken.
-    pub(super) fn install(&mut self, computed: Computed) {
+    pub(super) fn install(&mut self, computed: RoutingJobResult) {
         if !self.routing.accept(&computed) {
             self.remove_absent();
             self.begin_routing();

@@ -2,7 +2,7 @@
 //!
 //! A reply to an SA client may leave once everything that was persisted before it is durable: a client that was told that it is a member of
 //! a group does not ask again, so a restart or a successor must know it ([`gate`]). A batch that must precede device writes
-//! ([`Update::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it. If the store takes longer than
+//! ([`RecordUpdate::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it. If the store takes longer than
 //! [`gate::LIMIT`], the fabric has precedence: an event is reported, and outputs leave until the store has caught up.
 
 pub(crate) mod gate;
@@ -17,7 +17,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::io::{DurabilityEvent, Event, Output, Persisted};
-use crate::kept::Update;
+use crate::records::RecordUpdate;
 use crate::sa::View;
 use gate::{Alarm, Gate};
 
@@ -63,7 +63,7 @@ impl Outbox {
                 }
                 Output::Persist { seq, updates } => {
                     self.replies.wait_for(seq);
-                    if updates.iter().any(Update::precedes_device_writes) {
+                    if updates.iter().any(RecordUpdate::precedes_device_writes) {
                         self.writes.wait_for(seq);
                         self.writes.admit((), now);
                     }
@@ -171,7 +171,7 @@ impl Outbox {
     }
 
     /// Persists changes of records.
-    pub(crate) fn persist(&mut self, updates: Vec<Update>) {
+    pub(crate) fn persist(&mut self, updates: Vec<RecordUpdate>) {
         let seq = self.next_batch();
         self.push(Output::Persist { seq, updates });
     }

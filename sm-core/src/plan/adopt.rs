@@ -15,14 +15,14 @@ use ferrosm_routing::{
 };
 
 use crate::config::SmConfig;
-use crate::kept::routing::KeptRouting;
+use crate::records::routing::RoutingRecord;
 use crate::sa::View;
 
 /// What is known of a routing that may be installed.
 #[derive(Debug, Clone)]
 pub struct Inherited {
     /// What was kept of it.
-    pub routing: Arc<KeptRouting>,
+    pub routing: Arc<RoutingRecord>,
     /// The subnet when it was kept, with its tables.
     pub view: Option<Arc<View>>,
     /// The settings now.

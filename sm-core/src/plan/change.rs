@@ -12,7 +12,7 @@ use crate::subnet::NodeIdx;
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LaneChange {
+pub enum VlChange {
     /// Nothing.
     None,
     /// Tables, but only for SLs that no path has had.
@@ -26,7 +26,7 @@ pub enum LaneChange {
 impl VlPlan {
     /// What becomes of this plan's packets with other lanes for the switches `nodes` of `topo`.
     #[must_use]
-    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &Lanes) -> LaneChange {
+    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &Lanes) -> VlChange {
         let switches = nodes.iter().zip(topo.switches());
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
             .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
@@ -48,21 +48,21 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    fn change(&self) -> LaneChange {
+    fn change(&self) -> VlChange {
         let (was, is) = (self.was.1, self.is.1);
         if was.is_single() && is.is_single() {
-            return LaneChange::None;
+            return VlChange::None;
         }
         if self.maps_differ(used_sls(&was.path_sl)) {
-            return LaneChange::Maps;
+            return VlChange::Maps;
         }
         let lids = self.moved();
         if !lids.is_empty() {
-            LaneChange::Paths(lids)
+            VlChange::Paths(lids)
         } else if was.vls == is.vls && was.sl2vl == is.sl2vl {
-            LaneChange::None
+            VlChange::None
         } else {
-            LaneChange::Unused
+            VlChange::Unused
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     /// Two switches with a host each, and the same with other lanes.
-    fn change(was: &Lanes, is: &Lanes) -> LaneChange {
+    fn change(was: &Lanes, is: &Lanes) -> VlChange {
         let mut b = TopologyBuilder::new();
         let (x, y) = (b.switch(4, Lid(1)), b.switch(4, Lid(2)));
         b.link((x, PortNum(1)), (y, PortNum(1)));
@@ -159,13 +159,13 @@ mod tests {
                 PathSl::ByLid(Arc::from([0u8, 0, 0, 0, to_4].as_slice())),
             )
         };
-        assert_eq!(change(&one, &one), LaneChange::None);
+        assert_eq!(change(&one, &one), VlChange::None);
         // From one lane to two: SL 0 stays on VL 0.
-        assert_eq!(change(&one, &lanes(2, 0)), LaneChange::Unused);
-        assert_eq!(change(&one, &lanes(2, 1)), LaneChange::Paths(vec![Lid(4)]));
-        assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), LaneChange::None);
+        assert_eq!(change(&one, &lanes(2, 0)), VlChange::Unused);
+        assert_eq!(change(&one, &lanes(2, 1)), VlChange::Paths(vec![Lid(4)]));
+        assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), VlChange::None);
         // SL 1 was on VL 1.
-        assert_eq!(change(&lanes(2, 1), &one), LaneChange::Maps);
-        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), LaneChange::Unused);
+        assert_eq!(change(&lanes(2, 1), &one), VlChange::Maps);
+        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), VlChange::Unused);
     }
 }

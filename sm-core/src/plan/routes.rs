@@ -15,7 +15,7 @@ use ferrosm_routing::{
 use rustc_hash::FxHashMap;
 
 use super::adopt::{Adopted, Inherited};
-use super::change::LaneChange;
+use super::change::VlChange;
 use super::failure::{EngineRefusal, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::hints;
@@ -27,7 +27,7 @@ use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
 /// Everything that routing needs to know; it holds no reference to the subnet.
 #[derive(Debug)]
-pub struct Job {
+pub struct RoutingJob {
     /// Tells answers of different jobs apart.
     pub id: u64,
     /// The switches and what hangs on them.
@@ -61,9 +61,9 @@ pub struct Job {
     nodes: Vec<NodeIdx>,
 }
 
-/// What a [`Job`] found.
+/// What a [`RoutingJob`] found.
 #[derive(Debug)]
-pub struct Computed {
+pub struct RoutingJobResult {
     /// The job's.
     pub id: u64,
     /// The job's.
@@ -82,7 +82,7 @@ pub struct Routes {
     /// That the tables reach everything and cannot deadlock.
     pub proof: Proof,
     /// How to get there from what is installed.
-    pub order: WriteOrder,
+    pub order: LftWriteOrder,
     /// Packets are under way and lanes matter: SLtoVLMappingTables are there before forwarding tables are written.
     pub lanes_first: bool,
     /// Multicast entries that must be emptied before anything of this is written.
@@ -93,7 +93,7 @@ pub struct Routes {
 
 /// What a routing starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Start {
+pub enum RoutingStart {
     /// The routing in force, without what was lost, if that will do.
     #[default]
     Repair,
@@ -108,7 +108,7 @@ pub type NodeTables = Vec<(NodeIdx, Arc<Lft>)>;
 
 /// In which order tables can be written so that nothing loops or deadlocks meanwhile.
 #[derive(Debug, Default)]
-pub enum WriteOrder {
+pub enum LftWriteOrder {
     /// In any, all at once.
     #[default]
     Any,
@@ -139,7 +139,7 @@ fn is_part(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[NodeI
     cable_ends(topo) <= cable_ends(other) && nodes.iter().all(|n| others.binary_search(n).is_ok())
 }
 
-impl Job {
+impl RoutingJob {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
     /// `last` is the routing in force with the node of each of its switches.
     #[must_use]
@@ -149,7 +149,7 @@ impl Job {
         lids: &LidPlan,
         cfg: &SmConfig,
         last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
-        start: Start,
+        start: RoutingStart,
     ) -> Self {
         let mut graph = GraphBuilder::default();
         let mut names = Vec::new();
@@ -210,12 +210,12 @@ impl Job {
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
         match start {
-            Start::Repair => {}
-            Start::Engine => {
+            RoutingStart::Repair => {}
+            RoutingStart::Engine => {
                 previous.last = None;
                 previous.engine_in_force = None;
             }
-            Start::Graph => previous = Previous::none(),
+            RoutingStart::Graph => previous = Previous::none(),
         }
         Self {
             id,
@@ -246,7 +246,7 @@ impl Job {
     /// Computes the tables. Takes about [`Self::budget`] with automatic choice, and as long as an engine takes that the
     /// operator has named.
     #[must_use]
-    pub fn run(&self) -> Computed {
+    pub fn run(&self) -> RoutingJobResult {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let budget = WorkBudget::limited(work_units(self.budget)).with_token(self.cancel.clone());
         let request = Request::new(&self.topology)
@@ -295,7 +295,7 @@ impl Job {
                 let (order, in_the_way) = if live {
                     self.order_of_writes(&routing, &kept, &mut notes)
                 } else {
-                    (WriteOrder::Any, Vec::new())
+                    (LftWriteOrder::Any, Vec::new())
                 };
                 let before = self.lanes_before.as_ref();
                 let had_lanes = before.is_some_and(|before| !before.is_single());
@@ -316,7 +316,7 @@ impl Job {
                 })
             }
         };
-        Computed {
+        RoutingJobResult {
             id: self.id,
             generation: self.generation,
             result,
@@ -347,7 +347,7 @@ impl Job {
         routing: &Routing,
         kept: &Kept,
         notes: &mut Vec<String>,
-    ) -> (WriteOrder, Vec<(Lid, NodeIdx)>) {
+    ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
         let drained = self.drained_for_lanes(routing, notes);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let here = |(s, block)| Some((node(s)?, block));
@@ -387,16 +387,16 @@ impl Job {
                     ));
                 let first = names(first);
                 let then = Vec::new();
-                return (WriteOrder::Drain { first, then }, in_the_way);
+                return (LftWriteOrder::Drain { first, then }, in_the_way);
             }
         };
         let order = match drained {
-            Some(first) => WriteOrder::Drain {
+            Some(first) => LftWriteOrder::Drain {
                 first: names(first),
                 then: stages,
             },
-            None if stages.is_empty() => WriteOrder::Any,
-            None => WriteOrder::Stages(stages),
+            None if stages.is_empty() => LftWriteOrder::Any,
+            None => LftWriteOrder::Stages(stages),
         };
         (order, in_the_way)
     }
@@ -411,13 +411,13 @@ impl Job {
         let before = self.lanes_before.as_ref()?;
         let change = before.change_to(&self.topology, &self.nodes, &routing.lanes);
         let lids: Vec<Lid> = match change {
-            LaneChange::None => return None,
-            LaneChange::Unused => {
+            VlChange::None => return None,
+            VlChange::Unused => {
                 notes.push("lanes that no path used are set up before routes take them".to_owned());
                 return None;
             }
-            LaneChange::Paths(lids) => lids,
-            LaneChange::Maps => {
+            VlChange::Paths(lids) => lids,
+            VlChange::Maps => {
                 let all = self.topology.destinations().iter();
                 all.map(|d| d.lid).collect()
             }

@@ -8,7 +8,7 @@ use ferrosm_mad::mad::{Address, MadOut};
 use super::restored::for_each_record;
 use crate::fnv::Fnv1a;
 use crate::io::Output;
-use crate::plan::routes::Computed;
+use crate::plan::routes::RoutingJobResult;
 use crate::sa::View;
 use crate::sa::view::saved;
 
@@ -70,7 +70,7 @@ impl OutputDigest {
                 self.all.write_u64(*seq);
                 for update in updates {
                     // Records as of second 0: a lease ends after its remaining time.
-                    self.add_text(format_args!("{:?}", update.change(0)));
+                    self.add_text(format_args!("{:?}", update.to_change(0)));
                 }
             }
             Output::PersistView { seq, view } => {
@@ -125,7 +125,7 @@ fn digest_of_view(view: &Arc<View>) -> u64 {
 }
 
 /// A digest of what a routing job found: the tables, VLs, order of writes and notes; or why there are none.
-pub(super) fn digest_of_result(computed: &Computed) -> u64 {
+pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
     let mut digest = Fnv1a::default();
     let _written = match &computed.result {
         Ok(routes) => {

@@ -13,7 +13,7 @@ use crate::io::Input;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Entry<I = Input> {
     /// The SM starts. First and only once.
-    Start(Box<Start>),
+    Start(Box<RecordingStart>),
     /// [`crate::SubnetManager::with_replication_timeout`].
     ReplicationTimeout(Duration),
     /// [`crate::SubnetManager::handle`].
@@ -29,7 +29,7 @@ pub(super) enum Entry<I = Input> {
 
 /// What the SM starts with.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Start {
+pub(super) struct RecordingStart {
     /// Version of the program that recorded.
     pub(super) program: String,
     /// The run, for people.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | this | [`RecordedManager`], which records; entries in a file |
 //! | `entry` | what an entry says |
-//! | `restored` | [`Restored`] in an entry |
+//! | `restored` | [`RestoredState`] in an entry |
 //! | `digest` | digests of outputs and of routing results |
 //! | `replay` | [`Replay`] |
 
@@ -28,11 +28,11 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::fnv::Fnv1a;
 use crate::io::{Input, Output};
-use crate::kept::Restored;
 use crate::manager::SubnetManager;
+use crate::records::RestoredState;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use digest::OutputDigest;
-use entry::{Entry, Outputs, RecordedInput, Start};
+use entry::{Entry, Outputs, RecordedInput, RecordingStart};
 use restored::RecordedRestored;
 
 pub use replay::{Ending, Replay, ReplayError};
@@ -81,13 +81,13 @@ impl RecordedManager {
     #[must_use]
     pub fn record(
         cfg: SmConfig,
-        restored: Restored,
+        restored: RestoredState,
         now: Instant,
         source: String,
         mut sink: Box<dyn RecordingSink>,
     ) -> Self {
         let (recorded, restored) = RecordedRestored::with_replayed(restored);
-        let start = Start {
+        let start = RecordingStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             source,
             now_ns: now.as_nanos(),

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use ferrosm_mad::time::Instant;
 
 use super::digest::{OutputDigest, digest_of_result};
-use super::entry::{Entry, Outputs, RecordedInput, Start};
+use super::entry::{Entry, Outputs, RecordedInput, RecordingStart};
 use super::{ENTRY_HEADER, MAGIC, VERSION};
 use crate::fnv::Fnv1a;
 use crate::io::{Input, Output};
 use crate::manager::SubnetManager;
-use crate::plan::routes::Job;
+use crate::plan::routes::RoutingJob;
 
 /// How a recording ends whose outputs were all reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub struct Replay<'a> {
     manager: SubnetManager,
     digest: OutputDigest,
     /// Jobs whose results have not arrived, by number.
-    jobs: BTreeMap<u64, Box<Job>>,
+    jobs: BTreeMap<u64, Box<RoutingJob>>,
 }
 
 impl<'a> Replay<'a> {
@@ -118,7 +118,7 @@ impl<'a> Replay<'a> {
         let Some((Entry::Start(start), offset)) = first else {
             return Err(damaged("the recording has no start"));
         };
-        let Start {
+        let RecordingStart {
             program,
             source,
             now_ns,

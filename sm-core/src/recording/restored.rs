@@ -1,4 +1,4 @@
-//! [`Restored`] in a recording: the records that persist it, as of second 0, and the view with its age.
+//! [`RestoredState`] in a recording: the records that persist it, as of second 0, and the view with its age.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::NodeGuid;
 use serde::{Deserialize, Serialize};
 
-use crate::kept::routing::KeptRouting;
-use crate::kept::{Key, Restored, Restorer};
+use crate::records::routing::RoutingRecord;
+use crate::records::{RecordKey, RecordRestorer, RestoredState};
 use crate::sa::View;
 use crate::sa::view::saved::{self, Part, Saver, Snapshot};
 
@@ -17,7 +17,7 @@ pub(super) struct RecordedRestored {
     /// Keys and values, the view apart.
     records: Vec<(Vec<u8>, Vec<u8>)>,
     view: Option<RecordedView>,
-    routing: Option<Arc<KeptRouting>>,
+    routing: Option<Arc<RoutingRecord>>,
     complete: bool,
 }
 
@@ -31,7 +31,7 @@ struct RecordedView {
 }
 
 impl RecordedRestored {
-    fn new(restored: &Restored) -> Self {
+    fn new(restored: &RestoredState) -> Self {
         let records = restored.records();
         Self {
             records: records
@@ -45,24 +45,24 @@ impl RecordedRestored {
 
     /// The recorded form of a value, and the value that replay restores from it, with which the recorded SM must start as well. The restored
     /// value lacks nodes with duplicate GUIDs: a view in memory may have them, records do not.
-    pub(super) fn with_replayed(restored: Restored) -> (Self, Restored) {
+    pub(super) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);
         (recorded, replayed)
     }
 
     /// The value; or which record of it is broken.
-    pub(super) fn restore(self) -> Result<Restored, String> {
-        let mut restorer = Restorer::new(0);
+    pub(super) fn restore(self) -> Result<RestoredState, String> {
+        let mut restorer = RecordRestorer::new(0);
         for (key, value) in &self.records {
-            let key = Key::from_bytes(key).ok_or("a record without a key")?;
+            let key = RecordKey::from_bytes(key).ok_or("a record without a key")?;
             restorer.put(&key, value);
         }
         let (restored, left_out) = restorer.finish();
         if let Some(left_out) = left_out.first() {
             return Err(left_out.to_string());
         }
-        Ok(Restored {
+        Ok(RestoredState {
             snapshot: self.view.map(RecordedView::restore).transpose()?,
             routing: self.routing,
             complete: self.complete,

@@ -26,9 +26,9 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Notice};
 use crate::io::Output;
-use crate::kept::{Kind, Restored, Update};
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
+use crate::records::{RecordKind, RecordUpdate, RestoredState};
 use crate::sa::registry::Registry;
 use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
@@ -70,7 +70,7 @@ pub(crate) struct SaOwner {
 
 impl SaOwner {
     /// With the registrations that were restored.
-    pub(crate) fn new(restored: &Restored, now: Instant) -> Self {
+    pub(crate) fn new(restored: &RestoredState, now: Instant) -> Self {
         Self {
             registry: Registry::restored(&restored.registrations, now),
             is_view_persisted: restored.snapshot.is_some(),
@@ -301,7 +301,7 @@ impl SaOwner {
             return;
         }
         self.registry.replace(Registry::default());
-        outbox.persist(Kind::REGISTRATIONS.map(Update::Clear).into());
+        outbox.persist(RecordKind::REGISTRATIONS.map(RecordUpdate::Clear).into());
     }
 
     /// Publishes, persists and sends what became due. Call it after each input. `is_idle`: no sweep is in progress or pending.
@@ -328,7 +328,7 @@ impl SaOwner {
         let updates = self.registry.take_updates(ctx.now);
         if !updates.is_empty() {
             ctx.outbox
-                .persist(updates.into_iter().map(Update::from).collect());
+                .persist(updates.into_iter().map(RecordUpdate::from).collect());
         }
     }
 

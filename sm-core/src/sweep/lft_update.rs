@@ -15,7 +15,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
-use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
+use crate::plan::routes::{LftWriteOrder, NodeTables, blocks_to_write};
 use crate::plan::vls::VlPlan;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
@@ -61,7 +61,7 @@ pub(crate) enum LftPrecondition {
 #[derive(Debug, Default)]
 pub(crate) struct LftUpdate {
     /// The order of the next pass over the switches; `Any` once that pass has begun.
-    order: WriteOrder,
+    order: LftWriteOrder,
     /// Traffic depends on the order of writes.
     is_ordered: bool,
     precondition: LftPrecondition,
@@ -88,13 +88,13 @@ impl LftUpdate {
         fabric: &mut Subnet,
         tables: NodeTables,
         vls: VlPlan,
-        order: WriteOrder,
+        order: LftWriteOrder,
         vls_first: bool,
     ) -> Option<VlPlan> {
         self.is_ordered = vls_first;
-        self.order = WriteOrder::Any;
+        self.order = LftWriteOrder::Any;
         match order {
-            WriteOrder::Drain { first, then } => {
+            LftWriteOrder::Drain { first, then } => {
                 self.is_ordered = true;
                 self.drained_at = None;
                 self.drain = Some(AfterDrain {
@@ -105,8 +105,8 @@ impl LftUpdate {
                 set_wanted_tables(fabric, first);
                 None
             }
-            order @ (WriteOrder::Any | WriteOrder::Stages(_)) => {
-                self.is_ordered |= matches!(order, WriteOrder::Stages(_));
+            order @ (LftWriteOrder::Any | LftWriteOrder::Stages(_)) => {
+                self.is_ordered |= matches!(order, LftWriteOrder::Stages(_));
                 self.order = order;
                 set_wanted_tables(fabric, tables);
                 Some(vls)
@@ -142,7 +142,7 @@ impl LftUpdate {
 
     /// Begins a pass over all switches; [`Self::write_switch`] follows for each.
     pub(crate) fn begin_pass(&mut self) {
-        if let WriteOrder::Stages(stages) = core::mem::take(&mut self.order) {
+        if let LftWriteOrder::Stages(stages) = core::mem::take(&mut self.order) {
             self.stages = stages.into_iter().filter(|s| !s.is_empty()).collect();
         }
         self.staged = self.stages.iter().flatten().copied().collect();
@@ -203,7 +203,7 @@ impl LftUpdate {
     /// Sets the tables that follow a drain.
     pub(crate) fn begin_after_drain(&mut self, fabric: &mut Subnet, after: AfterDrain) {
         self.rejected.clear();
-        self.order = WriteOrder::Stages(after.stages);
+        self.order = LftWriteOrder::Stages(after.stages);
         set_wanted_tables(fabric, after.tables);
     }
 

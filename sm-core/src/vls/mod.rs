@@ -16,8 +16,8 @@ use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::kept::{Record, Update};
 use crate::plan::vls::VlPlan;
+use crate::records::{Record, RecordUpdate};
 use crate::report::ProblemKind;
 use crate::routing_origin::SlToVlEpoch;
 use crate::smp::op::SmpOp;
@@ -144,8 +144,8 @@ impl VlTables {
         let own = own.map_or(PortGuid(0), |port| port.guid);
         self.epoch.number = self.epoch.number.max(self.replaced_number);
         self.epoch = self.epoch.next(own);
-        let epoch = Record::LanesWritten(self.epoch);
-        ctx.outbox.persist(vec![Update::Put(epoch)]);
+        let epoch = Record::SlToVlEpoch(self.epoch);
+        ctx.outbox.persist(vec![RecordUpdate::Put(epoch)]);
     }
 
     /// The data of a Set of an SLtoVLMappingTable.

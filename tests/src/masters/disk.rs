@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::simulated::{Clock, Lab, Sm};
-use ferrosm_core::kept::{Key, Kind, Restorer, ViewKeeper};
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::records::{RecordKey, RecordKind, RecordRestorer, ViewPersister};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::time::Instant;
 
 /// What is on a disk.
-pub(crate) type Records = BTreeMap<Key, Box<[u8]>>;
+pub(crate) type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 /// What of a store is there when a manager begins again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Store {
     /// From here on records are broken: so many per cent are whole.
     Prefix(u64),
     /// No record of a kind can be read.
-    Without(Kind),
+    Without(RecordKind),
     /// Of another subnet.
     Foreign,
     Nothing,
@@ -69,8 +69,8 @@ pub(crate) fn unix_s(clock: Clock, now: Instant) -> u64 {
 }
 
 /// What a manager begins with from records.
-pub(crate) fn restore(records: &Records, unix_s: u64) -> Restored {
-    let mut restorer = Restorer::new(unix_s);
+pub(crate) fn restore(records: &Records, unix_s: u64) -> RestoredState {
+    let mut restorer = RecordRestorer::new(unix_s);
     for (key, value) in records {
         restorer.put(key, value);
     }
@@ -81,7 +81,7 @@ pub(crate) fn restore(records: &Records, unix_s: u64) -> Restored {
 pub(crate) fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
     let mut records = sm.kept.clone();
     let view = sm.view_kept.as_ref();
-    let batch = ViewKeeper::default().batch(view, unix_s(clock, now));
+    let batch = ViewPersister::default().batch(view, unix_s(clock, now));
     batch.apply(&mut records);
     records
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::simulated::Dice;
 use ferrosm_core::Input;
 use ferrosm_core::election::Then;
-use ferrosm_core::kept::Kind;
+use ferrosm_core::records::RecordKind;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
@@ -96,7 +96,7 @@ impl Events {
         match self.d.below(8) {
             _ if self.calm => Store::Whole,
             0 => Store::Prefix(self.d.below(100)),
-            1 => Store::Without(Kind::ALL[self.d.index(Kind::ALL.len())]),
+            1 => Store::Without(RecordKind::ALL[self.d.index(RecordKind::ALL.len())]),
             2 => Store::Foreign,
             3 => Store::Nothing,
             _ => Store::Whole,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::simulated::{Dice, Lab, Sm};
 use crate::store::StoreFault;
 use crate::tally::Tally;
-use ferrosm_core::kept::{Key, Kind};
-use ferrosm_core::{Event, Input, LidMap, Restored};
+use ferrosm_core::records::{RecordKey, RecordKind};
+use ferrosm_core::{Event, Input, LidMap, RestoredState};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
@@ -403,16 +403,16 @@ impl Stage {
                     // Of its own records only LIDs are worth anything.
                     None if replicates => {
                         let lids: LidMap = restore(&sm.kept, unix_s).lids;
-                        let registered = |key: &Key| {
+                        let registered = |key: &RecordKey| {
                             let kind = key.kind();
-                            kind.is_some_and(|kind| Kind::REGISTRATIONS.contains(&kind))
+                            kind.is_some_and(|kind| RecordKind::REGISTRATIONS.contains(&kind))
                         };
                         let mut records = core::mem::take(&mut sm.kept);
                         records.retain(|key, _| !registered(key));
                         sm.replace_records(records, None, now);
-                        Some(Restored {
+                        Some(RestoredState {
                             lids,
-                            ..Restored::default()
+                            ..RestoredState::default()
                         })
                     }
                     None => None,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::simulated::{Dice, Lab, Sm};
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
 use ferrosm_sa::view::saved::Snapshot;
@@ -274,7 +274,7 @@ pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Du
         return "nothing".to_owned();
     };
     let restored = old.restored(lab.world.now());
-    let restored = Restored {
+    let restored = RestoredState {
         snapshot: old.view_kept.map(|view| Snapshot {
             view,
             age: Duration::ZERO,

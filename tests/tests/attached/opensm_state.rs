@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use ferrosm::state::restore;
-use ferrosm_core::kept::{Kind, Restorer};
+use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_mad::sa::multicast::mgid;
 use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
@@ -73,14 +73,18 @@ fn what_a_real_opensm_keeps_is_read() {
     let lmcs: Vec<Lmc> = restored.lids.values().map(|(_, lmc)| *lmc).collect();
     assert_eq!(lmcs.iter().filter(|lmc| lmc.0 == 1).count(), 4, "{lmcs:?}");
     assert_eq!(lmcs.len(), 5);
-    assert_eq!(count(Kind::Neighbour), 8, "four cables, from both ends");
+    assert_eq!(
+        count(RecordKind::Neighbour),
+        8,
+        "four cables, from both ends"
+    );
     let broadcast = mgid::broadcast(ferrosm_mad::ids::PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
     let saved = &restored.registrations;
     let group = saved.members.iter().find(|m| m.mgid == broadcast);
     let group = group.expect("the group of the default partition");
     assert_eq!((group.mlid, group.qkey), (Lid(0xC000), 0x0B1B));
     // Leases may have ended while the test ran: as of the beginning they have not.
-    let mut restorer = Restorer::new(0);
+    let mut restorer = RecordRestorer::new(0);
     records
         .iter()
         .for_each(|(key, value)| restorer.put(key, value));
@@ -94,6 +98,6 @@ fn what_a_real_opensm_keeps_is_read() {
     let named = |text: &str| files[3].2.matches(text).count();
     assert_eq!(then.services.len(), named("Service Record:"));
     assert_eq!(then.subscriptions.len(), named("InformInfo Record:"));
-    assert_eq!(count(Kind::Group), named("MC Group"));
-    assert_eq!(count(Kind::Member), named("mcm_port:"));
+    assert_eq!(count(RecordKind::Group), named("MC Group"));
+    assert_eq!(count(RecordKind::Member), named("mcm_port:"));
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Event, Input, Restored, SmConfig};
+use ferrosm_core::{Event, Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::ids::{Gid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -51,7 +51,7 @@ fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
 }
 
 fn standby(lab: &mut Lab) -> ManagerId {
-    let sm = Sm::new(cfg(0), Restored::default(), lab.world.now());
+    let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
     let second = lab.world.add_manager(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
@@ -69,14 +69,14 @@ fn act(lab: &mut Lab, action: Action) {
 }
 
 /// All that a master kept, as a standby in step has it.
-fn whole_copy(lab: &Lab) -> Restored {
-    Restored {
+fn whole_copy(lab: &Lab) -> RestoredState {
+    RestoredState {
         complete: true,
         ..lab.manager().copied(lab.world.now())
     }
 }
 
-fn give_copy(lab: &mut Lab, id: ManagerId, copy: Option<Restored>) {
+fn give_copy(lab: &mut Lab, id: ManagerId, copy: Option<RestoredState>) {
     lab.world.with_manager(id, |sm, _| sm.copy = copy);
 }
 
@@ -320,7 +320,7 @@ fn a_cut_way_is_no_dead_master() {
     for n in 0.. {
         let mut lab = Lab::up("mesh:4,4", 1, cfg(5));
         let there = hosts(&lab).into_iter().next_back().unwrap();
-        let sm = Sm::new(cfg(0), Restored::default(), lab.world.now());
+        let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
         let second = lab.world.add_manager(Some(there), sm);
         let second = second.unwrap_or_else(|e| panic!("{e}"));
         lab.world.run_for(Duration::from_secs(30));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ferrosm_core::election::{self, Then};
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
-use ferrosm_core::{Event, Input, LidMap, PortName, Restored, SmConfig};
+use ferrosm_core::{Event, Input, LidMap, PortName, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -42,7 +42,7 @@ fn up(priority: u8) -> Lab {
     lab.world.kill(lab.sm);
     lab.sm = lab
         .world
-        .add_manager(Some(lab.at), Sm::new(cfg, Restored::default(), now))
+        .add_manager(Some(lab.at), Sm::new(cfg, RestoredState::default(), now))
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(lab.next_sweep(60).is_clean());
     lab
@@ -50,7 +50,7 @@ fn up(priority: u8) -> Lab {
 
 fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> ManagerId {
     let now = lab.world.now();
-    let sm = Sm::new(cfg, Restored::default(), now);
+    let sm = Sm::new(cfg, RestoredState::default(), now);
     let added = lab.world.add_manager(Some(at), sm);
     added.unwrap_or_else(|e| panic!("{e}"))
 }
@@ -352,10 +352,11 @@ fn two_islands_become_one() {
         let at = lab.at;
         let a = lab
             .world
-            .add_manager(Some(at), Sm::new(cfg(first), Restored::default(), now));
-        let b = lab
-            .world
-            .add_manager(Some(far), Sm::new(cfg(other), Restored::default(), now));
+            .add_manager(Some(at), Sm::new(cfg(first), RestoredState::default(), now));
+        let b = lab.world.add_manager(
+            Some(far),
+            Sm::new(cfg(other), RestoredState::default(), now),
+        );
         let (a, b) = (a.unwrap(), b.unwrap());
         lab.world.run_for(Duration::from_mins(1));
         assert_eq!(
@@ -403,9 +404,9 @@ fn hosts_of_another_island_register_again() {
             peer_sms: Arc::clone(&guids),
             ..SmConfig::default()
         };
-        let restored = Restored {
+        let restored = RestoredState {
             lids,
-            ..Restored::default()
+            ..RestoredState::default()
         };
         let sm = Sm::new(cfg, restored, lab.world.now());
         lab.world.add_manager(Some(at), sm).unwrap()

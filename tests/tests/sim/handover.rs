@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::{Notice, Then};
-use ferrosm_core::{Event, Input, Restored, SmConfig};
+use ferrosm_core::{Event, Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
@@ -29,7 +29,7 @@ fn with_copying_standby() -> (Lab, ManagerId) {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let sm = Sm::new(cfg(1), Restored::default(), lab.world.now());
+    let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
     let second = lab.world.add_manager(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     command(&mut lab, second, Input::Copying(true));
@@ -226,7 +226,7 @@ fn of_two_standbys_the_one_with_a_copy_goes_first() {
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let mut add = |at, priority, copying| {
-        let sm = Sm::new(cfg(priority), Restored::default(), lab.world.now());
+        let sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
         let id = lab.world.add_manager(Some(at), sm).unwrap();
         command(&mut lab, id, Input::Copying(copying));
         lab.world.run_for(Duration::from_secs(30));

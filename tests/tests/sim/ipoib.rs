@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::plan::partitions::group::GroupSpec;
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::plan::partitions::{
+    Enforcement, MemberSelector, Membership, Partition, Partitions,
+};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_mad::mad::{Method, Status};
@@ -286,9 +288,9 @@ struct Case {
 }
 
 fn config(lab: &Lab, group: GroupSpec) -> SmConfig {
-    let guid = |at: &PortAt| Who::Port(lab.world.fabric().port_guid(*at));
+    let guid = |at: &PortAt| MemberSelector::Port(lab.world.fabric().port_guid(*at));
     let hosts = hosts(lab);
-    let members = |range: &[PortAt], how| -> Vec<(Who, Membership)> {
+    let members = |range: &[PortAt], how| -> Vec<(MemberSelector, Membership)> {
         range.iter().map(|at| (guid(at), how)).collect()
     };
     let mut all = members(&hosts[1..4], Membership::Full);
@@ -592,7 +594,7 @@ fn members_join_again_when_they_are_told_to() {
     let before = told(lab);
     let cfg = config(lab, GroupSpec::ipoib(NUMBER));
     lab.world.kill(lab.sm);
-    lab.begin_again(cfg, Restored::default());
+    lab.begin_again(cfg, RestoredState::default());
     assert!(lab.next_sweep(60).is_clean());
     for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(told(lab))) {
         assert!(after > *before || *at == lab.at, "{at:?} {before} {after}");

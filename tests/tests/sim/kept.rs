@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::kept::{Key, Kind, Record};
+use ferrosm_core::records::{Record, RecordKey, RecordKind};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::ids::Qpn;
 use ferrosm_mad::mad::Method;
@@ -19,7 +19,7 @@ use ferrosm_tests::members::{BROADCAST, ask, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// Records by key. As of the beginning of time: what is left of a lease is its end.
-fn kept(lab: &Lab) -> BTreeMap<Key, Record> {
+fn kept(lab: &Lab) -> BTreeMap<RecordKey, Record> {
     let mut records = BTreeMap::new();
     for (key, value) in &lab.manager().kept {
         let record = Record::decode(key, value, 0).expect("a record");
@@ -33,13 +33,13 @@ fn assert_adds_up(lab: &Lab) {
     let unix_s = now.as_nanos() / 1_000_000_000;
     // How often tables of lanes were written is of devices, not of clients.
     let of_clients = kept(lab).into_iter();
-    let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(Kind::LanesWritten));
+    let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
     let (lids, kept): (BTreeMap<_, _>, _) =
         of_clients.partition(|(_, record)| matches!(record, Record::Lid { .. }));
     let known = lab.manager().core().registry().registrations(now);
     let known = known.map(Record::Registration);
-    let known: BTreeMap<Key, Record> = known.map(|r| (r.key(), r)).collect();
-    let keys = |records: &BTreeMap<Key, Record>| records.keys().cloned().collect::<Vec<_>>();
+    let known: BTreeMap<RecordKey, Record> = known.map(|r| (r.key(), r)).collect();
+    let keys = |records: &BTreeMap<RecordKey, Record>| records.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&kept), keys(&known), "{}", lab.repeat());
     for (key, known) in known {
         match (&kept[&key], known) {
@@ -149,7 +149,7 @@ fn changes_add_up_to_what_is_known() {
         clutter.settle(&mut lab);
         assert_adds_up(&lab);
         let of_clients = lab.manager().kept.keys();
-        for key in of_clients.filter(|key| key.kind() != Some(Kind::LanesWritten)) {
+        for key in of_clients.filter(|key| key.kind() != Some(RecordKind::SlToVlEpoch)) {
             *kinds.entry(key.kind()).or_insert(0) += 1;
         }
     }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::{Input, PortRef, Restored, SmConfig};
+use ferrosm_core::{Input, PortRef, RestoredState, SmConfig};
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
@@ -135,7 +135,7 @@ fn lanes_that_another_one_left_do_not_matter() {
                 }
             }
             assert!(lab.verdict(&Expect::new(lab.at)).is_err(), "{what}");
-            lab.begin_again(cfg(engine), Restored::default());
+            lab.begin_again(cfg(engine), RestoredState::default());
             let report = lab.next_sweep(600);
             assert!(report.is_clean(), "{what}: {report:?}");
             assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_sim::faults::Action;
@@ -32,9 +32,9 @@ fn an_old_map_takes_no_lid_from_who_is_away() {
     let away = hosts(&lab)[9];
     let (lid, lmc) = lab.world.fabric().lid(away);
     assert_ne!(lid, Lid::NONE);
-    let old = Restored {
+    let old = RestoredState {
         lids: [(GONE, (lid, ferrosm_mad::ids::Lmc(lmc)))].into(),
-        ..Restored::default()
+        ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
     let second = lab.world.add_manager(Some(THERE), sm);
@@ -43,7 +43,7 @@ fn an_old_map_takes_no_lid_from_who_is_away() {
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
     power(&mut lab, Action::PowerOff(away.node));
     lab.world.run_for(Duration::from_secs(30));
-    let copy = Restored {
+    let copy = RestoredState {
         complete: true,
         ..lab.manager().copied(lab.world.now())
     };

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Key, Kind, Record, Restorer};
-use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_core::records::{Record, RecordKey, RecordKind, RecordRestorer};
+use ferrosm_core::{Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
@@ -45,7 +45,7 @@ fn has(lab: &Lab, key: u64) -> (bool, usize) {
 }
 
 /// The M_Keys that a manager keeps, by port.
-fn keys_of(records: &BTreeMap<Key, Box<[u8]>>) -> BTreeMap<PortGuid, u64> {
+fn keys_of(records: &BTreeMap<RecordKey, Box<[u8]>>) -> BTreeMap<PortGuid, u64> {
     let all = records.iter();
     let all = all.filter_map(|(key, value)| match Record::decode(key, value, 0) {
         Ok(Some(Record::MKey { port, m_key })) => Some((port, m_key.expose())),
@@ -63,7 +63,7 @@ fn of_all(key: u64) -> BTreeMap<PortGuid, u64> {
 }
 
 /// The manager is gone; what it kept.
-fn kill(lab: &mut Lab) -> Restored {
+fn kill(lab: &mut Lab) -> RestoredState {
     let now = lab.world.now();
     let old = lab.world.kill(lab.sm).expect("it was there");
     lab.world.run_for(Duration::from_millis(1));
@@ -76,7 +76,7 @@ fn kill(lab: &mut Lab) -> Restored {
 fn another_key_needs_what_was_kept() {
     let mut lab = locked(1);
     kill(&mut lab);
-    lab.begin_again(with(0xBBBB), Restored::default());
+    lab.begin_again(with(0xBBBB), RestoredState::default());
     lab.world.run_for(Duration::from_secs(60));
     assert!(lab.manager().reports().is_empty());
     assert!(has(&lab, 0xAAAA).0);
@@ -244,7 +244,7 @@ fn left_by_opensm() -> (Lab, String, String) {
     (lab, keys, cables)
 }
 
-fn imported(files: &[(StateFile, &str)]) -> Restored {
+fn imported(files: &[(StateFile, &str)]) -> RestoredState {
     let files: Vec<_> = files
         .iter()
         .map(|(file, text)| (*file, file.name().into(), (*text).to_owned()))
@@ -253,7 +253,7 @@ fn imported(files: &[(StateFile, &str)]) -> Restored {
     opensm_state::parse(&files)
         .expect("files")
         .apply(&mut records);
-    let mut restorer = Restorer::new(0);
+    let mut restorer = RecordRestorer::new(0);
     for (key, value) in &records {
         restorer.put(key, value);
     }
@@ -282,7 +282,7 @@ fn what_opensm_knew_opens_its_ports() {
             assert!(has(&lab, 0xBBBB).0);
             assert_eq!(keys_kept(&lab), of_all(0xBBBB));
             let kept = lab.manager().kept.keys();
-            let cables = kept.filter(|key| key.kind() == Some(Kind::Neighbour));
+            let cables = kept.filter(|key| key.kind() == Some(RecordKind::Neighbour));
             assert!(cables.count() > 0, "they are not ours to forget");
         } else {
             lab.world.run_for(Duration::from_secs(60));

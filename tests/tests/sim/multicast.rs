@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{MftBlock, id};
 use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::mad::Method;
@@ -302,7 +302,7 @@ fn what_another_left_is_found_and_taken_away() {
     }
     settle(&mut lab, &members);
     lab.world.kill(lab.sm);
-    lab.begin_again(SmConfig::default(), Restored::default());
+    lab.begin_again(SmConfig::default(), RestoredState::default());
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
     assert_right(&lab, &Members::new());

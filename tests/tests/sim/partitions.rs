@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::group::GroupSpec;
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
-use ferrosm_core::{Input, ProblemKind, Restored, SmConfig};
+use ferrosm_core::plan::partitions::{
+    Enforcement, MemberSelector, Membership, Partition, Partitions,
+};
+use ferrosm_core::{Input, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
@@ -30,7 +32,7 @@ fn config(list: Vec<Partition>, enforcement: Enforcement) -> SmConfig {
     }
 }
 
-fn partition(number: u16, members: Vec<(Who, Membership)>) -> Partition {
+fn partition(number: u16, members: Vec<(MemberSelector, Membership)>) -> Partition {
     Partition {
         name: format!("p{number}"),
         number,
@@ -113,7 +115,7 @@ fn tables_and_enforcement_are_as_configured() {
         let what = format!("{enforcement:?}");
         let paper = Lab::new("fat-tree:4", 1);
         let all = hosts(&paper);
-        let named = |at: &PortAt| Who::Port(guid(&paper, *at));
+        let named = |at: &PortAt| MemberSelector::Port(guid(&paper, *at));
         let list = |number: u16, ports: &[PortAt], membership| {
             let members = ports.iter().map(|p| (named(p), membership));
             partition(number, members.collect())
@@ -177,7 +179,7 @@ fn what_another_one_left_does_not_stay() {
         lab.world.fabric_mut().corrupt_pkeys(at, &strange);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
-    lab.begin_again(SmConfig::default(), Restored::default());
+    lab.begin_again(SmConfig::default(), RestoredState::default());
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
     lab.assert_good();
@@ -187,7 +189,10 @@ fn what_another_one_left_does_not_stay() {
 #[test]
 fn a_restarted_host_gets_its_keys_again() {
     let cfg = config(
-        vec![partition(0x11, vec![(Who::AllCas, Membership::Full)])],
+        vec![partition(
+            0x11,
+            vec![(MemberSelector::AllCas, Membership::Full)],
+        )],
         Enforcement::Both,
     );
     let mut lab = Lab::with("fat-tree:4", 7, cfg);
@@ -270,7 +275,7 @@ fn groups_see_what_they_share_and_keys_stay() {
             let members = group_of
                 .iter()
                 .filter(|(_, g)| keys_of(**g).contains(&(number | FULL)))
-                .map(|(p, _)| (Who::Port(guid(&paper, *p)), Membership::Full));
+                .map(|(p, _)| (MemberSelector::Port(guid(&paper, *p)), Membership::Full));
             partition(number, members.collect())
         });
         let cfg = config(list.to_vec(), Enforcement::Both);
@@ -359,7 +364,7 @@ fn small_tables_are_told() {
         }
         node.options.caps = Some(caps);
     }
-    let everybody = |number| partition(number, vec![(Who::AllCas, Membership::Full)]);
+    let everybody = |number| partition(number, vec![(MemberSelector::AllCas, Membership::Full)]);
     let cfg = |numbers: &[u16]| {
         config(
             numbers.iter().map(|n| everybody(*n)).collect(),
@@ -402,7 +407,7 @@ fn small_tables_are_told() {
 fn records_of_keys_and_groups() {
     let with_group = Partition {
         groups: vec![GroupSpec::ipoib(0x11)],
-        ..partition(0x11, vec![(Who::AllCas, Membership::Full)])
+        ..partition(0x11, vec![(MemberSelector::AllCas, Membership::Full)])
     };
     let cfg = config(vec![with_group], Enforcement::Both);
     let sm_key = cfg.sm_key.expose();
@@ -463,7 +468,7 @@ fn who_loses_its_partition_leaves_its_groups() {
     let members = |ports: &[(usize, Membership)]| {
         let of = ports
             .iter()
-            .map(|(i, how)| (Who::Port(guid(&paper, all[*i])), *how));
+            .map(|(i, how)| (MemberSelector::Port(guid(&paper, all[*i])), *how));
         Partition {
             groups: vec![GroupSpec::ipoib(0x11)],
             ..partition(0x11, of.collect())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_sim::spec::PortAt;
@@ -93,7 +93,7 @@ fn second_of_ours(lab: &mut Lab, priority: u8) -> ManagerId {
         ..SmConfig::default()
     };
     lab.world
-        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
+        .add_manager(Some(THERE), Sm::new(cfg, RestoredState::default(), now))
         .unwrap_or_else(|e| panic!("no second manager: {e}"))
 }
 
@@ -150,9 +150,9 @@ fn a_restart_changes_nothing() {
         let map = lab.manager().core().lid_map().clone();
         lab.world.kill(lab.sm);
         lab.world.fabric_mut().reset_counters();
-        let restored = Restored {
+        let restored = RestoredState {
             lids: if with_map { map } else { Default::default() },
-            ..Restored::default()
+            ..RestoredState::default()
         };
         lab.begin_again(SmConfig::default(), restored);
         assert!(lab.next_sweep(60).is_clean());

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_core::plan::partitions::{
+    Enforcement, MemberSelector, Membership, Partition, Partitions,
+};
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, GidPrefix, Lid, Lmc, MKey, PKey, PortGuid, Sl, Tid};
@@ -111,7 +113,7 @@ fn full(number: u16) -> Partition {
     Partition {
         name: format!("p{number}"),
         number,
-        members: vec![(Who::All, Membership::Full)],
+        members: vec![(MemberSelector::All, Membership::Full)],
         ..Partition::default()
     }
 }

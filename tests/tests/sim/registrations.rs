@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::{Input, Phase, Restored, SmConfig};
+use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -274,7 +274,7 @@ fn who_was_cut_off_is_told_by_whoever_finds_it() {
             restart(&mut lab, Duration::from_secs(5), |_| {});
         } else {
             let first = lab.sm;
-            let sm = Sm::new(cfg(1), Restored::default(), lab.world.now());
+            let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
             let second = lab.world.add_manager(Some(all[2]), sm).expect("a port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
@@ -317,9 +317,9 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
         kept.members.iter().filter(|m| m.mgid == plain(0)).count(),
         1
     );
-    let restored = Restored {
+    let restored = RestoredState {
         registrations: kept,
-        ..Restored::default()
+        ..RestoredState::default()
     };
     let cfg = SmConfig::default();
     let now = lab.world.now();
@@ -345,7 +345,7 @@ fn who_was_not_told_is_told_later() {
     let told = |lab: &Lab| lab.world.fabric().client_reregisters(host);
     let before = told(&lab);
     drop(lab.world.kill(lab.sm));
-    lab.begin_again(SmConfig::default(), Restored::default());
+    lab.begin_again(SmConfig::default(), RestoredState::default());
     while lab.manager().core().progress().phase != Phase::WriteTables {
         lab.world.step();
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferrosm_core::election::Then;
 use ferrosm_core::event::Notice;
-use ferrosm_core::{Event, Input, Phase, Restored, SmConfig};
+use ferrosm_core::{Event, Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
@@ -33,7 +33,7 @@ fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (ManagerId, PortAt)) {
         ..cfg
     };
     let mut lab = Lab::up(spec, seed, cfg.clone());
-    let sm = Sm::new(cfg, Restored::default(), lab.world.now());
+    let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
     let second = lab.world.add_manager(Some(there), sm).expect("a place");
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_core::event::{Notice, ViewMismatch};
-use ferrosm_core::{Event, LidMap, Restored, SmConfig};
+use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
@@ -34,18 +34,18 @@ fn up(spec: &str) -> Lab {
 }
 
 /// The manager is gone without a word; what it wanted kept.
-fn kill(lab: &mut Lab) -> Restored {
+fn kill(lab: &mut Lab) -> RestoredState {
     lab.world.run_for(Duration::from_secs(12));
     let old = lab.world.kill(lab.sm).expect("it was there");
     let restored = old.restored(lab.world.now());
     let view = old.view_kept.expect("it wants a view kept");
-    Restored {
+    RestoredState {
         snapshot: Some(snapshot_of(&view, AGE)),
         ..restored
     }
 }
 
-fn start(lab: &mut Lab, restored: Restored) {
+fn start(lab: &mut Lab, restored: RestoredState) {
     lab.begin_again(SmConfig::default(), restored);
 }
 
@@ -281,14 +281,14 @@ fn lid_of(view: &View, lab: &Lab, at: PortAt) -> Option<Lid> {
 }
 
 /// Settings of a manager that goes before ours, and what it is told of LIDs.
-fn above(lids: LidMap) -> (SmConfig, Restored) {
+fn above(lids: LidMap) -> (SmConfig, RestoredState) {
     let cfg = SmConfig {
         priority: 9,
         ..SmConfig::default()
     };
-    let restored = Restored {
+    let restored = RestoredState {
         lids,
-        ..Restored::default()
+        ..RestoredState::default()
     };
     (cfg, restored)
 }
@@ -328,7 +328,7 @@ fn too_many_contradictions_end_it() {
 /// Of another subnet, another port, another neighbour, another LID, or of a time before another master: not used.
 #[test]
 fn a_foreign_snapshot_is_not_used() {
-    type Change = fn(&mut Lab, &mut Restored);
+    type Change = fn(&mut Lab, &mut RestoredState);
     let cases: [(ViewMismatch, Change); 4] = [
         (ViewMismatch::AnotherPort, |_, restored| {
             let mut other = up("fat-tree:4");

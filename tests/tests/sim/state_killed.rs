@@ -11,12 +11,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use ferrosm::state::StateDir;
-use ferrosm_core::kept::{Batch, Key};
+use ferrosm_core::records::{RecordBatch, RecordKey};
 use ferrosm_tests::record_changes::{changes, last_change};
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::Dice;
 
-type Records = BTreeMap<Key, Box<[u8]>>;
+type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 #[test]
 fn everything_acknowledged_is_there_after_kill_9() {
@@ -66,8 +66,11 @@ fn everything_acknowledged_is_there_after_kill_9() {
             "[seed {seed}] {has} of {acknowledged} that were acknowledged"
         );
         for n in done + 1..=has {
-            let changes = changes(n).iter().map(|update| update.change(0)).collect();
-            Batch { changes }.apply(&mut model);
+            let changes = changes(n)
+                .iter()
+                .map(|update| update.to_change(0))
+                .collect();
+            RecordBatch { changes }.apply(&mut model);
         }
         done = has;
         let records: Records = dir.records().iter().cloned().collect();

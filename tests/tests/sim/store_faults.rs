@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ferrosm_core::kept::Kind;
+use ferrosm_core::records::RecordKind;
 use ferrosm_core::{DurabilityEvent, Event, Input, SmConfig};
 use ferrosm_mad::attr::id as smp_id;
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, MKey, PortNum, Tid};
@@ -76,7 +76,8 @@ fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
 
 fn members_on_disk(lab: &Lab) -> usize {
     let keys = lab.manager().kept.keys();
-    keys.filter(|key| key.kind() == Some(Kind::Member)).count()
+    keys.filter(|key| key.kind() == Some(RecordKind::Member))
+        .count()
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn query_sm_info(lab: &mut Lab, m_key: MKey) {
 
 /// The configuration changes, and a record of this kind has to precede the Sets. Until it is durable the SM sends no Set, but replies to
 /// SMInfo queries. What it sent until then.
-fn sets_wait_for(kind: Kind, cfg: SmConfig) -> Sent {
+fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     let mut lab = Lab::up("torus:5,5,1", 1, one_vl());
     lab.world.run_for(ms(2_000));
     set_fault(&mut lab, StoreFault::Delayed(ms(400)));
@@ -211,7 +212,7 @@ fn sl_to_vl_tables_wait_for_their_record() {
         engines: vec!["lash".to_owned()],
         ..SmConfig::default()
     };
-    sets_wait_for(Kind::LanesWritten, cfg);
+    sets_wait_for(RecordKind::SlToVlEpoch, cfg);
 }
 
 #[test]
@@ -221,6 +222,6 @@ fn m_keys_wait_for_their_record() {
         m_key_protect_bits: 2,
         ..one_vl()
     };
-    let while_pending = sets_wait_for(Kind::MKey, cfg);
+    let while_pending = sets_wait_for(RecordKind::MKey, cfg);
     assert!(while_pending.gets > 0, "the sweep discovers the subnet");
 }

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Change, Kind, Restorer, ViewKeeper};
-use ferrosm_core::{Input, Phase, Restored, SmConfig};
+use ferrosm_core::records::{RecordChange, RecordKind, RecordRestorer, ViewPersister};
+use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
@@ -95,26 +95,27 @@ fn with_a_past(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
 }
 
 /// What comes back of what a manager wanted kept.
-fn kept_of(sm: &Sm, kept: Kept, now: Instant) -> Restored {
+fn kept_of(sm: &Sm, kept: Kept, now: Instant) -> RestoredState {
     if kept == Kept::Nothing {
-        return Restored::default();
+        return RestoredState::default();
     }
     let unix_s = now.as_nanos() / 1_000_000_000;
-    let mut restorer = Restorer::new(unix_s);
+    let mut restorer = RecordRestorer::new(unix_s);
     for (key, value) in &sm.kept {
         restorer.put(key, value);
     }
-    let batch = ViewKeeper::default().batch(sm.core().view(), unix_s);
+    let batch = ViewPersister::default().batch(sm.core().view(), unix_s);
     for change in batch.changes {
-        if let Change::Put(key, value) = change
-            && (kept == Kept::All || kept == Kept::Routing && key.kind() == Some(Kind::Routing))
+        if let RecordChange::Put(key, value) = change
+            && (kept == Kept::All
+                || kept == Kept::Routing && key.kind() == Some(RecordKind::Routing))
         {
             restorer.put(&key, &value);
         }
     }
     let (restored, left_out) = restorer.finish();
     assert_eq!(left_out, []);
-    Restored {
+    RestoredState {
         complete: true,
         ..restored
     }

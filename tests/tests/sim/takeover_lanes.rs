@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Kind, Restorer, ViewKeeper};
-use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_core::records::{RecordKind, RecordRestorer, ViewPersister};
+use ferrosm_core::{Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::{VlArb, id};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::time::Instant;
@@ -80,14 +80,14 @@ fn maps_set(lab: &Lab) -> u32 {
 }
 
 /// What comes back of what a manager wanted kept, but for records that are lost.
-fn kept_but(sm: &Sm, now: Instant, lost: Option<Kind>) -> Restored {
+fn kept_but(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
     let unix_s = now.as_nanos() / 1_000_000_000;
     let mut records = sm.kept.clone();
     let view = sm.view_kept.as_ref();
-    ViewKeeper::default()
+    ViewPersister::default()
         .batch(view, unix_s)
         .apply(&mut records);
-    let mut restorer = Restorer::new(unix_s);
+    let mut restorer = RecordRestorer::new(unix_s);
     for (key, value) in &records {
         if lost.is_none() || key.kind() != lost {
             restorer.put(key, value);
@@ -98,12 +98,12 @@ fn kept_but(sm: &Sm, now: Instant, lost: Option<Kind>) -> Restored {
     restored
 }
 
-fn kept(sm: &Sm, now: Instant) -> Restored {
+fn kept(sm: &Sm, now: Instant) -> RestoredState {
     kept_but(sm, now, None)
 }
 
 /// The master is gone as soon as so many tables have arrived; what it kept. `None` if there are not so many to be written.
-fn die_after(lab: &mut Lab, sets: u32) -> Option<Restored> {
+fn die_after(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     let end = lab.world.now() + Duration::from_secs(60);
     while maps_set(lab) < sets {
         if lab.world.step().is_none_or(|now| now > end) {
@@ -115,7 +115,7 @@ fn die_after(lab: &mut Lab, sets: u32) -> Option<Restored> {
 }
 
 /// Another one takes over, at the same host or at the last one, and is done.
-fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: Restored) {
+fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
         let mut all = hosts(lab).into_iter().rev();
         lab.at = all.find(|at| *at != lab.at).expect("another host");
@@ -279,12 +279,12 @@ fn masters_that_die_one_after_the_other_are_followed() {
 /// that may be older than what its master did last, everything is.
 #[test]
 fn only_lanes_of_which_all_is_known_are_believed() {
-    type Change = fn(&mut Restored);
+    type Change = fn(&mut RestoredState);
     let unchanged: Change = |_| {};
     let behind: Change = |restored| restored.complete = false;
     for (lost, change, written) in [
         (None, unchanged, false),
-        (Some(Kind::LanesWritten), unchanged, true),
+        (Some(RecordKind::SlToVlEpoch), unchanged, true),
         (None, behind, true),
     ] {
         let mut lab = up("torus:5,5,1", "lash", 1);
@@ -304,7 +304,7 @@ fn only_lanes_of_which_all_is_known_are_believed() {
         let now = lab.world.now();
         let old = lab.world.kill(lab.sm).expect("it was there");
         let restored = kept(&old, now);
-        let number = restored.lanes_written.number;
+        let number = restored.sl_to_vl_epoch.number;
         assert!(number > 1, "{number}");
         lab.world.fabric_mut().reset_counters();
         take_over(&mut lab, with("torus-2QoS"), false, restored);

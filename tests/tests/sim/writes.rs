@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ferrosm_core::plan::routes::WriteOrder;
+use ferrosm_core::plan::routes::LftWriteOrder;
 use ferrosm_core::{Input, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
@@ -76,8 +76,8 @@ fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
         return None;
     };
     let stages = match &routes.order {
-        WriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
-        WriteOrder::Any | WriteOrder::Drain { .. } | WriteOrder::Stages(_) => return None,
+        LftWriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
+        LftWriteOrder::Any | LftWriteOrder::Drain { .. } | LftWriteOrder::Stages(_) => return None,
     };
     set_slow(&mut lab, false);
     Some((lab, stages))

@@ -12,8 +12,8 @@ use ferrosm::clock::Clock;
 use ferrosm::driver::{Control, Driver, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
-use ferrosm_core::kept::{Batch, Change, Kind};
-use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
+use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
@@ -44,14 +44,13 @@ fn told(net: &SimNet) -> u32 {
     net.with(|fabric| fabric.all_counters().sets(id::SL_TO_VL))
 }
 
-fn has_mark(batch: &Batch) -> bool {
-    let is_mark =
-        |c: &Change| matches!(c, Change::Put(key, _) if key.kind() == Some(Kind::LanesWritten));
+fn has_mark(batch: &RecordBatch) -> bool {
+    let is_mark = |c: &RecordChange| matches!(c, RecordChange::Put(key, _) if key.kind() == Some(RecordKind::SlToVlEpoch));
     batch.changes.iter().any(is_mark)
 }
 
 impl CommitObserver for Slow {
-    fn committed(&self, number: u64, batch: &Batch) {
+    fn committed(&self, number: u64, batch: &RecordBatch) {
         if has_mark(batch) {
             self.state.lock().expect("whole").mark = Some(number);
         }
@@ -124,7 +123,7 @@ fn comes_up(
             ..SmConfig::default()
         };
         let clock = Clock::start();
-        let sm = SubnetManager::new(cfg, Restored::default(), clock.now());
+        let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
         let driver = Driver::new(sm, clock, port, Once(writer), orders);
         let mut driver = driver.holding(Some(Arc::clone(&durable)));
         driver.run().await.expect("a port that stays")
@@ -163,7 +162,7 @@ struct Waits {
 }
 
 impl CommitObserver for Waits {
-    fn committed(&self, number: u64, batch: &Batch) {
+    fn committed(&self, number: u64, batch: &RecordBatch) {
         if has_mark(batch) {
             *self.mark.lock().expect("whole") = Some(number);
             self.begun.send(()).expect("somebody waits for it");

@@ -13,7 +13,7 @@
 pub mod flags;
 pub mod values;
 
-use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Membership, Partition, Who};
+use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
 use ferrosm_mad::ids::{PortGuid, Sl};
 
 use super::line::{ERRORS_MAX, number};
@@ -288,14 +288,14 @@ impl Reader {
     }
 
     /// Whom a word means; `Some(None)` is nobody.
-    fn who(&mut self, word: &Span<'_>) -> Option<Option<Who>> {
-        const WORDS: [(&str, Option<Who>); 6] = [
+    fn who(&mut self, word: &Span<'_>) -> Option<Option<MemberSelector>> {
+        const WORDS: [(&str, Option<MemberSelector>); 6] = [
             ("NONE", None),
-            ("ALL", Some(Who::All)),
-            ("ALL_CAS", Some(Who::AllCas)),
-            ("ALL_SWITCHES", Some(Who::AllSwitches)),
-            ("ALL_ROUTERS", Some(Who::AllRouters)),
-            ("SELF", Some(Who::Own)),
+            ("ALL", Some(MemberSelector::All)),
+            ("ALL_CAS", Some(MemberSelector::AllCas)),
+            ("ALL_SWITCHES", Some(MemberSelector::AllSwitches)),
+            ("ALL_ROUTERS", Some(MemberSelector::AllRouters)),
+            ("SELF", Some(MemberSelector::Own)),
         ];
         let text = word.text();
         if let Some((full, who)) = WORDS.iter().find(|(full, _)| full.starts_with(text)) {
@@ -306,7 +306,7 @@ impl Reader {
             return Some(*who);
         }
         match number(text).filter(|guid| *guid != 0) {
-            Some(guid) => Some(Some(Who::Port(PortGuid(guid)))),
+            Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
                 let what = format!(
                     "`{text}` is no port GUID, nor ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF (is a `;` missing?)"

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PORT: fn(u64) -> Who = |guid| Who::Port(PortGuid(guid));
+const PORT: fn(u64) -> MemberSelector = |guid| MemberSelector::Port(PortGuid(guid));
 
 fn good(text: &str) -> PartitionsConf {
     parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"))
@@ -46,8 +46,11 @@ fn a_whole_file() {
         panic!("{parsed:?}");
     };
     assert_eq!((default.number, default.name.as_str()), (0x7FFF, "Default"));
-    let own = (Who::Own, Membership::Full);
-    assert_eq!(default.members, [(Who::All, Membership::Limited), own]);
+    let own = (MemberSelector::Own, Membership::Full);
+    assert_eq!(
+        default.members,
+        [(MemberSelector::All, Membership::Limited), own]
+    );
     let broadcast = default.groups[0];
     assert_eq!(
         (broadcast.mtu, broadcast.rate),
@@ -65,7 +68,10 @@ fn a_whole_file() {
         ]
     );
     assert_eq!((tests.number, tests.name.as_str()), (0x51, "0x0051"));
-    assert_eq!(tests.members, [(Who::AllSwitches, Membership::Both)]);
+    assert_eq!(
+        tests.members,
+        [(MemberSelector::AllSwitches, Membership::Both)]
+    );
     let groups: Vec<(String, u32)> = tests
         .groups
         .iter()
@@ -136,7 +142,10 @@ fn a_group_takes_the_rest_of_its_line() {
     let a = &parsed.partitions[0];
     assert_eq!(
         a.members,
-        [(Who::All, Membership::Full), (PORT(7), Membership::Limited)]
+        [
+            (MemberSelector::All, Membership::Full),
+            (PORT(7), Membership::Limited)
+        ]
     );
     assert_eq!(a.groups.len(), 2);
     assert_eq!(

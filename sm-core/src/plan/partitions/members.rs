@@ -4,7 +4,7 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{PKey, PortGuid};
 use rustc_hash::FxHashMap;
 
-use super::{DEFAULT_PARTITION, FULL, Membership, Partition, Partitions, Who};
+use super::{DEFAULT_PARTITION, FULL, MemberSelector, Membership, Partition, Partitions};
 
 /// What of an end port decides on its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +57,12 @@ impl Rules {
             for (order, (who, membership)) in partition.members.iter().enumerate() {
                 let entry = (order, *membership);
                 match who {
-                    Who::All => kinds.all = Some(entry),
-                    Who::AllCas => kinds.cas = Some(entry),
-                    Who::AllSwitches => kinds.switches = Some(entry),
-                    Who::AllRouters => kinds.routers = Some(entry),
-                    Who::Own => kinds.own = Some(entry),
-                    Who::Port(guid) => {
+                    MemberSelector::All => kinds.all = Some(entry),
+                    MemberSelector::AllCas => kinds.cas = Some(entry),
+                    MemberSelector::AllSwitches => kinds.switches = Some(entry),
+                    MemberSelector::AllRouters => kinds.routers = Some(entry),
+                    MemberSelector::Own => kinds.own = Some(entry),
+                    MemberSelector::Port(guid) => {
                         let named = rules.ports.entry(*guid).or_default();
                         named.retain(|(partition, _)| *partition != at);
                         named.push((at, entry));
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    fn of(list: &[(u16, &[(Who, Membership)])], allow_both: bool) -> Partitions {
+    fn of(list: &[(u16, &[(MemberSelector, Membership)])], allow_both: bool) -> Partitions {
         let list = list.iter().map(|(number, members)| Partition {
             name: format!("p{number}"),
             number: *number,
@@ -177,7 +177,10 @@ mod tests {
 
     #[test]
     fn with_configuration_all_are_limited_but_the_managers_own() {
-        let all = of(&[(5, &[(Who::Port(PortGuid(1)), Membership::Full)])], false);
+        let all = of(
+            &[(5, &[(MemberSelector::Port(PortGuid(1)), Membership::Full)])],
+            false,
+        );
         assert_eq!(keys(&all, &facts(1, NodeType::Ca, false)), [0x7FFF, 0x8005]);
         assert_eq!(keys(&all, &facts(2, NodeType::Ca, false)), [0x7FFF]);
         assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
@@ -187,9 +190,9 @@ mod tests {
     #[test]
     fn the_managers_own_port_stays_a_full_member() {
         let said = [
-            (Who::All, Membership::Limited),
-            (Who::Own, Membership::Limited),
-            (Who::Port(PortGuid(2)), Membership::Limited),
+            (MemberSelector::All, Membership::Limited),
+            (MemberSelector::Own, Membership::Limited),
+            (MemberSelector::Port(PortGuid(2)), Membership::Limited),
         ];
         let all = of(&[(0x7FFF, &said)], false);
         assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
@@ -198,13 +201,25 @@ mod tests {
 
     #[test]
     fn later_entries_go_over_earlier_ones() {
-        let port = Who::Port(PortGuid(1));
+        let port = MemberSelector::Port(PortGuid(1));
         let (full, limited) = (Membership::Full, Membership::Limited);
         for (members, wanted) in [
-            ([(port, full), (Who::All, limited)], 5),
-            ([(Who::All, limited), (port, full)], 0x8005),
-            ([(Who::AllCas, full), (Who::All, limited)], 5),
-            ([(Who::AllSwitches, full), (Who::All, limited)], 5),
+            ([(port, full), (MemberSelector::All, limited)], 5),
+            ([(MemberSelector::All, limited), (port, full)], 0x8005),
+            (
+                [
+                    (MemberSelector::AllCas, full),
+                    (MemberSelector::All, limited),
+                ],
+                5,
+            ),
+            (
+                [
+                    (MemberSelector::AllSwitches, full),
+                    (MemberSelector::All, limited),
+                ],
+                5,
+            ),
             ([(port, full), (port, limited)], 5),
         ] {
             let all = of(&[(5, &members)], false);
@@ -215,7 +230,7 @@ mod tests {
 
     #[test]
     fn both_keys_only_where_allowed() {
-        let members: &[_] = &[(Who::All, Membership::Both)];
+        let members: &[_] = &[(MemberSelector::All, Membership::Both)];
         let port = facts(1, NodeType::Ca, false);
         assert_eq!(keys(&of(&[(5, members)], false), &port), [0x7FFF, 0x8005]);
         assert_eq!(keys(&of(&[(5, members)], true), &port), [0x7FFF, 0x8005, 5]);
@@ -227,7 +242,7 @@ mod tests {
             name: "a".to_owned(),
             number: 9,
             index0: true,
-            members: vec![(Who::AllCas, Membership::Full)],
+            members: vec![(MemberSelector::AllCas, Membership::Full)],
             ..Partition::default()
         };
         let all = Partitions::new(vec![flagged], Enforcement::Both, false).unwrap();
@@ -237,14 +252,14 @@ mod tests {
         assert!(!switch.force_first && switch.keys == [PKey(0x7FFF)]);
     }
 
-    fn who() -> impl Strategy<Value = Who> {
+    fn who() -> impl Strategy<Value = MemberSelector> {
         prop_oneof![
-            (1..4u64).prop_map(|g| Who::Port(PortGuid(g))),
-            Just(Who::All),
-            Just(Who::AllCas),
-            Just(Who::AllSwitches),
-            Just(Who::AllRouters),
-            Just(Who::Own),
+            (1..4u64).prop_map(|g| MemberSelector::Port(PortGuid(g))),
+            Just(MemberSelector::All),
+            Just(MemberSelector::AllCas),
+            Just(MemberSelector::AllSwitches),
+            Just(MemberSelector::AllRouters),
+            Just(MemberSelector::Own),
         ]
     }
 
@@ -268,13 +283,13 @@ mod tests {
                 ..Partition::default()
             });
             let all = Partitions::new(list.collect(), Enforcement::Both, true).unwrap();
-            let means = |who: &Who| match who {
-                Who::Port(g) => *g == port.guid,
-                Who::All => true,
-                Who::AllCas => kind == NodeType::Ca,
-                Who::AllSwitches => kind == NodeType::Switch,
-                Who::AllRouters => kind == NodeType::Router,
-                Who::Own => own,
+            let means = |who: &MemberSelector| match who {
+                MemberSelector::Port(g) => *g == port.guid,
+                MemberSelector::All => true,
+                MemberSelector::AllCas => kind == NodeType::Ca,
+                MemberSelector::AllSwitches => kind == NodeType::Switch,
+                MemberSelector::AllRouters => kind == NodeType::Router,
+                MemberSelector::Own => own,
             };
             let mut expected = vec![if own { 0xFFFF } else { 0x7FFF }];
             for (members, number) in lists.iter().zip(1u16..) {

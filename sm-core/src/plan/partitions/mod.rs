@@ -57,7 +57,7 @@ impl fmt::Display for Membership {
 
 /// Whom a line of the configuration means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Who {
+pub enum MemberSelector {
     /// The end port with this GUID, as soon as there is one.
     Port(PortGuid),
     /// All end ports.
@@ -112,7 +112,7 @@ pub struct Partition {
     /// Its key goes to index 0 of every member's table.
     pub index0: bool,
     /// Who is in it, and how; later entries go over earlier ones.
-    pub members: Vec<(Who, Membership)>,
+    pub members: Vec<(MemberSelector, Membership)>,
     /// Groups that exist without members.
     pub groups: Vec<GroupSpec>,
 }
@@ -217,7 +217,7 @@ impl Default for Partitions {
         let default = Partition {
             name: "Default".to_owned(),
             number: DEFAULT_PARTITION,
-            members: vec![(Who::All, Membership::Full)],
+            members: vec![(MemberSelector::All, Membership::Full)],
             groups: vec![GroupSpec::ipoib(DEFAULT_PARTITION)],
             ..Partition::default()
         };
@@ -274,13 +274,15 @@ impl Partitions {
             });
         }
         if let Some(default) = list.last_mut() {
-            default.members.insert(0, (Who::All, Membership::Limited));
+            default
+                .members
+                .insert(0, (MemberSelector::All, Membership::Limited));
             let own = if default.own_membership() == Some(Membership::Both) {
                 Membership::Both
             } else {
                 Membership::Full
             };
-            default.members.push((Who::Own, own));
+            default.members.push((MemberSelector::Own, own));
         }
         Ok(Self {
             rules: Rules::new(&list),
@@ -313,7 +315,7 @@ impl Partitions {
 impl Partition {
     /// What the subnet manager's own port was last said to be.
     fn own_membership(&self) -> Option<Membership> {
-        let own = |who: &Who| matches!(who, Who::Own | Who::All);
+        let own = |who: &MemberSelector| matches!(who, MemberSelector::Own | MemberSelector::All);
         let last = self.members.iter().rev().find(|(who, _)| own(who));
         last.map(|(_, membership)| *membership)
     }

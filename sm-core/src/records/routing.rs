@@ -2,10 +2,10 @@
 //!
 //! Tables are not in it: they are in the switches, and in the view that is kept. What is in no switch is here: which engine it was
 //! and for which settings, the graph that it was made for, SLs of paths, the order of switches and the promise of trees that repairs
-//! and groups go by. One record, [`super::Kind::Routing`].
+//! and groups go by. One record, [`super::RecordKind::Routing`].
 //!
-//! [`KeptRouting::of`] and [`KeptRouting::run`] are the two ways between it and a [`LastRun`], [`KeptRouting::encode`] and
-//! [`KeptRouting::decode`] those between it and bytes. All are pure. Nothing that is in the bytes can make anything panic.
+//! [`RoutingRecord::of`] and [`RoutingRecord::run`] are the two ways between it and a [`LastRun`], [`RoutingRecord::encode`] and
+//! [`RoutingRecord::decode`] those between it and bytes. All are pure. Nothing that is in the bytes can make anything panic.
 
 use core::fmt;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl RepairCounts {
 
 /// A routing, to be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptRouting {
+pub struct RoutingRecord {
     engine: String,
     inputs: RoutingInputs,
     without_lanes: Vec<u64>,
@@ -80,7 +80,7 @@ pub struct KeptRouting {
     path_sl: Levels,
     maps: Option<Maps>,
     /// [`SlToVlEpoch`]: its number, and the port GUID of who wrote it.
-    lanes_written: (u64, u64),
+    sl_to_vl_epoch: (u64, u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ struct Maps {
 
 /// Why bytes are no routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum RoutingRecordError {
     /// They were written by another version.
     Version,
     /// They cannot be decoded.
@@ -127,7 +127,7 @@ pub enum Unreadable {
     Inconsistent,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for RoutingRecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the record of the routing cannot be read: ")?;
         f.write_str(match self {
@@ -138,7 +138,7 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl core::error::Error for Unreadable {
+impl core::error::Error for RoutingRecordError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Torn(error) => Some(error),
@@ -151,7 +151,7 @@ fn to_u32(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }
 
-impl KeptRouting {
+impl RoutingRecord {
     /// The routing in force according to a view; `None` where nothing is routed or the view itself was restored. Takes time linear
     /// in the number of links.
     #[must_use]
@@ -215,7 +215,7 @@ impl KeptRouting {
                 Sl2Vl::Modulo => None,
                 Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
-            lanes_written: (origin.lanes_written.number, origin.lanes_written.by.0),
+            sl_to_vl_epoch: (origin.lanes_written.number, origin.lanes_written.by.0),
         }
     }
 
@@ -233,8 +233,8 @@ impl KeptRouting {
 
     /// The state that its tables of lanes were left in.
     #[must_use]
-    pub const fn lanes_written(&self) -> SlToVlEpoch {
-        let (number, by) = self.lanes_written;
+    pub const fn sl_to_vl_epoch(&self) -> SlToVlEpoch {
+        let (number, by) = self.sl_to_vl_epoch;
         let by = PortGuid(by);
         SlToVlEpoch { number, by }
     }
@@ -250,13 +250,14 @@ impl KeptRouting {
     ///
     /// # Errors
     /// It is none, or of a version that is not known here, or does not fit together.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, RoutingRecordError> {
         let Some((&VERSION, bytes)) = bytes.split_first() else {
-            return Err(Unreadable::Version);
+            return Err(RoutingRecordError::Version);
         };
-        let (this, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(Unreadable::Torn)?;
+        let (this, rest): (Self, _) =
+            postcard::take_from_bytes(bytes).map_err(RoutingRecordError::Torn)?;
         if !rest.is_empty() || !this.fits() {
-            return Err(Unreadable::Inconsistent);
+            return Err(RoutingRecordError::Inconsistent);
         }
         Ok(this)
     }
@@ -494,7 +495,7 @@ mod tests {
         (b.build(), guids)
     }
 
-    fn kept(engine: &str) -> (LastRun, Vec<NodeGuid>, KeptRouting) {
+    fn kept(engine: &str) -> (LastRun, Vec<NodeGuid>, RoutingRecord) {
         let (topo, guids) = torus(0);
         let mut routing = engine_by_name(engine)
             .unwrap()
@@ -512,7 +513,7 @@ mod tests {
             without_lanes: vec![NodeGuid(5)],
             lanes_written: SlToVlEpoch::NEVER.next(PortGuid(9)),
         };
-        let kept = KeptRouting::of(&run, &guids, &origin);
+        let kept = RoutingRecord::of(&run, &guids, &origin);
         (run, guids, kept)
     }
 
@@ -522,7 +523,7 @@ mod tests {
     fn a_routing_comes_back_wherever_its_switches_stand() {
         for engine in ["updn", "dfsssp", "lash", "nue", "torus-2QoS", "dor"] {
             let (run, guids, kept) = kept(engine);
-            let read = KeptRouting::decode(&kept.encode()).unwrap();
+            let read = RoutingRecord::decode(&kept.encode()).unwrap();
             assert_eq!(read, kept, "{engine}");
             let same = read.run(&guids, run.routing.tables.clone()).unwrap();
             assert_eq!(*same.topo, *run.topo, "{engine}");
@@ -550,9 +551,9 @@ mod tests {
     fn another_version_is_not_read() {
         let (.., kept) = kept("dfsssp");
         let mut bytes = kept.encode();
-        assert_eq!(KeptRouting::decode(&bytes), Ok(kept));
+        assert_eq!(RoutingRecord::decode(&bytes), Ok(kept));
         bytes[0] = VERSION + 1;
-        assert!(KeptRouting::decode(&bytes).is_err());
+        assert!(RoutingRecord::decode(&bytes).is_err());
     }
 
     #[test]
@@ -572,10 +573,10 @@ mod tests {
         let bytes = kept.encode();
         let mut read = 0;
         for at in 0..bytes.len() {
-            assert!(KeptRouting::decode(&bytes[..at]).is_err(), "{at}");
+            assert!(RoutingRecord::decode(&bytes[..at]).is_err(), "{at}");
             let mut torn = bytes.clone();
             torn[at] ^= 1 << (at % 8);
-            if let Ok(torn) = KeptRouting::decode(&torn) {
+            if let Ok(torn) = RoutingRecord::decode(&torn) {
                 read += 1;
                 let _run = torn.run(&guids, run.routing.tables.clone());
             }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
-use super::routing::KeptRouting;
-use super::{Broken, Key, Kind, Record, Restored, node_and_part};
+use super::routing::RoutingRecord;
+use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
 use crate::sa::registry::registration::{Registration, RegistrationKey};
@@ -19,14 +19,14 @@ use crate::sa::view::saved::{self, Snapshot};
 
 /// A record that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedRecord {
     /// Which.
-    pub key: Key,
+    pub key: RecordKey,
     /// Why; one line, which names it.
     pub why: String,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for SkippedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
     }
@@ -41,23 +41,23 @@ struct Parts {
 
 /// Takes records in any order.
 #[derive(Debug)]
-pub struct Restorer {
+pub struct RecordRestorer {
     unix_s: u64,
-    restored: Restored,
+    restored: RestoredState,
     groups: BTreeMap<Gid, Parts>,
     view: saved::Restorer,
     head: Option<Box<[u8]>>,
-    view_broken: Option<(Key, String)>,
-    left_out: Vec<LeftOut>,
+    view_broken: Option<(RecordKey, String)>,
+    left_out: Vec<SkippedRecord>,
 }
 
-impl Restorer {
+impl RecordRestorer {
     /// With nothing yet. `unix_s` is the time now, in seconds since 1970.
     #[must_use]
     pub fn new(unix_s: u64) -> Self {
         Self {
             unix_s,
-            restored: Restored::default(),
+            restored: RestoredState::default(),
             groups: BTreeMap::new(),
             view: saved::Restorer::default(),
             head: None,
@@ -67,22 +67,22 @@ impl Restorer {
     }
 
     /// A record.
-    pub fn put(&mut self, key: &Key, value: &[u8]) {
+    pub fn put(&mut self, key: &RecordKey, value: &[u8]) {
         match key.kind() {
-            Some(Kind::View) => {
+            Some(RecordKind::View) => {
                 let put = match node_and_part(key) {
                     Some((guid, part)) => {
                         let put = self.view.put(guid, part, value);
                         put.map_err(|e| e.to_string())
                     }
-                    None => Err(Broken::new(key, "names no part of a view").to_string()),
+                    None => Err(RecordError::new(key, "names no part of a view").to_string()),
                 };
                 if let Err(why) = put {
                     self.no_view(key, why);
                 }
             }
-            Some(Kind::ViewHead) => self.head = Some(value.into()),
-            Some(Kind::Routing) => match KeptRouting::decode(value) {
+            Some(RecordKind::ViewHead) => self.head = Some(value.into()),
+            Some(RecordKind::Routing) => match RoutingRecord::decode(value) {
                 Ok(routing) => self.restored.routing = Some(Arc::new(routing)),
                 Err(e) => self.leave_out(key, e.to_string()),
             },
@@ -95,16 +95,16 @@ impl Restorer {
     }
 
     /// The view must not be believed, whatever its records say: some are missing.
-    pub fn no_view(&mut self, key: &Key, why: String) {
+    pub fn no_view(&mut self, key: &RecordKey, why: String) {
         self.view_broken.get_or_insert_with(|| (key.clone(), why));
     }
 
-    fn leave_out(&mut self, key: &Key, why: String) {
-        if key.kind() == Some(Kind::LanesWritten) {
-            self.restored.lanes_written = SlToVlEpoch::UNREADABLE;
+    fn leave_out(&mut self, key: &RecordKey, why: String) {
+        if key.kind() == Some(RecordKind::SlToVlEpoch) {
+            self.restored.sl_to_vl_epoch = SlToVlEpoch::UNREADABLE;
         }
         let key = key.clone();
-        self.left_out.push(LeftOut { key, why });
+        self.left_out.push(SkippedRecord { key, why });
     }
 
     fn take_registration(&mut self, registration: Registration) {
@@ -143,13 +143,13 @@ impl Restorer {
             Record::Neighbour { of, to } => {
                 self.restored.neighbours.insert(of, to);
             }
-            Record::LanesWritten(mark) => self.restored.lanes_written = mark,
+            Record::SlToVlEpoch(mark) => self.restored.sl_to_vl_epoch = mark,
         }
     }
 
     /// What is in the records, and what had to be left out.
     #[must_use]
-    pub fn finish(mut self) -> (Restored, Vec<LeftOut>) {
+    pub fn finish(mut self) -> (RestoredState, Vec<SkippedRecord>) {
         for (mgid, Parts { group, members }) in core::mem::take(&mut self.groups) {
             if let Some((mlid, well_known, parameters)) = group {
                 let group = Group {
@@ -164,7 +164,7 @@ impl Restorer {
             }
             for port in members.into_keys() {
                 let key = RegistrationKey::Member(mgid, port).into();
-                let why = Broken::new(&key, "a member of a group that is not there");
+                let why = RecordError::new(&key, "a member of a group that is not there");
                 self.leave_out(&key, why.to_string());
             }
         }
@@ -181,14 +181,14 @@ impl Restorer {
             .subscriptions
             .sort_by_key(|s| (s.record.subscriber_gid, s.record.subscriber_enum));
         saved.aliases.sort_by_key(|a| (a.port, a.index));
-        let whole = |out: &LeftOut| {
+        let whole = |out: &SkippedRecord| {
             let kind = out.key.kind();
-            kind.is_some_and(|kind| !Kind::REGISTRATIONS.contains(&kind))
+            kind.is_some_and(|kind| !RecordKind::REGISTRATIONS.contains(&kind))
         };
         // Registrations are kept before clients are answered, and a store that was set aside has no view either.
         self.restored.complete = self.head.is_some() && self.left_out.iter().all(whole);
         if let Some(head) = self.head.take() {
-            let head_key = Key::new(Kind::ViewHead, &[]);
+            let head_key = RecordKey::new(RecordKind::ViewHead, &[]);
             let view = match (self.view_broken.take(), head.split_first_chunk()) {
                 (Some(broken), _) => Err(broken),
                 (None, None) => Err((head_key, "the view's head is too short".to_owned())),
@@ -208,7 +208,7 @@ impl Restorer {
                 }
                 Err((key, why)) => {
                     let why = format!("no view of the past: {why}");
-                    self.left_out.push(LeftOut { key, why });
+                    self.left_out.push(SkippedRecord { key, why });
                 }
             }
         }

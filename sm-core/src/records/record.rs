@@ -15,7 +15,7 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::service::ServiceRecord;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Key, Kind};
+use super::{RecordChange, RecordKey, RecordKind};
 use crate::lid_map::LidMap;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
@@ -27,7 +27,7 @@ use crate::sa::registry::registration::{
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;
 
-/// A record, of the kinds that stand for themselves; those of views belong together and are [`super::ViewKeeper`]'s.
+/// A record, of the kinds that stand for themselves; those of views belong together and are [`super::ViewPersister`]'s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// Who owns which LIDs.
@@ -56,28 +56,28 @@ pub enum Record {
         to: (PortGuid, PortNum),
     },
     /// Tables of lanes were about to be written.
-    LanesWritten(SlToVlEpoch),
+    SlToVlEpoch(SlToVlEpoch),
 }
 
 /// One change of what is kept, in terms of what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Update {
+pub enum RecordUpdate {
     /// No record of this kind counts any more.
-    Clear(Kind),
+    Clear(RecordKind),
     /// A record, in place of what there was under its key.
     Put(Record),
     /// There is no such record any more.
-    Remove(Key),
+    Remove(RecordKey),
 }
 
-impl Update {
+impl RecordUpdate {
     /// The same in bytes, so many seconds after 1970.
     #[must_use]
-    pub fn change(&self, unix_s: u64) -> Change {
+    pub fn to_change(&self, unix_s: u64) -> RecordChange {
         match self {
-            Self::Clear(kind) => Change::Clear(*kind),
-            Self::Put(record) => Change::Put(record.key(), record.encode(unix_s)),
-            Self::Remove(key) => Change::Remove(key.clone()),
+            Self::Clear(kind) => RecordChange::Clear(*kind),
+            Self::Put(record) => RecordChange::Put(record.key(), record.encode(unix_s)),
+            Self::Remove(key) => RecordChange::Remove(key.clone()),
         }
     }
 
@@ -87,40 +87,40 @@ impl Update {
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(
             self,
-            Self::Put(Record::LanesWritten(_) | Record::MKey { .. })
+            Self::Put(Record::SlToVlEpoch(_) | Record::MKey { .. })
         )
     }
 }
 
 /// What makes one map of LIDs the other.
 #[must_use]
-pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<Update> {
+pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<RecordUpdate> {
     let put = after
         .iter()
         .filter(|(port, is)| before.get(port) != Some(*is))
-        .map(|(&port, &(lid, lmc))| Update::Put(Record::Lid { port, lid, lmc }));
+        .map(|(&port, &(lid, lmc))| RecordUpdate::Put(Record::Lid { port, lid, lmc }));
     let gone = before.keys().filter(|port| !after.contains_key(port));
-    put.chain(gone.map(|port| Update::Remove(Record::lid_key(*port))))
+    put.chain(gone.map(|port| RecordUpdate::Remove(Record::lid_key(*port))))
         .collect()
 }
 
 /// Why bytes are no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken(String);
+pub struct RecordError(String);
 
-impl Broken {
-    pub(super) fn new(key: &Key, why: &str) -> Self {
+impl RecordError {
+    pub(super) fn new(key: &RecordKey, why: &str) -> Self {
         Self(format!("{key:?}: {why}"))
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for Broken {}
+impl core::error::Error for RecordError {}
 
 #[derive(Serialize, Deserialize)]
 struct LidValue {
@@ -169,25 +169,25 @@ impl Record {
 
     /// The key of a port's LIDs.
     #[must_use]
-    pub fn lid_key(port: PortGuid) -> Key {
-        Key::new(Kind::Lid, &[&port.0.to_be_bytes()])
+    pub fn lid_key(port: PortGuid) -> RecordKey {
+        RecordKey::new(RecordKind::Lid, &[&port.0.to_be_bytes()])
     }
 
     /// The key of a port's M_Key.
     #[must_use]
-    pub fn m_key_key(port: PortGuid) -> Key {
-        Key::new(Kind::MKey, &[&port.0.to_be_bytes()])
+    pub fn m_key_key(port: PortGuid) -> RecordKey {
+        RecordKey::new(RecordKind::MKey, &[&port.0.to_be_bytes()])
     }
 
     /// What tells it from others.
     #[must_use]
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> RecordKey {
         match self {
             Self::Lid { port, .. } => Self::lid_key(*port),
             Self::Registration(registration) => registration.key().into(),
             Self::MKey { port, .. } => Self::m_key_key(*port),
             Self::Neighbour { of, .. } => port_key(*of),
-            Self::LanesWritten(_) => Key::new(Kind::LanesWritten, &[]),
+            Self::SlToVlEpoch(_) => RecordKey::new(RecordKind::SlToVlEpoch, &[]),
         }
     }
 
@@ -202,7 +202,7 @@ impl Record {
             Self::Registration(registration) => encode_registration(registration, unix_s),
             Self::MKey { m_key, .. } => bytes(&m_key.expose()),
             Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
-            Self::LanesWritten(mark) => bytes(&(mark.number, mark.by.0)),
+            Self::SlToVlEpoch(mark) => bytes(&(mark.number, mark.by.0)),
         }
     }
 
@@ -211,54 +211,55 @@ impl Record {
     ///
     /// # Errors
     /// If they say nothing, or what cannot be.
-    pub fn decode(key: &Key, value: &[u8], unix_s: u64) -> Result<Option<Self>, Broken> {
+    pub fn decode(key: &RecordKey, value: &[u8], unix_s: u64) -> Result<Option<Self>, RecordError> {
         let kind = key
             .kind()
-            .ok_or_else(|| Broken::new(key, "of a kind that is not known here"))?;
+            .ok_or_else(|| RecordError::new(key, "of a kind that is not known here"))?;
         let record = match kind {
-            Kind::Lid => lid(key, value),
-            Kind::Group => group(key, value).map(Record::Registration),
-            Kind::Member => member(key, value).map(Record::Registration),
-            Kind::Service => service(value, unix_s).map(Record::Registration),
-            Kind::Subscription => subscription(value).map(Record::Registration),
-            Kind::Alias => alias(key, value).map(Record::Registration),
-            Kind::MKey => m_key(key, value),
-            Kind::Neighbour => neighbour(key, value),
-            Kind::LanesWritten => lanes_written(value),
-            Kind::ViewHead | Kind::View | Kind::Routing => return Ok(None),
+            RecordKind::Lid => lid(key, value),
+            RecordKind::Group => group(key, value).map(Record::Registration),
+            RecordKind::Member => member(key, value).map(Record::Registration),
+            RecordKind::Service => service(value, unix_s).map(Record::Registration),
+            RecordKind::Subscription => subscription(value).map(Record::Registration),
+            RecordKind::Alias => alias(key, value).map(Record::Registration),
+            RecordKind::MKey => m_key(key, value),
+            RecordKind::Neighbour => neighbour(key, value),
+            RecordKind::SlToVlEpoch => sl_to_vl_epoch(value),
+            RecordKind::ViewHead | RecordKind::View | RecordKind::Routing => return Ok(None),
         };
-        let record = record.ok_or_else(|| Broken::new(key, "cannot be read"))?;
+        let record = record.ok_or_else(|| RecordError::new(key, "cannot be read"))?;
         if record.key() == *key {
             Ok(Some(record))
         } else {
-            Err(Broken::new(key, "is another's"))
+            Err(RecordError::new(key, "is another's"))
         }
     }
 }
 
-impl From<RegistrationKey> for Key {
+impl From<RegistrationKey> for RecordKey {
     fn from(key: RegistrationKey) -> Self {
         match key {
-            RegistrationKey::Group(mgid) => Self::new(Kind::Group, &[&mgid.0]),
+            RegistrationKey::Group(mgid) => Self::new(RecordKind::Group, &[&mgid.0]),
             RegistrationKey::Member(mgid, port) => {
-                Self::new(Kind::Member, &[&mgid.0, &port.0.to_be_bytes()])
+                Self::new(RecordKind::Member, &[&mgid.0, &port.0.to_be_bytes()])
             }
             RegistrationKey::Service(id, gid, pkey) => {
                 let (id, pkey) = (id.to_be_bytes(), pkey.0.to_be_bytes());
-                Self::new(Kind::Service, &[&id, &gid.0, &pkey])
+                Self::new(RecordKind::Service, &[&id, &gid.0, &pkey])
             }
-            RegistrationKey::Subscription(subscriber, number) => {
-                Self::new(Kind::Subscription, &[&subscriber.0, &number.to_be_bytes()])
-            }
+            RegistrationKey::Subscription(subscriber, number) => Self::new(
+                RecordKind::Subscription,
+                &[&subscriber.0, &number.to_be_bytes()],
+            ),
             RegistrationKey::Alias(port, index) => {
                 let (port, index) = (port.0.to_be_bytes(), index.to_be_bytes());
-                Self::new(Kind::Alias, &[&port, &index])
+                Self::new(RecordKind::Alias, &[&port, &index])
             }
         }
     }
 }
 
-impl From<RegistrationUpdate> for Update {
+impl From<RegistrationUpdate> for RecordUpdate {
     fn from(update: RegistrationUpdate) -> Self {
         match update {
             RegistrationUpdate::Put(registration) => Self::Put(Record::Registration(registration)),
@@ -312,8 +313,8 @@ fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
     }
 }
 
-fn port_key((guid, port): (PortGuid, PortNum)) -> Key {
-    Key::new(Kind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]])
+fn port_key((guid, port): (PortGuid, PortNum)) -> RecordKey {
+    RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]])
 }
 
 /// Nothing here can fail to be encoded: there are only numbers, bytes and options in it.
@@ -328,12 +329,12 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 }
 
 /// Eight bytes of a key's rest, from there.
-fn number(key: &Key, at: usize) -> Option<u64> {
-    let bytes = key.rest().get(at..)?.first_chunk()?;
+fn number(key: &RecordKey, at: usize) -> Option<u64> {
+    let bytes = key.suffix().get(at..)?.first_chunk()?;
     Some(u64::from_be_bytes(*bytes))
 }
 
-fn lid(key: &Key, value: &[u8]) -> Option<Record> {
+fn lid(key: &RecordKey, value: &[u8]) -> Option<Record> {
     let LidValue { lid, lmc } = parse(value)?;
     let last = u32::from(lid) + (1 << lmc.min(7)) - 1;
     let fits = lmc <= 7 && Lid(lid).is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0);
@@ -344,12 +345,12 @@ fn lid(key: &Key, value: &[u8]) -> Option<Record> {
     })
 }
 
-fn group(key: &Key, value: &[u8]) -> Option<Registration> {
+fn group(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     let GroupValue { well_known, record } = parse(value)?;
     let sized: &[u8; McMemberRecord::LEN] = record.try_into().ok()?;
     let record = McMemberRecord::decode(sized);
     // An MLID that is none is given anew; a group that is none is nobody's.
-    (record.mgid.is_multicast() && key.rest() == record.mgid.0).then(|| Registration::Group {
+    (record.mgid.is_multicast() && key.suffix() == record.mgid.0).then(|| Registration::Group {
         mgid: record.mgid,
         mlid: record.mlid,
         well_known,
@@ -357,9 +358,9 @@ fn group(key: &Key, value: &[u8]) -> Option<Registration> {
     })
 }
 
-fn member(key: &Key, value: &[u8]) -> Option<Registration> {
+fn member(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     let MemberValue { join_state, proxy } = parse(value)?;
-    let mgid = Gid(*key.rest().first_chunk()?);
+    let mgid = Gid(*key.suffix().first_chunk()?);
     ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Registration::Member {
         mgid,
         port: PortGuid(number(key, 16)?),
@@ -402,8 +403,8 @@ fn subscription(value: &[u8]) -> Option<Registration> {
     })
 }
 
-fn alias(key: &Key, value: &[u8]) -> Option<Registration> {
-    let index = u16::from_be_bytes(*key.rest().get(8..)?.first_chunk()?);
+fn alias(key: &RecordKey, value: &[u8]) -> Option<Registration> {
+    let index = u16::from_be_bytes(*key.suffix().get(8..)?.first_chunk()?);
     let alias: u64 = parse(value)?;
     ((1..=ALIAS_MAX).contains(&index) && alias != 0).then_some(Registration::Alias(
         RegisteredAlias {
@@ -414,31 +415,31 @@ fn alias(key: &Key, value: &[u8]) -> Option<Registration> {
     ))
 }
 
-fn m_key(key: &Key, value: &[u8]) -> Option<Record> {
+fn m_key(key: &RecordKey, value: &[u8]) -> Option<Record> {
     Some(Record::MKey {
         port: PortGuid(number(key, 0)?),
         m_key: MKey::new(parse(value)?),
     })
 }
 
-fn neighbour(key: &Key, value: &[u8]) -> Option<Record> {
+fn neighbour(key: &RecordKey, value: &[u8]) -> Option<Record> {
     let (guid, port): (u64, u8) = parse(value)?;
     Some(Record::Neighbour {
-        of: (PortGuid(number(key, 0)?), PortNum(*key.rest().get(8)?)),
+        of: (PortGuid(number(key, 0)?), PortNum(*key.suffix().get(8)?)),
         to: (PortGuid(guid), PortNum(port)),
     })
 }
 
-fn lanes_written(value: &[u8]) -> Option<Record> {
+fn sl_to_vl_epoch(value: &[u8]) -> Option<Record> {
     let (number, by) = parse(value)?;
     let by = PortGuid(by);
-    Some(Record::LanesWritten(SlToVlEpoch { number, by }))
+    Some(Record::SlToVlEpoch(SlToVlEpoch { number, by }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kept::Restorer;
+    use crate::records::RecordRestorer;
     use ferrosm_mad::attr::MtuCode;
     use ferrosm_mad::ids::{GidPrefix, PKey, Qpn};
     use ferrosm_mad::sa::path::RateCode;
@@ -515,7 +516,7 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
-            Record::LanesWritten(SlToVlEpoch {
+            Record::SlToVlEpoch(SlToVlEpoch {
                 number: 300,
                 by: port,
             }),
@@ -524,7 +525,7 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        let mut restorer = Restorer::new(1_000);
+        let mut restorer = RecordRestorer::new(1_000);
         for record in records() {
             let bytes = record.encode(1_000);
             let back = Record::decode(&record.key(), &bytes, 1_000);
@@ -542,7 +543,7 @@ mod tests {
         assert_eq!(restored.lids.len(), 1);
         assert_eq!(restored.m_keys.len(), 1);
         assert_eq!(restored.neighbours.len(), 1);
-        assert_eq!(restored.lanes_written.number, 300);
+        assert_eq!(restored.sl_to_vl_epoch.number, 300);
     }
 
     /// However long it lies: after ten seconds there are ten less, and after the end nothing.
@@ -551,7 +552,7 @@ mod tests {
         let service = records().remove(3);
         let bytes = service.encode(1_000);
         let left_s = |unix_s| {
-            let mut restorer = Restorer::new(unix_s);
+            let mut restorer = RecordRestorer::new(unix_s);
             restorer.put(&service.key(), &bytes);
             let services = restorer.finish().0.registrations.services;
             services.first().map(|s| s.left_s.unwrap_or(u64::MAX))
@@ -575,11 +576,11 @@ mod tests {
         }
         // A value under another's key.
         for record in records().into_iter().skip(1).take(1) {
-            let key = Key::from(RegistrationKey::Group(Gid([0xFE; 16])));
+            let key = RecordKey::from(RegistrationKey::Group(Gid([0xFE; 16])));
             assert!(Record::decode(&key, &record.encode(0), 0).is_err());
         }
         // A member alone.
-        let mut restorer = Restorer::new(0);
+        let mut restorer = RecordRestorer::new(0);
         let member = records().remove(2);
         restorer.put(&member.key(), &member.encode(0));
         let (restored, left_out) = restorer.finish();
@@ -588,7 +589,7 @@ mod tests {
         assert_eq!(left_out[0].key, member.key());
     }
 
-    fn torn() -> impl Strategy<Value = (Key, Vec<u8>)> {
+    fn torn() -> impl Strategy<Value = (RecordKey, Vec<u8>)> {
         let any_bytes = (
             0..14u8,
             prop::collection::vec(any::<u8>(), 0..60),
@@ -597,7 +598,7 @@ mod tests {
         let any_record = any_bytes.prop_map(|(kind, rest, value)| {
             let mut key = vec![kind];
             key.extend(rest);
-            (Key::from_bytes(&key).unwrap(), value)
+            (RecordKey::from_bytes(&key).unwrap(), value)
         });
         let all = records().len();
         let flipped = (
@@ -615,7 +616,7 @@ mod tests {
                 bytes[at] = with;
             }
             value.truncate(cut);
-            (Key::from_bytes(&key).unwrap(), value)
+            (RecordKey::from_bytes(&key).unwrap(), value)
         });
         prop_oneof![any_record, flipped]
     }
@@ -624,7 +625,7 @@ mod tests {
         /// Whatever bytes: what comes out can be encoded again to what says the same, and a manager can start with it.
         #[test]
         fn no_bytes_make_it_panic(all in prop::collection::vec(torn(), 1..12)) {
-            let mut restorer = Restorer::new(5);
+            let mut restorer = RecordRestorer::new(5);
             for (key, value) in &all {
                 if let Ok(Some(record)) = Record::decode(key, value, 5) {
                     prop_assert_eq!(&record.key(), key);
@@ -642,8 +643,8 @@ mod tests {
                 (record.key(), record.encode(5))
             };
             let mut kept = restored.registrations.iter().map(encoded).collect();
-            let changes = registry.take_updates(now).into_iter().map(|u| Update::from(u).change(5)).collect();
-            crate::kept::Batch { changes }.apply(&mut kept);
+            let changes = registry.take_updates(now).into_iter().map(|u| RecordUpdate::from(u).to_change(5)).collect();
+            crate::records::RecordBatch { changes }.apply(&mut kept);
             let all = registry.registrations(now).map(encoded).collect();
             prop_assert_eq!(kept, all);
         }

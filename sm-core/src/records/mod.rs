@@ -1,6 +1,6 @@
 //! What outlives a subnet manager, as records: kept over restarts, and copied to those that stand by.
 //!
-//! A record is bytes under a key, and a [`Batch`] is what changes of them at once. Who keeps them (a file, another machine) sees
+//! A record is bytes under a key, and a [`RecordBatch`] is what changes of them at once. Who keeps them (a file, another machine) sees
 //! nothing but bytes, so that nobody has to be taught when a kind is added. Nothing here reads or writes anything.
 //!
 //! | module | what it holds |
@@ -21,10 +21,10 @@ mod view;
 use core::fmt;
 use std::collections::BTreeMap;
 
-pub use record::{Broken, Record, Update, lid_updates};
-pub use restore::{LeftOut, Restorer};
-pub use restored::Restored;
-pub use view::{ViewKeeper, node_and_part};
+pub use record::{Record, RecordError, RecordUpdate, lid_updates};
+pub use restore::{RecordRestorer, SkippedRecord};
+pub use restored::RestoredState;
+pub use view::{ViewPersister, node_and_part};
 
 /// Version of all records together. A reader takes its own and no other.
 pub const VERSION: u32 = 2;
@@ -32,7 +32,7 @@ pub const VERSION: u32 = 2;
 /// What a record is about: the first byte of its key. The numbers are the records' own and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// Base LID and LMC of a port; by port GUID.
     Lid = 1,
     /// What belongs to the view as a whole; one record.
@@ -56,10 +56,10 @@ pub enum Kind {
     /// What was at the other end of a port's cable, as another subnet manager knew it; by port GUID and port number.
     Neighbour = 11,
     /// How often tables of lanes were about to be written; one record.
-    LanesWritten = 12,
+    SlToVlEpoch = 12,
 }
 
-impl Kind {
+impl RecordKind {
     /// All there are.
     pub const ALL: [Self; 12] = [
         Self::Lid,
@@ -73,7 +73,7 @@ impl Kind {
         Self::Routing,
         Self::MKey,
         Self::Neighbour,
-        Self::LanesWritten,
+        Self::SlToVlEpoch,
     ];
 
     /// What clients have registered.
@@ -87,22 +87,22 @@ impl Kind {
 
     /// By its number.
     #[must_use]
-    pub fn of(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 }
 
 /// The key of a record: its kind, then what tells it from others of the kind, big-endian so that keys sort as what they say.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Box<[u8]>);
+pub struct RecordKey(Box<[u8]>);
 
-impl Key {
+impl RecordKey {
     /// Most bytes that a key has.
     pub const LEN_MAX: usize = 128;
 
     /// Of parts that follow each other.
     #[must_use]
-    pub fn new(kind: Kind, parts: &[&[u8]]) -> Self {
+    pub fn new(kind: RecordKind, parts: &[&[u8]]) -> Self {
         let mut bytes = vec![kind as u8];
         parts.iter().for_each(|part| bytes.extend_from_slice(part));
         Self(bytes.into())
@@ -118,8 +118,8 @@ impl Key {
 
     /// What it is about; `None` for a kind that a later version has.
     #[must_use]
-    pub fn kind(&self) -> Option<Kind> {
-        Kind::of(*self.0.first()?)
+    pub fn kind(&self) -> Option<RecordKind> {
+        RecordKind::from_number(*self.0.first()?)
     }
 
     /// All of it, the kind first.
@@ -130,30 +130,30 @@ impl Key {
 
     /// What follows the kind.
     #[must_use]
-    pub fn rest(&self) -> &[u8] {
+    pub fn suffix(&self) -> &[u8] {
         self.0.get(1..).unwrap_or_default()
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for RecordKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ", self.kind())?;
-        self.rest().iter().try_for_each(|b| write!(f, "{b:02x}"))
+        self.suffix().iter().try_for_each(|b| write!(f, "{b:02x}"))
     }
 }
 
 /// One change of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum RecordChange {
     /// No record of this kind is worth anything.
-    Clear(Kind),
+    Clear(RecordKind),
     /// A record, in place of what there was under its key.
-    Put(Key, Box<[u8]>),
+    Put(RecordKey, Box<[u8]>),
     /// There is no such record any more; there may have been none.
-    Remove(Key),
+    Remove(RecordKey),
 }
 
-impl Change {
+impl RecordChange {
     /// Puts a record as of the epoch, so that a lease is stored as its end; `None` for a record that does not decode to the same.
     #[must_use]
     pub fn put(record: &Record) -> Option<Self> {
@@ -165,12 +165,12 @@ impl Change {
 
 /// Changes that belong together: all are kept, in this order, or none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct RecordBatch {
     /// The changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordChange>,
 }
 
-impl Batch {
+impl RecordBatch {
     /// Whether nothing changes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -181,27 +181,27 @@ impl Batch {
     #[must_use]
     pub fn compacted(self) -> Self {
         let mut cleared = Vec::new();
-        let mut last: BTreeMap<Key, Option<Box<[u8]>>> = BTreeMap::new();
+        let mut last: BTreeMap<RecordKey, Option<Box<[u8]>>> = BTreeMap::new();
         for change in self.changes {
             match change {
-                Change::Clear(kind) => {
+                RecordChange::Clear(kind) => {
                     last.retain(|key, _| key.kind() != Some(kind));
                     if !cleared.contains(&kind) {
                         cleared.push(kind);
                     }
                 }
-                Change::Put(key, value) => {
+                RecordChange::Put(key, value) => {
                     last.insert(key, Some(value));
                 }
-                Change::Remove(key) => {
+                RecordChange::Remove(key) => {
                     last.insert(key, None);
                 }
             }
         }
-        let cleared = cleared.into_iter().map(Change::Clear);
+        let cleared = cleared.into_iter().map(RecordChange::Clear);
         let changed = last.into_iter().map(|(key, value)| match value {
-            Some(value) => Change::Put(key, value),
-            None => Change::Remove(key),
+            Some(value) => RecordChange::Put(key, value),
+            None => RecordChange::Remove(key),
         });
         Self {
             changes: cleared.chain(changed).collect(),
@@ -209,14 +209,14 @@ impl Batch {
     }
 
     /// Carries the changes out.
-    pub fn apply(&self, records: &mut BTreeMap<Key, Box<[u8]>>) {
+    pub fn apply(&self, records: &mut BTreeMap<RecordKey, Box<[u8]>>) {
         for change in &self.changes {
             match change {
-                Change::Clear(kind) => records.retain(|key, _| key.kind() != Some(*kind)),
-                Change::Put(key, value) => {
+                RecordChange::Clear(kind) => records.retain(|key, _| key.kind() != Some(*kind)),
+                RecordChange::Put(key, value) => {
                     records.insert(key.clone(), value.clone());
                 }
-                Change::Remove(key) => {
+                RecordChange::Remove(key) => {
                     records.remove(key);
                 }
             }
@@ -229,14 +229,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn change() -> impl Strategy<Value = Change> {
+    fn change() -> impl Strategy<Value = RecordChange> {
         (0..8u8, 1..5u8, 0..4u8, any::<u8>()).prop_map(|(what, kind, name, value)| {
-            let kind = Kind::of(kind).unwrap();
-            let key = Key::new(kind, &[&[name]]);
+            let kind = RecordKind::from_number(kind).unwrap();
+            let key = RecordKey::new(kind, &[&[name]]);
             match what {
-                0 => Change::Clear(kind),
-                1..=2 => Change::Remove(key),
-                _ => Change::Put(key, Box::new([value])),
+                0 => RecordChange::Clear(kind),
+                1..=2 => RecordChange::Remove(key),
+                _ => RecordChange::Put(key, Box::new([value])),
             }
         })
     }
@@ -249,16 +249,16 @@ mod tests {
             changes in prop::collection::vec(change(), 0..40),
         ) {
             let mut there = BTreeMap::new();
-            Batch { changes: before }.apply(&mut there);
-            let batch = Batch { changes };
+            RecordBatch { changes: before }.apply(&mut there);
+            let batch = RecordBatch { changes };
             let compacted = batch.clone().compacted();
             let mut same = there.clone();
             batch.apply(&mut there);
             compacted.apply(&mut same);
             prop_assert_eq!(there, same);
             let keys: Vec<_> = compacted.changes.iter().filter_map(|c| match c {
-                Change::Put(key, _) | Change::Remove(key) => Some(key),
-                Change::Clear(_) => None,
+                RecordChange::Put(key, _) | RecordChange::Remove(key) => Some(key),
+                RecordChange::Clear(_) => None,
             }).collect();
             prop_assert!(keys.is_sorted() && keys.windows(2).all(|two| two[0] != two[1]));
         }
@@ -266,11 +266,11 @@ mod tests {
 
     #[test]
     fn keys_sort_as_what_they_say() {
-        let of = |n: u64| Key::new(Kind::Lid, &[&n.to_be_bytes()]);
+        let of = |n: u64| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
         assert!(of(0xFF) < of(0x100) && of(1) < of(0xFFFF_FFFF_FFFF_FFFF));
-        assert_eq!(Key::from_bytes(of(7).bytes()), Some(of(7)));
-        assert_eq!(Key::from_bytes(&[]), None);
-        assert_eq!(Key::from_bytes(&[1; Key::LEN_MAX + 1]), None);
-        assert_eq!(Key::from_bytes(&[200]).and_then(|k| k.kind()), None);
+        assert_eq!(RecordKey::from_bytes(of(7).bytes()), Some(of(7)));
+        assert_eq!(RecordKey::from_bytes(&[]), None);
+        assert_eq!(RecordKey::from_bytes(&[1; RecordKey::LEN_MAX + 1]), None);
+        assert_eq!(RecordKey::from_bytes(&[200]).and_then(|k| k.kind()), None);
     }
 }

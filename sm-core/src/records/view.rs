@@ -8,55 +8,64 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::NodeGuid;
 
-use super::routing::KeptRouting;
-use super::{Batch, Change, Key, Kind};
+use super::routing::RoutingRecord;
+use super::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use crate::sa::View;
 use crate::sa::view::saved::{self, Part, Saver};
 
 /// Makes batches of views.
 #[derive(Debug, Default)]
-pub struct ViewKeeper {
+pub struct ViewPersister {
     saver: Saver,
     head: Vec<u8>,
     /// The view whose routing was handed out last.
     routing: Option<Arc<View>>,
 }
 
-impl ViewKeeper {
+impl ViewPersister {
     /// What makes the view that was kept last this one; with `None` nothing is kept. `unix_s` is the time now, in seconds since
     /// 1970.
-    pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> Batch {
-        let nothing = [Kind::View, Kind::ViewHead, Kind::Routing].map(Change::Clear);
+    pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> RecordBatch {
+        let nothing =
+            [RecordKind::View, RecordKind::ViewHead, RecordKind::Routing].map(RecordChange::Clear);
         let mut changes = Vec::new();
         let Some(view) = view else {
             self.forget();
             changes.extend(nothing);
-            return Batch { changes };
+            return RecordBatch { changes };
         };
         let head = &mut self.head;
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
                 saved::Change::Clear => changes.extend(nothing.iter().take(2).cloned()),
                 saved::Change::Put(guid, part, bytes) => {
-                    changes.push(Change::Put(key(guid, part), bytes.into()));
+                    changes.push(RecordChange::Put(key(guid, part), bytes.into()));
                 }
-                saved::Change::Remove(guid, part) => changes.push(Change::Remove(key(guid, part))),
+                saved::Change::Remove(guid, part) => {
+                    changes.push(RecordChange::Remove(key(guid, part)))
+                }
                 saved::Change::Head(bytes) => *head = bytes.to_vec(),
             }
             Ok::<(), Infallible>(())
         });
         let mut value = unix_s.to_be_bytes().to_vec();
         value.extend_from_slice(&self.head);
-        changes.push(Change::Put(Key::new(Kind::ViewHead, &[]), value.into()));
+        changes.push(RecordChange::Put(
+            RecordKey::new(RecordKind::ViewHead, &[]),
+            value.into(),
+        ));
         let known = self.routing.as_ref();
         if !known.is_some_and(|known| view.has_routing_of(known))
-            && let Some(routing) = KeptRouting::of_view(view)
+            && let Some(routing) = RoutingRecord::of_view(view)
         {
             let value = routing.encode().into();
-            changes.push(Change::Put(Key::new(Kind::Routing, &[]), value));
+            changes.push(RecordChange::Put(
+                RecordKey::new(RecordKind::Routing, &[]),
+                value,
+            ));
             self.routing = Some(Arc::clone(view));
         }
-        Batch { changes }
+        RecordBatch { changes }
     }
 
     /// What was handed out was not kept: the next batch has everything.
@@ -65,15 +74,15 @@ impl ViewKeeper {
     }
 }
 
-fn key(guid: NodeGuid, part: Part) -> Key {
-    Key::new(Kind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
+fn key(guid: NodeGuid, part: Part) -> RecordKey {
+    RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
 }
 
 /// What a part of a view is about.
 #[must_use]
-pub fn node_and_part(key: &Key) -> Option<(NodeGuid, Part)> {
-    let (guid, rest) = key.rest().split_first_chunk()?;
+pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, Part)> {
+    let (guid, rest) = key.suffix().split_first_chunk()?;
     let [part] = rest else { return None };
     let part = Part::of(*part)?;
-    (key.kind() == Some(Kind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), part))
+    (key.kind() == Some(RecordKind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), part))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
-use super::routing::KeptRouting;
+use super::routing::RoutingRecord;
 use crate::lid_map::LidMap;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::registration::Registrations;
@@ -14,7 +14,7 @@ use crate::sa::view::saved::Snapshot;
 
 /// What came from the last run.
 #[derive(Debug, Clone, Default)]
-pub struct Restored {
+pub struct RestoredState {
     /// Who owns which LIDs.
     pub lids: LidMap,
     /// What clients had registered, aged by the time that has passed since.
@@ -22,10 +22,10 @@ pub struct Restored {
     /// What the subnet was.
     pub snapshot: Option<Snapshot>,
     /// The routing that was in force.
-    pub routing: Option<Arc<KeptRouting>>,
+    pub routing: Option<Arc<RoutingRecord>>,
     /// The state of the tables of lanes that was kept before they were written: it is that of `routing`, or nobody knows who has
     /// which.
-    pub lanes_written: SlToVlEpoch,
+    pub sl_to_vl_epoch: SlToVlEpoch,
     /// M_Keys of ports, as far as they are not that of all, which is under [`super::Record::ALL_PORTS`].
     pub m_keys: BTreeMap<PortGuid, MKey>,
     /// What was at the other ends of cables, as another subnet manager knew it: by the GUID of a port's node (that of a switch's
@@ -36,7 +36,7 @@ pub struct Restored {
     pub complete: bool,
 }
 
-impl Restored {
+impl RestoredState {
     /// Its records, without those of the view and the routing.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let lids = self.lids.iter();
@@ -45,10 +45,10 @@ impl Restored {
         let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
         let links = self.neighbours.iter();
         let links = links.map(|(&of, &to)| Record::Neighbour { of, to });
-        let epoch = Some(self.lanes_written).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
+        let epoch = Some(self.sl_to_vl_epoch).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
         lids.chain(self.registrations.iter().map(Record::Registration))
             .chain(m_keys)
             .chain(links)
-            .chain(epoch.map(Record::LanesWritten))
+            .chain(epoch.map(Record::SlToVlEpoch))
     }
 }
