@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use crate::engine::{Routing, Trees};
+use crate::engine::{Routing, TreeConstraint};
 use crate::multicast::PortSet;
 use crate::select::REPAIRED_LOAD_MAX;
 use crate::tables::{Lft, Tables};
@@ -46,7 +46,7 @@ impl Unfit {
 /// Takes tables as they are installed, with the lanes and promises that they were made with, for a routing of this graph. Entries
 /// for LIDs that nobody has are dropped. A promise of trees that the tables do not keep any more is not made again.
 ///
-/// `vls` are the data VLs that may be used; `busiest` is [`crate::LastRun::busiest`].
+/// `vls` are the data VLs that may be used; `busiest` is [`crate::LastRun::baseline_max_load`].
 ///
 /// # Errors
 /// They cannot stay.
@@ -59,19 +59,19 @@ pub fn adopt(
     if routing.tables.len() != topo.num_switches() {
         return Err(Unfit::Unknown);
     }
-    if routing.lanes.vls > vls {
+    if routing.vl_plan.vls > vls {
         return Err(Unfit::Lanes);
     }
     routing.tables = without_strangers(topo, routing.tables);
-    let (tables, lanes) = (&routing.tables, &routing.lanes);
+    let (tables, lanes) = (&routing.tables, &routing.vl_plan);
     let tree = match &routing.trees {
-        Trees::Within { up, sl } => spanning(topo, up, *sl),
-        Trees::Ordered(_) | Trees::Search => None,
+        TreeConstraint::Within { up, sl } => spanning(topo, up, *sl),
+        TreeConstraint::Ordered(_) | TreeConstraint::Search => None,
     };
     let mut kept = match &routing.trees {
-        Trees::Search => true,
-        Trees::Ordered(order) => climbs_first(topo, tables, order),
-        Trees::Within { .. } => tree.is_some(),
+        TreeConstraint::Search => true,
+        TreeConstraint::Ordered(order) => climbs_first(topo, tables, order),
+        TreeConstraint::Within { .. } => tree.is_some(),
     };
     let mut proof = verify_with_trees(topo, tables, lanes, tree.as_slice());
     if proof.is_err() && tree.is_some() {
@@ -83,7 +83,7 @@ pub fn adopt(
         return Err(Unfit::Load);
     }
     if !kept {
-        routing.trees = Trees::Search;
+        routing.trees = TreeConstraint::Search;
     }
     Ok((routing, proof))
 }
@@ -195,7 +195,7 @@ mod tests {
             let (adopted, _) = adopt(&topo, routing.clone(), 15, 0).unwrap();
             assert_eq!(adopted.tables, routing.tables, "{engine}");
             assert_eq!(adopted.trees, routing.trees, "{engine}");
-            assert_eq!(adopted.lanes, routing.lanes, "{engine}");
+            assert_eq!(adopted.vl_plan, routing.vl_plan, "{engine}");
         }
     }
 
@@ -229,12 +229,12 @@ mod tests {
             adopt(&topo, routing.clone(), 15, little).err(),
             Some(Unfit::Load)
         );
-        routing.lanes.vls = 3;
+        routing.vl_plan.vls = 3;
         assert_eq!(
             adopt(&topo, routing.clone(), 2, 0).err(),
             Some(Unfit::Lanes)
         );
-        routing.lanes.vls = 1;
+        routing.vl_plan.vls = 1;
         routing.tables.pop();
         assert_eq!(adopt(&topo, routing, 2, 0).err(), Some(Unfit::Unknown));
     }
@@ -248,14 +248,14 @@ mod tests {
         entries.resize(101, PortNum::DROP.raw());
         entries[100] = 1;
         routing.tables[0] = Arc::new(Lft::from_entries(entries));
-        let Trees::Ordered(order) = &routing.trees else {
+        let TreeConstraint::Ordered(order) = &routing.trees else {
             panic!("up and down has an order");
         };
         let turned = order.iter().map(|place| 100 - place).collect();
-        routing.trees = Trees::Ordered(turned);
+        routing.trees = TreeConstraint::Ordered(turned);
         let (adopted, _) = adopt(&topo, routing.clone(), 15, 0).unwrap();
         assert_eq!(adopted.tables[0].get(Lid(100)), PortNum::DROP);
         assert_eq!(adopted.tables[1..], routing.tables[1..]);
-        assert_eq!(adopted.trees, Trees::Search);
+        assert_eq!(adopted.trees, TreeConstraint::Search);
     }
 }

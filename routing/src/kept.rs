@@ -49,7 +49,7 @@ impl Kept {
         self.0.ledger.get_or_init(|| {
             let mut ledger = Ledger::new();
             // Tables that are in force were proven; of others there is nothing to remember.
-            let _proof = ledger.verify(topo, &routing.tables, &routing.lanes);
+            let _proof = ledger.verify(topo, &routing.tables, &routing.vl_plan);
             ledger
         });
         self.0.ways.get_or_init(|| Ways::of(topo, routing));

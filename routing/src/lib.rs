@@ -51,7 +51,7 @@ pub mod work;
 
 pub use engine::{
     ENGINE_NAMES, Engine, HintError, LastRun, Previous, Request, RouteError, Routing, ShapeError,
-    SwitchName, Trees, engine_by_name,
+    SwitchName, TreeConstraint, engine_by_name,
 };
 pub use hints::Hints;
 pub use kept::Kept;

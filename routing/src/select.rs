@@ -241,9 +241,9 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
     let last = request.previous.last.as_ref()?;
     let (mut routing, ways) = repair_kept(request, &Limits::default())?;
     let mut ledger = last.kept.ledger().cloned().unwrap_or_default();
-    let proof = ledger.verify(request.topo, &routing.tables, &routing.lanes);
+    let proof = ledger.verify(request.topo, &routing.tables, &routing.vl_plan);
     let proof = proof.ok()?;
-    if last.busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.busiest {
+    if last.baseline_max_load > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.baseline_max_load {
         return None;
     }
     // Members of groups send on the SL that they were told. Only a routing made anew is worth telling them another one.
@@ -251,7 +251,7 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
         .routing
         .trees
         .sl()
-        .filter(|_| !routing.lanes.is_single())
+        .filter(|_| !routing.vl_plan.is_single())
     {
         multicast::settle(request.topo, &mut routing, Some(sl));
         if routing.trees.sl() != Some(sl) {
@@ -265,7 +265,7 @@ fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
     let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            let in_force = request.previous.engine_in_force;
+            let in_force = request.previous.pinned_engine;
             list.extend(Stage::of_advice(auto::advise(request), in_force));
         } else {
             list.push(Stage::of_operator(engine));
@@ -354,7 +354,7 @@ impl Attempts<'_, '_> {
     ) -> Result<Proven, Reason> {
         let engine =
             engine_by_name(name).ok_or_else(|| RouteError::UnknownEngine(name.to_owned()))?;
-        let request = self.request.within(budget);
+        let request = self.request.with_budget(budget);
         let request = stage
             .vls
             .map_or(request, |vls| request.with_vls(vls.min(request.vls)));
@@ -374,7 +374,7 @@ impl Attempts<'_, '_> {
         (self.watch)(Step::Engine(engine.name()));
         let routing = engine.route(request)?;
         (self.watch)(Step::Proof);
-        let proof = verify(request.topo, &routing.tables, &routing.lanes);
+        let proof = verify(request.topo, &routing.tables, &routing.vl_plan);
         (self.watch)(Step::Rest);
         Ok((routing, proof?))
     }

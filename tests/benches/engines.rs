@@ -43,7 +43,7 @@ fn engines(c: &mut Criterion) {
             b.iter(|| black_box(verify(topo, &before.tables, &Lanes::single())));
         });
         let less = fabric.without_cable(fabric.cables.len() / 2).build();
-        let previous = Previous::tables_of(&before);
+        let previous = Previous::from_tables_of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),
             &less,
@@ -51,7 +51,7 @@ fn engines(c: &mut Criterion) {
                 b.iter(|| {
                     black_box(
                         engine_by_name("updn")
-                            .map(|e| e.route(&Request::new(less).after(&previous))),
+                            .map(|e| e.route(&Request::new(less).with_previous(&previous))),
                     )
                 });
             },

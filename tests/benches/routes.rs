@@ -109,12 +109,12 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
             }
         };
         let t = Instant::now();
-        let proof = verify(&topo, &routing.tables, &routing.lanes);
+        let proof = verify(&topo, &routing.tables, &routing.vl_plan);
         let verified = t.elapsed().as_secs_f64();
         let text = match &proof {
             Ok(p) => format!(
                 "{} lanes max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
-                routing.lanes.vls,
+                routing.vl_plan.vls,
                 p.max_load,
                 p.mean_load,
                 p.max_load as f64 / p.mean_load,
@@ -157,20 +157,22 @@ fn lost_cable(
             repaired(topo, routed, &less);
             continue;
         }
-        let previous = Previous::tables_of(routed);
+        let previous = Previous::from_tables_of(routed);
         let before = &routed.tables;
         let t = Instant::now();
-        let after = engine.route(&Request::new(&less).after(&previous)).unwrap();
+        let after = engine
+            .route(&Request::new(&less).with_previous(&previous))
+            .unwrap();
         let took = t.elapsed().as_secs_f64();
         let cold = engine.route(&Request::new(&less)).unwrap();
         let again = engine
-            .route(&Request::new(topo).after(&Previous::tables_of(&after)))
+            .route(&Request::new(topo).with_previous(&Previous::from_tables_of(&after)))
             .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
         repaired(topo, routed, &less);
         let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();
-        let proof = verify(&less, &after.tables, &after.lanes);
+        let proof = verify(&less, &after.tables, &after.vl_plan);
         println!(
             "      lost {a}:{pa}-{b}:{pb} {:6.1} ms: {entries} entries {blocks} blocks (used it: {} + {}; cold: \
              {cold_entries}, {cold_blocks}); restored: {}; {}",
@@ -192,9 +194,9 @@ fn lost_cable(
 
 /// The same loss by `repair`, from the run as it is remembered; its proof by a ledger, and the order of writes.
 fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
-    let previous = Previous::of(&Arc::new(topo.clone()), routed);
-    let cold = Previous::of(&Arc::new(topo.clone()), routed);
-    let request = Request::new(less).after(&previous);
+    let previous = Previous::from_routing(&Arc::new(topo.clone()), routed);
+    let cold = Previous::from_routing(&Arc::new(topo.clone()), routed);
+    let request = Request::new(less).with_previous(&previous);
     let timed = |f: &mut dyn FnMut()| {
         let t = Instant::now();
         f();
@@ -202,7 +204,7 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     };
     let last = previous.last.as_ref().unwrap();
     let prepared = timed(&mut || last.prepare());
-    let unprepared = timed(&mut || drop(repair(&Request::new(less).after(&cold))));
+    let unprepared = timed(&mut || drop(repair(&Request::new(less).with_previous(&cold))));
     let mut best = [f64::MAX; 4];
     let mut after = None;
     for _ in 0..5 {
@@ -216,11 +218,13 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
         return;
     };
     let mut ledger = Ledger::new();
-    ledger.verify(topo, &routed.tables, &routed.lanes).unwrap();
+    ledger
+        .verify(topo, &routed.tables, &routed.vl_plan)
+        .unwrap();
     let run = LastRun {
         topo: Arc::new(less.clone()),
         routing: after.clone(),
-        busiest: 0,
+        baseline_max_load: 0,
         kept: Kept::new(),
     };
     run.prepare();
@@ -228,17 +232,17 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     for _ in 0..5 {
         let mut next = ledger.clone();
         best[1] = best[1].min(timed(&mut || {
-            proof = next.verify(less, &after.tables, &after.lanes);
+            proof = next.verify(less, &after.tables, &after.vl_plan);
         }));
         best[2] = best[2].min(timed(&mut || {
-            assert_eq!(proof, verify(less, &after.tables, &after.lanes));
+            assert_eq!(proof, verify(less, &after.tables, &after.vl_plan));
         }));
         best[3] = best[3].min(timed(&mut || {
             drop(transition::plan_with(
                 less,
                 &previous.lfts,
                 &after.tables,
-                &after.lanes,
+                &after.vl_plan,
                 &run.kept,
             ));
         }));

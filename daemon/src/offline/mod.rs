@@ -152,7 +152,7 @@ impl SelectedRouting {
         let began = Instant::now();
         let routing = self.routing();
         let effort = Effort::quick();
-        let quality = quality::measure(&self.run.topo, &routing.tables, &routing.lanes, &effort);
+        let quality = quality::measure(&self.run.topo, &routing.tables, &routing.vl_plan, &effort);
         (quality, began.elapsed())
     }
 }
@@ -226,12 +226,12 @@ fn route_view(
     let topo = Arc::new(topology);
     let (hints, not_found) = hints::resolve(said, &places);
     let remarks = cut.remark.into_iter().chain(not_found).collect();
-    let request = Request::new(&topo).hinted(&hints);
+    let request = Request::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
     let limit = Duration::from(args.budget);
     let cancel = CancelToken::default();
     let budget = WorkBudget::limited(work_units(limit)).with_token(cancel.clone());
-    let request = request.within(&budget);
+    let request = request.with_budget(&budget);
     let mut routed = OfflineRouting {
         chosen: None,
         notes: Vec::new(),
@@ -240,7 +240,7 @@ fn route_view(
         throttled: slow_links(&view, &topo, &switches),
         lids,
         left_out: cut.nodes,
-        vls_allowed: request.lanes(),
+        vls_allowed: request.usable_vls(),
         took: Duration::ZERO,
         view,
     };
@@ -282,7 +282,7 @@ fn route_view(
     let run = Arc::new(LastRun {
         topo,
         routing,
-        busiest,
+        baseline_max_load: busiest,
         kept: Kept::new(),
     });
     routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));

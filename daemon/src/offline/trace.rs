@@ -165,7 +165,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
         let vl = lanes
             .run
             .routing
-            .lanes
+            .vl_plan
             .end_port_map(topo.vls(first, peer.port));
         hops.push(Hop {
             node: from.node,
@@ -187,7 +187,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
             });
             return Some(finish(hops, length));
         }
-        let vl = lanes.run.routing.lanes.map(topo, at, input, output)[usize::from(sl)];
+        let vl = lanes.run.routing.vl_plan.map(topo, at, input, output)[usize::from(sl)];
         hops.push(Hop {
             node,
             input: came_by,
@@ -216,7 +216,14 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
 fn sl(lanes: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
     let all = lanes.run.topo.destinations();
     let at = all.binary_search_by_key(&to, |d| d.lid).ok()?;
-    Some(lanes.run.routing.lanes.sl(from, &all[at]).min(DATA_VLS_MAX))
+    Some(
+        lanes
+            .run
+            .routing
+            .vl_plan
+            .sl(from, &all[at])
+            .min(DATA_VLS_MAX),
+    )
 }
 
 /// The switch that an end port hangs on, or is.

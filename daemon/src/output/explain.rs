@@ -48,7 +48,7 @@ pub fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
     } else {
         "answers must travel on the service level of their own path"
     };
-    let planned = chosen.routing().lanes.vls;
+    let planned = chosen.routing().vl_plan.vls;
     let lanes = if used == 1 { "lane" } else { "lanes" };
     if planned > used {
         format!(

@@ -120,7 +120,7 @@ fn proven(chosen: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, Strin
 /// How many lanes carry something, of how many that could, and how many the VL tables know, where that is more.
 fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
     let used = chosen.proof.lanes_used.max(1);
-    let planned = chosen.routing().lanes.vls;
+    let planned = chosen.routing().vl_plan.vls;
     if planned > used {
         format!("{used} carry routes, VL tables are made for {planned} of {allowed}")
     } else {

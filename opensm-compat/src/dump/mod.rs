@@ -88,7 +88,7 @@ impl<'a> FabricDump<'a> {
             DumpFile::SubnetList | DumpFile::Fdbs | DumpFile::Lfts | DumpFile::LidMatrix => true,
             DumpFile::SlToVl | DumpFile::PathSl => {
                 let routing = self.view.routing.as_ref();
-                routing.is_some_and(|r| !r.run.routing.lanes.is_single())
+                routing.is_some_and(|r| !r.run.routing.vl_plan.is_single())
             }
             DumpFile::CaOrder => ca_order::applies(self.view),
         }
@@ -196,7 +196,9 @@ mod tests {
 
     use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
     use ferrosm_mad::ids::{Lmc, NodeGuid, PortGuid, SystemImageGuid};
-    use ferrosm_routing::{Kept, Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, Trees};
+    use ferrosm_routing::{
+        Kept, Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, TreeConstraint,
+    };
 
     use crate::view::{EndPort, InstalledRouting, Link};
 
@@ -288,15 +290,15 @@ mod tests {
         let routing = Routing {
             engine: "file",
             tables: view.nodes[2].lft.iter().cloned().collect(),
-            lanes: Lanes::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
+            vl_plan: Lanes::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
             order: None,
-            trees: Trees::Search,
+            trees: TreeConstraint::Search,
             notes: Vec::new(),
         };
         let run = LastRun {
             topo: Arc::new(b.build()),
             routing,
-            busiest: 0,
+            baseline_max_load: 0,
             kept: Kept::new(),
         };
         view.routing = Some(InstalledRouting::new(Arc::new(run), &[2]));

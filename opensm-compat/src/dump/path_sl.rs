@@ -69,7 +69,7 @@ fn to_everywhere(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for to in of.run.topo.destinations() {
-        let sl = of.run.routing.lanes.sl(from, to);
+        let sl = of.run.routing.vl_plan.sl(from, to);
         if source.is_empty() {
             writeln!(out, "0x{:04x} : {sl}", to.lid.0)?;
         } else {

@@ -15,7 +15,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     let Some(of) = &view.routing else {
         return Ok(());
     };
-    let (topo, lanes) = (&*of.run.topo, &of.run.routing.lanes);
+    let (topo, lanes) = (&*of.run.topo, &of.run.routing.vl_plan);
     for (index, (node, ends)) in view.nodes.iter().zip(view.ends()).enumerate() {
         if let Some(s) = of.switch(index) {
             head(view, index, PortNum::ZERO, out)?;

@@ -64,7 +64,7 @@ impl From<BudgetExceeded> for Stop {
 impl From<Stop> for RouteError {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::CellOverflow => Self::TooDeep,
+            Stop::CellOverflow => Self::PathTooLong,
             Stop::Budget => Self::Budget,
         }
     }

@@ -27,10 +27,10 @@ impl Engine for Dmodc {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.connected()?;
-        let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NoTree)?;
+        let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
         let notes = vec![Note::Tree(TreeFigures::of(&tree))];
         let order = by_levels(&graph, &tree);
-        let tree = (Some(&tree), request.lanes());
+        let tree = (Some(&tree), request.usable_vls());
         ordered::route(self.name(), request, &graph, &order, tree, notes)
     }
 }

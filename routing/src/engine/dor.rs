@@ -18,7 +18,7 @@ use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses};
 use super::grids::paths::{Gaps, Paths};
 use super::grids::spanning;
-use super::{Engine, Request, RouteError, Routing, ShapeError, Trees};
+use super::{Engine, Request, RouteError, Routing, ShapeError, TreeConstraint};
 use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
 use crate::notes::Note;
 use crate::structure::grid::{DimKind, grid};
@@ -45,21 +45,21 @@ impl Engine for Dor {
             return Ok(result(
                 Tables::new(),
                 Lanes::single(),
-                Trees::Search,
+                TreeConstraint::Search,
                 Vec::new(),
             ));
         }
-        let grid = grid(topo, request.hints).map_err(ShapeError::NoGrid)?;
+        let grid = grid(topo, request.hints).map_err(ShapeError::NotAGrid)?;
         let frame = Frame::of(&grid, graph.len());
         let mut notes = vec![Note::Dimensions(Box::new(grid.clone()))];
-        let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.lanes() >= 2;
+        let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.usable_vls() >= 2;
         let first = if datelines {
             Rings::Datelines
         } else {
             Rings::Cut
         };
         let mut tried = with(request, &graph, &frame, first, &mut notes);
-        if datelines && matches!(tried, Err(RouteError::Lanes { .. })) {
+        if datelines && matches!(tried, Err(RouteError::TooFewVls { .. })) {
             tried = with(request, &graph, &frame, Rings::Cut, &mut notes).or(tried);
         }
         let (tables, lanes, trees) = tried?;
@@ -67,11 +67,11 @@ impl Engine for Dor {
     }
 }
 
-fn result(tables: Tables, lanes: Lanes, trees: Trees, notes: Vec<Note>) -> Routing {
+fn result(tables: Tables, lanes: Lanes, trees: TreeConstraint, notes: Vec<Note>) -> Routing {
     Routing {
         engine: "dor",
         tables,
-        lanes,
+        vl_plan: lanes,
         order: None,
         trees,
         notes,
@@ -85,23 +85,23 @@ fn with(
     frame: &Frame,
     rings: Rings,
     notes: &mut Vec<Note>,
-) -> Result<(Tables, Lanes, Trees), RouteError> {
-    let have = request.lanes();
+) -> Result<(Tables, Lanes, TreeConstraint), RouteError> {
+    let usable = request.usable_vls();
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, rings, false))
         .collect();
     let paths = Paths::new(graph, frame, &lines, Gaps::Detours);
     let mut scheme = Scheme::new(frame, rings);
-    let further = (usize::from(have) - scheme.vls).min(SLS - scheme.sls);
+    let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
     let given = detours::lanes(graph, &paths, share, further, request.budget);
     let (given, used) = given.map_err(|why| match why {
         NoLanes::Budget => RouteError::Budget,
-        NoLanes::More(more) => RouteError::Lanes {
+        NoLanes::More(more) => RouteError::TooFewVls {
             needed: scheme.vls + more,
-            have,
+            usable,
         },
-        NoLanes::Pairs(pairs) => ShapeError::Detours(pairs).into(),
+        NoLanes::Pairs(pairs) => ShapeError::TooManyDetours(pairs).into(),
     })?;
     scheme.give(graph, frame, &given, used);
     let ring_count = frame
@@ -122,7 +122,14 @@ fn with(
             vls: used,
         });
     }
-    let trees = trees(graph, frame, &paths, &mut scheme, usize::from(have), notes);
+    let trees = trees(
+        graph,
+        frame,
+        &paths,
+        &mut scheme,
+        usize::from(usable),
+        notes,
+    );
     let tables = cables::tables(request.topo, graph, &paths, &[], request.previous);
     Ok((tables, scheme.lanes(request.topo, graph, frame), trees))
 }
@@ -133,9 +140,9 @@ fn trees(
     frame: &Frame,
     paths: &Paths,
     scheme: &mut Scheme,
-    have: usize,
+    usable: usize,
     notes: &mut Vec<Note>,
-) -> Trees {
+) -> TreeConstraint {
     let check =
         (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
     let with = check.as_ref().map(|check| (check, &*scheme));
@@ -143,14 +150,14 @@ fn trees(
         return spanning::trees(graph, &up, 0);
     }
     match spanning::any(graph, frame, paths) {
-        Some(up) if scheme.vls < have && scheme.sls < SLS => {
+        Some(up) if scheme.vls < usable && scheme.sls < SLS => {
             let sl = u8::try_from(scheme.sls).unwrap_or(0);
             scheme.sls += 1;
             scheme.vls += 1;
             notes.push(Note::MulticastSl(sl));
             spanning::trees(graph, &up, sl)
         }
-        _ => Trees::Search,
+        _ => TreeConstraint::Search,
     }
 }
 

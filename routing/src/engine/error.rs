@@ -1,4 +1,4 @@
-//! Why an engine cannot route a graph.
+//! Reasons why an engine cannot route a fabric. The texts are logged and printed for the operator.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use thiserror::Error;
@@ -7,142 +7,145 @@ use super::names::ENGINE_NAMES;
 use crate::structure::grid::{Grid, GridMismatch};
 use crate::structure::tree::TreeMismatch;
 
-/// Why an engine cannot route a graph.
+/// Why an engine cannot route a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RouteError {
-    /// Some switches have no path of cables to the others.
-    #[error("the switches form {islands} islands without a cable between them")]
+    /// Some switches cannot reach the others.
+    #[error(
+        "the fabric is partitioned: {components} groups of switches without a link between them"
+    )]
     Disconnected {
-        /// Connected components.
-        islands: usize,
+        /// Number of connected components.
+        components: usize,
     },
-    /// A path would be longer than any packet may travel.
-    #[error("paths of more than 32,000 hops: this is no fabric")]
-    TooDeep,
-    /// The graph is not of the shape that the engine is made for.
+    /// A path would have more hops than a distance matrix can store.
+    #[error("a path would have more than 32,000 hops")]
+    PathTooLong,
+    /// The fabric does not have the shape that the engine requires.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// What the operator said of the structure contradicts the fabric.
+    /// The routing hints contradict the fabric.
     #[error(transparent)]
     Hint(#[from] HintError),
-    /// The engine needs more lanes than there are.
-    #[error("{needed} data VLs are needed, {have} can be used")]
-    Lanes {
-        /// At least so many.
+    /// Deadlock freedom requires more VLs than are usable.
+    #[error("at least {needed} data VLs required, {usable} usable")]
+    TooFewVls {
+        /// Lower bound of the required data VLs.
         needed: usize,
-        /// So many may be used.
-        have: u8,
+        /// Data VLs that may be used.
+        usable: u8,
     },
-    /// The engine has used up its work budget, or was cancelled.
-    #[error("cancelled: its work exceeds the budget")]
+    /// The engine exceeded its work budget or was cancelled.
+    #[error("cancelled: work budget exceeded")]
     Budget,
-    /// Nobody has written an engine of this name.
-    #[error("there is no routing engine named `{0}` (there are: {names})", names = ENGINE_NAMES.join(", "))]
+    /// No engine has this name.
+    #[error("unknown routing engine `{0}` (available: {names})", names = ENGINE_NAMES.join(", "))]
     UnknownEngine(String),
 }
 
-/// Why a graph is not of the shape that an engine is made for.
+/// Why a fabric does not have the shape that an engine requires.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShapeError {
-    /// The graph is no tree.
+    /// The fabric is not a tree.
     #[error(transparent)]
-    NoTree(#[from] TreeMismatch),
-    /// The tree has too few or too many levels.
+    NotATree(#[from] TreeMismatch),
+    /// The number of levels is out of range.
     #[error("{levels} levels of switches: a fat tree has {least} to {most}")]
-    Levels {
+    LevelCount {
         /// Levels of switches.
         levels: usize,
-        /// Fewest levels of a fat tree.
+        /// Minimum number of levels of a fat tree.
         least: usize,
-        /// Most levels of a fat tree.
+        /// Maximum number of levels of a fat tree.
         most: usize,
     },
-    /// Links join switches of one level.
-    #[error("no pure fat tree: {0} cables join switches of one level")]
-    LevelLinks(usize),
-    /// A link skips levels.
-    #[error("no pure fat tree: a cable leads from level {low} to level {high}")]
-    SkippedLevel {
+    /// Links connect switches of the same level.
+    #[error("not a pure fat tree: {0} links between switches of the same level")]
+    LinksWithinLevel(usize),
+    /// A link skips a level.
+    #[error("not a pure fat tree: a link connects level {low} to level {high}")]
+    LinkSkipsLevel {
         /// Level of its lower end.
         low: u32,
         /// Level of its upper end.
         high: u32,
     },
-    /// Two switches have more links than others of their levels.
+    /// Two switches have more parallel links than is usual between their levels.
     #[error(
-        "no pure fat tree: between levels {low} and {high} there are {links} cables where others have {usual}"
+        "not a pure fat tree: {links} parallel links between a switch of level {low} and one of level {high}, \
+         expected at most {usual}"
     )]
-    MoreLinks {
+    UnequalLinkGroups {
         /// The lower level.
         low: u32,
         /// The upper level.
         high: u32,
         /// Links between the two switches.
         links: usize,
-        /// Links between others of these levels.
+        /// Usual number of links between two switches of these levels.
         usual: u32,
     },
-    /// The graph has no dimensions.
-    #[error("no dimensions are found: {0}")]
-    NoGrid(#[source] GridMismatch),
-    /// The graph is no torus.
-    #[error("no torus is found: {0}")]
-    NoTorus(#[source] GridMismatch),
-    /// There is nothing to route.
-    #[error("there are no switches")]
+    /// The fabric is not a grid.
+    #[error("no dimensions found: {0}")]
+    NotAGrid(#[source] GridMismatch),
+    /// The fabric is not a torus.
+    #[error("not a torus: {0}")]
+    NotATorus(#[source] GridMismatch),
+    /// The fabric has no switches.
+    #[error("the fabric has no switches")]
     NoSwitches,
-    /// The dimensions make no axes of a torus.
-    #[error("no axes are found")]
+    /// The dimensions cannot be combined into the axes of a torus.
+    #[error("no torus axes found")]
     NoAxes,
     /// A dimension is a full mesh.
-    #[error("{0} switches are cabled each to each: this is no torus")]
+    #[error("{0} switches of one dimension are fully meshed: not a torus")]
     FullMesh(usize),
-    /// The grid has more dimensions than the engine routes.
-    #[error("a torus has at most {most} dimensions, this is a {grid}")]
-    Dimensions {
-        /// Most dimensions of a torus.
+    /// The grid has more dimensions than the engine supports.
+    #[error("a torus has at most {most} dimensions, the fabric is a {grid}")]
+    TooManyDimensions {
+        /// Maximum number of dimensions.
         most: usize,
         /// The grid.
         grid: Box<Grid>,
     },
-    /// Too many pairs of switches would take detours around what is missing.
-    #[error("so much of the grid is missing that {0} pairs of switches would take detours")]
-    Detours(usize),
-    /// A ring is cut into parts.
+    /// Missing links or switches force too many pairs of switches onto detours.
+    #[error("grid too incomplete: {0} pairs of switches would need detours")]
+    TooManyDetours(usize),
+    /// Missing links or switches split a ring.
     #[error(
-        "so much is lost that rings fall into parts: no way from the switch with LID {from} to the one with LID {to}"
+        "a ring is split by missing links or switches: no path from the switch with LID {from} to the switch with LID {to}"
     )]
-    CutRing {
+    PartitionedRing {
         /// LID of a switch.
         from: Lid,
-        /// LID of a switch that it has no path to.
+        /// LID of a switch that it cannot reach.
         to: Lid,
     },
-    /// Every detour around what is missing closes a credit loop.
-    #[error("what is lost cannot be gone around without a credit loop")]
+    /// Every detour around the missing links or switches closes a credit loop.
+    #[error("no detour around the missing links or switches is free of credit loops")]
     CreditLoop,
 }
 
-/// What the operator said that contradicts the fabric.
+/// Why a routing hint contradicts the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HintError {
-    /// The engine `file` has no tables.
-    #[error("no tables are given: an lfts_file such as opensm-lfts.dump is needed")]
+    /// Engine `file` has no tables.
+    #[error("no tables configured: engine `file` requires an lfts_file such as opensm-lfts.dump")]
     NoTables,
-    /// A switch has no table.
+    /// The file has no table for a switch.
     #[error("the file has no table for {0}")]
-    NoTable(SwitchName),
-    /// No LID of a switch is in the tables.
-    #[error("the file knows no way to {switch}, where LID {lid} hangs")]
+    MissingTable(SwitchName),
+    /// The tables forward no LID of a switch.
+    #[error("the file has no route to LID {lid} of {switch}")]
     NoRoute {
         /// The switch.
         switch: SwitchName,
         /// The LID.
         lid: Lid,
     },
-    /// A table has a port that the switch does not have.
-    #[error("the file sends LID {lid} out of port {port} of {switch}, which has {ports} ports")]
-    NoPort {
+    /// A table entry names a port that the switch does not have.
+    #[error("the file forwards LID {lid} to port {port} of {switch}, which has {ports} ports")]
+    PortOutOfRange {
         /// The LID.
         lid: Lid,
         /// The port.
@@ -152,36 +155,38 @@ pub enum HintError {
         /// Ports of the switch.
         ports: u8,
     },
-    /// The torus in the file is not that of the fabric.
+    /// The torus in the file differs from the fabric.
     #[error("the file describes a torus of {x} x {y} x {z}, the fabric is a {grid}", x = radix[0], y = radix[1], z = radix[2])]
-    OtherTorus {
+    TorusMismatch {
         /// Sizes of the torus in the file.
         radix: [u16; 3],
         /// The fabric.
         grid: Box<Grid>,
     },
-    /// Two links of a seed lead along one dimension.
-    #[error("links of the seed name one dimension twice")]
-    SameDimension,
-    /// A link of a seed joins switches that are no neighbours.
-    #[error("the {0} link of the seed does not join neighbours")]
-    NoNeighbours(&'static str),
-    /// Links of a seed begin at different switches.
-    #[error("links of one seed begin at different switches")]
-    SeedSwitches,
-    /// A switch has more equal ports than the file allows.
-    #[error("the switch with LID {lid} has groups of {ports} ports, portgroup_max_ports is {most}")]
-    PortGroup {
+    /// Two links of a seed lie along the same dimension.
+    #[error("two links of the seed lie along the same dimension")]
+    DuplicateDimension,
+    /// A link of a seed connects switches that are not adjacent.
+    #[error("the {0} link of the seed does not connect adjacent switches")]
+    NotNeighbours(&'static str),
+    /// The links of a seed start at different switches.
+    #[error("the links of a seed start at different switches")]
+    SeedOrigins,
+    /// A switch has a larger port group than the file allows.
+    #[error(
+        "the switch with LID {lid} has a port group of {ports} ports, portgroup_max_ports is {most}"
+    )]
+    PortGroupTooLarge {
         /// LID of the switch.
         lid: Lid,
-        /// Ports of its largest group.
+        /// Size of its largest port group.
         ports: usize,
         /// The limit.
         most: usize,
     },
 }
 
-/// A switch, named by its LID if it has one.
+/// A switch in an error text: by its LID if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchName {
     /// Its LID.
@@ -193,11 +198,7 @@ pub struct SwitchName {
 impl std::fmt::Display for SwitchName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.lid {
-            Lid::NONE => write!(
-                f,
-                "switch number {} of the fabric, which has no LID",
-                self.number
-            ),
+            Lid::NONE => write!(f, "switch number {} of the fabric (no LID)", self.number),
             lid => write!(f, "the switch with LID {lid}"),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::graph::Graph;
-use super::{Engine, HintError, Request, RouteError, Routing, SwitchName, Trees};
+use super::{Engine, HintError, Request, RouteError, Routing, SwitchName, TreeConstraint};
 use crate::lanes::{Lanes, PathSl};
 use crate::notes::Note;
 use crate::tables::Lft;
@@ -31,16 +31,16 @@ impl Engine for File {
             return Err(HintError::NoTables.into());
         };
         let mut lanes = file.lanes.clone().unwrap_or_default();
-        if lanes.vls > request.lanes() {
-            return Err(RouteError::Lanes {
+        if lanes.vls > request.usable_vls() {
+            return Err(RouteError::TooFewVls {
                 needed: lanes.vls.into(),
-                have: request.lanes(),
+                usable: request.usable_vls(),
             });
         }
         let mut tables = Vec::with_capacity(topo.num_switches());
         for s in topo.switches() {
             let Some(table) = file.lfts.get(s.index()).and_then(Option::as_ref) else {
-                return Err(HintError::NoTable(name(topo, s)).into());
+                return Err(HintError::MissingTable(name(topo, s)).into());
             };
             tables.push(checked(topo, s, table)?);
         }
@@ -79,9 +79,9 @@ impl Engine for File {
         Ok(Routing {
             engine: self.name(),
             tables: tables.collect(),
-            lanes,
+            vl_plan: lanes,
             order: None,
-            trees: Trees::Search,
+            trees: TreeConstraint::Search,
             notes,
         })
     }
@@ -95,7 +95,7 @@ fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError
         if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
             let (switch, ports) = (name(topo, s), topo.num_ports(s));
             let lid = d.lid;
-            return Err(HintError::NoPort {
+            return Err(HintError::PortOutOfRange {
                 lid,
                 port,
                 switch,
@@ -187,7 +187,9 @@ mod tests {
     }
 
     fn refusal(topo: &Topology, hints: &Hints) -> String {
-        let e = File.route(&Request::new(topo).hinted(hints)).unwrap_err();
+        let e = File
+            .route(&Request::new(topo).with_hints(hints))
+            .unwrap_err();
         e.to_string()
     }
 
@@ -195,13 +197,17 @@ mod tests {
     fn tables_are_taken_as_they_are() {
         let topo = ring(&[]);
         let hints = hints(&topo);
-        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
+        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         let given = hints.file.as_ref().unwrap().lfts.iter().flatten();
         assert!(routing.tables.iter().eq(given));
-        assert!(routing.notes.is_empty() && routing.lanes.is_single());
-        let previous = Previous::tables_of(&routing);
+        assert!(routing.notes.is_empty() && routing.vl_plan.is_single());
+        let previous = Previous::from_tables_of(&routing);
         let again = File
-            .route(&Request::new(&topo).hinted(&hints).after(&previous))
+            .route(
+                &Request::new(&topo)
+                    .with_hints(&hints)
+                    .with_previous(&previous),
+            )
             .unwrap();
         assert!(
             again
@@ -221,7 +227,7 @@ mod tests {
         let lanes = Lanes::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
         change(&mut hints, |f| f.lanes = Some(lanes));
         let topo = ring(&[20]);
-        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
+        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         assert_eq!(routing.tables[0].get(Lid(20)), PortNum(4));
         for table in &routing.tables[1..] {
             assert_eq!(table.get(Lid(20)), table.get(Lid(11)));
@@ -231,9 +237,9 @@ mod tests {
             .iter()
             .find(|d| d.lid == Lid(20))
             .unwrap();
-        assert_eq!(routing.lanes.sl(SwitchIdx(2), to), 1);
+        assert_eq!(routing.vl_plan.sl(SwitchIdx(2), to), 1);
         assert_eq!(routing.notes.len(), 1);
-        verify(&topo, &routing.tables, &routing.lanes).unwrap();
+        verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
     }
 
     /// The hosts of the first two switches changed places.
@@ -241,8 +247,8 @@ mod tests {
     fn a_lid_that_hangs_elsewhere_is_followed() {
         let hints = hints(&ring(&[20, 21]));
         let topo = ring(&[21, 20]);
-        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
-        verify(&topo, &routing.tables, &routing.lanes).unwrap();
+        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
+        verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
         assert!(
             routing.notes[0].to_string().starts_with("2 LIDs"),
             "{:?}",
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_the_reason() {
         let topo = ring(&[]);
-        assert!(refusal(&topo, &Hints::default()).starts_with("no tables are given"));
+        assert!(refusal(&topo, &Hints::default()).starts_with("no tables configured"));
         let good = hints(&topo);
 
         let mut bad = good.clone();
@@ -269,7 +275,7 @@ mod tests {
         });
         assert_eq!(
             refusal(&topo, &bad),
-            "the file sends LID 11 out of port 9 of the switch with LID 2, which has 4 ports"
+            "the file forwards LID 11 to port 9 of the switch with LID 2, which has 4 ports"
         );
 
         let mut bad = good.clone();
@@ -278,17 +284,20 @@ mod tests {
         });
         assert_eq!(
             refusal(&topo, &bad),
-            "the file knows no way to the switch with LID 4, where LID 4 hangs"
+            "the file has no route to LID 4 of the switch with LID 4"
         );
 
         let mut bad = good;
         change(&mut bad, |f| {
             f.lanes = Some(Lanes::modulo(4, PathSl::Uniform(0)))
         });
-        let few = Request::new(&topo).hinted(&bad).with_vls(2);
+        let few = Request::new(&topo).with_hints(&bad).with_vls(2);
         assert_eq!(
             File.route(&few).unwrap_err(),
-            RouteError::Lanes { needed: 4, have: 2 }
+            RouteError::TooFewVls {
+                needed: 4,
+                usable: 2
+            }
         );
     }
 }

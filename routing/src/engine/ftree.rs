@@ -28,7 +28,7 @@ impl Engine for FatTree {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
-        let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NoTree)?;
+        let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
         pure(&graph, &tree, hints)?;
         let mut notes = vec![Note::Tree(TreeFigures::of(&tree))];
         for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
@@ -37,7 +37,7 @@ impl Engine for FatTree {
             }
         }
         let order = by_levels(&graph, &tree);
-        let tree = (Some(&tree), request.lanes());
+        let tree = (Some(&tree), request.usable_vls());
         ordered::route(self.name(), request, &graph, &order, tree, notes)
     }
 }
@@ -45,7 +45,7 @@ impl Engine for FatTree {
 /// Whether the tree is a pure one, except for what was lost.
 fn pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
     if !LEVELS.contains(&tree.levels()) {
-        return Err(ShapeError::Levels {
+        return Err(ShapeError::LevelCount {
             levels: tree.levels(),
             least: *LEVELS.start(),
             most: *LEVELS.end(),
@@ -55,17 +55,17 @@ fn pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
         return Ok(());
     }
     if tree.level_cables > 0 {
-        return Err(ShapeError::LevelLinks(tree.level_cables));
+        return Err(ShapeError::LinksWithinLevel(tree.level_cables));
     }
     for v in 0..graph.len() {
         for slot in graph.slots(v) {
             let (low, high) = (tree.rank[v], tree.rank[slot.peer]);
             if high > low + 1 {
-                return Err(ShapeError::SkippedLevel { low, high });
+                return Err(ShapeError::LinkSkipsLevel { low, high });
             }
             let (links, usual) = (graph.ports(*slot).len(), tree.cables[low as usize]);
             if high == low + 1 && links > usual as usize {
-                return Err(ShapeError::MoreLinks {
+                return Err(ShapeError::UnequalLinkGroups {
                     low,
                     high,
                     links,

@@ -126,12 +126,12 @@ impl Graph {
     /// An error unless every switch can be reached from every other.
     pub(crate) fn connected(&self) -> Result<(), RouteError> {
         let mut seen = fixedbitset::FixedBitSet::with_capacity(self.len());
-        let mut islands = 0;
+        let mut components = 0;
         for start in 0..self.len() {
             if seen.put(start) {
                 continue;
             }
-            islands += 1;
+            components += 1;
             let mut stack = vec![start];
             while let Some(s) = stack.pop() {
                 stack.extend(
@@ -142,8 +142,8 @@ impl Graph {
                 );
             }
         }
-        if islands > 1 {
-            Err(RouteError::Disconnected { islands })
+        if components > 1 {
+            Err(RouteError::Disconnected { components })
         } else {
             Ok(())
         }

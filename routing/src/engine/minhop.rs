@@ -17,7 +17,7 @@ use super::fill::fill;
 use super::graph::Graph;
 use super::legs::Legs;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, Trees, ordered};
+use super::{Engine, Request, RouteError, Routing, TreeConstraint, ordered};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
 use crate::structure::tree::{Tree, tree_in};
@@ -56,9 +56,9 @@ impl Engine for MinHop {
             None => Routing {
                 engine: self.name(),
                 tables,
-                lanes: Lanes::single(),
+                vl_plan: Lanes::single(),
                 order: None,
-                trees: Trees::Search,
+                trees: TreeConstraint::Search,
                 notes: Vec::new(),
             },
         })

@@ -47,7 +47,7 @@ pub use minhop::MinHop;
 pub use names::ENGINE_NAMES;
 pub use nue::Nue;
 pub use request::{LastRun, Previous, Request};
-pub use routing::{Routing, Trees};
+pub use routing::{Routing, TreeConstraint};
 pub use sssp::Sssp;
 pub use torus_2qos::Torus2Qos;
 pub use updn::UpDown;

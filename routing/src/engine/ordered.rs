@@ -9,7 +9,7 @@ use super::graph::Graph;
 use super::legs::Legs;
 use super::spread::busy;
 use super::valleys::enter_pairs;
-use super::{Request, RouteError, Routing, Trees};
+use super::{Request, RouteError, Routing, TreeConstraint};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
 use crate::notes::Note;
@@ -33,7 +33,7 @@ pub(crate) fn route(
     notes.extend(valleys.as_ref().map(DownUpPairs::note));
     let one_lane = routing(engine, tables, order, places(order), notes);
     Ok(Routing {
-        lanes: valleys.map_or_else(Lanes::single, |valleys| valleys.lanes()),
+        vl_plan: valleys.map_or_else(Lanes::single, |valleys| valleys.lanes()),
         ..one_lane
     })
 }
@@ -66,8 +66,8 @@ pub(crate) fn routing(
     Routing {
         engine,
         tables,
-        lanes: Lanes::single(),
-        trees: Trees::Ordered(places(order)),
+        vl_plan: Lanes::single(),
+        trees: TreeConstraint::Ordered(places(order)),
         order: Some(kept),
         notes,
     }

@@ -19,7 +19,7 @@ pub struct Request<'a> {
     /// What the operator says of the structure.
     pub hints: &'a Hints,
     /// Data VLs that may be used, 1 to 15. An engine uses no more than these, and no more than
-    /// [`Topology::common_vls`]; see [`Request::lanes`].
+    /// [`Topology::common_vls`]; see [`Request::usable_vls`].
     pub vls: u8,
     /// The work that an engine may spend. It stops with [`RouteError::Budget`](crate::RouteError::Budget) soon after that.
     pub budget: &'a WorkBudget,
@@ -44,13 +44,13 @@ impl<'a> Request<'a> {
 
     /// The same, with what is installed.
     #[must_use]
-    pub const fn after(self, previous: &'a Previous) -> Self {
+    pub const fn with_previous(self, previous: &'a Previous) -> Self {
         Self { previous, ..self }
     }
 
     /// The same, with hints.
     #[must_use]
-    pub const fn hinted(self, hints: &'a Hints) -> Self {
+    pub const fn with_hints(self, hints: &'a Hints) -> Self {
         Self { hints, ..self }
     }
 
@@ -62,13 +62,13 @@ impl<'a> Request<'a> {
 
     /// The same, within a work budget.
     #[must_use]
-    pub const fn within(self, budget: &'a WorkBudget) -> Self {
+    pub const fn with_budget(self, budget: &'a WorkBudget) -> Self {
         Self { budget, ..self }
     }
 
     /// Data VLs that an engine may use: 1 to 15.
     #[must_use]
-    pub fn lanes(&self) -> u8 {
+    pub fn usable_vls(&self) -> u8 {
         self.vls.min(self.topo.common_vls()).clamp(1, DATA_VLS_MAX)
     }
 }
@@ -86,7 +86,7 @@ pub struct Previous {
     pub last: Option<Arc<LastRun>>,
     /// The engine of the tables, if the graph has only lost switches or cables since, and routes for what is left must not wait for
     /// a comparison of engines.
-    pub engine_in_force: Option<&'static str>,
+    pub pinned_engine: Option<&'static str>,
 }
 
 /// A graph and what was computed, proven and installed for it.
@@ -98,7 +98,7 @@ pub struct LastRun {
     pub routing: Routing,
     /// Routes over the busiest channel ([`crate::Proof::max_load`]) when an engine made the routing, before any repair;
     /// 0 where that is not known. Repairs may not go far beyond.
-    pub busiest: u64,
+    pub baseline_max_load: u64,
     /// What makes the next repair quick.
     pub kept: Kept,
 }
@@ -111,13 +111,13 @@ impl Previous {
             lfts: Vec::new(),
             order: Vec::new(),
             last: None,
-            engine_in_force: None,
+            pinned_engine: None,
         }
     }
 
     /// Everything of a run whose switches have the same indices.
     #[must_use]
-    pub fn of(topo: &Arc<Topology>, routing: &Routing) -> Self {
+    pub fn from_routing(topo: &Arc<Topology>, routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
@@ -125,22 +125,22 @@ impl Previous {
             last: Some(Arc::new(LastRun {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
-                busiest: 0,
+                baseline_max_load: 0,
                 kept: Kept::new(),
             })),
-            engine_in_force: None,
+            pinned_engine: None,
         }
     }
 
     /// Only tables and order, as after a restart: nothing is remembered of the run itself.
     #[must_use]
-    pub fn tables_of(routing: &Routing) -> Self {
+    pub fn from_tables_of(routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
             last: None,
-            engine_in_force: None,
+            pinned_engine: None,
         }
     }
 

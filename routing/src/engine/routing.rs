@@ -14,19 +14,19 @@ pub struct Routing {
     /// One table per switch.
     pub tables: Tables,
     /// The SL of each path and the VL of each SL.
-    pub lanes: Lanes,
+    pub vl_plan: Lanes,
     /// Each switch's place in the engine's order of switches, if it has one: to be given back as
     /// [`Previous::order`](crate::Previous::order), so that a lost cable does not turn the order, and with it every route, upside down.
     pub order: Option<Vec<u32>>,
     /// Which multicast trees go together with these tables.
-    pub trees: Trees,
+    pub trees: TreeConstraint,
     /// What was decided on the way, for logs; the last repair at the end.
     pub notes: Vec<Note>,
 }
 
 /// Which multicast trees cannot deadlock together with the unicast routes of a routing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Trees {
+pub enum TreeConstraint {
     /// The engine promises nothing: trees are searched that pass the proof together with the routes.
     #[default]
     Search,
@@ -43,7 +43,7 @@ pub enum Trees {
     },
 }
 
-impl Trees {
+impl TreeConstraint {
     /// The SL of groups, where it is promised.
     #[must_use]
     pub const fn sl(&self) -> Option<u8> {

@@ -22,7 +22,7 @@ use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses};
 use super::grids::paths::{Gaps, Paths};
 use super::grids::spanning;
-use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, Trees};
+use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, TreeConstraint};
 use crate::hints::TorusHint;
 use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
 use crate::notes::Note;
@@ -48,15 +48,15 @@ impl Engine for Torus2Qos {
         if graph.len() == 0 {
             return Err(ShapeError::NoSwitches.into());
         }
-        let have = request.lanes();
-        if have < LEVEL_VLS {
-            return Err(RouteError::Lanes {
+        let usable = request.usable_vls();
+        if usable < LEVEL_VLS {
+            return Err(RouteError::TooFewVls {
                 needed: usize::from(LEVEL_VLS),
-                have,
+                usable,
             });
         }
         limits(topo, &graph, hint)?;
-        let grid = grid(topo, request.hints).map_err(ShapeError::NoTorus)?;
+        let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
         // Where one way to see rings has one that is cut into parts, another may not.
         let frames = axes::frames(topo, &grid, hint)?;
         let mut refused = ShapeError::NoAxes.into();
@@ -74,14 +74,14 @@ impl Engine for Torus2Qos {
 /// Routes along these axes.
 fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing, RouteError> {
     let (topo, hint) = (request.topo, request.hints.torus.as_ref());
-    let have = request.lanes();
+    let usable = request.usable_vls();
     let axes = frame.axes.iter().map(|axis| (axis.kind, axis.size));
     let mut notes = vec![Note::Axes(axes.collect())];
-    let levels = if have >= 2 * LEVEL_VLS { 2 } else { 1 };
+    let levels = if usable >= 2 * LEVEL_VLS { 2 } else { 1 };
     if levels == 1 {
         notes.push(Note::OneServiceLevel {
             needed: 2 * LEVEL_VLS,
-            have,
+            have: usable,
         });
     }
     let lines: Vec<Lines> = (0..frame.axes.len())
@@ -91,7 +91,7 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
     if let Some((s, dest)) = paths.lost {
         let lid = |s| topo.lid(SwitchIdx::at(s));
         let (from, to) = (lid(s), lid(dest));
-        return Err(ShapeError::CutRing { from, to }.into());
+        return Err(ShapeError::PartitionedRing { from, to }.into());
     }
     let rule = Rule::new(frame);
     let check =
@@ -104,14 +104,14 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
         Some(up) => spanning::trees(graph, &up, 0),
         None => {
             notes.push(Note::NoSpanningTree);
-            Trees::Search
+            TreeConstraint::Search
         }
     };
     let order = hint.map_or(&[][..], |hint| &hint.port_order);
     Ok(Routing {
         engine: "torus-2QoS",
         tables: cables::tables(topo, graph, &paths, order, request.previous),
-        lanes: rule.lanes(topo, graph, frame, levels),
+        vl_plan: rule.lanes(topo, graph, frame, levels),
         order: None,
         trees,
         notes,
@@ -133,7 +133,7 @@ fn limits(topo: &Topology, graph: &Graph, hint: Option<&TorusHint>) -> Result<()
         let ports = ends.max(cables.unwrap_or(0));
         if ports > most {
             let lid = topo.lid(SwitchIdx::at(s));
-            return Err(HintError::PortGroup { lid, ports, most }.into());
+            return Err(HintError::PortGroupTooLarge { lid, ports, most }.into());
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::channels::{
     PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_spanning_tree,
     dependencies_of_tables,
 };
-use crate::engine::{Routing, Trees};
+use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::{SwitchIdx, Topology};
 
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 pub struct NoForest;
 
 impl<'a> Forest<'a> {
-    /// What the engine promised, or else ([`Trees::Search`]) one spanning tree on one SL that passes the proof together
+    /// What the engine promised, or else ([`TreeConstraint::Search`]) one spanning tree on one SL that passes the proof together
     /// with the routes: roots in the middle of the fabric first, every SL that there is a VL for.
     ///
     /// # Errors
@@ -48,9 +48,9 @@ impl<'a> Forest<'a> {
     pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoForest> {
         let channels = PortChannels::new(topo);
         let (kind, sl) = match &routing.trees {
-            Trees::Ordered(order) => (Kind::Order(order.clone()), 0),
-            Trees::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
-            Trees::Search => {
+            TreeConstraint::Ordered(order) => (Kind::Order(order.clone()), 0),
+            TreeConstraint::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
+            TreeConstraint::Search => {
                 let (up, sl) = search(topo, &channels, routing, None).ok_or(NoForest)?;
                 (Kind::Tree(up), sl)
             }
@@ -72,7 +72,7 @@ pub(super) fn search(
     routing: &Routing,
     now: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
-    let channels = VirtualChannels::new(ports, &routing.lanes);
+    let channels = VirtualChannels::new(ports, &routing.vl_plan);
     let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
     let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
     let mut graph = RoutedDependencies::new(channels, dependencies)?;

@@ -10,7 +10,7 @@ use ferrosm_mad::ids::PortNum;
 use super::forest::{Kind, search};
 use super::{Forest, PortSet};
 use crate::channels::PortChannels;
-use crate::engine::{Routing, Trees};
+use crate::engine::{Routing, TreeConstraint};
 use crate::topology::{SwitchIdx, Topology};
 
 /// What a [`Forest`] goes by.
@@ -80,9 +80,9 @@ impl Forest<'_> {
 /// with the routes, if one is found, on the SL that groups have `now` where that can be. Takes about as long as a proof where there
 /// is something to do.
 pub fn settle(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
-    if routing.trees == Trees::Search
+    if routing.trees == TreeConstraint::Search
         && let Some((up, sl)) = search(topo, &PortChannels::new(topo), routing, now)
     {
-        routing.trees = Trees::Within { up, sl };
+        routing.trees = TreeConstraint::Within { up, sl };
     }
 }

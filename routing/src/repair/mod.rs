@@ -6,7 +6,7 @@
 //! orphan; entries of LIDs that are gone are dropped.
 //!
 //! Ways stay free of credit loops on the lanes that they have: where the routing promises trees in an order
-//! ([`Trees::Ordered`], one lane) every route climbs first and descends then, or such trees would not be safe, and new
+//! ([`TreeConstraint::Ordered`], one lane) every route climbs first and descends then, or such trees would not be safe, and new
 //! ways do so too. Otherwise the dependency graph of the tables is built (`channels`) and checked with every way that is
 //! added. SLs of paths never change.
 //!
@@ -29,7 +29,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::{Lookup, PortChannels, RoutedDependencies, VirtualChannels};
-use crate::engine::{LastRun, Request, Routing, Trees};
+use crate::engine::{LastRun, Request, Routing, TreeConstraint};
 use crate::lanes::{Lanes, PathSl};
 use crate::notes::{Note, Repair};
 use crate::tables::{Lft, Tables};
@@ -88,11 +88,11 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
     let topo = request.topo;
     let n = topo.num_switches();
     let routing = &last.routing;
-    if routing.tables.len() != n || routing.lanes.vls > request.lanes() {
+    if routing.tables.len() != n || routing.vl_plan.vls > request.usable_vls() {
         return None;
     }
     let delta = Delta::between(&last.topo, topo)?;
-    let lanes = with_new_lids(topo, &routing.lanes, &delta.come)?;
+    let lanes = with_new_lids(topo, &routing.vl_plan, &delta.come)?;
     let parts = Parts {
         last,
         topo,
@@ -124,7 +124,7 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         trees,
         order: routing.order.clone(),
         notes: earlier.cloned().chain([Note::Repaired(repair)]).collect(),
-        lanes,
+        vl_plan: lanes,
     };
     Some((repaired, ways))
 }
@@ -132,7 +132,7 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
 /// What a repair comes to.
 struct Solved {
     changes: Vec<Change>,
-    trees: Trees,
+    trees: TreeConstraint,
     ways: Ways,
 }
 
@@ -234,7 +234,7 @@ impl Parts<'_> {
     /// New entries for all jobs, and what is to be said of trees.
     fn solve(&self, jobs: &[Job]) -> Option<Solved> {
         let routing = &self.last.routing;
-        if let (Trees::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
+        if let (TreeConstraint::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
             return self.in_order(jobs, order);
         }
         let ways = self.last.kept.ways();
@@ -263,7 +263,7 @@ impl Parts<'_> {
         let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
         Some(Solved {
             changes,
-            trees: Trees::Ordered(order),
+            trees: TreeConstraint::Ordered(order),
             ways: Ways(None),
         })
     }
@@ -292,7 +292,7 @@ impl Parts<'_> {
         &self,
         jobs: &[Job],
         graph: RoutedDependencies<'_>,
-        promise: &Trees,
+        promise: &TreeConstraint,
     ) -> Option<Solved> {
         let guard = Guard::Graph {
             graph: Box::new(graph),
@@ -339,7 +339,7 @@ impl Parts<'_> {
             loads,
             rank,
             turned: order.is_some_and(
-                |order| !matches!(&self.last.routing.trees, Trees::Ordered(was) if was == order),
+                |order| !matches!(&self.last.routing.trees, TreeConstraint::Ordered(was) if was == order),
             ),
             expected: vec![0; n],
             counted: Vec::new(),

@@ -3,7 +3,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use crate::channels::{PortChannels, RoutedDependencies, dependencies_of_spanning_tree};
-use crate::engine::Trees;
+use crate::engine::TreeConstraint;
 use crate::topology::{SwitchIdx, Topology};
 
 /// Cables that are tried in place of one of the spanning tree.
@@ -56,12 +56,12 @@ pub(super) fn without_local_tops(topo: &Topology, order: &[u32]) -> Option<Vec<u
 
 /// The promise as one about a spanning tree: of the trees that an order allows, the one in which every switch hangs on the
 /// first of its neighbours. None where that is no tree.
-pub(super) fn promised(topo: &Topology, trees: &Trees) -> Trees {
-    let Trees::Ordered(order) = trees else {
+pub(super) fn promised(topo: &Topology, trees: &TreeConstraint) -> TreeConstraint {
+    let TreeConstraint::Ordered(order) = trees else {
         return trees.clone();
     };
     if order.len() != topo.num_switches() {
-        return Trees::Search;
+        return TreeConstraint::Search;
     }
     let above = |v: SwitchIdx| {
         let links = topo.links(v).iter();
@@ -72,19 +72,19 @@ pub(super) fn promised(topo: &Topology, trees: &Trees) -> Trees {
     let tops = topo.switches().zip(&up);
     let tops = tops.filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
     if tops.count() > 1 {
-        return Trees::Search;
+        return TreeConstraint::Search;
     }
-    Trees::Within { up, sl: 0 }
+    TreeConstraint::Within { up, sl: 0 }
 }
 
 /// The promise after the loss of cables; `lost` are both their ends.
 pub(super) fn after_loss(
     topo: &Topology,
-    trees: &Trees,
+    trees: &TreeConstraint,
     graph: &mut RoutedDependencies<'_>,
-) -> Trees {
+) -> TreeConstraint {
     let channels = graph.channels.ports;
-    let Trees::Within { up, sl } = trees else {
+    let TreeConstraint::Within { up, sl } = trees else {
         return trees.clone();
     };
     let mut up = up.clone();
@@ -121,10 +121,10 @@ pub(super) fn after_loss(
         }
         let dark = topo.links(SwitchIdx::at(v)).is_empty();
         if !found && !dark {
-            return Trees::Search;
+            return TreeConstraint::Search;
         }
     }
-    Trees::Within { up, sl: *sl }
+    TreeConstraint::Within { up, sl: *sl }
 }
 
 /// Marks a switch and all that hang on it.

@@ -7,7 +7,7 @@ use crate::channels::{
     PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels,
     dependencies_of_spanning_tree, dependencies_of_tables,
 };
-use crate::engine::{Routing, Trees};
+use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::Topology;
 
@@ -20,11 +20,11 @@ impl Ways {
     pub(crate) fn of(topo: &Topology, routing: &Routing) -> Self {
         let Routing {
             tables,
-            lanes,
+            vl_plan: lanes,
             trees,
             ..
         } = routing;
-        if matches!(trees, Trees::Ordered(_)) && lanes.is_single() {
+        if matches!(trees, TreeConstraint::Ordered(_)) && lanes.is_single() {
             return Self(None);
         }
         let channels = PortChannels::new(topo);
@@ -46,7 +46,7 @@ pub(super) fn whole<'a>(
     topo: &Topology,
     channels: VirtualChannels<'a>,
     rows: &[&Lft],
-    trees: &Trees,
+    trees: &TreeConstraint,
 ) -> Option<RoutedDependencies<'a>> {
     let dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
     with_tree(
@@ -59,10 +59,10 @@ pub(super) fn whole<'a>(
 /// The graph with the dependencies of a spanning tree.
 pub(super) fn with_tree<'a>(
     topo: &Topology,
-    trees: &Trees,
+    trees: &TreeConstraint,
     mut graph: RoutedDependencies<'a>,
 ) -> Option<RoutedDependencies<'a>> {
-    if let Trees::Within { up, sl } = trees {
+    if let TreeConstraint::Within { up, sl } = trees {
         let tree = dependencies_of_spanning_tree(topo, graph.channels, up, *sl);
         if !graph.admit(&tree) {
             return None;

@@ -84,7 +84,7 @@ fn the_best_of_what_is_compared_serves() {
             routing.engine
         );
         assert!(proof.reversible, "{name}");
-        assert!(routing.lanes.vls <= vls, "{name}");
+        assert!(routing.vl_plan.vls <= vls, "{name}");
         let own = product(&topo, &routing, &proof);
         let mut tried = 0;
         for engine in engines {
@@ -92,7 +92,7 @@ fn the_best_of_what_is_compared_serves() {
             let Ok(other) = engine_by_name(engine).unwrap().route(&request) else {
                 continue;
             };
-            let Ok(proof) = verify(&topo, &other.tables, &other.lanes) else {
+            let Ok(proof) = verify(&topo, &other.tables, &other.vl_plan) else {
                 continue;
             };
             if proof.reversible {
@@ -150,7 +150,7 @@ fn rings_of_four_and_eight_are_even() {
             .unwrap()
             .route(&request)
             .unwrap();
-        let proof = verify(&topo, &routing.tables, &routing.lanes).unwrap();
+        let proof = verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
         assert!(proof.reversible, "{sides:?}");
         let longest = *sides.iter().max().unwrap();
         let even = topo.num_switches() * longest / 8;

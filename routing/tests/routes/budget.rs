@@ -22,7 +22,7 @@ fn damaged(sides: &[usize]) -> Fabric {
 }
 
 fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
-    let request = Request::new(topo).with_vls(8).within(budget);
+    let request = Request::new(topo).with_vls(8).with_budget(budget);
     route_with(&["auto", "no_fallback"], &request)
 }
 
@@ -85,23 +85,23 @@ fn after_a_loss_engines_are_not_compared() {
     let (first, _) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
     for engine in ["updn", first.engine] {
         let previous = Previous {
-            engine_in_force: Some(engine),
-            ..Previous::tables_of(&first)
+            pinned_engine: Some(engine),
+            ..Previous::from_tables_of(&first)
         };
         let budget = WorkBudget::unlimited();
-        let request = Request::new(&topo).with_vls(8).after(&previous);
-        let selection = route_with(&["auto", "no_fallback"], &request.within(&budget));
+        let request = Request::new(&topo).with_vls(8).with_previous(&previous);
+        let selection = route_with(&["auto", "no_fallback"], &request.with_budget(&budget));
         assert_eq!(selection.chosen.unwrap().0.engine, engine);
         assert!(selection.refused.is_empty());
     }
     // Unless it does not fit the budget.
     let previous = Previous {
-        engine_in_force: Some("nue"),
+        pinned_engine: Some("nue"),
         ..Previous::none()
     };
     let budget = WorkBudget::limited(0);
-    let request = Request::new(&topo).with_vls(8).after(&previous);
-    let selection = route_with(&["auto", "no_fallback"], &request.within(&budget));
+    let request = Request::new(&topo).with_vls(8).with_previous(&previous);
+    let selection = route_with(&["auto", "no_fallback"], &request.with_budget(&budget));
     assert_eq!(selection.chosen.unwrap().0.engine, "updn");
 }
 
@@ -110,7 +110,7 @@ fn after_a_loss_engines_are_not_compared() {
 fn a_named_engine_has_no_budget() {
     let topo = random(60, 120, 200, 7).build();
     let budget = WorkBudget::limited(0);
-    let request = Request::new(&topo).with_vls(8).within(&budget);
+    let request = Request::new(&topo).with_vls(8).with_budget(&budget);
     let selection = route_with(&["nue"], &request);
     assert_eq!(selection.chosen.unwrap().0.engine, "nue");
 }
@@ -132,7 +132,7 @@ fn engines_stop_at_any_limit_or_return_proven_tables() {
         for engine in ["updn", "nue", "dfsssp", "lash", "dor", "sssp", "minhop"] {
             let run = |limit: u64| {
                 let budget = WorkBudget::limited(limit);
-                let request = Request::new(&topo).with_vls(8).within(&budget);
+                let request = Request::new(&topo).with_vls(8).with_budget(&budget);
                 (
                     engine_by_name(engine).unwrap().route(&request),
                     budget.spent(),
@@ -142,7 +142,7 @@ fn engines_stop_at_any_limit_or_return_proven_tables() {
             if whole.is_err() {
                 continue;
             }
-            let provable = whole.is_ok_and(|r| verify(&topo, &r.tables, &r.lanes).is_ok());
+            let provable = whole.is_ok_and(|r| verify(&topo, &r.tables, &r.vl_plan).is_ok());
             let mut stopped = 0;
             for part in 0..PARTS {
                 let limit = needed * part / PARTS;
@@ -154,7 +154,7 @@ fn engines_stop_at_any_limit_or_return_proven_tables() {
                 );
                 match &result {
                     Ok(r) => assert_eq!(
-                        verify(&topo, &r.tables, &r.lanes).is_ok(),
+                        verify(&topo, &r.tables, &r.vl_plan).is_ok(),
                         provable,
                         "{name} {engine} with {limit} of {needed}"
                     ),

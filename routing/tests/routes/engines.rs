@@ -46,9 +46,9 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let updn = route("updn", &topo);
         prop_assert!(verify(&topo, &updn.tables, &Lanes::single()).is_ok());
-        prop_assert_eq!(judge(&topo, &updn.tables, &updn.lanes), Verdict::Good);
+        prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
         let minhop = route("minhop", &topo);
-        let verdict = judge(&topo, &minhop.tables, &minhop.lanes);
+        let verdict = judge(&topo, &minhop.tables, &minhop.vl_plan);
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
         prop_assert_eq!(detours(&topo, &minhop.tables), 0);
     }
@@ -67,7 +67,7 @@ proptest! {
         }
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
         let updn = route("updn", &topo);
-        prop_assert_eq!(judge(&topo, &updn.tables, &updn.lanes), Verdict::Good);
+        prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
     }
 
     /// Switches discovered in another order (same LIDs, same cables): the same table in every
@@ -242,7 +242,7 @@ fn islands_are_refused() {
             .unwrap()
             .route(&Request::new(&topo))
             .unwrap_err();
-        assert_eq!(refused, RouteError::Disconnected { islands: 2 });
+        assert_eq!(refused, RouteError::Disconnected { components: 2 });
     }
 }
 

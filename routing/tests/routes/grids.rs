@@ -17,7 +17,7 @@ use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
 use ferrosm_routing::structure::grid::{DimKind, Grid, grid};
 use ferrosm_routing::{
-    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, Trees,
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TreeConstraint,
     engine_by_name, verify,
 };
 use petgraph::algo::toposort;
@@ -305,11 +305,11 @@ fn dragonflies_are_found() {
 
 /// Unicast packets on their lanes and packets in the multicast tree close no circle together.
 fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
-    let Trees::Within { up, sl } = &routing.trees else {
+    let TreeConstraint::Within { up, sl } = &routing.trees else {
         return false;
     };
     let mut waits = DiGraphMap::<(u32, u8, u8), ()>::new();
-    let lanes = &routing.lanes;
+    let lanes = &routing.vl_plan;
     let mut cross = |hops: &[(SwitchIdx, PortNum, PortNum)], sl: u8| {
         let used: Vec<(u32, u8, u8)> = hops
             .iter()
@@ -368,17 +368,17 @@ fn proven(
             return None;
         }
     };
-    assert!(routing.lanes.vls <= vls, "{what}");
-    let proof = verify(topo, &routing.tables, &routing.lanes)
+    assert!(routing.vl_plan.vls <= vls, "{what}");
+    let proof = verify(topo, &routing.tables, &routing.vl_plan)
         .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.notes));
     assert!(proof.reversible, "{what}");
     if slow {
         assert_eq!(
-            judge(topo, &routing.tables, &routing.lanes),
+            judge(topo, &routing.tables, &routing.vl_plan),
             Verdict::Good,
             "{what}"
         );
-        if routing.trees == Trees::Search {
+        if routing.trees == TreeConstraint::Search {
             println!("{what}: no tree");
         } else {
             assert!(
@@ -400,7 +400,10 @@ fn dor_routes_whole_grids() {
             let what = format!("dor {shape:?} {vls} VLs");
             let (routing, proof) =
                 proven("dor", &topo, vls, topo.num_switches() < 100, &what).unwrap();
-            assert!(matches!(routing.trees, Trees::Within { .. }), "{what}");
+            assert!(
+                matches!(routing.trees, TreeConstraint::Within { .. }),
+                "{what}"
+            );
             if vls > 1 {
                 assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
                 assert!(proof.lanes_used <= 2, "{what}");
@@ -453,8 +456,11 @@ fn torus_2qos_routes_whole_tori() {
             let Some((routing, proof)) = found else {
                 continue;
             };
-            assert_eq!(routing.lanes.vls, if vls >= 8 { 8 } else { 4 });
-            assert!(matches!(routing.trees, Trees::Within { .. }), "{what}");
+            assert_eq!(routing.vl_plan.vls, if vls >= 8 { 8 } else { 4 });
+            assert!(
+                matches!(routing.trees, TreeConstraint::Within { .. }),
+                "{what}"
+            );
             assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
             assert!(proof.lanes_used <= 2, "{what}");
         }
@@ -489,7 +495,7 @@ fn torus_2qos_survives_losses() {
             .unwrap()
             .0;
             assert_eq!(
-                before.lanes.path_sl, after.lanes.path_sl,
+                before.vl_plan.path_sl, after.vl_plan.path_sl,
                 "{shape:?} seed {seed}"
             );
             let topo = without_switch(&whole, seed as usize * 3).build();
@@ -522,7 +528,7 @@ fn with_torus(topo: &Topology, torus: TorusHint) -> Result<Routing, RouteError> 
     };
     engine_by_name("torus-2QoS")
         .unwrap()
-        .route(&Request::new(topo).hinted(&hints).with_vls(8))
+        .route(&Request::new(topo).with_hints(&hints).with_vls(8))
 }
 
 fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
@@ -546,10 +552,10 @@ fn torus_files_are_honoured() {
     };
     let sl = |routing: &Routing, a: u32, b: u32| {
         let to = topo.destinations_on(SwitchIdx(b))[0];
-        routing.lanes.sl(SwitchIdx(a), &to)
+        routing.vl_plan.sl(SwitchIdx(a), &to)
     };
     let plain = with_torus(&topo, hint([8, 4, 1], vec![seed([0; 3])])).unwrap();
-    assert!(verify(&topo, &plain.tables, &plain.lanes).is_ok());
+    assert!(verify(&topo, &plain.tables, &plain.vl_plan).is_ok());
     assert_eq!(
         [
             sl(&plain, 7, 0),
@@ -560,7 +566,7 @@ fn torus_files_are_honoured() {
         [1, 0, 2, 3]
     );
     let moved = with_torus(&topo, hint([8, 4, 1], vec![seed([3, -1, 0])])).unwrap();
-    assert!(verify(&topo, &moved.tables, &moved.lanes).is_ok());
+    assert!(verify(&topo, &moved.tables, &moved.vl_plan).is_ok());
     assert_eq!(
         [
             sl(&moved, 7, 0),
@@ -576,7 +582,7 @@ fn torus_files_are_honoured() {
         dateline: [0; 3],
     };
     let turned = with_torus(&topo, hint([4, 8, 1], vec![turned])).unwrap();
-    assert!(verify(&topo, &turned.tables, &turned.lanes).is_ok());
+    assert!(verify(&topo, &turned.tables, &turned.vl_plan).is_ok());
     assert_eq!(
         [sl(&turned, 24, 0), sl(&turned, 1, 0), sl(&turned, 7, 0)],
         [1, 2, 0]
@@ -639,7 +645,10 @@ fn tables_do_not_depend_on_discovery_or_threads() {
                         .iter()
                         .find(|t| t.lid == d.lid)
                         .unwrap();
-                    assert_eq!(here.lanes.sl(s, d), there.lanes.sl(moved(s.index()), to));
+                    assert_eq!(
+                        here.vl_plan.sl(s, d),
+                        there.vl_plan.sl(moved(s.index()), to)
+                    );
                 }
             }
         }
@@ -663,10 +672,10 @@ fn cables_are_shared_and_kept() {
             proof.max_load as f64 <= 2.2 * proof.mean_load,
             "{engine} {proof}"
         );
-        let previous = Previous::of(&topo, &routing);
+        let previous = Previous::from_routing(&topo, &routing);
         let again = engine_by_name(engine)
             .unwrap()
-            .route(&Request::new(&topo).with_vls(8).after(&previous))
+            .route(&Request::new(&topo).with_vls(8).with_previous(&previous))
             .unwrap();
         assert_eq!(again.tables, routing.tables);
     }

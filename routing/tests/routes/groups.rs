@@ -17,7 +17,8 @@ use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
 use ferrosm_routing::transition::{Transition, plan_with};
 use ferrosm_routing::{
-    Kept, Lanes, LastRun, Lft, PathSl, Routing, SwitchIdx, Tables, Topology, Trees, changed_blocks,
+    Kept, Lanes, LastRun, Lft, PathSl, Routing, SwitchIdx, Tables, Topology, TreeConstraint,
+    changed_blocks,
 };
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
@@ -135,12 +136,12 @@ impl Case {
             routing: Routing {
                 engine: "by hand",
                 tables: self.new.clone(),
-                lanes: self.lanes.clone(),
+                vl_plan: self.lanes.clone(),
                 order: None,
-                trees: Trees::default(),
+                trees: TreeConstraint::default(),
                 notes: Vec::new(),
             },
-            busiest: 0,
+            baseline_max_load: 0,
             kept: Kept::new(),
         };
         run.prepare();

@@ -15,7 +15,7 @@ use crate::oracle::{Verdict, dependencies, detours, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Lanes, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
-    Trees, engine_by_name, verify,
+    TreeConstraint, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -30,29 +30,32 @@ fn route(engine: &str, topo: &Topology, vls: u8) -> Result<Routing, RouteError> 
 
 fn proven(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(engine, topo, vls).unwrap_or_else(|e| panic!("{engine}: {e}"));
-    let proof = verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+    let proof = verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
     (routing, proof)
 }
 
 /// Everything that a routing on lanes promises, judged packet by packet.
 fn check(topo: &Topology, routing: &Routing, vls: u8) {
-    assert!(routing.lanes.vls <= vls);
-    assert_eq!(judge(topo, &routing.tables, &routing.lanes), Verdict::Good);
-    assert!(verify(topo, &routing.tables, &routing.lanes).is_ok());
+    assert!(routing.vl_plan.vls <= vls);
+    assert_eq!(
+        judge(topo, &routing.tables, &routing.vl_plan),
+        Verdict::Good
+    );
+    assert!(verify(topo, &routing.tables, &routing.vl_plan).is_ok());
     assert_eq!(detours(topo, &routing.tables), 0);
     let says = routing
         .notes
         .iter()
         .any(|n| n.to_string().contains("both paths"));
     assert_eq!(
-        reversible(topo, &routing.tables, &routing.lanes),
+        reversible(topo, &routing.tables, &routing.vl_plan),
         !says,
         "answers on the SL of their request"
     );
     match &routing.trees {
-        Trees::Within { up, sl } => check_tree(topo, routing, up, *sl),
-        Trees::Search => {}
-        Trees::Ordered(_) => panic!("there is no order"),
+        TreeConstraint::Within { up, sl } => check_tree(topo, routing, up, *sl),
+        TreeConstraint::Search => {}
+        TreeConstraint::Ordered(_) => panic!("there is no order"),
     }
 }
 
@@ -67,9 +70,9 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
             assert!(steps <= topo.num_switches(), "the tree has a circle");
         }
     }
-    let vl = sl % routing.lanes.vls;
+    let vl = sl % routing.vl_plan.vls;
     let mut waits = DiGraphMap::<(u32, u8), ()>::new();
-    for (x, y, ()) in dependencies(topo, &routing.tables, &routing.lanes).all_edges() {
+    for (x, y, ()) in dependencies(topo, &routing.tables, &routing.vl_plan).all_edges() {
         if x.2 == vl && y.2 == vl {
             waits.add_edge((x.0, x.1), (y.0, y.1), ());
         }
@@ -105,8 +108,8 @@ proptest! {
         for engine in WITH_LANES {
             match route(engine, &topo, vls) {
                 Ok(routing) => check(&topo, &routing, vls),
-                Err(RouteError::Lanes { needed, have }) => {
-                    prop_assert_eq!(have, vls);
+                Err(RouteError::TooFewVls { needed, usable }) => {
+                    prop_assert_eq!(usable, vls);
                     prop_assert!(needed > usize::from(vls));
                     if needed <= 15 {
                         let enough = route(engine, &topo, needed as u8).unwrap();
@@ -118,7 +121,7 @@ proptest! {
         }
         let sssp = route("sssp", &topo, 1).unwrap();
         prop_assert_eq!(detours(&topo, &sssp.tables), 0);
-        let verdict = judge(&topo, &sssp.tables, &sssp.lanes);
+        let verdict = judge(&topo, &sssp.tables, &sssp.vl_plan);
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
     }
 
@@ -141,13 +144,13 @@ proptest! {
             match (one, three, there) {
                 (Ok(one), Ok(three), Ok(there)) => {
                     prop_assert_eq!(&one.tables, &three.tables);
-                    prop_assert_eq!(&one.lanes, &three.lanes);
+                    prop_assert_eq!(&one.vl_plan, &three.vl_plan);
                     prop_assert_eq!(&one.trees, &three.trees);
                     for s in 0..n {
                         prop_assert_eq!(&one.tables[s], &there.tables[moved(s)]);
                         for (d, e) in topo.destinations().iter().zip(turned.destinations()) {
                             let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
-                            prop_assert_eq!(one.lanes.sl(a, d), there.lanes.sl(b, e));
+                            prop_assert_eq!(one.vl_plan.sl(a, d), there.vl_plan.sl(b, e));
                         }
                     }
                 }
@@ -190,12 +193,12 @@ fn regular_fabrics_need_few_lanes() {
             let (routing, _) = proven(engine, &topo, 8);
             check(&topo, &routing, 8);
             assert!(
-                routing.lanes.vls <= most,
+                routing.vl_plan.vls <= most,
                 "{engine}, {name}: {} lanes",
-                routing.lanes.vls
+                routing.vl_plan.vls
             );
             assert!(
-                matches!(routing.trees, Trees::Within { sl: 0, .. }),
+                matches!(routing.trees, TreeConstraint::Within { sl: 0, .. }),
                 "{name}"
             );
             let topo = less.build();
@@ -212,7 +215,7 @@ fn a_torus_of_six_fits_into_eight_lanes() {
     for engine in WITH_LANES {
         let (routing, proof) = proven(engine, &topo, 8);
         assert!(proof.reversible, "{engine}");
-        assert!(matches!(routing.trees, Trees::Within { .. }));
+        assert!(matches!(routing.trees, TreeConstraint::Within { .. }));
     }
 }
 
@@ -228,10 +231,10 @@ fn trees_need_one_lane_and_are_balanced_perfectly() {
         for engine in ["sssp", "dfsssp", "lash"] {
             let (routing, proof) = proven(engine, &topo, 15);
             assert_eq!(proof.max_load, best, "{engine}");
-            assert!(routing.lanes.is_single());
+            assert!(routing.vl_plan.is_single());
             if engine != "sssp" {
                 check(&topo, &routing, 1);
-                assert!(matches!(routing.trees, Trees::Within { .. }));
+                assert!(matches!(routing.trees, TreeConstraint::Within { .. }));
             }
         }
     }
@@ -243,8 +246,14 @@ fn too_few_lanes_are_refused_with_the_number_that_it_takes() {
     let topo = ring(5, 1).build();
     for engine in WITH_LANES {
         let refused = route(engine, &topo, 1).unwrap_err();
-        assert_eq!(refused, RouteError::Lanes { needed: 2, have: 1 });
-        assert_eq!(proven(engine, &topo, 2).0.lanes.vls, 2);
+        assert_eq!(
+            refused,
+            RouteError::TooFewVls {
+                needed: 2,
+                usable: 1
+            }
+        );
+        assert_eq!(proven(engine, &topo, 2).0.vl_plan.vls, 2);
     }
 }
 
@@ -257,7 +266,7 @@ fn lanes_are_shared_out() {
         path_sl: PathSl::BySwitches(rows),
         vls,
         ..
-    } = &routing.lanes
+    } = &routing.vl_plan
     else {
         panic!("lanes by pairs of switches");
     };
@@ -280,7 +289,9 @@ fn hints_change_weights_and_the_order_of_ports() {
         ..Hints::default()
     };
     let engine = engine_by_name("sssp").unwrap();
-    let routing = engine.route(&Request::new(&topo).hinted(&hints)).unwrap();
+    let routing = engine
+        .route(&Request::new(&topo).with_hints(&hints))
+        .unwrap();
     // The first LID on another leaf that is weighed finds no weight anywhere.
     let first = topo.destinations_on(SwitchIdx(1))[1].lid;
     let plain = engine.route(&Request::new(&topo)).unwrap();
@@ -301,8 +312,10 @@ fn what_still_is_shortest_stays() {
         let topo = Arc::new(fabric.build());
         let engine = engine_by_name("sssp").unwrap();
         let first = engine.route(&Request::new(&topo)).unwrap();
-        let before = Previous::of(&topo, &first);
-        let again = engine.route(&Request::new(&topo).after(&before)).unwrap();
+        let before = Previous::from_routing(&topo, &first);
+        let again = engine
+            .route(&Request::new(&topo).with_previous(&before))
+            .unwrap();
         assert!(
             first
                 .tables
@@ -316,8 +329,10 @@ fn what_still_is_shortest_stays() {
             continue;
         }
         let less = degraded.build();
-        let old = Previous::tables_of(&first);
-        let after = engine.route(&Request::new(&less).after(&old)).unwrap();
+        let old = Previous::from_tables_of(&first);
+        let after = engine
+            .route(&Request::new(&less).with_previous(&old))
+            .unwrap();
         assert_eq!(detours(&less, &after.tables), 0);
         let hops = (oracle::distances(&topo), oracle::distances(&less));
         // Ways to switches themselves, and of switches that no packet passes, give way where they would close a circle.
@@ -345,7 +360,7 @@ fn what_still_is_shortest_stays() {
             }
         }
         let repaired = engine
-            .route(&Request::new(&topo).after(&Previous::tables_of(&after)))
+            .route(&Request::new(&topo).with_previous(&Previous::from_tables_of(&after)))
             .unwrap();
         assert_eq!(repaired.tables, first.tables);
     }

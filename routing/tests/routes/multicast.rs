@@ -14,7 +14,7 @@ use crate::common::*;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::{Forest, Member, PortSet, Tree};
 use ferrosm_routing::{
-    ENGINE_NAMES, Request, Routing, SwitchIdx, Topology, Trees, engine_by_name, verify,
+    ENGINE_NAMES, Request, Routing, SwitchIdx, Topology, TreeConstraint, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -23,7 +23,7 @@ use proptest::prelude::*;
 fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
     let engine = engine_by_name(engine).unwrap();
     let routing = engine.route(&Request::new(topo)).ok()?;
-    verify(topo, &routing.tables, &routing.lanes).ok()?;
+    verify(topo, &routing.tables, &routing.vl_plan).ok()?;
     Some(routing)
 }
 
@@ -97,12 +97,12 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
             if d.port == PortNum::ZERO && ends.is_empty() {
                 continue;
             }
-            let sl = routing.lanes.sl(from, d);
+            let sl = routing.vl_plan.sl(from, d);
             for input in std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port)) {
                 let (mut at, mut input, mut before) = (from, input, None);
                 while at != d.switch {
                     let port = routing.tables[at.index()].get(d.lid);
-                    let vl = routing.lanes.vl(at, input, port, sl);
+                    let vl = routing.vl_plan.vl(at, input, port, sl);
                     let node = (at.0, port.raw(), vl);
                     if let Some(before) = before.replace(node) {
                         waits.add_edge(before, node, ());
@@ -136,14 +136,14 @@ fn multicast(
                 .chain([PortNum::ZERO]);
             let vls: BTreeSet<u8> = inner
                 .chain(outer)
-                .map(|from| routing.lanes.vl(u, from, back, sl))
+                .map(|from| routing.vl_plan.vl(u, from, back, sl))
                 .collect();
             for out in set
                 .iter()
                 .filter(|&o| o != input && topo.neighbor(s, o).is_some())
             {
                 for &vl in &vls {
-                    let then = routing.lanes.vl(s, input, out, sl);
+                    let then = routing.vl_plan.vl(s, input, out, sl);
                     waits.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), then), ());
                 }
             }
@@ -159,7 +159,7 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
     let Ok(forest) = Forest::new(topo, &routing) else {
         assert_eq!(
             routing.trees,
-            Trees::Search,
+            TreeConstraint::Search,
             "{engine}: a promise without trees"
         );
         return false;

@@ -15,7 +15,7 @@ use crate::oracle::{Verdict, detours, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
-    Trees, engine_by_name, verify,
+    TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -31,8 +31,8 @@ fn route(topo: &Topology, vls: u8) -> Routing {
 /// Routes and proves, answers included.
 fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(topo, vls);
-    assert!(routing.lanes.vls <= vls);
-    let proof = verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+    assert!(routing.vl_plan.vls <= vls);
+    let proof = verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
     assert!(proof.reversible, "answers may use the SL of their request");
     (routing, proof)
 }
@@ -40,8 +40,11 @@ fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
 /// The same, and asks the slow judge.
 fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let (routing, proof) = proven(topo, vls);
-    assert_eq!(judge(topo, &routing.tables, &routing.lanes), Verdict::Good);
-    assert!(reversible(topo, &routing.tables, &routing.lanes));
+    assert_eq!(
+        judge(topo, &routing.tables, &routing.vl_plan),
+        Verdict::Good
+    );
+    assert!(reversible(topo, &routing.tables, &routing.vl_plan));
     (routing, proof)
 }
 
@@ -102,7 +105,7 @@ proptest! {
         };
         let (one, four) = (on(1), on(4));
         prop_assert_eq!(one.tables, four.tables);
-        prop_assert_eq!(one.lanes, four.lanes);
+        prop_assert_eq!(one.vl_plan, four.vl_plan);
     }
 
     /// Switches discovered in another order: the same table in every switch, the same SL for every path, the same tree.
@@ -117,15 +120,15 @@ proptest! {
         let turned = fabric.build_turned(turn);
         let (here, there) = (route(&topo, vls), route(&turned, vls));
         let up = |r: &Routing, s: SwitchIdx| match &r.trees {
-            Trees::Within { up, .. } => up[s.index()],
-            Trees::Search | Trees::Ordered(_) => panic!("nue has an escape tree"),
+            TreeConstraint::Within { up, .. } => up[s.index()],
+            TreeConstraint::Search | TreeConstraint::Ordered(_) => panic!("nue has an escape tree"),
         };
         for s in topo.switches() {
             prop_assert_eq!(&here.tables[s.index()], &there.tables[moved(s).index()]);
             prop_assert_eq!(up(&here, s), up(&there, moved(s)));
             for d in topo.destinations() {
                 let to = turned.destinations().iter().find(|t| t.lid == d.lid).unwrap();
-                prop_assert_eq!(here.lanes.sl(s, d), there.lanes.sl(moved(s), to));
+                prop_assert_eq!(here.vl_plan.sl(s, d), there.vl_plan.sl(moved(s), to));
             }
         }
     }
@@ -136,8 +139,8 @@ proptest! {
     fn the_escape_tree_goes_together_with_the_routes(kind in 0usize..8, vls in 1u8..=4, seed: u64) {
         let topo = degraded(shape(kind, seed), 10, seed).build();
         let routing = route(&topo, vls);
-        let Trees::Within { up, sl } = &routing.trees else { panic!("nue has an escape tree") };
-        let mut waits = oracle::dependencies(&topo, &routing.tables, &routing.lanes);
+        let TreeConstraint::Within { up, sl } = &routing.trees else { panic!("nue has an escape tree") };
+        let mut waits = oracle::dependencies(&topo, &routing.tables, &routing.vl_plan);
         prop_assert_eq!(*sl, 0);
         for v in topo.switches() {
             // Ports of the tree, and the channels that come in there.
@@ -188,7 +191,7 @@ fn trees_need_one_lane_and_are_balanced() {
         let topo = fabric.build();
         for vls in [1, 8] {
             let (routing, proof) = proven(&topo, vls);
-            assert_eq!(routing.lanes.vls, 1);
+            assert_eq!(routing.vl_plan.vls, 1);
             assert_eq!(detours(&topo, &routing.tables), 0);
             let leaf = topo.end_ports(SwitchIdx(0)).len() as u64;
             let hosts = fabric.hosts.len() as u64;
@@ -214,7 +217,7 @@ fn better_than_up_down_and_better_with_more_lanes() {
     ] {
         let topo = fabric.build();
         let updn = route_with("updn", &topo, 1);
-        let updn = verify(&topo, &updn.tables, &updn.lanes).unwrap();
+        let updn = verify(&topo, &updn.tables, &updn.vl_plan).unwrap();
         let mut last: Option<Proof> = None;
         for vls in [1, 2, enough] {
             let (_, proof) = proven(&topo, vls);
@@ -243,7 +246,7 @@ fn better_than_up_down_and_better_with_more_lanes() {
 fn the_narrowest_cable_decides_how_many_lanes_there_are() {
     let fabric = torus(&[5, 5], 1);
     let topo = fabric.build();
-    assert!(route(&topo, 8).lanes.vls > 2, "would use more");
+    assert!(route(&topo, 8).vl_plan.vls > 2, "would use more");
     let mut b = TopologyBuilder::new();
     for s in topo.switches() {
         b.switch(topo.num_ports(s), topo.lid(s));
@@ -260,7 +263,7 @@ fn the_narrowest_cable_decides_how_many_lanes_there_are() {
     b.vls((SwitchIdx(0), first.port), 2);
     let narrow = b.build();
     let (routing, _) = judged(&narrow, 8);
-    assert!(routing.lanes.vls <= 2);
+    assert!(routing.vl_plan.vls <= 2);
 }
 
 /// Nothing changed: not an entry moves, and every table is the same allocation.
@@ -270,8 +273,8 @@ fn an_unchanged_fabric_keeps_its_very_tables() {
         let topo = degraded(shape(kind, 5), 10, 5).build();
         let nue = engine_by_name("nue").unwrap();
         let before = route(&topo, 4);
-        let previous = Previous::tables_of(&before);
-        let request = Request::new(&topo).after(&previous).with_vls(4);
+        let previous = Previous::from_tables_of(&before);
+        let request = Request::new(&topo).with_previous(&previous).with_vls(4);
         let after = nue.route(&request).unwrap();
         assert!(
             before
@@ -280,7 +283,7 @@ fn an_unchanged_fabric_keeps_its_very_tables() {
                 .zip(&after.tables)
                 .all(|(a, b)| Arc::ptr_eq(a, b))
         );
-        assert_eq!(before.lanes, after.lanes);
+        assert_eq!(before.vl_plan, after.vl_plan);
         assert_eq!(before.order, after.order);
     }
 }
@@ -296,8 +299,8 @@ fn a_routing_order_changes_who_is_first() {
     };
     let nue = engine_by_name("nue").unwrap();
     let request = Request::new(&topo).with_vls(1);
-    let asked = nue.route(&request.hinted(&hints)).unwrap();
-    verify(&topo, &asked.tables, &asked.lanes).unwrap();
+    let asked = nue.route(&request.with_hints(&hints)).unwrap();
+    verify(&topo, &asked.tables, &asked.vl_plan).unwrap();
     assert_ne!(asked.tables, route(&topo, 1).tables);
 }
 
@@ -324,6 +327,6 @@ fn small_and_odd_fabrics() {
     let nue = engine_by_name("nue").unwrap();
     assert_eq!(
         nue.route(&Request::new(&islands)).unwrap_err(),
-        RouteError::Disconnected { islands: 2 }
+        RouteError::Disconnected { components: 2 }
     );
 }

@@ -243,7 +243,7 @@ fn the_first_engine_that_passes_is_taken() {
     let (routing, proof) = selection.chosen.unwrap();
     assert_eq!(routing.engine, "nue");
     assert!(proof.reversible);
-    assert_eq!(verify(&topo, &routing.tables, &routing.lanes), Ok(proof));
+    assert_eq!(verify(&topo, &routing.tables, &routing.vl_plan), Ok(proof));
     let none = route_with(&["minhop", "no_fallback"], &Request::new(&topo));
     assert!(none.chosen.is_none());
     assert_eq!(none.refused.len(), 1);

@@ -60,7 +60,7 @@ proptest! {
         let mut lanes = Lanes::single();
         let route = |topo: &Topology, engine: &str, previous: &Previous| {
             let engine = engine_by_name(engine).unwrap();
-            engine.route(&Request::new(topo).after(previous)).unwrap()
+            engine.route(&Request::new(topo).with_previous(previous)).unwrap()
         };
         let mut routing = route(&topo, "updn", &Previous::none());
         for _ in 0..12 {
@@ -80,7 +80,7 @@ proptest! {
             }
             let next = Arc::new(fabric.build());
             if next != topo {
-                routing = route(&next, "updn", &Previous::tables_of(&routing));
+                routing = route(&next, "updn", &Previous::from_tables_of(&routing));
                 topo = next;
             }
             let remembered = ledger.verify(&topo, &routing.tables, &lanes);
@@ -109,10 +109,10 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
     };
     let mut repaired = 0;
     for _ in 0..losses {
-        let told = ledger.verify(&topo, &routing.tables, &routing.lanes);
+        let told = ledger.verify(&topo, &routing.tables, &routing.vl_plan);
         assert_eq!(
             told,
-            verify(&topo, &routing.tables, &routing.lanes),
+            verify(&topo, &routing.tables, &routing.vl_plan),
             "{}",
             engine.name()
         );
@@ -131,15 +131,15 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
             continue;
         }
         let next = Arc::new(less.build());
-        let previous = Previous::of(&topo, &routing);
-        let request = Request::new(&next).after(&previous);
+        let previous = Previous::from_routing(&topo, &routing);
+        let request = Request::new(&next).with_previous(&previous);
         let after = repair_within(&request, &ANY);
         repaired += usize::from(after.is_some());
         let Some(after) = after.or_else(|| engine.route(&request).ok()) else {
             break;
         };
         let mut other = before.clone();
-        let _ = other.verify(&next, &routing.tables, &routing.lanes);
+        let _ = other.verify(&next, &routing.tables, &routing.vl_plan);
         (fabric, topo, routing) = (less, next, after);
         ledger = before;
     }

@@ -163,11 +163,11 @@ fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String>
         RouteError::Shape(_) | RouteError::Hint(_) => {
             error.to_string().len() > 10 && !ANYTHING.contains(&engine)
         }
-        RouteError::Lanes { needed, have } => {
-            *needed > usize::from(*have) && *have <= lanes && !ANYTHING.contains(&engine)
+        RouteError::TooFewVls { needed, usable } => {
+            *needed > usize::from(*usable) && *usable <= lanes && !ANYTHING.contains(&engine)
         }
         RouteError::Disconnected { .. }
-        | RouteError::TooDeep
+        | RouteError::PathTooLong
         | RouteError::Budget
         | RouteError::UnknownEngine(_) => false,
     };
@@ -183,13 +183,13 @@ fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
         Ok(routing) => routing,
         Err(error) => return documented(engine, &error, lanes),
     };
-    if routing.lanes.vls > lanes.min(topo.common_vls()) || routing.lanes.vls == 0 {
+    if routing.vl_plan.vls > lanes.min(topo.common_vls()) || routing.vl_plan.vls == 0 {
         return Err(format!(
             "{engine} uses {} of {lanes} lanes",
-            routing.lanes.vls
+            routing.vl_plan.vls
         ));
     }
-    let proof = verify(topo, &routing.tables, &routing.lanes);
+    let proof = verify(topo, &routing.tables, &routing.vl_plan);
     let deadlocks = match &proof {
         Ok(_) => false,
         Err(failure) if failure.cycle.is_some() && MAY_DEADLOCK.contains(&engine) => true,
@@ -203,7 +203,7 @@ fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
     } else {
         Verdict::Good
     };
-    match judge(topo, &routing.tables, &routing.lanes) {
+    match judge(topo, &routing.tables, &routing.vl_plan) {
         verdict if verdict == expected => Ok(()),
         verdict => Err(format!(
             "{engine}: the proof says {:?}, the judge {verdict:?}",
@@ -242,7 +242,7 @@ proptest! {
                             (d, there.destinations().iter().find(|e| e.lid == d.lid).unwrap())
                         }) {
                             let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
-                            prop_assert_eq!(x.lanes.sl(a, d), y.lanes.sl(b, e), "{}: an SL", engine);
+                            prop_assert_eq!(x.vl_plan.sl(a, d), y.vl_plan.sl(b, e), "{}: an SL", engine);
                         }
                     }
                 }
@@ -261,7 +261,7 @@ proptest! {
         for engine in ENGINE_NAMES {
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| route(engine, &topo, case.lanes).map(|r| (r.tables, r.lanes, r.order, r.trees)))
+                pool.install(|| route(engine, &topo, case.lanes).map(|r| (r.tables, r.vl_plan, r.order, r.trees)))
             };
             let one = with(1);
             prop_assert_eq!(&one, &with(2), "{}", engine);
@@ -280,7 +280,7 @@ proptest! {
         both.hosts.extend(other.hosts.iter().map(|&(s, p, lids)| (s + n, p, lids)));
         let topo = both.build();
         for engine in ENGINE_NAMES {
-            prop_assert_eq!(route(engine, &topo, 8).err(), Some(RouteError::Disconnected { islands: 2 }), "{}", engine);
+            prop_assert_eq!(route(engine, &topo, 8).err(), Some(RouteError::Disconnected { components: 2 }), "{}", engine);
         }
     }
 }

@@ -19,7 +19,7 @@ use ferrosm_routing::transition;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
     ENGINE_NAMES, Kept, LastRun, Previous, Request, Routing, SwitchIdx, Topology, TopologyBuilder,
-    Trees, engine_by_name, route_with, verify,
+    TreeConstraint, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
         .unwrap()
         .route(&Request::new(topo))
         .ok()?;
-    verify(topo, &routing.tables, &routing.lanes).ok()?;
+    verify(topo, &routing.tables, &routing.vl_plan).ok()?;
     Some(routing)
 }
 
@@ -91,13 +91,13 @@ fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
 fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     let (old, new) = (Arc::new(fabric.build()), less.build());
     let before = proven(engine, &old)?;
-    let ready = Previous::of(&old, &before);
+    let ready = Previous::from_routing(&old, &before);
     ready.last.as_ref().unwrap().prepare();
-    let unready = Previous::of(&old, &before);
+    let unready = Previous::from_routing(&old, &before);
     let mut done = false;
     // From what is kept with the run, and from the run alone.
     for previous in [&ready, &unready] {
-        let request = Request::new(&new).after(previous);
+        let request = Request::new(&new).with_previous(previous);
         if let Some(after) = repair_within(&request, &ANY) {
             is_as_promised(engine, (&old, &before), (&new, &after));
             done = true;
@@ -112,9 +112,9 @@ fn is_as_promised(
     (new, after): (&Topology, &Routing),
 ) {
     assert_eq!(after.engine, before.engine);
-    verify(new, &after.tables, &after.lanes).unwrap_or_else(|e| panic!("{engine}: {e}"));
+    verify(new, &after.tables, &after.vl_plan).unwrap_or_else(|e| panic!("{engine}: {e}"));
     assert_eq!(
-        oracle::judge(new, &after.tables, &after.lanes),
+        oracle::judge(new, &after.tables, &after.vl_plan),
         oracle::Verdict::Good
     );
     assert_eq!(
@@ -134,7 +134,7 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
     let Some(routing) = proven(engine, &topo) else {
         return 0;
     };
-    let mut previous = Previous::of(&topo, &routing);
+    let mut previous = Previous::from_routing(&topo, &routing);
     let mut repaired = 0;
     for _ in 0..losses {
         let last = previous.last.clone().unwrap();
@@ -143,30 +143,36 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
         }
         let less = lose(&fabric, 1, &mut dice);
         let next = Arc::new(less.build());
-        let request = Request::new(&next).after(&previous);
+        let request = Request::new(&next).with_previous(&previous);
         let selection = route_with(&[engine, "updn"], &request);
         let (routing, proof) = selection.chosen.unwrap();
         assert_eq!(
             Ok(&proof),
-            verify(&next, &routing.tables, &routing.lanes).as_ref()
+            verify(&next, &routing.tables, &routing.vl_plan).as_ref()
         );
         assert_eq!(
-            oracle::judge(&next, &routing.tables, &routing.lanes),
+            oracle::judge(&next, &routing.tables, &routing.vl_plan),
             oracle::Verdict::Good
         );
         trees_are_safe(&next, &routing, &mut dice);
         let plan = |kept: &Kept| {
-            transition::plan_with(&next, &previous.lfts, &routing.tables, &routing.lanes, kept)
+            transition::plan_with(
+                &next,
+                &previous.lfts,
+                &routing.tables,
+                &routing.vl_plan,
+                kept,
+            )
         };
         assert_eq!(plan(&selection.kept), plan(&Kept::new()));
         repaired += usize::from(selection.repaired);
         let run = LastRun {
             topo: Arc::clone(&next),
             routing: routing.clone(),
-            busiest: last.busiest,
+            baseline_max_load: last.baseline_max_load,
             kept: selection.kept,
         };
-        previous = Previous::of(&next, &routing);
+        previous = Previous::from_routing(&next, &routing);
         previous.last = Some(Arc::new(run));
         fabric = less;
     }
@@ -175,7 +181,7 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
 
 /// A tree of some of the end ports, as the routing promises it, goes together with the routes.
 fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
-    let Trees::Within { up, sl } = &routing.trees else {
+    let TreeConstraint::Within { up, sl } = &routing.trees else {
         return;
     };
     let mut ports: Vec<(SwitchIdx, PortSet)> =
@@ -193,7 +199,7 @@ fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
     }
     ports.retain(|(_, set)| set.iter().next().is_some());
     let tree = TreePorts { sl: *sl, ports };
-    let proof = verify_with_trees(topo, &routing.tables, &routing.lanes, &[tree]);
+    let proof = verify_with_trees(topo, &routing.tables, &routing.vl_plan, &[tree]);
     // Members on a switch that has no cable any more are apart from the others; nothing can be done for them.
     if let Err(failure) = proof {
         assert_eq!(failure.cycle, None, "{failure}");
@@ -300,13 +306,13 @@ fn a_tree_stays_short_and_balanced() {
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
         let before = proven(engine, &old).unwrap();
-        let most = verify(&old, &before.tables, &before.lanes)
+        let most = verify(&old, &before.tables, &before.vl_plan)
             .unwrap()
             .max_load;
         for i in (0..fabric.cables.len()).step_by(7) {
             let new = fabric.without_cable(i).build();
-            let previous = Previous::of(&old, &before);
-            let Some(after) = repair(&Request::new(&new).after(&previous)) else {
+            let previous = Previous::from_routing(&old, &before);
+            let Some(after) = repair(&Request::new(&new).with_previous(&previous)) else {
                 continue;
             };
             assert_eq!(
@@ -314,7 +320,7 @@ fn a_tree_stays_short_and_balanced() {
                 0,
                 "{engine}: cable {i}"
             );
-            let proof = verify(&new, &after.tables, &after.lanes).unwrap();
+            let proof = verify(&new, &after.tables, &after.vl_plan).unwrap();
             assert!(
                 proof.max_load <= 2 * most,
                 "{engine}: cable {i}: {}",
@@ -336,11 +342,11 @@ fn repairs_follow_one_another() {
         for _ in 0..fabric.cables.len() / 10 {
             let less = lose(&now, 1, &mut dice);
             let next = Arc::new(less.build());
-            let previous = Previous::of(&topo, &routing);
-            let after = repair_within(&Request::new(&next).after(&previous), &ANY);
+            let previous = Previous::from_routing(&topo, &routing);
+            let after = repair_within(&Request::new(&next).with_previous(&previous), &ANY);
             repaired += usize::from(after.is_some());
             routing = after.unwrap_or_else(|| proven(engine, &next).unwrap());
-            verify(&next, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+            verify(&next, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
             (now, topo) = (less, next);
         }
         assert!(repaired > 0);
@@ -356,7 +362,8 @@ fn what_is_not_a_loss_is_not_repaired() {
         Arc::new(fabric.without_cable(40).build()),
     );
     let before = proven("updn", &full).unwrap();
-    let same = repair(&Request::new(&full).after(&Previous::of(&full, &before))).unwrap();
+    let same = repair(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
+        .unwrap();
     assert!(
         same.tables
             .iter()
@@ -364,8 +371,13 @@ fn what_is_not_a_loss_is_not_repaired() {
             .all(|(a, b)| Arc::ptr_eq(a, b))
     );
     let fewer = proven("updn", &less).unwrap();
-    assert!(repair(&Request::new(&full).after(&Previous::of(&less, &fewer))).is_none());
-    assert!(repair(&Request::new(&full).after(&Previous::tables_of(&before))).is_none());
+    assert!(
+        repair(&Request::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
+            .is_none()
+    );
+    assert!(
+        repair(&Request::new(&full).with_previous(&Previous::from_tables_of(&before))).is_none()
+    );
     assert!(repair(&Request::new(&full)).is_none());
 }
 
@@ -413,15 +425,15 @@ fn end_ports_come_and_go() {
                 let old = Arc::new(with_ends(&fabric, from));
                 let new = with_ends(&cabled, to);
                 let before = proven(engine, &old).unwrap();
-                let previous = Previous::of(&old, &before);
-                let after = repair_within(&Request::new(&new).after(&previous), &ANY);
+                let previous = Previous::from_routing(&old, &before);
+                let after = repair_within(&Request::new(&new).with_previous(&previous), &ANY);
                 // An order of switches may hang on one cable; without a loss there is always a way.
                 let Some(after) = after else {
                     assert!(cable.is_some(), "{engine}");
                     continue;
                 };
                 repaired += 1;
-                verify(&new, &after.tables, &after.lanes)
+                verify(&new, &after.tables, &after.vl_plan)
                     .unwrap_or_else(|e| panic!("{engine}: {e}"));
                 assert_eq!(moved_for_nothing(&old, &new, &before, &after), Some(0));
                 for (_, _, lid) in all.iter().filter(|e| !to.contains(e)) {
@@ -449,11 +461,12 @@ fn ordered_trees_stay_possible() {
                 continue;
             }
             let new = less.build();
-            let previous = Previous::of(&old, &before);
-            let Some(after) = repair_within(&Request::new(&new).after(&previous), &ANY) else {
+            let previous = Previous::from_routing(&old, &before);
+            let Some(after) = repair_within(&Request::new(&new).with_previous(&previous), &ANY)
+            else {
                 continue;
             };
-            let Trees::Ordered(order) = after.trees else {
+            let TreeConstraint::Ordered(order) = after.trees else {
                 panic!("no order any more");
             };
             let tops = new.switches().filter(|&s| {
@@ -472,13 +485,14 @@ fn repairs_do_not_depend_on_the_number_of_threads() {
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
         let before = proven(engine, &old).unwrap();
-        let previous = Previous::of(&old, &before);
+        let previous = Previous::from_routing(&old, &before);
         for cable in [0, 100, 200] {
             let new = fabric.without_cable(cable).build();
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                pool.unwrap()
-                    .install(|| repair(&Request::new(&new).after(&previous)).map(|r| r.tables))
+                pool.unwrap().install(|| {
+                    repair(&Request::new(&new).with_previous(&previous)).map(|r| r.tables)
+                })
             };
             assert_eq!(with(1), with(5));
         }

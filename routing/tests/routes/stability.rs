@@ -14,10 +14,10 @@ use proptest::prelude::*;
 const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
-    let previous = before.map_or_else(Previous::none, Previous::tables_of);
+    let previous = before.map_or_else(Previous::none, Previous::from_tables_of);
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).after(&previous))
+        .route(&Request::new(topo).with_previous(&previous))
         .unwrap()
 }
 
@@ -143,11 +143,11 @@ fn a_lost_host_moves_nobody_else() {
 fn a_switch_that_lost_its_tables_gets_them_back() {
     let topo = three_level(3).build();
     let before = route("updn", &topo, None);
-    let mut previous = Previous::tables_of(&before);
+    let mut previous = Previous::from_tables_of(&before);
     previous.lfts[5] = None;
     let after = engine_by_name("updn")
         .unwrap()
-        .route(&Request::new(&topo).after(&previous))
+        .route(&Request::new(&topo).with_previous(&previous))
         .unwrap()
         .tables;
     assert_eq!(after, before.tables);

@@ -183,11 +183,11 @@ proptest! {
         let run = LastRun {
             topo: Arc::clone(&topo),
             routing: routing.clone(),
-            busiest: 0,
+            baseline_max_load: 0,
             kept: Kept::new(),
         };
         run.prepare();
-        let (new, lanes) = (&routing.tables, &routing.lanes);
+        let (new, lanes) = (&routing.tables, &routing.vl_plan);
         prop_assert_eq!(
             plan_with(&topo, &old, new, lanes, &run.kept),
             plan(&topo, &old, new, lanes)

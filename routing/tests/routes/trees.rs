@@ -12,8 +12,8 @@ use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::structure::tree::{Tree, tree};
 use ferrosm_routing::{
-    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Tables, Topology, Trees,
-    engine_by_name, verify,
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Tables, Topology,
+    TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -22,17 +22,17 @@ fn found(topo: &Topology) -> Tree {
 }
 
 fn route(engine: &str, topo: &Topology) -> Result<Routing, RouteError> {
-    hinted(engine, topo, &Hints::default())
+    route_with_hints(engine, topo, &Hints::default())
 }
 
-fn hinted(engine: &str, topo: &Topology, hints: &Hints) -> Result<Routing, RouteError> {
+fn route_with_hints(engine: &str, topo: &Topology, hints: &Hints) -> Result<Routing, RouteError> {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).hinted(hints))
+        .route(&Request::new(topo).with_hints(hints))
 }
 
 fn proven(topo: &Topology, routing: &Routing) -> Proof {
-    verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"))
+    verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` cables from level i to level i + 1; hosts are level 0 with `m[0]` on
@@ -154,7 +154,7 @@ fn full_trees_are_known_and_shifts_meet_nowhere() {
                 );
                 if engine != "minhop" {
                     proven(&topo, &routing);
-                    assert!(matches!(routing.trees, Trees::Ordered(_)));
+                    assert!(matches!(routing.trees, TreeConstraint::Ordered(_)));
                 }
             }
         }
@@ -202,8 +202,8 @@ proptest! {
         for engine in ["dmodc", "ftree", "dnup", "updn"] {
             match route(engine, &topo) {
                 Ok(routing) => {
-                    prop_assert!(verify(&topo, &routing.tables, &routing.lanes).is_ok());
-                    prop_assert_eq!(judge(&topo, &routing.tables, &routing.lanes), Verdict::Good);
+                    prop_assert!(verify(&topo, &routing.tables, &routing.vl_plan).is_ok());
+                    prop_assert_eq!(judge(&topo, &routing.tables, &routing.vl_plan), Verdict::Good);
                 }
                 Err(RouteError::Shape(_)) => prop_assert!(matches!(engine, "dmodc" | "ftree")),
                 Err(other) => panic!("{engine}: {other}"),
@@ -324,8 +324,8 @@ fn ftree_refuses_impure_trees() {
     same_level.cable(4, 5);
     thicker.cable(0, 4);
     for (fabric, why) in [
-        (same_level, "1 cables join switches of one level"),
-        (thicker, "there are 2 cables"),
+        (same_level, "1 links between switches of the same level"),
+        (thicker, "2 parallel links"),
     ] {
         let topo = fabric.build();
         let error = route("ftree", &topo).unwrap_err().to_string();
@@ -335,7 +335,7 @@ fn ftree_refuses_impure_trees() {
             roots: (4..8).map(SwitchIdx).collect(),
             ..Hints::default()
         };
-        let routing = hinted("ftree", &topo, &hints).unwrap();
+        let routing = route_with_hints("ftree", &topo, &hints).unwrap();
         proven(&topo, &routing);
     }
 }
@@ -348,7 +348,7 @@ fn compute_and_io_ports_are_numbered_apart() {
         compute: Some(Vec::new()),
         ..Hints::default()
     };
-    let routing = hinted("ftree", &topo, &nobody).unwrap();
+    let routing = route_with_hints("ftree", &topo, &nobody).unwrap();
     assert_eq!(routing.tables, route("ftree", &topo).unwrap().tables);
     assert!(
         routing
@@ -365,7 +365,7 @@ fn compute_and_io_ports_are_numbered_apart() {
         compute: Some(compute.collect()),
         ..Hints::default()
     };
-    let routing = hinted("ftree", &topo, &hints).unwrap();
+    let routing = route_with_hints("ftree", &topo, &hints).unwrap();
     proven(&topo, &routing);
     for &leaf in &leaves[1..] {
         let ports: std::collections::BTreeSet<PortNum> = topo.end_ports(leaf)[..4]
@@ -384,9 +384,12 @@ fn given_roots_are_on_top() {
         roots: vec![SwitchIdx(2), SwitchIdx(5)],
         ..Hints::default()
     };
-    let routing = hinted("updn", &topo, &hints).unwrap();
+    let routing = route_with_hints("updn", &topo, &hints).unwrap();
     proven(&topo, &routing);
-    assert_eq!(judge(&topo, &routing.tables, &routing.lanes), Verdict::Good);
+    assert_eq!(
+        judge(&topo, &routing.tables, &routing.vl_plan),
+        Verdict::Good
+    );
     let order = routing.order.unwrap();
     assert_eq!(order[2], 0);
     let tree = tree(&topo, &hints).unwrap();
@@ -411,7 +414,7 @@ fn balance_hints_are_heard() {
             .collect::<Vec<u8>>()
     };
     let both = |hints: &Hints| {
-        let routing = hinted("updn", &topo, hints).unwrap();
+        let routing = route_with_hints("updn", &topo, hints).unwrap();
         proven(&topo, &routing);
         let mut used = uplinks(&routing);
         used.sort_unstable();
@@ -426,7 +429,10 @@ fn balance_hints_are_heard() {
         routing_order: vec![topo.end_ports(SwitchIdx(1))[3].lid],
         ..ordered
     };
-    assert_eq!(uplinks(&hinted("updn", &topo, &first).unwrap())[3], 6);
+    assert_eq!(
+        uplinks(&route_with_hints("updn", &topo, &first).unwrap())[3],
+        6
+    );
     let spines = [SwitchIdx(3), SwitchIdx(4)]
         .iter()
         .map(|&s| (s, PortNum(2)));
@@ -455,7 +461,7 @@ fn hop_weights_make_ways_longer() {
         hop_weights: vec![(SwitchIdx(0), port(0, 1), 6)],
         ..Hints::default()
     };
-    let routing = hinted("minhop", &topo, &hints).unwrap();
+    let routing = route_with_hints("minhop", &topo, &hints).unwrap();
     let host = |s: u32| topo.end_ports(SwitchIdx(s))[0].lid;
     assert_eq!(routing.tables[0].get(host(1)), port(0, 4));
     assert_eq!(routing.tables[4].get(host(1)), port(4, 3));
@@ -470,8 +476,8 @@ fn losses_move_little_and_repairs_lead_back() {
     for engine in ["dmodc", "ftree", "dnup"] {
         let before = route(engine, &topo).unwrap();
         let after = |topo: &Topology, before: &Routing| {
-            let previous = Previous::tables_of(before);
-            let request = Request::new(topo).after(&previous);
+            let previous = Previous::from_tables_of(before);
+            let request = Request::new(topo).with_previous(&previous);
             engine_by_name(engine).unwrap().route(&request).unwrap()
         };
         let (mut moved, mut used) = (0, 0);
@@ -544,19 +550,22 @@ fn aggregation_nodes_turn_at_all_leaves() {
             .unwrap()
             .route(&Request::new(&topo).with_vls(1))
             .unwrap();
-        assert!(one.lanes.is_single());
+        assert!(one.vl_plan.is_single());
         let crowded = proven(&topo, &one);
         let routing = route("dmodc", &topo).unwrap();
-        assert_eq!(routing.lanes.vls, 3);
+        assert_eq!(routing.vl_plan.vls, 3);
         let proof = proven(&topo, &routing);
         assert!(proof.reversible);
-        assert_eq!(judge(&topo, &routing.tables, &routing.lanes), Verdict::Good);
+        assert_eq!(
+            judge(&topo, &routing.tables, &routing.vl_plan),
+            Verdict::Good
+        );
         println!("{} of {}", proof.max_load, crowded.max_load);
         assert!(100 * proof.max_load < percent * crowded.max_load);
     }
     // A tree of two levels has few of them, beside the hosts.
     let few = two_level(12, 4, 12, 1).with_sharp().build();
-    assert!(route("dmodc", &few).unwrap().lanes.is_single());
+    assert!(route("dmodc", &few).unwrap().vl_plan.is_single());
 }
 
 /// Where cables are missing, the shortest ways to the LIDs of spines go down and up; nothing else does. `minhop` serves, and

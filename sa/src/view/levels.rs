@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Sl};
-use ferrosm_routing::engine::Trees;
+use ferrosm_routing::engine::TreeConstraint;
 use ferrosm_routing::lanes::PathSl;
 use ferrosm_routing::{LastRun, SwitchIdx};
 
@@ -88,7 +88,7 @@ impl Levels {
         match self {
             Self::Unrouted => Some((Sl(0), true)),
             Self::Routed { run, .. } => {
-                let lanes = &run.routing.lanes;
+                let lanes = &run.routing.vl_plan;
                 Some((Sl(lanes.uniform_sl()?), lanes.is_single()))
             }
             Self::Kept(kept) => match kept.common.by {
@@ -104,9 +104,9 @@ impl Levels {
         let enters = enters.map(|place| place as usize);
         // Most routings have one SL for all: nothing is looked up then.
         if let Self::Routed { run, .. } = self
-            && let Some(sl) = run.routing.lanes.uniform_sl()
+            && let Some(sl) = run.routing.vl_plan.uniform_sl()
         {
-            return (Sl(sl), run.routing.lanes.is_single());
+            return (Sl(sl), run.routing.vl_plan.is_single());
         }
         match self {
             Self::Unrouted => (Sl(0), true),
@@ -114,7 +114,7 @@ impl Levels {
                 let switch = enters.and_then(|place| *routed.get(place)?);
                 let destinations = run.topo.destinations();
                 let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
-                let lanes = &run.routing.lanes;
+                let lanes = &run.routing.vl_plan;
                 let sl = switch
                     .zip(to)
                     .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
@@ -131,10 +131,10 @@ impl Levels {
     pub(super) fn of_groups(&self) -> Option<Sl> {
         match self {
             Self::Unrouted => None,
-            Self::Routed { run, .. } if run.routing.lanes.is_single() => None,
+            Self::Routed { run, .. } if run.routing.vl_plan.is_single() => None,
             Self::Routed { run, .. } => Some(match &run.routing.trees {
-                Trees::Within { sl, .. } => Sl(*sl),
-                Trees::Search | Trees::Ordered(_) => Sl(0),
+                TreeConstraint::Within { sl, .. } => Sl(*sl),
+                TreeConstraint::Search | TreeConstraint::Ordered(_) => Sl(0),
             }),
             Self::Kept(kept) => kept.common.groups.map(Sl),
         }
@@ -149,9 +149,9 @@ impl Levels {
                 let destinations = run.topo.destinations().iter();
                 let index = |switch: SwitchIdx| u32::try_from(switch.index()).unwrap_or(u32::MAX);
                 Some(Common {
-                    single: run.routing.lanes.is_single(),
+                    single: run.routing.vl_plan.is_single(),
                     groups: self.of_groups().map(|sl| sl.0),
-                    by: match &run.routing.lanes.path_sl {
+                    by: match &run.routing.vl_plan.path_sl {
                         PathSl::Uniform(sl) => By::Uniform(*sl),
                         PathSl::ByLid(row) => By::Lid(Arc::clone(row)),
                         PathSl::BySwitches(_) => By::Switches,
@@ -170,7 +170,7 @@ impl Levels {
             Self::Kept(kept) => kept.rows.get(place as usize)?.clone(),
             Self::Routed { run, routed } => {
                 let switch = (*routed.get(place as usize)?)?;
-                Some(match &run.routing.lanes.path_sl {
+                Some(match &run.routing.vl_plan.path_sl {
                     PathSl::Uniform(_) | PathSl::ByLid(_) => None,
                     PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
                         rows.get(switch.index()).cloned()

@@ -208,7 +208,7 @@ impl MulticastTrees {
 fn has_same_forest(a: &LastRun, b: &LastRun) -> bool {
     let mut switches = b.topo.switches();
     a.routing.trees == b.routing.trees
-        && a.routing.trees != ferrosm_routing::engine::Trees::Search
+        && a.routing.trees != ferrosm_routing::engine::TreeConstraint::Search
         && a.topo.num_switches() == b.topo.num_switches()
         && switches.all(|s| a.topo.links(s) == b.topo.links(s))
 }

@@ -38,7 +38,7 @@ pub struct Adopted {
     pub routing: Routing,
     /// Its proof.
     pub proof: Proof,
-    /// [`LastRun::busiest`].
+    /// [`LastRun::baseline_max_load`].
     pub busiest: u64,
     /// [`LastRun::kept`].
     pub kept: Kept,
@@ -87,17 +87,17 @@ impl Inherited {
         let LastRun {
             topo,
             routing,
-            busiest,
+            baseline_max_load: busiest,
             ..
         } = run.ok_or(Not::Other("it was made for other switches"))?;
         // Of a LID that came later nobody knows which SL its peers were told.
-        let lanes = !routing.lanes.is_single();
+        let lanes = !routing.vl_plan.is_single();
         if lanes && request.topo.destinations() != topo.destinations() {
             return Err(Not::Other("it was made for other LIDs"));
         }
         let tables = routing.tables.clone();
         let (routing, proof) =
-            adopt(request.topo, routing, request.lanes(), busiest).map_err(Not::Unfit)?;
+            adopt(request.topo, routing, request.usable_vls(), busiest).map_err(Not::Unfit)?;
         let changed = tables.iter().zip(&routing.tables);
         let changed = changed.filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
         let but = match changed {
@@ -124,13 +124,13 @@ impl Inherited {
         };
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
         let last = Arc::new(self.routing.run(&self.guids, tables?)?);
-        let busiest = last.busiest;
+        let busiest = last.baseline_max_load;
         let previous = Previous {
             last: Some(last),
             ..request.previous.clone()
         };
         // No engine: only what a repair of it comes to.
-        let selection = route_with(&[NO_FALLBACK], &request.after(&previous));
+        let selection = route_with(&[NO_FALLBACK], &request.with_previous(&previous));
         let (routing, proof) = selection.chosen?;
         Some(Adopted {
             routing,

@@ -32,7 +32,7 @@ impl VlPlan {
             .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
             .collect();
         Both {
-            was: (&self.run.topo, &self.run.routing.lanes),
+            was: (&self.run.topo, &self.run.routing.vl_plan),
             is: (topo, lanes),
             pairs,
         }

@@ -97,7 +97,7 @@ fn keeps_vls(
     (topo, lanes): (&Topology, &Lanes),
     nodes: &[NodeIdx],
 ) -> bool {
-    let was = &before.run.routing.lanes;
+    let was = &before.run.routing.vl_plan;
     if was.is_single() && lanes.is_single() || was.vls == lanes.vls && was.sl2vl == lanes.sl2vl {
         return true;
     }

@@ -204,7 +204,7 @@ impl RoutingJob {
         previous.last = last
             .filter(|(_, of)| *of == nodes)
             .map(|(run, _)| Arc::clone(run));
-        previous.engine_in_force = last
+        previous.pinned_engine = last
             .filter(|(run, of)| is_part(&topology, &nodes, &run.topo, of))
             .map(|(run, _)| run.routing.engine);
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
@@ -213,7 +213,7 @@ impl RoutingJob {
             RoutingStart::Repair => {}
             RoutingStart::Engine => {
                 previous.last = None;
-                previous.engine_in_force = None;
+                previous.pinned_engine = None;
             }
             RoutingStart::Graph => previous = Previous::none(),
         }
@@ -250,10 +250,10 @@ impl RoutingJob {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let budget = WorkBudget::limited(work_units(self.budget)).with_token(self.cancel.clone());
         let request = Request::new(&self.topology)
-            .after(&self.previous)
-            .hinted(&self.hints)
+            .with_previous(&self.previous)
+            .with_hints(&self.hints)
             .with_vls(self.vls)
-            .within(&budget);
+            .with_budget(&budget);
         let (adopted, refused) = self.adopt(&request);
         let mut failure = RoutingFailure {
             adoption: refused,
@@ -266,7 +266,7 @@ impl RoutingJob {
             let before = self.previous.last.as_ref();
             let before = before.filter(|_| selection.repaired);
             Some(Adopted {
-                busiest: before.map_or(proof.max_load, |last| last.busiest),
+                busiest: before.map_or(proof.max_load, |last| last.baseline_max_load),
                 routing,
                 proof,
                 kept: selection.kept,
@@ -299,11 +299,11 @@ impl RoutingJob {
                 };
                 let before = self.lanes_before.as_ref();
                 let had_lanes = before.is_some_and(|before| !before.is_single());
-                let lanes_first = live && (had_lanes || !routing.lanes.is_single());
+                let lanes_first = live && (had_lanes || !routing.vl_plan.is_single());
                 let run = LastRun {
                     topo: Arc::clone(&self.topology),
                     routing,
-                    busiest,
+                    baseline_max_load: busiest,
                     kept,
                 };
                 Ok(Routes {
@@ -356,7 +356,7 @@ impl RoutingJob {
             Some(tables) => tables.iter().cloned().map(Some).collect(),
             None => self.installed.clone(),
         };
-        let (tables, lanes) = (&routing.tables, &routing.lanes);
+        let (tables, lanes) = (&routing.tables, &routing.vl_plan);
         let transition = transition::plan_with(&self.topology, &was, tables, lanes, kept);
         let replacement = Replacement {
             topo: &self.topology,
@@ -409,7 +409,7 @@ impl RoutingJob {
         notes: &mut Vec<String>,
     ) -> Option<Vec<Arc<Lft>>> {
         let before = self.lanes_before.as_ref()?;
-        let change = before.change_to(&self.topology, &self.nodes, &routing.lanes);
+        let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
             VlChange::Unused => {

@@ -65,7 +65,7 @@ impl VlPlan {
     /// Whether the routing has one VL, and needs no tables.
     #[must_use]
     pub fn is_single(&self) -> bool {
-        self.run.routing.lanes.is_single()
+        self.run.routing.vl_plan.is_single()
     }
 
     pub(super) fn switch(&self, n: NodeIdx) -> Option<SwitchIdx> {
@@ -89,7 +89,7 @@ impl VlPlan {
         let sl = at
             .and_then(|n| self.switch(n))
             .zip(to)
-            .map_or(0, |(s, d)| self.run.routing.lanes.sl(s, d));
+            .map_or(0, |(s, d)| self.run.routing.vl_plan.sl(s, d));
         Sl(sl)
     }
 
@@ -109,7 +109,7 @@ impl VlPlan {
             && node
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);
-        let lanes = &self.run.routing.lanes;
+        let lanes = &self.run.routing.vl_plan;
         let mut wanted = Vec::new();
         for &output in live.iter().filter(|p| has_several_vls(node, **p)) {
             let inputs = || {
@@ -134,7 +134,7 @@ impl VlPlan {
         let map = self
             .run
             .routing
-            .lanes
+            .vl_plan
             .map(&self.run.topo, self.switch(n)?, input, output);
         Some(table(map))
     }
@@ -146,7 +146,7 @@ impl VlPlan {
         (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
             || {
                 let have = operated_vls(subnet, p, cfg);
-                table(self.run.routing.lanes.end_port_map(have))
+                table(self.run.routing.vl_plan.end_port_map(have))
             },
         )
     }
@@ -161,7 +161,12 @@ impl VlPlan {
         let Some(info) = node.ports.get(p.port.index()).map(Port::info) else {
             return Vec::new();
         };
-        let used = self.run.routing.lanes.vls.min(operated_vls(subnet, p, cfg));
+        let used = self
+            .run
+            .routing
+            .vl_plan
+            .vls
+            .min(operated_vls(subnet, p, cfg));
         let block = |entries: usize, weight: u8| {
             let mut out = VlArb::default();
             let vls = (0..used).zip(out.entries.iter_mut()).take(entries);

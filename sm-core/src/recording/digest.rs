@@ -137,7 +137,7 @@ pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
                 digest,
                 "{} {:?} {:?} {:?} {} {:?} {:?}",
                 routing.engine,
-                routing.lanes,
+                routing.vl_plan,
                 routes.proof,
                 routes.order,
                 routes.lanes_first,

@@ -14,7 +14,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::lanes::{PortMaps, SLS};
 use ferrosm_routing::{
     ENGINE_NAMES, Kept, Lanes, LastRun, Note, PathSl, Repair, Routing, Sl2Vl, SwitchIdx, Tables,
-    Topology, TopologyBuilder, Trees,
+    Topology, TopologyBuilder, TreeConstraint,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ struct Switch {
     lids: u16,
 }
 
-/// [`Trees`].
+/// [`TreeConstraint`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Promise {
     Search,
@@ -190,7 +190,7 @@ impl RoutingRecord {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_lanes: origin.without_lanes.iter().map(|g| g.0).collect(),
-            busiest: run.busiest,
+            busiest: run.baseline_max_load,
             notes: notes.map(Note::to_string).collect(),
             repair: repair.copied().map(RepairCounts::of),
             switches: topo.switches().zip(guids).map(switch).collect(),
@@ -198,20 +198,20 @@ impl RoutingRecord {
             ends: ends.collect(),
             order: routing.order.clone(),
             trees: match &routing.trees {
-                Trees::Search => Promise::Search,
-                Trees::Ordered(order) => Promise::Ordered(order.clone()),
-                Trees::Within { up, sl } => {
+                TreeConstraint::Search => Promise::Search,
+                TreeConstraint::Ordered(order) => Promise::Ordered(order.clone()),
+                TreeConstraint::Within { up, sl } => {
                     Promise::Within(up.iter().map(|p| p.map_or(0, |p| p.0)).collect(), *sl)
                 }
             },
-            vls: routing.lanes.vls,
-            path_sl: match &routing.lanes.path_sl {
+            vls: routing.vl_plan.vls,
+            path_sl: match &routing.vl_plan.path_sl {
                 PathSl::Uniform(sl) => Levels::Uniform(*sl),
                 PathSl::ByLid(row) => Levels::ByLid(row.to_vec()),
                 PathSl::BySwitches(all) => Levels::BySwitches(rows(all)),
                 PathSl::BySwitchAndLid(all) => Levels::BySwitchAndLid(rows(all)),
             },
-            maps: match &routing.lanes.sl2vl {
+            maps: match &routing.vl_plan.sl2vl {
                 Sl2Vl::Modulo => None,
                 Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
@@ -328,11 +328,11 @@ impl RoutingRecord {
             },
         };
         let trees = match &self.trees {
-            Promise::Search => Trees::Search,
-            Promise::Ordered(order) => Trees::Ordered(places.turned(order)),
+            Promise::Search => TreeConstraint::Search,
+            Promise::Ordered(order) => TreeConstraint::Ordered(places.turned(order)),
             Promise::Within(up, sl) => {
                 let up = places.turned(up).into_iter().map(PortNum);
-                Trees::Within {
+                TreeConstraint::Within {
                     up: up
                         .map(|p| Some(p).filter(|p| *p != PortNum::ZERO))
                         .collect(),
@@ -346,13 +346,13 @@ impl RoutingRecord {
             routing: Routing {
                 engine,
                 tables,
-                lanes,
+                vl_plan: lanes,
                 order: self.order.as_ref().map(|order| places.turned(order)),
                 trees,
                 notes: notes.chain(repair).collect(),
             },
             topo,
-            busiest: self.busiest,
+            baseline_max_load: self.busiest,
             kept: Kept::new(),
         })
     }
@@ -505,7 +505,7 @@ mod tests {
         let run = LastRun {
             topo: Arc::new(topo),
             routing,
-            busiest: 77,
+            baseline_max_load: 77,
             kept: Kept::new(),
         };
         let origin = RoutingOrigin {
@@ -527,10 +527,10 @@ mod tests {
             assert_eq!(read, kept, "{engine}");
             let same = read.run(&guids, run.routing.tables.clone()).unwrap();
             assert_eq!(*same.topo, *run.topo, "{engine}");
-            assert_eq!(same.routing.lanes, run.routing.lanes, "{engine}");
+            assert_eq!(same.routing.vl_plan, run.routing.vl_plan, "{engine}");
             assert_eq!(same.routing.trees, run.routing.trees, "{engine}");
             assert_eq!(same.routing.order, run.routing.order, "{engine}");
-            assert_eq!((same.routing.engine, same.busiest), (engine, 77));
+            assert_eq!((same.routing.engine, same.baseline_max_load), (engine, 77));
             let (topo, others) = torus(7);
             let table = |guid: &NodeGuid| {
                 let at = guids.iter().position(|g| g == guid).unwrap();
@@ -540,8 +540,8 @@ mod tests {
             let turned = turned.unwrap();
             assert_eq!(*turned.topo, topo, "{engine}");
             let (a, b) = (&turned.routing, &run.routing);
-            let proof = verify(&topo, &a.tables, &a.lanes).unwrap();
-            let before = verify(&run.topo, &b.tables, &b.lanes).unwrap();
+            let proof = verify(&topo, &a.tables, &a.vl_plan).unwrap();
+            let before = verify(&run.topo, &b.tables, &b.vl_plan).unwrap();
             assert_eq!(proof.max_load, before.max_load, "{engine}");
             assert_eq!(proof.lane_channels, before.lane_channels, "{engine}");
         }

@@ -128,7 +128,7 @@ pub fn document<'a>(
         schema: super::SCHEMA,
         error: routed.error(),
         engine: chosen.map_or("", |c| c.routing().engine),
-        vls: chosen.map_or(1, |c| c.routing().lanes.vls),
+        vls: chosen.map_or(1, |c| c.routing().vl_plan.vls),
         vls_allowed: routed.vls_allowed,
         switches: view.count(NodeType::Switch),
         cas: view.count(NodeType::Ca),

@@ -109,7 +109,7 @@ fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<Part>>, RouteError> {
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
     if twos.len().div_ceil(2) + others.len() > AXES {
         let grid = Box::new(grid.clone());
-        return Err(ShapeError::Dimensions { most: AXES, grid }.into());
+        return Err(ShapeError::TooManyDimensions { most: AXES, grid }.into());
     }
     let mut ways = pairings(&twos, twos.len() % 2 == 1);
     if ways.len() > 1 {
@@ -261,7 +261,7 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
 
 fn differs(grid: &Grid, hint: &TorusHint) -> RouteError {
     let (radix, grid) = (hint.radix, Box::new(grid.clone()));
-    HintError::OtherTorus { radix, grid }.into()
+    HintError::TorusMismatch { radix, grid }.into()
 }
 
 fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
@@ -272,7 +272,7 @@ fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
     };
     for &d in used {
         if !std::mem::replace(&mut free[d], false) {
-            return Err(HintError::SameDimension.into());
+            return Err(HintError::DuplicateDimension.into());
         }
     }
     Ok(())
@@ -287,7 +287,7 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
     let mut differ = (0..a.len()).filter(|&d| a[d] != b[d]);
     match (differ.next(), differ.next()) {
         (Some(d), None) => Ok(Some(d)),
-        _ => Err(HintError::NoNeighbours(NAMES[link / 2]).into()),
+        _ => Err(HintError::NotNeighbours(NAMES[link / 2]).into()),
     }
 }
 
@@ -311,7 +311,7 @@ fn turn(
     if let (Some(up), Some(down)) = (up, down)
         && up.0 != down.0
     {
-        return Err(HintError::SeedSwitches.into());
+        return Err(HintError::SeedOrigins.into());
     }
     let common = seed.links.iter().flatten().next().map(|l| l.0);
     let ring = i64::try_from(size).unwrap_or(1);

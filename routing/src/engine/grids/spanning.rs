@@ -6,7 +6,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::super::Trees;
+use super::super::TreeConstraint;
 use super::super::graph::Graph;
 use super::check::{Check, LaneRule, Tree};
 use super::frame::Frame;
@@ -41,12 +41,12 @@ pub(crate) fn any(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
 }
 
 /// What the subnet manager is told.
-pub(crate) fn trees(graph: &Graph, up: &Up, sl: u8) -> Trees {
+pub(crate) fn trees(graph: &Graph, up: &Up, sl: u8) -> TreeConstraint {
     let port = |(v, k): (usize, &Option<usize>)| {
         let slot = graph.slots(v).get((*k)?)?;
         graph.ports(*slot).first().copied().map(PortNum)
     };
-    Trees::Within {
+    TreeConstraint::Within {
         up: up.iter().enumerate().map(port).collect(),
         sl,
     }

@@ -13,7 +13,7 @@ use super::super::legs::Legs;
 use super::super::neighbors::NeighborChannels;
 use super::super::order::{Closeness, Strategy, by_levels};
 use super::super::sssp::{Spread, Taste, Ways, weigh};
-use super::super::{Previous, Request, RouteError, Routing, Trees};
+use super::super::{Previous, Request, RouteError, Routing, TreeConstraint};
 use super::orders::Orders;
 use super::paths::Paths;
 use super::polish::{Bounds, Polish};
@@ -99,7 +99,7 @@ enum Tried {
 
 /// Ways that one lane is enough for, and the trees that go with them; or the lightest ways of all.
 pub(crate) enum Single {
-    Fits(Ways, Trees),
+    Fits(Ways, TreeConstraint),
     Not(Ways),
 }
 
@@ -138,23 +138,23 @@ pub(crate) fn route<C: Cell>(
         return Ok(Ok(Routing {
             engine: name,
             tables: ways.tables(request.topo, request.previous),
-            lanes: Lanes::single(),
+            vl_plan: Lanes::single(),
             order: None,
             trees,
             notes: vec![Note::OneVl],
         }));
     }
-    let have = usize::from(request.lanes());
+    let usable = usize::from(request.usable_vls());
     let mut needed = usize::MAX;
     // What is installed may need more lanes than new ways.
     let nothing = Previous::none();
-    let anew = request.after(&nothing);
+    let anew = request.with_previous(&nothing);
     let installed = request.previous.lfts.iter().any(Option::is_some);
     let requests = [Some(request), installed.then_some(&anew)];
     for directions in [Directions::Together, Directions::Apart] {
         for request in requests.into_iter().flatten() {
             let plan = Plan::new(request, graph, &legs);
-            let (found, least) = plan.try_all(aim, directions, have)?;
+            let (found, least) = plan.try_all(aim, directions, usable)?;
             needed = needed.min(least);
             if let Some(found) = found {
                 return Ok(Ok(plan.finish(name, found)));
@@ -163,9 +163,9 @@ pub(crate) fn route<C: Cell>(
     }
     // With more work fewer lanes might have been enough.
     request.budget.check()?;
-    Ok(Err(RouteError::Lanes {
+    Ok(Err(RouteError::TooFewVls {
         needed,
-        have: request.lanes(),
+        usable: request.usable_vls(),
     }))
 }
 
@@ -214,7 +214,7 @@ impl<'a, C: Cell> Plan<'a, C> {
     }
 
     /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
-    fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Result<Option<Trees>, Stop> {
+    fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Result<Option<TreeConstraint>, Stop> {
         let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
         let budget = self.request.budget;
         // All paths are followed once.
@@ -249,9 +249,9 @@ impl<'a, C: Cell> Plan<'a, C> {
                 |_, _| Ok(()),
             );
         }
-        Ok(Some(
-            up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 }),
-        ))
+        Ok(Some(up.map_or(TreeConstraint::Search, |up| {
+            TreeConstraint::Within { up, sl: 0 }
+        })))
     }
 
     /// The best of all tastes by the aim, and the fewest lanes that any needs.
@@ -259,7 +259,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         &self,
         aim: Aim,
         directions: Directions,
-        have: usize,
+        usable: usize,
     ) -> Result<(Option<Found>, usize), Stop> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
@@ -276,7 +276,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             if serve.iter().any(good) {
                 break;
             }
-            match self.try_taste((kind, spread), directions, have, &mut light) {
+            match self.try_taste((kind, spread), directions, usable, &mut light) {
                 Ok(Tried::Serves(found)) => {
                     least = least.min(found.split.lanes.len());
                     serve.push(found);
@@ -305,7 +305,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         &self,
         (kind, spread): (Kind, Spread),
         directions: Directions,
-        have: usize,
+        usable: usize,
         light: &mut u64,
     ) -> Result<Tried, Stop> {
         let Some((mut ways, fresh, orders)) = self.ways(kind, spread)? else {
@@ -321,7 +321,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         else {
             return Ok(Tried::Unfit);
         };
-        if split.lanes.len() > have {
+        if split.lanes.len() > usable {
             return Ok(Tried::Lanes(split.lanes.len()));
         }
         let up = self.tree_within(&mut split, !fresh)?;
@@ -364,7 +364,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         let last = self.request.previous.last.as_ref();
         let old = last
             .filter(|_| !fresh)
-            .and_then(|last| match &last.routing.lanes.path_sl {
+            .and_then(|last| match &last.routing.vl_plan.path_sl {
                 PathSl::BySwitches(rows) if rows.len() == self.graph.len() => Some(rows.as_slice()),
                 PathSl::Uniform(_)
                 | PathSl::ByLid(_)
@@ -443,7 +443,10 @@ impl<'a, C: Cell> Plan<'a, C> {
             ..
         } = found;
         let paths = Paths::new(self.request.topo, self.graph, &self.channels, &ways);
-        let trees = up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 });
+        let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
+            up,
+            sl: 0,
+        });
         if !kept {
             split.balance(
                 &paths,
@@ -460,7 +463,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         Routing {
             engine: name,
             tables: ways.tables(self.request.topo, self.request.previous),
-            lanes: Lanes::modulo(vls, PathSl::BySwitches(rows)),
+            vl_plan: Lanes::modulo(vls, PathSl::BySwitches(rows)),
             order: None,
             trees,
             notes,

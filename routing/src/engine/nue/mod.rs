@@ -31,7 +31,7 @@ use super::cell::{Cell, Stop, smallest_cells};
 use super::graph::Graph;
 use super::legs::Legs;
 use super::order::{Closeness, Strategy};
-use super::{Engine, Request, RouteError, Routing, Trees};
+use super::{Engine, Request, RouteError, Routing, TreeConstraint};
 use crate::lanes::{Lanes, PathSl};
 use crate::notes::Note;
 use crate::tables::{Lft, Tables};
@@ -118,7 +118,7 @@ fn route_in(
         trees: &trees,
         budget,
     };
-    let many = request.lanes() > 1;
+    let many = request.usable_vls() > 1;
     let mut cells = Vec::new();
     // Where paths are too long on one lane, it is not worked on.
     let enough = !(many && hops > least) && {
@@ -129,7 +129,7 @@ fn route_in(
     let mut lanes = Lanes::single();
     if !enough {
         let mut cdgs = vec![cdg.clone()];
-        cdgs.resize_with(usize::from(request.lanes()), || {
+        cdgs.resize_with(usize::from(request.usable_vls()), || {
             base.cdg_without_tree(net, LANE_BUDGET)
         });
         let mut pairs = Pairs::new(net, cdgs, budget);
@@ -160,9 +160,9 @@ fn route_in(
     Ok(Routing {
         engine: "nue",
         tables: tables(request, net, &cells),
-        lanes,
+        vl_plan: lanes,
         order: Some(base.places(net)),
-        trees: Trees::Within {
+        trees: TreeConstraint::Within {
             up: base.ports_up(net),
             sl: 0,
         },
@@ -285,9 +285,9 @@ fn nothing() -> Routing {
     Routing {
         engine: "nue",
         tables: Vec::new(),
-        lanes: Lanes::single(),
+        vl_plan: Lanes::single(),
         order: None,
-        trees: Trees::Search,
+        trees: TreeConstraint::Search,
         notes: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use super::cell::{Cell, Stop, smallest_cells};
 use super::graph::Graph;
 use super::layers::{Single, single};
 use super::legs::Legs;
-use super::{Engine, Request, RouteError, Routing, Trees};
+use super::{Engine, Request, RouteError, Routing, TreeConstraint};
 use crate::lanes::Lanes;
 
 /// The `sssp` engine.
@@ -38,12 +38,12 @@ fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, St
     let legs = Legs::<C>::shortest(graph)?;
     let (ways, trees) = match single(request, graph, &legs)? {
         Single::Fits(ways, trees) => (ways, trees),
-        Single::Not(ways) => (ways, Trees::Search),
+        Single::Not(ways) => (ways, TreeConstraint::Search),
     };
     Ok(Routing {
         engine: "sssp",
         tables: ways.tables(request.topo, request.previous),
-        lanes: Lanes::single(),
+        vl_plan: Lanes::single(),
         order: None,
         trees,
         notes: Vec::new(),
