@@ -165,7 +165,7 @@ impl Copies {
             incomplete,
             hang,
             patience,
-            pending: Some(Input::Copying(true)),
+            pending: Some(Input::ReplicaIncomplete(true)),
             copy_by: None,
             out_of_step: None,
             just_left: false,
@@ -207,7 +207,7 @@ impl Copies {
         let led = before == SmState::Master && !core::mem::take(&mut self.leads_then);
         if state != SmState::Standby {
             // Told before it is standby again.
-            self.pending = Some(Input::Copying(true));
+            self.pending = Some(Input::ReplicaIncomplete(true));
         }
         match state {
             // Not before the records are read as the last master left them.
@@ -263,7 +263,7 @@ impl Copies {
         if core::mem::take(&mut self.leads_then) {
             self.lead();
         }
-        Some(Input::Recalled(restored))
+        Some(Input::ReplicaLoaded(restored))
     }
 
     /// The subnet manager is master without what is being read. What it wants kept from now on is kept.
@@ -300,7 +300,7 @@ impl Copies {
         restored.map(|restored| *restored)
     }
 
-    /// What the last master kept is wanted: [`Input::Recalled`] comes from [`Self::ready`] then.
+    /// What the last master kept is wanted: [`Input::ReplicaLoaded`] comes from [`Self::ready`] then.
     pub fn recall(&mut self) {
         let sender = self.recall.clone();
         let held = self.held;
@@ -312,7 +312,7 @@ impl Copies {
         self.copy_by = None;
         self.out_of_step = None;
         self.just_left = false;
-        self.pending = Some(Input::Copying(true));
+        self.pending = Some(Input::ReplicaIncomplete(true));
         self.questions += 1;
         let question = self.questions;
         self.recalling = Some(question);
@@ -346,7 +346,7 @@ impl Copies {
         {
             self.out_of_step = None;
             self.copy_by = Some(Instant::now() + COPY_WITHIN);
-            self.pending = Some(Input::Copying(true));
+            self.pending = Some(Input::ReplicaIncomplete(true));
         }
         if let Some(input) = self.pending.take() {
             return Some(input);
@@ -391,7 +391,7 @@ impl Copies {
     /// A standby waits no longer for its copy.
     fn copied(&mut self) {
         if self.copy_by.take().is_some() {
-            self.pending = Some(Input::Copying(false));
+            self.pending = Some(Input::ReplicaIncomplete(false));
         }
     }
 
@@ -404,7 +404,7 @@ impl Copies {
             }
             Event::FollowerInStep { guid } => {
                 info!(sm = %sm(guid), "a standby has a copy of the state");
-                Some(Input::PeerSm(sm(guid)))
+                Some(Input::FerrosmPeer(sm(guid)))
             }
             Event::FollowerLost { guid, why } => {
                 warn!(sm = %sm(guid), %why, "a standby has no copy of the state any more");
@@ -439,7 +439,7 @@ impl Copies {
                 self.just_left = false;
                 self.out_of_step = None;
                 self.copied();
-                Some(Input::PeerSm(sm(guid)))
+                Some(Input::FerrosmPeer(sm(guid)))
             }
             Event::OutOfStep { guid, why } => {
                 warn!(master = %sm(guid), why, "the copy of the master's state is not whole any more");
@@ -453,13 +453,13 @@ impl Copies {
             Event::LeaderSilent {
                 guid,
                 in_step,
-                doubtful,
+                uncertain,
             } => {
                 warn!(master = %sm(guid), in_step, "nothing is heard of the master any more");
                 self.held = self.held.if_in_step(*in_step);
                 Some(Input::PeerSilent {
                     guid: sm(guid),
-                    doubtful: *doubtful,
+                    uncertain: *uncertain,
                 })
             }
             Event::LeaderLeaving {
@@ -471,7 +471,7 @@ impl Copies {
                 // One that hands over says so on the fabric.
                 (*leaving == Leaving::Stopping).then(|| Input::PeerSilent {
                     guid: sm(guid),
-                    doubtful: false,
+                    uncertain: false,
                 })
             }
             Event::Refused { peer, why } => {
@@ -652,7 +652,7 @@ mod tests {
     fn recalled(copies: &mut Copies) -> RestoredState {
         loop {
             match copies.take() {
-                Some(Input::Recalled(restored)) => return *restored.unwrap(),
+                Some(Input::ReplicaLoaded(restored)) => return *restored.unwrap(),
                 Some(_) => {}
                 None => std::thread::yield_now(),
             }
@@ -671,7 +671,10 @@ mod tests {
         // Its time for a copy is over.
         copies.copy_by = Some(Instant::now());
         let told = copies.take();
-        assert!(matches!(told, Some(Input::Copying(false))), "{told:?}");
+        assert!(
+            matches!(told, Some(Input::ReplicaIncomplete(false))),
+            "{told:?}"
+        );
         copies.recall();
         alone.settled(None);
         let restored = recalled(&mut copies);
@@ -727,10 +730,16 @@ mod tests {
         assert!(copies.take().is_none(), "it may be over in a moment");
         copies.out_of_step = Some(Instant::now());
         let told = copies.take();
-        assert!(matches!(told, Some(Input::Copying(true))), "{told:?}");
+        assert!(
+            matches!(told, Some(Input::ReplicaIncomplete(true))),
+            "{told:?}"
+        );
         copies.heed(&Event::InStep { guid: 7 });
         let told = copies.take();
-        assert!(matches!(told, Some(Input::Copying(false))), "{told:?}");
+        assert!(
+            matches!(told, Some(Input::ReplicaIncomplete(false))),
+            "{told:?}"
+        );
     }
 
     /// The subnet manager does not wait for ever for its copy: then what it wants kept is kept, and what comes late is not wanted.
@@ -747,7 +756,7 @@ mod tests {
         // Answered in the order of what was asked for.
         let _ = writer.replica_store().everything();
         while let Some(input) = copies.take() {
-            assert!(!matches!(input, Input::Recalled(_)), "{input:?}");
+            assert!(!matches!(input, Input::ReplicaLoaded(_)), "{input:?}");
         }
         drop((copies, writer));
         assert_eq!(kept(&dir), (vec![1, 2], vec![2]));

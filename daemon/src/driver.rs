@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ferrosm_core::election::Then;
+use ferrosm_core::election::AfterHandover;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
     Event, Input, LocalPortEvent, Output, Persisted, Progress, RoutingJobResult, SubnetManager,
@@ -332,11 +332,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     bytes,
                     answer_within,
                 } => self.send(&to, &bytes, answer_within),
-                Output::Recall => match &mut self.copies {
+                Output::LoadReplica => match &mut self.copies {
                     Some(copies) => copies.recall(),
-                    None => self.sm.handle(Input::Recalled(None), self.clock.now()),
+                    None => self.sm.handle(Input::ReplicaLoaded(None), self.clock.now()),
                 },
-                Output::Forgo => {
+                Output::CancelReplicaLoad => {
                     if let Some(copies) = &mut self.copies {
                         copies.forgo();
                     }
@@ -428,8 +428,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_)
-                | Output::Recall
-                | Output::Forgo
+                | Output::LoadReplica
+                | Output::CancelReplicaLoad
                 | Output::Event(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_) => {}
@@ -474,12 +474,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
             Control::Stop if self.leaving.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
                 self.leaving = Some(now + LEAVE_WITHIN);
-                self.sm.handle(Input::HandOver(Then::Stop), now);
+                self.sm.handle(Input::HandOver(AfterHandover::Stop), now);
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
             Control::HandOver => {
                 info!("the operator wants another subnet manager to be master");
-                let input = Input::HandOver(Then::StandBy);
+                let input = Input::HandOver(AfterHandover::StandBy);
                 self.sm.handle(input, self.clock.now());
             }
             Control::TakeOver => self.sm.handle(Input::TakeOver, self.clock.now()),

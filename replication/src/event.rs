@@ -111,7 +111,7 @@ pub enum Event {
         /// Whether the replica has all that the master had acknowledged.
         in_step: bool,
         /// Whether etcd had trouble itself shortly before, which may have kept the master from renewing its leases.
-        doubtful: bool,
+        uncertain: bool,
     },
     /// Of a standby: its master announced that it leaves.
     LeaderLeaving {

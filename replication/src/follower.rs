@@ -376,7 +376,7 @@ impl Follower {
             self.events.push(Event::LeaderSilent {
                 guid,
                 in_step,
-                doubtful: false,
+                uncertain: false,
             });
         }
     }

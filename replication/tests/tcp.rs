@@ -199,7 +199,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
         *e == Event::LeaderSilent {
             guid: 1,
             in_step: all,
-            doubtful: false,
+            uncertain: false,
         }
     };
     second.expect("silence", silent);

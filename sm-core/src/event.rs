@@ -8,7 +8,7 @@ use core::fmt;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
-use crate::election::{self, Why};
+use crate::election::{self, RoleChangeReason};
 use crate::location::{Location, NodeName, PortName};
 use crate::plan::failure::RoutingFailure;
 use crate::report::{Phase, SweepReport};
@@ -82,7 +82,7 @@ pub enum Event {
         /// The state now.
         state: SmState,
         /// Why.
-        why: AboutSm<Why>,
+        why: AboutSm<RoleChangeReason>,
     },
     /// A trap arrived.
     Trap {
@@ -96,9 +96,9 @@ pub enum Event {
     /// The SM found something.
     Noticed(Notice),
     /// The subnet stays with this SM, although it was to be another's: why.
-    NotHandedOver(AboutSm<election::Notice>),
+    NotHandedOver(AboutSm<election::ElectionNotice>),
     /// Somebody has to do something about this.
-    Alarm(AboutSm<election::Notice>),
+    Alarm(AboutSm<election::ElectionNotice>),
     /// The end, as it was asked for by [`crate::Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
     /// to give.
     Stopped {

@@ -9,7 +9,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use serde::{Deserialize, Serialize};
 
 use crate::config::SmConfig;
-use crate::election::Then;
+use crate::election::AfterHandover;
 use crate::plan::routes::{RoutingJob, RoutingJobResult};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
@@ -18,7 +18,7 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// Something that happened outside.
 ///
-/// Recordings hold it serialised, except [`Input::Computed`] and [`Input::Recalled`], which they hold in another form.
+/// Recordings hold it serialised, except [`Input::Computed`] and [`Input::ReplicaLoaded`], which they hold in another form.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -45,19 +45,19 @@ pub enum Input {
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
     /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::Role`] follows.
-    HandOver(Then),
+    HandOver(AfterHandover),
     /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
-    PeerSm(PortGuid),
+    FerrosmPeer(PortGuid),
     /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
     PeerSilent {
         /// That SM.
         guid: PortGuid,
         /// Whoever says so was in trouble itself a moment ago: the SM is asked for as long as any device is.
-        doubtful: bool,
+        uncertain: bool,
     },
     /// Whether a copy of the master's state is still to be had. As long as it is, a standby says of itself that it discovers: a
     /// master that ranks lower would hand the subnet to one that knows nothing of what hosts registered.
-    Copying(bool),
+    ReplicaIncomplete(bool),
     /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
     Stalled,
     /// What only a master has (a lease) is lost, and another SM may take it: nothing is written before the others are asked.
@@ -70,9 +70,9 @@ pub enum Input {
     /// The result of a [`RoutingJob`].
     #[serde(skip)]
     Computed(Box<RoutingJobResult>),
-    /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
+    /// What [`Output::LoadReplica`] asked for; `None` where nothing is kept of another master.
     #[serde(skip)]
-    Recalled(Option<Box<RestoredState>>),
+    ReplicaLoaded(Option<Box<RestoredState>>),
 }
 
 /// What the local device says of the SM's own port.
@@ -139,11 +139,11 @@ pub enum Output {
         /// The view.
         view: Option<Arc<View>>,
     },
-    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]). It asks again where
+    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::ReplicaLoaded`]). It asks again where
     /// it lost its link or stood still before it was master: what it was given then is too old.
-    Recall,
-    /// It is master without that: what comes of [`Output::Recall`] is not wanted any more.
-    Forgo,
+    LoadReplica,
+    /// It is master without that: what comes of [`Output::LoadReplica`] is not wanted any more.
+    CancelReplicaLoad,
     /// Tell the operator.
     Event(Event),
 }

@@ -121,8 +121,8 @@ impl Bench {
                     }
                     Output::Event(_)
                     | Output::Gmp { .. }
-                    | Output::Recall
-                    | Output::Forgo
+                    | Output::LoadReplica
+                    | Output::CancelReplicaLoad
                     | Output::Publish(_) => {}
                 }
             }

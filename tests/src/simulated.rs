@@ -381,14 +381,14 @@ impl Manager for Sm {
                 Output::Gmp { to, bytes, .. } => self.on_reply(to, bytes),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}
-                Output::Forgo => {
+                Output::CancelReplicaLoad => {
                     self.gave_up_copy = self.follows && self.wants_copy;
                     self.wants_copy = false;
                 }
-                Output::Recall if self.asks_for_copy => self.wants_copy = true,
-                Output::Recall => {
+                Output::LoadReplica if self.asks_for_copy => self.wants_copy = true,
+                Output::LoadReplica => {
                     let copy = self.copy.take().map(Box::new);
-                    self.core.handle(Input::Recalled(copy), self.now);
+                    self.core.handle(Input::ReplicaLoaded(copy), self.now);
                 }
             }
         }

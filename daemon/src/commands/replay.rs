@@ -91,7 +91,7 @@ fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
             updates.len()
         ),
         Output::PersistView { seq, .. } => writeln!(text, "{now:?} persist batch {seq}: view"),
-        Output::Recall => writeln!(text, "{now:?} load replica"),
-        Output::Forgo => writeln!(text, "{now:?} cancel replica load"),
+        Output::LoadReplica => writeln!(text, "{now:?} load replica"),
+        Output::CancelReplicaLoad => writeln!(text, "{now:?} cancel replica load"),
     };
 }

@@ -379,7 +379,7 @@ fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> La
 mod tests {
     use core::sync::atomic::Ordering;
 
-    use ferrosm_core::election::{self, Why};
+    use ferrosm_core::election::{self, RoleChangeReason};
     use ferrosm_core::event::{AboutSm, NoLinkReason, Notice};
     use ferrosm_core::plan::failure::RoutingFailure;
     use ferrosm_core::{Location, NodeName, PortName};
@@ -392,7 +392,7 @@ mod tests {
 
     fn role(state: SmState) -> Event {
         let why = AboutSm {
-            what: Why::Operator,
+            what: RoleChangeReason::OperatorRequest,
             location: None,
         };
         Event::Role { state, why }
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn every_event_begins_with_0() {
         let about_sm = AboutSm {
-            what: election::Notice::NoSuccessor,
+            what: election::ElectionNotice::NoSuccessor,
             location: None,
         };
         let failure = RoutingFailure {

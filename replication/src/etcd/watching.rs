@@ -393,7 +393,7 @@ impl Watching<'_> {
         self.shared.node.send_event(Event::LeaderSilent {
             guid: leader.guid,
             in_step,
-            doubtful: is_doubtful(troubled, self.shared.node.now(), leader.silence_s),
+            uncertain: is_uncertain(troubled, self.shared.node.now(), leader.silence_s),
         });
     }
 
@@ -488,7 +488,7 @@ impl Watching<'_> {
 }
 
 /// Whether etcd was in trouble less than two leases ago.
-fn is_doubtful(troubled: Option<Now>, now: Now, silence_s: u8) -> bool {
+fn is_uncertain(troubled: Option<Now>, now: Now, silence_s: u8) -> bool {
     let time = Duration::from_secs(silence_s.into()) * 2;
     troubled.is_some_and(|at| now.saturating_sub(at) < time)
 }
@@ -500,9 +500,9 @@ mod tests {
     #[test]
     fn silence_is_doubtful_for_two_leases_after_trouble() {
         let s = Duration::from_secs;
-        assert!(!is_doubtful(None, s(100), 2));
-        assert!(is_doubtful(Some(s(97)), s(100), 2));
-        assert!(!is_doubtful(Some(s(96)), s(100), 2));
+        assert!(!is_uncertain(None, s(100), 2));
+        assert!(is_uncertain(Some(s(97)), s(100), 2));
+        assert!(!is_uncertain(Some(s(96)), s(100), 2));
     }
 
     #[test]

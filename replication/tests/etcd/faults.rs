@@ -169,7 +169,13 @@ fn silence_after_trouble_is_doubtful() {
     let silence = |e: &Event| matches!(e, Event::LeaderSilent { guid: 1, .. });
     let told = standby.expect("silence", silence);
     assert!(
-        matches!(told, Event::LeaderSilent { doubtful: true, .. }),
+        matches!(
+            told,
+            Event::LeaderSilent {
+                uncertain: true,
+                ..
+            }
+        ),
         "{told:?}"
     );
 }

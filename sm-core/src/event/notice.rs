@@ -14,7 +14,7 @@ use crate::location::PortName;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The election reports something about another SM.
-    Election(AboutSm<election::Notice>),
+    Election(AboutSm<election::ElectionNotice>),
     /// A port names another SM as its master; a full sweep follows.
     ForeignMaster {
         /// The port.

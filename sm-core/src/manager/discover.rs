@@ -182,7 +182,7 @@ impl SubnetManager {
         };
         self.schedule.arm_timer(self.now, retry);
         // Another SM may become master meanwhile.
-        self.elect(crate::election::Input::NoLink);
+        self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.emit(Event::NoLink(why));
     }

@@ -297,7 +297,7 @@ impl SubnetManager {
                     self.enqueue(SmpOp::NodeDescription(n));
                 }
             }
-            Reread::Sms => self.elect(election::Input::PriorityTrap),
+            Reread::Sms => self.elect(election::ElectionInput::PriorityTrapReceived),
         }
     }
 

@@ -9,7 +9,7 @@ use ferrosm_mad::mad::{Address, MadIn, Status};
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
-use crate::election::{self, Then};
+use crate::election::{self, AfterHandover};
 use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
 use crate::records::RestoredState;
 use crate::smp::op::SmpOp;
@@ -51,11 +51,11 @@ impl SubnetManager {
     }
 
     /// Steps the election and carries out its decisions.
-    pub(super) fn elect(&mut self, input: election::Input) {
+    pub(super) fn elect(&mut self, input: election::ElectionInput) {
         self.decide(input, None);
     }
 
-    fn decide(&mut self, input: election::Input, request: Option<&MadIn>) {
+    fn decide(&mut self, input: election::ElectionInput, request: Option<&MadIn>) {
         let step = with_ctx!(self, |ctx| self.mastership.step(ctx, input, request));
         self.execute(step.actions);
         for decision in step.decisions {
@@ -181,18 +181,18 @@ impl SubnetManager {
     }
 
     /// A peer is silent: its polls count as missed, and if it responds to the SMInfo scan that follows, it is polled again.
-    pub(super) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) {
-        let mut watches = self.mastership.on_peer_silent(guid, doubtful);
+    pub(super) fn on_peer_silent(&mut self, guid: PortGuid, uncertain: bool) {
+        let mut watches = self.mastership.on_peer_silent(guid, uncertain);
         for _ in 0..=u8::MAX {
             if !watches {
                 return;
             }
-            self.elect(election::Input::Silent { guid, paths: 1 });
+            self.elect(election::ElectionInput::PollUnanswered { guid, paths: 1 });
             watches = self.mastership.is_standby_of(guid);
         }
     }
 
-    pub(super) fn begin_handover(&mut self, then: Then) {
+    pub(super) fn begin_handover(&mut self, then: AfterHandover) {
         let is_master = self.is_master();
         let action = with_ctx!(self, |ctx| self
             .mastership
@@ -220,7 +220,7 @@ impl SubnetManager {
             self.on_replica(None);
         }
         if self.mastership.is_timer_due(self.now) {
-            self.elect(election::Input::Timer);
+            self.elect(election::ElectionInput::Timer);
         }
     }
 
@@ -415,7 +415,7 @@ mod tests {
     fn ferrosm_peers_are_not_part_of_the_configuration() {
         let cfg = SmConfig::default();
         let mut sm = SubnetManager::new(cfg.clone(), RestoredState::default(), Instant::START);
-        sm.handle(Input::PeerSm(PortGuid(2)), Instant::START);
+        sm.handle(Input::FerrosmPeer(PortGuid(2)), Instant::START);
         sm.handle(Input::Config(Box::new(cfg)), Instant::START);
         assert_eq!(sm.routing.configuration(), 0);
     }

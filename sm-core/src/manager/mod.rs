@@ -249,17 +249,17 @@ impl SubnetManager {
             }
             Input::LocalPort(event) => self.on_local_port(event),
             Input::HandOver(then) => self.begin_handover(then),
-            Input::TakeOver => self.elect(election::Input::TakeOver),
-            Input::PeerSm(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
-            Input::PeerSilent { guid, doubtful } => self.on_peer_silent(guid, doubtful),
-            Input::Copying(incomplete) => self.on_replica_state(incomplete),
+            Input::TakeOver => self.elect(election::ElectionInput::TakeOver),
+            Input::FerrosmPeer(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
+            Input::PeerSilent { guid, uncertain } => self.on_peer_silent(guid, uncertain),
+            Input::ReplicaIncomplete(incomplete) => self.on_replica_state(incomplete),
             Input::Stalled => {
                 self.out.drop_replies();
                 self.on_stalled();
             }
             Input::LeaseLost => self.on_lease_lost(),
-            Input::Deposed(by) => self.elect(election::Input::Deposed(by)),
-            Input::Recalled(restored) => self.on_replica(restored.map(|r| *r)),
+            Input::Deposed(by) => self.elect(election::ElectionInput::Deposed(by)),
+            Input::ReplicaLoaded(restored) => self.on_replica(restored.map(|r| *r)),
         }
         self.on_mastership_timeout();
         while let Some(tid) = self.smps.expired(now) {
@@ -337,7 +337,7 @@ impl SubnetManager {
         let priority = cfg.priority;
         self.cfg = cfg;
         self.mastership.update_settings(&self.cfg);
-        self.elect(election::Input::Priority(priority));
+        self.elect(election::ElectionInput::SetPriority(priority));
         if self.is_master() {
             // Ports are told of it from now on, whatever the sweep is at.
             with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));

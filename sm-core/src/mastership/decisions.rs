@@ -5,7 +5,7 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::mad::{MadIn, Status};
 use ferrosm_mad::smp;
 
-use super::election::{Input, Notice, Output as Decision, Why};
+use super::election::{Decision, ElectionInput, ElectionNotice, RoleChangeReason};
 use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
 use crate::event::{self, AboutSm, Event, SmLocation};
@@ -41,7 +41,7 @@ impl Mastership {
     pub(crate) fn step<'a>(
         &mut self,
         ctx: &Ctx<'_>,
-        input: Input,
+        input: ElectionInput,
         request: Option<&'a MadIn>,
     ) -> Step<'a> {
         let own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
@@ -49,7 +49,7 @@ impl Mastership {
         let origin = Origin {
             role: self.role(),
             request: request.map(|request| (request, own)),
-            is_link_down: input == Input::NoLink,
+            is_link_down: input == ElectionInput::LinkDown,
         };
         let decisions = self.election.step(ctx.now, input);
         let role = self.role();
@@ -80,8 +80,8 @@ impl Mastership {
         has_view: bool,
     ) -> Vec<MastershipAction> {
         match decision {
-            Decision::Get { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
-            Decision::Set {
+            Decision::Poll { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
+            Decision::SendControl {
                 to,
                 control,
                 as_state,
@@ -101,7 +101,7 @@ impl Mastership {
                 }
                 Vec::new()
             }
-            Decision::Become { state, why } => {
+            Decision::EnterState { state, why } => {
                 // The replica as it was before this SM is anything but standby.
                 if origin.role == SmState::Standby
                     && matches!(state, SmState::Discovering | SmState::Master)
@@ -112,11 +112,11 @@ impl Mastership {
             }
             // Part of the step.
             Decision::Sweep => Vec::new(),
-            Decision::Look => {
+            Decision::ScanSms => {
                 self.sm_scan_pending = true;
                 Vec::new()
             }
-            Decision::Announce { to } => {
+            Decision::SendPriorityTrap { to } => {
                 self.send_trap_144(ctx, to);
                 Vec::new()
             }
@@ -144,27 +144,27 @@ impl Mastership {
         &mut self,
         ctx: &mut Ctx<'_>,
         state: SmState,
-        why: Why,
+        why: RoleChangeReason,
         has_view: bool,
     ) -> Vec<MastershipAction> {
         let mut actions = Vec::new();
         // Discovery begins with what the SM had as standby.
         if state != SmState::Discovering {
             let incomplete = state == SmState::Standby && self.replica_incomplete;
-            self.election.set_lacks_copy(incomplete);
-            self.takeover.silence_doubtful = false;
+            self.election.set_replica_incomplete(incomplete);
+            self.takeover.silence_uncertain = false;
         }
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;
             actions.push(MastershipAction::EnterStandby);
         }
-        if state != SmState::Master || matches!(why, Why::HandedOverBy(_)) {
+        if state != SmState::Master || matches!(why, RoleChangeReason::HandoverReceived(_)) {
             // Another SM is master, or was until now: clients are new to this one when it is master.
             self.first_as_master = true;
             actions.push(MastershipAction::UnconfirmLids);
         }
-        if state == SmState::Standby && matches!(why, Why::HandedOver(_)) {
+        if state == SmState::Standby && matches!(why, RoleChangeReason::HandedOverTo(_)) {
             self.linger(ctx, None, has_view);
         }
         let why = self.locate(ctx.fabric, why, why.about());
@@ -175,16 +175,18 @@ impl Mastership {
     fn on_notice(
         &mut self,
         ctx: &mut Ctx<'_>,
-        notice: Notice,
+        notice: ElectionNotice,
         is_master: bool,
     ) -> Option<MastershipAction> {
         // An ignored SM is gone and writes no more: what it wrote is reconfigured.
-        let reconfigures = is_master && matches!(notice, Notice::OutsiderGone(_));
+        let reconfigures = is_master && matches!(notice, ElectionNotice::IgnoredSmGone(_));
         self.takeover.foreign_change |= reconfigures;
         let located = self.locate(ctx.fabric, notice, notice.about());
         let stays = matches!(
             notice,
-            Notice::NoSuccessor | Notice::NotReady(_) | Notice::Unwilling(_)
+            ElectionNotice::NoSuccessor
+                | ElectionNotice::SuccessorNotReady(_)
+                | ElectionNotice::HandoverNotTaken(_)
         );
         ctx.outbox.emit(if stays {
             Event::NotHandedOver(located)
@@ -222,7 +224,7 @@ impl Mastership {
 
     fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) -> Option<MastershipAction> {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
-            let input = Input::Silent { guid: to, paths: 1 };
+            let input = ElectionInput::PollUnanswered { guid: to, paths: 1 };
             return Some(MastershipAction::Elect(input));
         };
         ctx.smps
@@ -238,7 +240,7 @@ impl Mastership {
         as_state: SmState,
     ) -> Option<MastershipAction> {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
-            let input = Input::Unanswered { guid: to, control };
+            let input = ElectionInput::ControlUnanswered { guid: to, control };
             return Some(MastershipAction::Elect(input));
         };
         let op = SmpOp::SetSmInfo(at, control, as_state);

@@ -8,7 +8,7 @@ use core::time::Duration;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 
-use super::election::{Input, Then};
+use super::election::{AfterHandover, ElectionInput};
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction, WorkInProgress};
 use crate::config::SmConfig;
@@ -23,7 +23,7 @@ impl Mastership {
     pub(crate) fn request_handover(
         &mut self,
         ctx: &Ctx<'_>,
-        then: Then,
+        then: AfterHandover,
         is_master: bool,
     ) -> Option<MastershipAction> {
         if self.takeover.unverified && self.role() == SmState::Master {
@@ -38,9 +38,9 @@ impl Mastership {
         }
     }
 
-    pub(super) fn hand_over(&self, cfg: &SmConfig, then: Then) -> MastershipAction {
+    pub(super) fn hand_over(&self, cfg: &SmConfig, then: AfterHandover) -> MastershipAction {
         let others = self.peers(cfg);
-        MastershipAction::Elect(Input::HandOver { then, others })
+        MastershipAction::Elect(ElectionInput::HandOver { then, others })
     }
 
     /// Scans the SMs before anything else.

@@ -30,7 +30,7 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef};
-use election::{Election, Peer, Settings};
+use election::{Election, ElectionSettings, OtherSm};
 pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};
@@ -42,7 +42,7 @@ const FERROSM_PEERS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) enum MastershipAction {
     /// Step the election with this input.
-    Elect(election::Input),
+    Elect(election::ElectionInput),
     /// Send a Set that expects no response.
     SendUntracked(SmpOp),
     /// Abandon what is in progress, and write nothing until this SM is known to be master.
@@ -106,13 +106,13 @@ pub(crate) struct Mastership {
 }
 
 /// The settings of the election.
-fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Settings {
+fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> ElectionSettings {
     let peers = if ferrosm_peers.is_empty() {
         Arc::clone(&cfg.peer_sms)
     } else {
         Arc::new(cfg.peer_sms.union(ferrosm_peers).copied().collect())
     };
-    Settings {
+    ElectionSettings {
         priority: cfg.priority,
         master_priority: cfg.master_priority,
         poll_interval: cfg.sm_poll_interval,
@@ -124,17 +124,17 @@ fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Sett
         patience: cfg.patience,
         allowed: cfg.allowed_sms.clone(),
         refuse_managed: cfg.refuse_managed_subnet,
-        ..Settings::default()
+        ..ElectionSettings::default()
     }
 }
 
 /// Another SM as the election sees it.
-fn peer(cfg: &SmConfig, info: &SmInfo) -> Peer {
-    Peer::new(info, sm_key_fits(cfg, info))
+fn peer(cfg: &SmConfig, info: &SmInfo) -> OtherSm {
+    OtherSm::new(info, sm_key_matches(cfg, info))
 }
 
 /// Whether an SM belongs to the same installation. An SM that hides its SM_Key does, and any SM does if no SM_Key is configured.
-fn sm_key_fits(cfg: &SmConfig, info: &SmInfo) -> bool {
+fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
     cfg.sm_key == MKey::NONE || info.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
 }
 
@@ -202,12 +202,12 @@ impl Mastership {
         cfg: &SmConfig,
     ) -> impl Iterator<Item = (PortRef, &'a SmInfo)> {
         let fitting = self.other_sms.values();
-        let fitting = fitting.filter(|(_, info)| sm_key_fits(cfg, info));
+        let fitting = fitting.filter(|(_, info)| sm_key_matches(cfg, info));
         fitting.map(|(at, info)| (*at, info))
     }
 
     /// The other SMs as the election sees them.
-    fn peers(&self, cfg: &SmConfig) -> Vec<Peer> {
+    fn peers(&self, cfg: &SmConfig) -> Vec<OtherSm> {
         let infos = self.other_sms.values();
         infos.map(|(_, info)| peer(cfg, info)).collect()
     }
@@ -215,8 +215,8 @@ impl Mastership {
     /// An SM that takes part in the election and last responded as master.
     fn other_master(&self, cfg: &SmConfig) -> Option<PortGuid> {
         let allowed = cfg.allowed_sms.as_ref();
-        let counts = |p: &Peer| p.key_fits && allowed.is_none_or(|a| a.contains(&p.guid));
-        let masters = self.peers(cfg).into_iter().filter(Peer::is_master);
+        let counts = |p: &OtherSm| p.sm_key_matches && allowed.is_none_or(|a| a.contains(&p.guid));
+        let masters = self.peers(cfg).into_iter().filter(OtherSm::is_master);
         masters.filter(counts).map(|p| p.guid).next()
     }
 

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
-use super::election::Input;
+use super::election::ElectionInput;
 use super::{Mastership, MastershipAction, peer};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -71,14 +71,16 @@ impl Mastership {
         data: &[u8; 64],
     ) -> Option<MastershipAction> {
         match self.on_sm_info(ctx.fabric, at, status, data) {
-            Some(info) => Some(MastershipAction::Elect(Input::Seen(peer(ctx.cfg, &info)))),
+            Some(info) => Some(MastershipAction::Elect(ElectionInput::SmInfoReceived(
+                peer(ctx.cfg, &info),
+            ))),
             None => on_poll_unanswered(ctx.fabric, at),
         }
     }
 
     /// Another SM requests SMInfo (Get: responds at once) or sends a control (Set: returns the input for the election, whose step
     /// responds).
-    pub(crate) fn on_request(&self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<Input> {
+    pub(crate) fn on_request(&self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<ElectionInput> {
         let mad = &received.mad;
         let right_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
         let is_set = mad.method() == Method::Set;
@@ -88,7 +90,7 @@ impl Mastership {
         if is_set {
             let from = peer(ctx.cfg, &SmInfo::decode(smp::data(mad)));
             let control = SmControl(mad.attr_mod().0);
-            return Some(Input::Asked { control, from });
+            return Some(ElectionInput::ControlReceived { control, from });
         }
         let mut own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
         if !right_key {
@@ -155,7 +157,10 @@ impl Mastership {
 pub(crate) fn on_poll_unanswered(fabric: &Subnet, at: PortRef) -> Option<MastershipAction> {
     let guid = sm_guid(fabric, at)?;
     let paths = u8::try_from(route::paths(fabric, at).len()).unwrap_or(u8::MAX);
-    Some(MastershipAction::Elect(Input::Silent { guid, paths }))
+    Some(MastershipAction::Elect(ElectionInput::PollUnanswered {
+        guid,
+        paths,
+    }))
 }
 
 /// An SM responded to a control.
@@ -165,7 +170,7 @@ pub(crate) fn on_control_response(
     control: SmControl,
     status: Status,
 ) -> Option<MastershipAction> {
-    Some(MastershipAction::Elect(Input::Answered {
+    Some(MastershipAction::Elect(ElectionInput::ControlAnswered {
         guid: sm_guid(fabric, at)?,
         control,
         accepted: status.is_ok(),
@@ -179,5 +184,8 @@ pub(crate) fn on_control_unanswered(
     control: SmControl,
 ) -> Option<MastershipAction> {
     let guid = sm_guid(fabric, at)?;
-    Some(MastershipAction::Elect(Input::Unanswered { guid, control }))
+    Some(MastershipAction::Elect(ElectionInput::ControlUnanswered {
+        guid,
+        control,
+    }))
 }

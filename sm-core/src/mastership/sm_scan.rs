@@ -3,7 +3,7 @@
 use ferrosm_mad::attr::{CapMask, PortInfo, SmState};
 use ferrosm_mad::ids::Lid;
 
-use super::election::{self, Input, Then};
+use super::election::{self, AfterHandover, ElectionInput};
 use super::{Mastership, MastershipAction, WorkInProgress};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -95,10 +95,10 @@ impl Mastership {
         let mut actions = Vec::new();
         if stalled && let Some(master) = self.other_master(ctx.cfg) {
             // It may have acknowledged registrations that this SM does not know: its state is loaded before anything else.
-            actions.push(MastershipAction::Elect(Input::Deposed(master)));
-            if self.takeover.handover_pending == Some(Then::Stop) {
+            actions.push(MastershipAction::Elect(ElectionInput::Deposed(master)));
+            if self.takeover.handover_pending == Some(AfterHandover::Stop) {
                 // There is a master: this SM can stop.
-                actions.push(self.hand_over(ctx.cfg, Then::Stop));
+                actions.push(self.hand_over(ctx.cfg, AfterHandover::Stop));
             }
             return actions;
         }
@@ -119,7 +119,7 @@ impl Mastership {
     /// queries it again.
     fn may_be_outranked(&self, cfg: &SmConfig) -> bool {
         let own = self.election.rank();
-        let discovers = |p: &election::Peer| p.state == SmState::Discovering && p.rank() > own;
+        let discovers = |p: &election::OtherSm| p.state == SmState::Discovering && p.rank() > own;
         self.peers(cfg).iter().any(discovers)
     }
 
@@ -131,8 +131,8 @@ impl Mastership {
         lids: &LidMap,
         own: Option<Lid>,
         last_master: Option<Lid>,
-    ) -> Input {
-        Input::Looked {
+    ) -> ElectionInput {
+        ElectionInput::ScanCompleted {
             seen: self.peers(cfg),
             managed: is_managed(fabric, lids, own, last_master),
         }

@@ -10,7 +10,7 @@ use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
-use super::election::Then;
+use super::election::AfterHandover;
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
@@ -47,11 +47,11 @@ pub(super) struct Takeover {
     /// The reason is that the process stalled or the lease was lost: another master's state is newer than this SM's.
     pub(super) stalled: bool,
     /// A peer that was itself in trouble reported that the master is silent: the master may be alive.
-    pub(super) silence_doubtful: bool,
+    pub(super) silence_uncertain: bool,
     /// This SM ended without a successor: the persisted state stays for its next start.
     pub(super) ended: bool,
     /// The operator wants another SM to be master; done after the SMInfo scan.
-    pub(super) handover_pending: Option<Then>,
+    pub(super) handover_pending: Option<AfterHandover>,
     /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
 }
@@ -66,7 +66,7 @@ impl Takeover {
     pub(super) const fn begin_sweep(&mut self) {
         self.unverified = false;
         self.stalled = false;
-        self.silence_doubtful = false;
+        self.silence_uncertain = false;
         self.handover_pending = None;
     }
 
@@ -82,10 +82,10 @@ impl Mastership {
     pub(super) fn request_replica(&mut self, ctx: &mut Ctx<'_>) {
         self.takeover = Takeover {
             replica_deadline: Some(ctx.now + REPLICA_TIMEOUT),
-            silence_doubtful: self.takeover.silence_doubtful,
+            silence_uncertain: self.takeover.silence_uncertain,
             ..Takeover::default()
         };
-        ctx.outbox.push(Output::Recall);
+        ctx.outbox.push(Output::LoadReplica);
     }
 
     /// The link is down, or the process stalled, before mastership was decided. The last master may be alive and have acknowledged
@@ -100,7 +100,7 @@ impl Mastership {
         }
         self.takeover = Takeover {
             replica_outdated: true,
-            silence_doubtful: self.takeover.silence_doubtful,
+            silence_uncertain: self.takeover.silence_uncertain,
             ..Takeover::default()
         };
         Some(MastershipAction::DiscardReplica)
@@ -153,7 +153,7 @@ impl Mastership {
         let timed_out = deadline.is_some_and(|due| due <= ctx.now);
         if timed_out {
             ctx.outbox.emit(Event::Noticed(Notice::ReplicaTimedOut));
-            ctx.outbox.push(Output::Forgo);
+            ctx.outbox.push(Output::CancelReplicaLoad);
         }
         timed_out
     }
@@ -164,7 +164,7 @@ impl Mastership {
         if self.role() != SmState::Standby {
             return;
         }
-        self.election.set_lacks_copy(incomplete);
+        self.election.set_replica_incomplete(incomplete);
         if before
             && !incomplete
             && let Some(master) = self.election.other()
@@ -174,10 +174,10 @@ impl Mastership {
     }
 
     /// Replication reports that an SM is silent. Returns whether this SM waits for that one's end: then all its polls count as missed.
-    pub(crate) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) -> bool {
+    pub(crate) fn on_peer_silent(&mut self, guid: PortGuid, uncertain: bool) -> bool {
         let watches = self.is_standby_of(guid);
         if watches {
-            self.takeover.silence_doubtful = doubtful;
+            self.takeover.silence_uncertain = uncertain;
         }
         watches
     }
@@ -192,7 +192,7 @@ impl Mastership {
         self.sm_scan_running = true;
         self.other_sms.clear();
         let mut limits = Limits::new(ctx.cfg);
-        if !self.takeover.silence_doubtful {
+        if !self.takeover.silence_uncertain {
             // The last master is probably dead: it is not waited for as long as any device is.
             limits.timeout = ctx.cfg.smp_timeout / 4;
             limits.retries = 1;

@@ -83,8 +83,8 @@ impl Outbox {
                 | Output::Gmp { .. }
                 | Output::Publish(_)
                 | Output::Compute(_)
-                | Output::Recall
-                | Output::Forgo) => return Some(output),
+                | Output::LoadReplica
+                | Output::CancelReplicaLoad) => return Some(output),
             }
         }
     }

@@ -78,8 +78,8 @@ impl OutputDigest {
                 self.all.write_u64(*seq);
                 self.add_view(view.as_ref());
             }
-            Output::Recall => self.add_tag(6),
-            Output::Forgo => self.add_tag(7),
+            Output::LoadReplica => self.add_tag(6),
+            Output::CancelReplicaLoad => self.add_tag(7),
             Output::Event(event) => {
                 self.add_tag(8);
                 self.add_text(format_args!("{event:?}"));

@@ -55,12 +55,12 @@ pub(super) enum RecordedInput<I> {
     Whole(I),
     /// [`Input::Computed`]: replay computes the result again and compares its digest.
     Computed { job: u64, digest: u64 },
-    /// [`Input::Recalled`].
-    Recalled(Option<Box<RecordedRestored>>),
+    /// [`Input::ReplicaLoaded`].
+    ReplicaLoaded(Option<Box<RecordedRestored>>),
 }
 
 impl<'a> RecordedInput<&'a Input> {
-    /// An input other than [`Input::Recalled`].
+    /// An input other than [`Input::ReplicaLoaded`].
     pub(super) fn new(input: &'a Input) -> Self {
         if let Input::Computed(computed) = input {
             Self::Computed {

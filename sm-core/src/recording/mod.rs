@@ -130,11 +130,11 @@ impl RecordedManager {
             self.manager.handle(input, now);
             return;
         };
-        let input = if let Input::Recalled(restored) = input {
+        let input = if let Input::ReplicaLoaded(restored) = input {
             let both = restored.map(|restored| RecordedRestored::with_replayed(*restored));
             let (recorded, replayed) = both.unzip();
-            recorder.append_input(RecordedInput::Recalled(recorded.map(Box::new)), now);
-            Input::Recalled(replayed.map(Box::new))
+            recorder.append_input(RecordedInput::ReplicaLoaded(recorded.map(Box::new)), now);
+            Input::ReplicaLoaded(replayed.map(Box::new))
         } else {
             recorder.append_input(RecordedInput::new(&input), now);
             input

@@ -227,10 +227,10 @@ impl<'a> Replay<'a> {
     fn input(&mut self, input: RecordedInput<Input>) -> Result<Input, ReplayError> {
         match input {
             RecordedInput::Whole(input) => Ok(input),
-            RecordedInput::Recalled(restored) => {
+            RecordedInput::ReplicaLoaded(restored) => {
                 let restored = restored.map(|restored| restored.restore()).transpose();
                 let restored = restored.map_err(|why| self.damaged(why))?;
-                Ok(Input::Recalled(restored.map(Box::new)))
+                Ok(Input::ReplicaLoaded(restored.map(Box::new)))
             }
             RecordedInput::Computed { job, digest } => {
                 let unknown =

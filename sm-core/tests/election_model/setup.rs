@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::election::{Election, Settings};
+use ferrosm_core::election::{Election, ElectionSettings};
 use ferrosm_mad::ids::PortGuid;
 
 use crate::opensm::OpenSm;
@@ -115,18 +115,18 @@ impl Setup {
         if self.foreign {
             return Sm::Foreign(OpenSm::new(who, self.priority));
         }
-        let settings = Settings {
+        let settings = ElectionSettings {
             priority: self.priority,
             master_priority: self.master_priority,
             poll_interval: Duration::ZERO,
             missed_polls: if self.hasty { 1 } else { 2 },
             handover_tries: if self.hasty { 1 } else { 2 },
             patience: 2,
-            leave_pause: Duration::ZERO,
-            leave_looks: 1,
+            successor_scan_interval: Duration::ZERO,
+            successor_scans_max: 1,
             allowed: None,
             refuse_managed: false,
-            ..Settings::default()
+            ..ElectionSettings::default()
         };
         Sm::Ours(Election::new(PortGuid(who.into()), settings))
     }

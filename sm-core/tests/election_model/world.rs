@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_core::election::{Election, Input, Output, Peer, Then, Why};
+use ferrosm_core::election::{
+    AfterHandover, Decision, Election, ElectionInput, OtherSm, RoleChangeReason,
+};
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
@@ -93,16 +95,16 @@ pub(crate) enum Action {
     Cut(u8),
     Heal,
     Priority(u8),
-    HandOver(u8, Then),
+    HandOver(u8, AfterHandover),
 }
 
-fn peer(info: &Info) -> Peer {
-    Peer {
+fn peer(info: &Info) -> OtherSm {
+    OtherSm {
         guid: PortGuid(info.who.into()),
         priority: info.priority,
         state: info.state,
         act_count: 0,
-        key_fits: true,
+        sm_key_matches: true,
     }
 }
 
@@ -204,7 +206,7 @@ impl World {
                     actions.push(Action::Priority(who));
                 }
                 if has.may(has.commands) && e.may_write() {
-                    let both = [Then::StandBy, Then::Stop];
+                    let both = [AfterHandover::StandBy, AfterHandover::Stop];
                     actions.extend(both.map(|then| Action::HandOver(who, then)));
                 }
             }
@@ -254,11 +256,11 @@ impl World {
                     self.deliver(timeout);
                 }
             }
-            Action::Timer(who) => self.feed(who, Input::Timer),
+            Action::Timer(who) => self.feed(who, ElectionInput::Timer),
             Action::TimerLost(who) => {
                 self.faults.spend(|f| &mut f.lost);
                 self.deaf = true;
-                self.feed(who, Input::Timer);
+                self.feed(who, ElectionInput::Timer);
                 self.deaf = false;
             }
             Action::Read(who, without) => {
@@ -289,7 +291,7 @@ impl World {
                 } else {
                     15
                 };
-                self.feed(who, Input::Priority(best));
+                self.feed(who, ElectionInput::SetPriority(best));
             }
             Action::HandOver(who, then) => {
                 self.faults.spend(|f| &mut f.commands);
@@ -297,7 +299,7 @@ impl World {
                     .numbers()
                     .filter(|o| *o != who && self.reaches(*o, who));
                 let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
-                self.feed(who, Input::HandOver { then, others });
+                self.feed(who, ElectionInput::HandOver { then, others });
             }
         }
         let stopped =
@@ -340,7 +342,7 @@ impl World {
                 let seen = seen.iter().map(peer).collect();
                 self.feed(
                     who,
-                    Input::Looked {
+                    ElectionInput::ScanCompleted {
                         seen,
                         managed: false,
                     },
@@ -370,7 +372,7 @@ impl World {
         match mad {
             Mad::Set { from, control, .. } => match &mut self.node_mut(to).sm {
                 Sm::Ours(_) => {
-                    let asked = Input::Asked {
+                    let asked = ElectionInput::ControlReceived {
                         control,
                         from: peer(&from),
                     };
@@ -391,7 +393,7 @@ impl World {
                 let guid = PortGuid(from.into());
                 self.feed(
                     to,
-                    Input::Answered {
+                    ElectionInput::ControlAnswered {
                         guid,
                         control,
                         accepted,
@@ -399,32 +401,32 @@ impl World {
                 );
             }
             Mad::Info { from, .. } => match &mut self.node_mut(to).sm {
-                Sm::Ours(_) => self.feed(to, Input::Seen(peer(&from))),
+                Sm::Ours(_) => self.feed(to, ElectionInput::SmInfoReceived(peer(&from))),
                 Sm::Foreign(o) => o.seen(&from),
             },
             Mad::Timeout { from, control, .. } => {
                 let guid = PortGuid(from.into());
                 let input = match control {
-                    Some(control) => Input::Unanswered { guid, control },
-                    None => Input::Silent { guid, paths: 1 },
+                    Some(control) => ElectionInput::ControlUnanswered { guid, control },
+                    None => ElectionInput::PollUnanswered { guid, paths: 1 },
                 };
                 self.feed(to, input);
             }
         }
     }
 
-    fn feed(&mut self, who: u8, input: Input) {
+    fn feed(&mut self, who: u8, input: ElectionInput) {
         self.feed_asked(who, input, None);
     }
 
-    fn feed_asked(&mut self, who: u8, input: Input, asked: Option<(u8, SmControl)>) {
+    fn feed_asked(&mut self, who: u8, input: ElectionInput, asked: Option<(u8, SmControl)>) {
         let at = usize::from(who) - 1;
         let offers_to = self.nodes[at].offers_to;
         let outputs = match &mut self.nodes[at].sm {
             Sm::Ours(e) => e.step(Instant::START, input),
             Sm::Foreign(o) => {
                 // The rest is of no concern to it.
-                if input == Input::Timer {
+                if input == ElectionInput::Timer {
                     let sent = o.poll();
                     self.send(who, &sent);
                 }
@@ -444,10 +446,10 @@ impl World {
         }
     }
 
-    fn perform(&mut self, who: u8, output: Output, asked: Option<(u8, SmControl)>) {
+    fn perform(&mut self, who: u8, output: Decision, asked: Option<(u8, SmControl)>) {
         match output {
-            Output::Get { to, .. } => self.send(who, &[Sent::Get { to: number(to) }]),
-            Output::Set {
+            Decision::Poll { to, .. } => self.send(who, &[Sent::Get { to: number(to) }]),
+            Decision::SendControl {
                 to,
                 control,
                 as_state,
@@ -462,25 +464,27 @@ impl World {
                 }
                 self.send(who, &[Sent::Set { to, control, info }]);
             }
-            Output::Reply { accepted } => {
+            Decision::Reply { accepted } => {
                 if let Some((to, control)) = asked {
                     self.answer(who, to, control, accepted);
                 }
             }
-            Output::Become { state, why } => {
+            Decision::EnterState { state, why } => {
                 let node = self.node_mut(who);
                 // Its sweep was another one's.
                 node.reading = None;
                 node.gave_up = match state {
                     SmState::Standby => true,
-                    SmState::Master => node.gave_up && !matches!(why, Why::HandedOverBy(_)),
+                    SmState::Master => {
+                        node.gave_up && !matches!(why, RoleChangeReason::HandoverReceived(_))
+                    }
                     _ => false,
                 };
             }
-            Output::Sweep => self.node_mut(who).reading = None,
-            Output::Stop { .. } => self.node_mut(who).alive = false,
+            Decision::Sweep => self.node_mut(who).reading = None,
+            Decision::Stop { .. } => self.node_mut(who).alive = false,
             // Looks may come at any time.
-            Output::Look | Output::Announce { .. } | Output::Notice(_) => {}
+            Decision::ScanSms | Decision::SendPriorityTrap { .. } | Decision::Notice(_) => {}
         }
     }
 
@@ -530,7 +534,7 @@ impl World {
                 continue;
             }
             if self.timer_armed(who) {
-                self.feed(who, Input::Timer);
+                self.feed(who, ElectionInput::Timer);
                 self.deliver_all();
             }
             let sweeps = |w: &Self| {

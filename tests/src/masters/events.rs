@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::simulated::Dice;
 use ferrosm_core::Input;
-use ferrosm_core::election::Then;
+use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::faults::Faults;
@@ -38,8 +38,8 @@ impl Events {
                 2 => self.kill_any(stage),
                 3 => self.start(stage),
                 4 => self.priority(stage),
-                5 => self.hand_over(stage, Then::StandBy),
-                6 => self.hand_over(stage, Then::Stop),
+                5 => self.hand_over(stage, AfterHandover::StandBy),
+                6 => self.hand_over(stage, AfterHandover::Stop),
                 _ => self.change_wishes(stage),
             }
         } else {
@@ -142,11 +142,11 @@ impl Events {
         format!("{i} has priority {priority}")
     }
 
-    fn hand_over(&mut self, stage: &mut Stage, then: Then) -> String {
+    fn hand_over(&mut self, stage: &mut Stage, then: AfterHandover) -> String {
         let Some(i) = stage.master() else {
             return "no master to hand over".to_owned();
         };
-        if then == Then::Stop && !stage.may_end() {
+        if then == AfterHandover::Stop && !stage.may_end() {
             return "the last one goes on".to_owned();
         }
         stage.command(i, Input::HandOver(then));
@@ -196,8 +196,8 @@ impl Events {
         for i in &alive {
             let guid = stage.slots[*i].guid;
             for j in alive.iter().filter(|j| *j != i) {
-                let doubtful = true;
-                stage.command(*j, Input::PeerSilent { guid, doubtful });
+                let uncertain = true;
+                stage.command(*j, Input::PeerSilent { guid, uncertain });
             }
             stage.command(*i, Input::LeaseLost);
         }

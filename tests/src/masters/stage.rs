@@ -251,7 +251,7 @@ impl Stage {
         slot.own_view = view;
         (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
         if copying != Copying::No {
-            self.command(i, Input::Copying(true));
+            self.command(i, Input::ReplicaIncomplete(true));
         }
     }
 
@@ -417,7 +417,7 @@ impl Stage {
                     }
                     None => None,
                 };
-                sm.command(Input::Recalled(restored.map(Box::new)), now);
+                sm.command(Input::ReplicaLoaded(restored.map(Box::new)), now);
                 (prepared, all_of)
             });
             let slot = &mut self.slots[i];
@@ -447,10 +447,10 @@ impl Stage {
                     self.slots[i].leader = leader;
                     self.slots[i].copy = None;
                     if knows {
-                        self.command(i, Input::Copying(false));
+                        self.command(i, Input::ReplicaIncomplete(false));
                     }
                     if knows && self.leases {
-                        self.command(i, Input::PeerSm(peer));
+                        self.command(i, Input::FerrosmPeer(peer));
                     }
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::simulated::Dice;
 use crate::store::StoreFault;
 use ferrosm_core::Input;
-use ferrosm_core::election::Then;
+use ferrosm_core::election::AfterHandover;
 
 use crate::masters::stage::Stage;
 
@@ -94,7 +94,7 @@ impl StoreFaults {
         }
         let behind = stage.sm(i).is_some_and(|sm| !sm.is_store_caught_up());
         if self.d.one_in(4) {
-            stage.command(i, Input::HandOver(Then::StandBy));
+            stage.command(i, Input::HandOver(AfterHandover::StandBy));
             stage.tally.add("handover, store behind", u32::from(behind));
             texts.push(format!("{i} is to hand over"));
         } else if stage.may_end() {

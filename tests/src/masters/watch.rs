@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::members::plain;
 use ferrosm_core::Event;
-use ferrosm_core::election::Notice;
+use ferrosm_core::election::ElectionNotice;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
@@ -122,7 +122,7 @@ pub(crate) fn assert_ignored(stage: &Stage) {
         foreign.given, 0,
         "{repeat} HANDOVER to an SM with another key"
     );
-    let wanted = Notice::ForeignKey(foreign.guid());
+    let wanted = ElectionNotice::SmKeyMismatch(foreign.guid());
     for (nodes, here) in &*stage.islands() {
         if !foreign.runs() || !nodes.contains(&foreign.at.node) {
             continue;

@@ -23,7 +23,7 @@ fn a_killed_master_is_replaced_and_comes_back() {
     pair.assert_master(1);
     pair.assert_nothing_written(1);
     pair.start(0);
-    pair.wait(1, "handed over to the SM of GUID", 1);
+    pair.wait(1, "handed over to SM", 1);
     pair.assert_master(0);
     pair.wait(1, "the copy of the master's state is whole", 2);
     pair.end(0, Signal::Kill);

@@ -292,7 +292,7 @@ fn who_stood_still_does_not_go_by_an_old_copy() {
     let wants = |lab: &Lab| lab.world.manager(second).is_some_and(|sm| sm.wants_copy);
     lab.until("the question for the copy", 60, wants);
     let before = told(&lab);
-    let recalled = |copy| Input::Recalled(Some(Box::new(copy)));
+    let recalled = |copy| Input::ReplicaLoaded(Some(Box::new(copy)));
     lab.world.with_manager(second, |sm, now| {
         sm.wants_copy = false;
         sm.command(recalled(old), now);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::{self, Then};
+use ferrosm_core::election::{self, AfterHandover};
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
 use ferrosm_core::{Event, Input, LidMap, PortName, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
@@ -154,7 +154,7 @@ fn a_planned_end_is_not_noticed() {
     lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
     lab.world.fabric_mut().reset_counters();
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(Then::Stop), now);
+        sm.command(Input::HandOver(AfterHandover::Stop), now);
     });
     let sms = [first, (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
@@ -173,7 +173,7 @@ fn a_planned_end_is_not_noticed() {
 fn alone_the_end_comes_at_once() {
     let mut lab = up(5);
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(Then::Stop), now);
+        sm.command(Input::HandOver(AfterHandover::Stop), now);
     });
     assert_eq!(stopped(&lab, lab.sm), Some((false, true)));
     assert_eq!(role(&lab, lab.sm), SmState::NotActive);
@@ -228,7 +228,7 @@ fn an_operator_hands_over() {
     let second = join_as(&mut lab, THERE, 1);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(Then::StandBy), now);
+        sm.command(Input::HandOver(AfterHandover::StandBy), now);
     });
     let sms = [(lab.sm, lab.at), (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
@@ -301,7 +301,7 @@ fn what_was_learned_of_a_master_outlives_a_reload() {
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
     lab.world.with_manager(second, |sm, now| {
-        sm.command(Input::PeerSm(master), now);
+        sm.command(Input::FerrosmPeer(master), now);
         sm.command(Input::Config(Box::new(settings(1))), now);
     });
     lab.world.run_for(Duration::from_secs(15));
@@ -322,7 +322,7 @@ fn a_standby_that_ends_gives_nothing_up() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     lab.world.with_manager(second, |sm, now| {
-        sm.command(Input::HandOver(Then::Stop), now);
+        sm.command(Input::HandOver(AfterHandover::Stop), now);
     });
     assert_eq!(stopped(&lab, second), Some((false, false)));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -472,7 +472,7 @@ fn alone() -> Lab {
     lab
 }
 
-fn alarms(lab: &Lab) -> Vec<AboutSm<election::Notice>> {
+fn alarms(lab: &Lab) -> Vec<AboutSm<election::ElectionNotice>> {
     let mut alarms = Vec::new();
     for event in events(lab, lab.sm) {
         if let Event::Alarm(alarm) = event {
@@ -527,7 +527,7 @@ fn a_rogue_is_an_alarm() {
             let Event::Noticed(Notice::Election(about)) = e else {
                 return false;
             };
-            matches!(about.what, election::Notice::OutsiderGone(_))
+            matches!(about.what, election::ElectionNotice::IgnoredSmGone(_))
         };
         assert_eq!(events(&lab, lab.sm).iter().filter(gone).count(), times);
     }
@@ -668,8 +668,8 @@ fn a_lost_lease_is_no_lost_subnet() {
     // Longer than the 100 ms for which a master is waited for that is surely dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_manager(second, |sm, now| {
-        let (guid, doubtful) = (master, true);
-        sm.command(Input::PeerSilent { guid, doubtful }, now);
+        let (guid, uncertain) = (master, true);
+        sm.command(Input::PeerSilent { guid, uncertain }, now);
     });
     // Also if it begins anew meanwhile.
     lab.world.run_for(Duration::from_millis(50));
@@ -712,7 +712,7 @@ fn an_end_is_not_forgotten_with_a_lost_lease() {
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(THERE, other).unwrap();
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(Then::Stop), now);
+        sm.command(Input::HandOver(AfterHandover::Stop), now);
         sm.command(Input::LeaseLost, now);
     });
     lab.world.run_for(Duration::from_secs(1));

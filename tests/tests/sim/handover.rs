@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::{Notice, Then};
+use ferrosm_core::election::{AfterHandover, ElectionNotice};
 use ferrosm_core::{Event, Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
@@ -32,7 +32,7 @@ fn with_copying_standby() -> (Lab, ManagerId) {
     let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
     let second = lab.world.add_manager(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
-    command(&mut lab, second, Input::Copying(true));
+    command(&mut lab, second, Input::ReplicaIncomplete(true));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(
         [role(&lab, lab.sm), role(&lab, second)],
@@ -56,7 +56,7 @@ fn told(lab: &Lab, is_it: fn(&Event) -> bool) -> usize {
 }
 
 const fn is_not_ready(event: &Event) -> bool {
-    matches!(event, Event::NotHandedOver(about) if matches!(about.what, Notice::NotReady(_)))
+    matches!(event, Event::NotHandedOver(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
 }
 
 /// How long it takes until the second is master.
@@ -77,14 +77,14 @@ fn taken_within(lab: &mut Lab, second: ManagerId, most: Duration) -> Option<Dura
 fn a_copying_standby_is_not_handed_the_subnet() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(Then::StandBy));
+    command(&mut lab, sm, Input::HandOver(AfterHandover::StandBy));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(told(&lab, is_not_ready), 1);
     lab.assert_good();
-    command(&mut lab, second, Input::Copying(false));
+    command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, sm, Input::HandOver(Then::StandBy));
+    command(&mut lab, sm, Input::HandOver(AfterHandover::StandBy));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
 }
@@ -94,14 +94,14 @@ fn a_copying_standby_is_not_handed_the_subnet() {
 fn an_end_waits_for_the_copy() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
     let early = taken_within(&mut lab, second, Duration::from_millis(3500));
     assert_eq!(early, None, "{}", lab.repeat());
     assert_eq!(role(&lab, sm), SmState::Master);
     assert!(lab.manager().core().view().is_some(), "reads are answered");
     assert_eq!(told(&lab, is_not_ready), 1);
     // It tells its master so; where that is lost, the next look sees it.
-    command(&mut lab, second, Input::Copying(false));
+    command(&mut lab, second, Input::ReplicaIncomplete(false));
     let taken = taken_within(&mut lab, second, Duration::from_millis(1100));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world.run_for(Duration::from_secs(3));
@@ -125,7 +125,7 @@ fn an_end_waits_for_the_copy() {
 fn an_end_does_not_wait_for_ever() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
     let taken = taken_within(&mut lab, second, LEAVE_WITHIN);
     let taken = taken.unwrap_or_else(|| panic!("{} it was not taken", lab.repeat()));
     assert!(taken > Duration::from_secs(5), "after {taken:?}");
@@ -136,7 +136,7 @@ fn an_end_does_not_wait_for_ever() {
 fn an_end_without_anybody_left_comes_at_once() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
     lab.world.run_for(Duration::from_millis(1500));
     lab.world.kill(second);
     lab.world.run_for(Duration::from_secs(4));
@@ -159,21 +159,21 @@ fn an_end_without_anybody_left_comes_at_once() {
 fn nobody_registers_before_the_records_are_there() {
     let (mut lab, second) = with_copying_standby();
     let first = lab.sm;
-    command(&mut lab, second, Input::Copying(false));
+    command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, first, Input::HandOver(Then::StandBy));
+    command(&mut lab, first, Input::HandOver(AfterHandover::StandBy));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world
         .with_manager(first, |sm, _| sm.asks_for_copy = true);
-    command(&mut lab, second, Input::HandOver(Then::Stop));
+    command(&mut lab, second, Input::HandOver(AfterHandover::Stop));
     let back = taken_within(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().wants_copy);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
     let copy = lab.world.with_manager(second, |sm, now| sm.copied(now));
-    command(&mut lab, first, Input::Recalled(copy.map(Box::new)));
+    command(&mut lab, first, Input::ReplicaLoaded(copy.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
@@ -185,12 +185,12 @@ fn nobody_registers_before_the_records_are_there() {
 fn no_request_is_refused_across_a_handover() {
     let (mut lab, second) = with_copying_standby();
     let first = lab.sm;
-    command(&mut lab, second, Input::Copying(false));
+    command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
     let all = hosts(&lab);
     let mut tid = 0;
     for (from, to) in [(first, second), (second, first)] {
-        command(&mut lab, from, Input::HandOver(Then::StandBy));
+        command(&mut lab, from, Input::HandOver(AfterHandover::StandBy));
         let mut accepted = 0;
         for (n, host) in all.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {
@@ -228,7 +228,7 @@ fn of_two_standbys_the_one_with_a_copy_goes_first() {
     let mut add = |at, priority, copying| {
         let sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
         let id = lab.world.add_manager(Some(at), sm).unwrap();
-        command(&mut lab, id, Input::Copying(copying));
+        command(&mut lab, id, Input::ReplicaIncomplete(copying));
         lab.world.run_for(Duration::from_secs(30));
         id
     };
@@ -247,7 +247,7 @@ fn of_two_standbys_the_one_with_a_copy_goes_first() {
         [ready, better].map(|id| role(&lab, id)),
         [SmState::Master, SmState::Standby]
     );
-    command(&mut lab, better, Input::Copying(false));
+    command(&mut lab, better, Input::ReplicaIncomplete(false));
     let taken = taken_within(&mut lab, better, Duration::from_secs(5));
     assert!(taken.is_some(), "{}", lab.repeat());
 }

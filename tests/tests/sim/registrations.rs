@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::election::Then;
+use ferrosm_core::election::AfterHandover;
 use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
@@ -278,7 +278,7 @@ fn who_was_cut_off_is_told_by_whoever_finds_it() {
             let second = lab.world.add_manager(Some(all[2]), sm).expect("a port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
-                let input = Input::HandOver(Then::StandBy);
+                let input = Input::HandOver(AfterHandover::StandBy);
                 lab.world
                     .with_manager(from, |sm, now| sm.command(input, now));
                 lab.world.run_for(Duration::from_secs(30));

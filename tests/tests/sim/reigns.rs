@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::Then;
+use ferrosm_core::election::AfterHandover;
 use ferrosm_core::event::Notice;
 use ferrosm_core::{Event, Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
@@ -102,7 +102,7 @@ fn a_second_reign_begins_with_the_trees_that_are_there() {
 /// time that is past. The world ends a run in which one does.
 #[test]
 fn a_drain_ends_with_the_reign() {
-    for then in [Then::StandBy, Then::Stop] {
+    for then in [AfterHandover::StandBy, AfterHandover::Stop] {
         let cfg = SmConfig {
             routing_vls: 1,
             ..SmConfig::default()

@@ -1,4 +1,4 @@
-//! Everything that enters and leaves an [`Election`](super::Election).
+//! Inputs and outputs of an [`Election`](super::Election).
 
 use core::fmt;
 
@@ -6,291 +6,275 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use serde::{Deserialize, Serialize};
 
-use super::rank::Peer;
+use super::other_sm::OtherSm;
 
-/// Something that happened.
+/// An input of the election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Input {
-    /// [`Output::Get`] was answered. Answers to other questions go into [`Input::Looked`].
-    Seen(Peer),
-    /// [`Output::Get`] was not answered, or not by this SM.
-    Silent {
-        /// Who was asked.
+pub enum ElectionInput {
+    /// Response to [`Decision::Poll`]. Responses to other queries are part of [`ElectionInput::ScanCompleted`].
+    SmInfoReceived(OtherSm),
+    /// No response to [`Decision::Poll`], or one of another SM.
+    PollUnanswered {
+        /// The polled SM.
         guid: PortGuid,
-        /// How many ways to it are known.
+        /// Number of known paths to it.
         paths: u8,
     },
-    /// Another SM sent Set(SMInfo), with the right M_Key.
-    Asked {
-        /// What it wants.
+    /// Another SM sent Set(SMInfo) with the correct M_Key.
+    ControlReceived {
+        /// The attribute modifier.
         control: SmControl,
-        /// Who it says it is.
-        from: Peer,
+        /// The sender, as its SMInfo identifies it.
+        from: OtherSm,
     },
-    /// [`Output::Set`] was answered.
-    Answered {
-        /// Who answered.
+    /// Response to [`Decision::SendControl`].
+    ControlAnswered {
+        /// The responder.
         guid: PortGuid,
-        /// What it was asked.
+        /// The attribute modifier of the request.
         control: SmControl,
-        /// Whether it does so.
+        /// Whether the responder accepted it.
         accepted: bool,
     },
-    /// [`Output::Set`] was repeated often enough and not answered.
-    Unanswered {
-        /// Who was asked.
+    /// No response to [`Decision::SendControl`] after all retries.
+    ControlUnanswered {
+        /// The SM that did not respond.
         guid: PortGuid,
-        /// What it was asked.
+        /// The attribute modifier of the request.
         control: SmControl,
     },
-    /// A sweep has found all ports and asked every SM, or only the SMs were asked.
-    Looked {
-        /// What they said; those that did not answer are left out.
-        seen: Vec<Peer>,
-        /// Whether the subnet bears the marks of an SM that did not answer.
+    /// An SMInfo scan is complete, in a sweep or outside one.
+    ScanCompleted {
+        /// The SMs that responded.
+        seen: Vec<OtherSm>,
+        /// Whether ports are configured by a master that did not respond.
         managed: bool,
     },
-    /// Another SM told by trap 144 that its priority is different.
-    PriorityTrap,
-    /// The operator gave this SM another priority.
-    Priority(u8),
-    /// The operator wants another SM to be master.
+    /// Another SM reported a changed priority by trap 144.
+    PriorityTrapReceived,
+    /// The operator set the priority of this SM.
+    SetPriority(u8),
+    /// The operator requests a handover.
     HandOver {
-        /// What this SM does then.
-        then: Then,
-        /// The other SMs, as they were last seen.
-        others: Vec<Peer>,
+        /// What this SM does after the handover.
+        then: AfterHandover,
+        /// The other SMs, as they last responded.
+        others: Vec<OtherSm>,
     },
-    /// The operator allows this SM to begin with a subnet that somebody else has configured.
+    /// The operator allows this SM to take over a subnet that another SM configured.
     TakeOver,
-    /// Another SM has taken what only one can have, and whoever had it before must not lead any longer (replication by leases).
+    /// Another SM holds the master's lease (replication through etcd): this SM must not remain master.
     Deposed(PortGuid),
     /// The SM's own port has no link.
-    NoLink,
-    /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Harmless when it has not.
+    LinkDown,
+    /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Has no effect if it has not.
     Timer,
 }
 
-/// What an SM does when another one has taken the subnet from it.
+/// What an SM does after it handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Then {
-    /// Waits for that one's end.
+pub enum AfterHandover {
+    /// It becomes standby of the new master.
     StandBy,
-    /// Ends.
+    /// It stops.
     Stop,
 }
 
-/// Something to be done.
+/// An output of the election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Output {
-    /// Ask an SM for its SMInfo; [`Input::Seen`] or [`Input::Silent`] follows.
-    Get {
-        /// Who.
+pub enum Decision {
+    /// Send Get(SMInfo); [`ElectionInput::SmInfoReceived`] or [`ElectionInput::PollUnanswered`] follows.
+    Poll {
+        /// The SM to poll.
         to: PortGuid,
-        /// The way: 0 is the usual one, then others, and the usual one again when there are no more.
+        /// Index of the path: 0 is the usual one; after the last alternative, the usual one again.
         path: u8,
     },
-    /// Send Set(SMInfo), with this SM in state `as_state`; [`Input::Answered`] or [`Input::Unanswered`] follows.
-    Set {
-        /// To whom.
+    /// Send Set(SMInfo); [`ElectionInput::ControlAnswered`] or [`ElectionInput::ControlUnanswered`] follows.
+    SendControl {
+        /// The receiver.
         to: PortGuid,
-        /// What it is to do.
+        /// The attribute modifier.
         control: SmControl,
-        /// The state that the SMInfo names: an acknowledgement is a standby's (behaviour rule 8.10).
+        /// The SM state in the SMInfo: that of an ACKNOWLEDGE is Standby (behaviour rule 8.10).
         as_state: SmState,
     },
-    /// Answer the [`Input::Asked`] that this follows. The SMInfo in the answer is that of before (behaviour rule 8.11).
+    /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo of before the step (behaviour rule
+    /// 8.11).
     Reply {
-        /// Whether it was accepted.
+        /// Whether the control is accepted.
         accepted: bool,
     },
-    /// The state is another one now.
-    Become {
-        /// Which.
+    /// The SM state changes.
+    EnterState {
+        /// The new state.
         state: SmState,
-        /// Why.
-        why: Why,
+        /// The reason.
+        why: RoleChangeReason,
     },
-    /// Read the whole subnet, then [`Input::Looked`]. What is configured may be somebody else's work: trust nothing.
+    /// Start a full sweep that trusts no earlier result, because another SM may have configured devices. It ends with
+    /// [`ElectionInput::ScanCompleted`].
     Sweep,
-    /// Ask all SMs soon, then [`Input::Looked`].
-    Look,
-    /// Send trap 144 with the priority flag to this master, so that it looks for better SMs (behaviour rule 8.4).
-    Announce {
+    /// Start an SMInfo scan soon; [`ElectionInput::ScanCompleted`] follows.
+    ScanSms,
+    /// Send trap 144 with the priority flag to this master, which then scans the SMs (behaviour rule 8.4).
+    SendPriorityTrap {
         /// The master.
         to: PortGuid,
     },
-    /// The process may end: the subnet is somebody else's, or nobody took it.
+    /// The process may exit: the subnet is handed over, or no other SM took it.
     Stop {
-        /// Who took it.
+        /// The new master.
         handed_to: Option<PortGuid>,
     },
-    /// The operator should know this.
-    Notice(Notice),
+    /// Report this to the operator.
+    Notice(ElectionNotice),
 }
 
-/// Why the state changed. `Display` is a part of a line.
+/// Why the SM state changed. `Display` is the `why` field of the log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// Nobody better was found.
-    NoBetter,
-    /// Another SM is master, or goes before this one.
-    Behind(Peer),
-    /// This one is master now.
-    HandedOver(PortGuid),
-    /// By this one, which was master.
-    HandedOverBy(PortGuid),
-    /// The watched one is silent.
+pub enum RoleChangeReason {
+    /// No other SM is master or outranks this one.
+    HighestRanked,
+    /// This SM is master, or outranks this one.
+    Yielded(OtherSm),
+    /// This SM took over from this one.
+    HandedOverTo(PortGuid),
+    /// This SM, the former master, handed over to this one.
+    HandoverReceived(PortGuid),
+    /// The polled master does not respond.
     MasterSilent(PortGuid),
-    /// The watched one is neither master nor better any more.
-    MasterStepped(PortGuid),
-    /// The watched one goes before this one but never became master.
-    NeverMaster(PortGuid),
-    /// This master asked for it.
-    Told(SmControl, PortGuid),
-    /// The operator asked for it.
-    Operator,
-    /// The subnet is somebody's, and this SM was told not to take such.
-    Managed,
-    /// This one has taken what only a master has.
+    /// The polled SM is neither master nor of higher rank any more.
+    MasterSteppedDown(PortGuid),
+    /// The polled SM outranks this one but did not become master.
+    StayedStandby(PortGuid),
+    /// A master sent this control.
+    Controlled(SmControl, PortGuid),
+    /// The operator requested it.
+    OperatorRequest,
+    /// The subnet is configured by another SM, and the configuration refuses to take over such subnets.
+    SubnetManaged,
+    /// This SM holds the master's lease.
     Deposed(PortGuid),
     /// The SM's own port has no link.
-    NoLink,
+    LinkDown,
 }
 
-impl Why {
-    /// The SM that it is about.
+impl RoleChangeReason {
+    /// The SM concerned.
     #[must_use]
     pub const fn about(&self) -> Option<PortGuid> {
         match self {
-            Self::Behind(peer) => Some(peer.guid),
-            Self::HandedOver(g)
-            | Self::HandedOverBy(g)
+            Self::Yielded(other) => Some(other.guid),
+            Self::HandedOverTo(g)
+            | Self::HandoverReceived(g)
             | Self::MasterSilent(g)
-            | Self::MasterStepped(g)
-            | Self::NeverMaster(g)
+            | Self::MasterSteppedDown(g)
+            | Self::StayedStandby(g)
             | Self::Deposed(g)
-            | Self::Told(_, g) => Some(*g),
-            Self::NoBetter | Self::Operator | Self::Managed | Self::NoLink => None,
+            | Self::Controlled(_, g) => Some(*g),
+            Self::HighestRanked | Self::OperatorRequest | Self::SubnetManaged | Self::LinkDown => {
+                None
+            }
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RoleChangeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoBetter => f.write_str("no better SM in the subnet"),
-            Self::Behind(p) => write!(
+            Self::HighestRanked => f.write_str("no higher-ranked SM"),
+            Self::Yielded(other) => write!(
                 f,
-                "the SM of GUID {} (priority {}, {}) goes before this one",
-                p.guid, p.priority, p.state
+                "yielded to SM {} (priority {}, {})",
+                other.guid, other.priority, other.state
             ),
-            Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
-            Self::HandedOverBy(from) => write!(f, "the SM of GUID {from} handed over"),
-            Self::MasterSilent(g) => {
-                write!(f, "nothing is heard any more of the SM of GUID {g}")
-            }
-            Self::MasterStepped(g) => {
-                write!(f, "the SM of GUID {g} is not master any more")
-            }
-            Self::NeverMaster(g) => write!(
-                f,
-                "the SM of GUID {g} goes before this one but does not become master"
-            ),
-            Self::Told(control, by) => {
-                write!(f, "the SM of GUID {by} asked for it ({control})")
-            }
-            Self::Operator => f.write_str("the operator asked for it"),
-            Self::Managed => f.write_str("another SM has configured this subnet"),
-            Self::Deposed(g) => {
-                write!(f, "the SM of GUID {g} has taken what only a master has")
-            }
-            Self::NoLink => f.write_str("the SM's own port has no link"),
+            Self::HandedOverTo(to) => write!(f, "handed over to SM {to}"),
+            Self::HandoverReceived(from) => write!(f, "HANDOVER received from SM {from}"),
+            Self::MasterSilent(g) => write!(f, "SM {g} does not respond"),
+            Self::MasterSteppedDown(g) => write!(f, "SM {g} is no longer master"),
+            Self::StayedStandby(g) => write!(f, "higher-ranked SM {g} did not become master"),
+            Self::Controlled(control, by) => write!(f, "{control} received from SM {by}"),
+            Self::OperatorRequest => f.write_str("operator request"),
+            Self::SubnetManaged => f.write_str("subnet configured by another SM"),
+            Self::Deposed(g) => write!(f, "replaced by SM {g}"),
+            Self::LinkDown => f.write_str("no link at the SM's own port"),
         }
     }
 }
 
-/// Something that an operator should know. `Display` is a line.
+/// A message to the operator. `Display` is a field of the log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Notice {
-    /// It has another SM_Key, so it is ignored.
-    ForeignKey(PortGuid),
-    /// It runs where no SM may run, so it is ignored: an alarm.
-    Rogue(PortGuid, SmState),
-    /// It was one of these two, and is not there any more.
-    OutsiderGone(PortGuid),
-    /// It is better or was chosen by the operator, and does not take over.
-    Unwilling(PortGuid),
-    /// It is master too, and ranks lower: it is waited for.
-    TwoMasters(PortGuid),
-    /// It is master too, ranks lower and does not hand over: it gets the whole subnet.
-    Obstinate(PortGuid),
-    /// There is an SM that does not answer, and this one was told not to take its subnet: an alarm.
-    Managed,
-    /// It could be handed the subnet, but has not begun yet or has no copy of what hosts registered.
-    NotReady(PortGuid),
-    /// There is nobody to hand over to, or nobody who would not have to give it back.
+pub enum ElectionNotice {
+    /// The SM has another SM_Key and is ignored. An alarm.
+    SmKeyMismatch(PortGuid),
+    /// The SM is not on the allow-list and is ignored. An alarm.
+    SmNotAllowed(PortGuid, SmState),
+    /// An ignored SM is gone.
+    IgnoredSmGone(PortGuid),
+    /// The SM outranks this one, or was chosen by the operator, and did not take over.
+    HandoverNotTaken(PortGuid),
+    /// The SM is also master and of lower rank. It is expected to hand over.
+    SecondMaster(PortGuid),
+    /// The SM is also master, of lower rank, and did not hand over: this SM hands over to it. An alarm.
+    LowerMasterRemains(PortGuid),
+    /// The subnet is configured by an SM that does not respond, and the configuration refuses to take over such subnets. An alarm.
+    ManagedSubnetRefused,
+    /// The SM is still starting, or its replica is incomplete.
+    SuccessorNotReady(PortGuid),
+    /// No other SM can become master, or all of them would hand the subnet back.
     NoSuccessor,
 }
 
-impl Notice {
-    /// Whether somebody has to do something about it.
+impl ElectionNotice {
+    /// Whether the operator has to act.
     #[must_use]
     pub const fn is_alarm(&self) -> bool {
         matches!(
             self,
-            Self::ForeignKey(_) | Self::Rogue(..) | Self::Obstinate(_) | Self::Managed
+            Self::SmKeyMismatch(_)
+                | Self::SmNotAllowed(..)
+                | Self::LowerMasterRemains(_)
+                | Self::ManagedSubnetRefused
         )
     }
 
-    /// The SM that it is about.
+    /// The SM concerned, if its location is known.
     #[must_use]
     pub const fn about(&self) -> Option<PortGuid> {
         match self {
-            Self::ForeignKey(g)
-            | Self::Rogue(g, _)
-            | Self::Unwilling(g)
-            | Self::TwoMasters(g)
-            | Self::Obstinate(g)
-            | Self::NotReady(g) => Some(*g),
-            // Where it was is where nothing is now.
-            Self::OutsiderGone(_) | Self::Managed | Self::NoSuccessor => None,
+            Self::SmKeyMismatch(g)
+            | Self::SmNotAllowed(g, _)
+            | Self::HandoverNotTaken(g)
+            | Self::SecondMaster(g)
+            | Self::LowerMasterRemains(g)
+            | Self::SuccessorNotReady(g) => Some(*g),
+            Self::IgnoredSmGone(_) | Self::ManagedSubnetRefused | Self::NoSuccessor => None,
         }
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for ElectionNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ForeignKey(g) => {
-                write!(f, "the SM of GUID {g} has another SM_Key and is ignored")
+            Self::SmKeyMismatch(g) => write!(f, "SM {g} ignored: SM_Key mismatch"),
+            Self::SmNotAllowed(g, state) => {
+                write!(f, "SM {g} ({state}) ignored: not on the allow-list")
             }
-            Self::Rogue(g, state) => write!(
+            Self::IgnoredSmGone(g) => write!(f, "ignored SM {g} is gone"),
+            Self::HandoverNotTaken(g) => write!(f, "SM {g} did not take over"),
+            Self::SecondMaster(g) => write!(f, "SM {g} is also master, waiting for its handover"),
+            Self::LowerMasterRemains(g) => write!(
                 f,
-                "an SM runs at GUID {g}, where none is allowed ({state}); it is ignored"
+                "lower-ranked SM {g} is also master and did not hand over, handing over to it"
             ),
-            Self::OutsiderGone(g) => {
-                write!(f, "the SM of GUID {g}, which was ignored, is gone")
+            Self::ManagedSubnetRefused => f.write_str(
+                "subnet configured by an SM that does not respond, takeover refused by sm.refuse-managed-subnet",
+            ),
+            Self::SuccessorNotReady(g) => {
+                write!(f, "SM {g} is starting or its replica is incomplete")
             }
-            Self::Unwilling(g) => write!(f, "the SM of GUID {g} does not take over"),
-            Self::TwoMasters(g) => write!(
-                f,
-                "the SM of GUID {g} is master too; waiting for it to hand over"
-            ),
-            Self::Obstinate(g) => write!(
-                f,
-                "the SM of GUID {g} ranks lower and does not hand over; it gets the subnet"
-            ),
-            Self::Managed => f.write_str(
-                "another SM has configured this subnet but does not answer; this one does not take it unless told to",
-            ),
-            Self::NotReady(g) => write!(
-                f,
-                "the SM of GUID {g} is still copying or starting and is not given the subnet yet"
-            ),
-            Self::NoSuccessor => f.write_str(
-                "there is no SM that would take the subnet and keep it; one with a priority above 0 would",
-            ),
+            Self::NoSuccessor => f.write_str("no other SM with a priority above 0"),
         }
     }
 }

@@ -6,25 +6,25 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{Election, Notice, Output, Peer, State, Then, Why};
+use super::{AfterHandover, Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, State};
 
 /// What a master is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Duty {
+pub(super) enum MasterState {
     /// Configures the subnet.
-    InCharge,
+    Active,
     /// Sent HANDOVER and is not sure yet what became of it.
     Offering(Offer),
     /// Another master is to hand over.
     Waiting(Wait),
     /// This SM is to end, and nobody is ready yet to take the subnet.
-    Leaving(Leave),
+    Leaving(Leaving),
 }
 
-impl Duty {
+impl MasterState {
     pub(super) const fn other(&self) -> Option<PortGuid> {
         match self {
-            Self::InCharge | Self::Leaving(_) => None,
+            Self::Active | Self::Leaving(_) => None,
             Self::Offering(offer) => Some(offer.to),
             Self::Waiting(wait) => Some(wait.of),
         }
@@ -39,20 +39,20 @@ pub(super) struct Offer {
     /// How often it was sent without an answer.
     pub tries: u8,
     /// Whether it was given up, and the other only asked what it is.
-    pub asking: bool,
+    pub polling: bool,
     /// What follows.
-    pub then: Then,
+    pub then: AfterHandover,
     /// Why it is offered.
-    pub because: Reason,
+    pub reason: OfferReason,
 }
 
 /// Why a subnet is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Reason {
+pub(super) enum OfferReason {
     /// The other ranks higher.
-    Better,
+    HigherRank,
     /// The other ranks lower and is master all the same.
-    Obstinate,
+    LowerMasterRemains,
     /// The operator wants it.
     Operator,
 }
@@ -70,42 +70,48 @@ pub(super) struct Wait {
 
 /// An end that is put off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Leave {
+pub(super) struct Leaving {
     /// Looks for an SM that is ready, so far.
     pub looks: u8,
 }
 
 impl Election {
     /// Looks whether there is a better SM or another master.
-    pub(super) fn compare(&mut self, now: Instant, seen: &[Peer], out: &mut Vec<Output>) {
+    pub(super) fn compare_sms(&mut self, now: Instant, seen: &[OtherSm], out: &mut Vec<Decision>) {
         let State::Master(duty) = self.state else {
             return;
         };
         match duty {
-            Duty::InCharge | Duty::Waiting(_) => {}
-            Duty::Offering(_) => return,
-            Duty::Leaving(leave) => {
-                self.leave(now, leave, seen, out);
+            MasterState::Active | MasterState::Waiting(_) => {}
+            MasterState::Offering(_) => return,
+            MasterState::Leaving(leave) => {
+                self.prepare_stop(now, leave, seen, out);
                 return;
             }
         }
         // One that discovers will see this one as master, and stand by. Then it can take over.
         let better = seen
             .iter()
-            .filter(|p| p.state != SmState::Discovering && self.is_better(p))
+            .filter(|p| p.state != SmState::Discovering && self.is_preferred(p))
             .max_by_key(|p| p.rank());
         if let Some(peer) = better {
-            self.offer(now, peer.guid, Then::StandBy, Reason::Better, out);
+            self.offer(
+                now,
+                peer.guid,
+                AfterHandover::StandBy,
+                OfferReason::HigherRank,
+                out,
+            );
             return;
         }
         let masters = seen.iter().filter(|p| p.is_master());
         match (masters.max_by_key(|p| p.rank()), duty) {
-            (Some(peer), Duty::Waiting(wait)) if wait.of == peer.guid => {}
+            (Some(peer), MasterState::Waiting(wait)) if wait.of == peer.guid => {}
             (Some(peer), _) => {
-                out.push(Output::Notice(Notice::TwoMasters(peer.guid)));
-                out.push(Output::Announce { to: peer.guid });
+                out.push(Decision::Notice(ElectionNotice::SecondMaster(peer.guid)));
+                out.push(Decision::SendPriorityTrap { to: peer.guid });
                 self.due = Some(now + self.settings.interval_for(peer.guid));
-                self.state = State::Master(Duty::Waiting(Wait {
+                self.state = State::Master(MasterState::Waiting(Wait {
                     of: peer.guid,
                     missed: 0,
                     polls: 0,
@@ -113,68 +119,79 @@ impl Election {
             }
             (None, _) => {
                 self.due = None;
-                self.state = State::Master(Duty::InCharge);
+                self.state = State::Master(MasterState::Active);
             }
         }
     }
 
     /// This SM is to end. Whoever is ready gets the subnet; one that still starts or copies only where nobody else becomes ready:
     /// it may know nothing of what hosts registered.
-    pub(super) fn leave(
+    pub(super) fn prepare_stop(
         &mut self,
         now: Instant,
-        leave: Leave,
-        seen: &[Peer],
-        out: &mut Vec<Output>,
+        leave: Leaving,
+        seen: &[OtherSm],
+        out: &mut Vec<Decision>,
     ) {
         let able = seen.iter().filter(|p| p.competes());
         let Some(peer) = able.max_by_key(|p| (p.state, p.rank())) else {
-            out.push(Output::Notice(Notice::NoSuccessor));
+            out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             self.stop(None, out);
             return;
         };
-        if peer.is_ready() || leave.looks >= self.settings.leave_looks {
-            self.offer(now, peer.guid, Then::Stop, Reason::Operator, out);
+        if peer.is_ready() || leave.looks >= self.settings.successor_scans_max {
+            self.offer(
+                now,
+                peer.guid,
+                AfterHandover::Stop,
+                OfferReason::Operator,
+                out,
+            );
             return;
         }
-        if !matches!(self.state, State::Master(Duty::Leaving(_))) {
-            out.push(Output::Notice(Notice::NotReady(peer.guid)));
-            self.due = Some(now + self.settings.leave_pause);
+        if !matches!(self.state, State::Master(MasterState::Leaving(_))) {
+            out.push(Decision::Notice(ElectionNotice::SuccessorNotReady(
+                peer.guid,
+            )));
+            self.due = Some(now + self.settings.successor_scan_interval);
         }
-        self.state = State::Master(Duty::Leaving(leave));
+        self.state = State::Master(MasterState::Leaving(leave));
     }
 
     /// Time for one more look for somebody who is ready.
-    pub(super) fn look_for_successor(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let State::Master(Duty::Leaving(leave)) = &mut self.state else {
+    pub(super) fn scan_for_successor(&mut self, now: Instant, out: &mut Vec<Decision>) {
+        let State::Master(MasterState::Leaving(leave)) = &mut self.state else {
             return;
         };
-        leave.looks = leave.looks.saturating_add(1).min(self.settings.leave_looks);
-        self.due = Some(now + self.settings.leave_pause);
-        out.push(Output::Look);
+        leave.looks = leave
+            .looks
+            .saturating_add(1)
+            .min(self.settings.successor_scans_max);
+        self.due = Some(now + self.settings.successor_scan_interval);
+        out.push(Decision::ScanSms);
     }
 
     pub(super) fn offer(
         &mut self,
         now: Instant,
         to: PortGuid,
-        then: Then,
-        because: Reason,
-        out: &mut Vec<Output>,
+        then: AfterHandover,
+        reason: OfferReason,
+        out: &mut Vec<Decision>,
     ) {
-        self.state = State::Master(Duty::Offering(Offer {
+        self.state = State::Master(MasterState::Offering(Offer {
             to,
             tries: 0,
-            asking: false,
+            polling: false,
             then,
-            because,
+            reason,
         }));
         self.send_handover(now, to, out);
     }
 
-    fn send_handover(&mut self, now: Instant, to: PortGuid, out: &mut Vec<Output>) {
+    fn send_handover(&mut self, now: Instant, to: PortGuid, out: &mut Vec<Decision>) {
         self.due = Some(now + self.settings.interval_for(to));
-        out.push(Output::Set {
+        out.push(Decision::SendControl {
             to,
             control: SmControl::Handover,
             as_state: SmState::Master,
@@ -187,9 +204,9 @@ impl Election {
         now: Instant,
         guid: PortGuid,
         accepted: bool,
-        out: &mut Vec<Output>,
+        out: &mut Vec<Decision>,
     ) {
-        let State::Master(Duty::Offering(offer)) = self.state else {
+        let State::Master(MasterState::Offering(offer)) = self.state else {
             return;
         };
         if offer.to != guid {
@@ -198,11 +215,11 @@ impl Election {
         if accepted {
             self.handed_over(now, offer, out);
             if let State::Standby(watch) = &mut self.state {
-                watch.given = true;
+                watch.accepted = true;
             }
-        } else if !offer.asking {
+        } else if !offer.polling {
             // It may refuse because it is master already, by an offer whose answer was lost.
-            self.ask_what_it_is(now, offer, out);
+            self.poll_offered_sm(now, offer, out);
         }
     }
 
@@ -211,13 +228,13 @@ impl Election {
         &mut self,
         now: Instant,
         guid: PortGuid,
-        out: &mut Vec<Output>,
+        out: &mut Vec<Decision>,
     ) {
         let tries = self.settings.handover_tries;
-        let State::Master(Duty::Offering(offer)) = &mut self.state else {
+        let State::Master(MasterState::Offering(offer)) = &mut self.state else {
             return;
         };
-        if offer.to != guid || offer.asking {
+        if offer.to != guid || offer.polling {
             return;
         }
         offer.tries = offer.tries.saturating_add(1);
@@ -225,151 +242,177 @@ impl Election {
         if offer.tries < tries {
             self.send_handover(now, offer.to, out);
         } else {
-            self.ask_what_it_is(now, offer, out);
+            self.poll_offered_sm(now, offer, out);
         }
     }
 
-    fn ask_what_it_is(&mut self, now: Instant, offer: Offer, out: &mut Vec<Output>) {
+    fn poll_offered_sm(&mut self, now: Instant, offer: Offer, out: &mut Vec<Decision>) {
         self.due = Some(now + self.settings.interval_for(offer.to));
-        self.state = State::Master(Duty::Offering(Offer {
-            asking: true,
+        self.state = State::Master(MasterState::Offering(Offer {
+            polling: true,
             tries: 0,
             ..offer
         }));
-        out.push(Output::Get {
+        out.push(Decision::Poll {
             to: offer.to,
             path: 0,
         });
     }
 
     /// Neither an answer nor its absence was told.
-    pub(super) fn on_offer_late(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let State::Master(Duty::Offering(offer)) = self.state else {
+    pub(super) fn on_offer_timeout(&mut self, now: Instant, out: &mut Vec<Decision>) {
+        let State::Master(MasterState::Offering(offer)) = self.state else {
             return;
         };
-        if offer.asking {
-            self.on_other_silent(now, 1, out);
+        if offer.polling {
+            self.on_other_poll_missed(now, 1, out);
         } else {
             self.on_offer_unanswered(now, offer.to, out);
         }
     }
 
-    fn handed_over(&mut self, now: Instant, offer: Offer, out: &mut Vec<Output>) {
-        self.stepped_back = offer.because == Reason::Operator;
+    fn handed_over(&mut self, now: Instant, offer: Offer, out: &mut Vec<Decision>) {
+        self.handed_over_by_operator = offer.reason == OfferReason::Operator;
         match offer.then {
-            Then::StandBy => self.stand_by(now, offer.to, Why::HandedOver(offer.to), out),
-            Then::Stop => self.stop(Some(offer.to), out),
+            AfterHandover::StandBy => {
+                self.enter_standby(now, offer.to, RoleChangeReason::HandedOverTo(offer.to), out)
+            }
+            AfterHandover::Stop => self.stop(Some(offer.to), out),
         }
     }
 
-    fn not_taken(&mut self, offer: Offer, out: &mut Vec<Output>) {
-        out.push(Output::Notice(Notice::Unwilling(offer.to)));
+    fn on_offer_not_taken(&mut self, offer: Offer, out: &mut Vec<Decision>) {
+        out.push(Decision::Notice(ElectionNotice::HandoverNotTaken(offer.to)));
         match offer.then {
-            Then::Stop => self.stop(None, out),
-            Then::StandBy => self.go_on(out),
+            AfterHandover::Stop => self.stop(None, out),
+            AfterHandover::StandBy => self.resume(out),
         }
     }
 
     /// In charge again; meanwhile another one may have written.
-    fn go_on(&mut self, out: &mut Vec<Output>) {
-        self.state = State::Master(Duty::InCharge);
+    fn resume(&mut self, out: &mut Vec<Decision>) {
+        self.state = State::Master(MasterState::Active);
         self.due = None;
-        out.push(Output::Sweep);
+        out.push(Decision::Sweep);
     }
 
     /// The other said what it is.
-    pub(super) fn on_other(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) {
-        let outranks = self.is_better(peer);
+    pub(super) fn on_other_sm_info(
+        &mut self,
+        now: Instant,
+        peer: &OtherSm,
+        out: &mut Vec<Decision>,
+    ) {
+        let outranks = self.is_preferred(peer);
         let State::Master(duty) = &mut self.state else {
             return;
         };
         match duty {
-            Duty::Offering(offer) if offer.asking => {
+            MasterState::Offering(offer) if offer.polling => {
                 let offer = *offer;
                 if peer.is_master() {
                     self.handed_over(now, offer, out);
                 } else {
-                    self.distrust(peer);
-                    self.not_taken(offer, out);
+                    self.record_refusal(peer);
+                    self.on_offer_not_taken(offer, out);
                 }
             }
-            Duty::InCharge | Duty::Offering(_) | Duty::Leaving(_) => {}
-            Duty::Waiting(_) if outranks && peer.is_master() => {
-                self.offer(now, peer.guid, Then::StandBy, Reason::Better, out);
+            MasterState::Active | MasterState::Offering(_) | MasterState::Leaving(_) => {}
+            MasterState::Waiting(_) if outranks && peer.is_master() => {
+                self.offer(
+                    now,
+                    peer.guid,
+                    AfterHandover::StandBy,
+                    OfferReason::HigherRank,
+                    out,
+                );
             }
-            Duty::Waiting(wait) if peer.is_master() => {
+            MasterState::Waiting(wait) if peer.is_master() => {
                 wait.missed = 0;
                 wait.polls = wait.polls.saturating_add(1);
                 if wait.polls >= self.settings.patience {
-                    out.push(Output::Notice(Notice::Obstinate(peer.guid)));
-                    self.offer(now, peer.guid, Then::StandBy, Reason::Obstinate, out);
+                    out.push(Decision::Notice(ElectionNotice::LowerMasterRemains(
+                        peer.guid,
+                    )));
+                    self.offer(
+                        now,
+                        peer.guid,
+                        AfterHandover::StandBy,
+                        OfferReason::LowerMasterRemains,
+                        out,
+                    );
                 } else {
-                    out.push(Output::Announce { to: peer.guid });
+                    out.push(Decision::SendPriorityTrap { to: peer.guid });
                 }
             }
-            Duty::Waiting(_) => self.go_on(out),
+            MasterState::Waiting(_) => self.resume(out),
         }
     }
 
     /// The other did not say what it is.
-    pub(super) fn on_other_silent(&mut self, now: Instant, paths: u8, out: &mut Vec<Output>) {
+    pub(super) fn on_other_poll_missed(
+        &mut self,
+        now: Instant,
+        paths: u8,
+        out: &mut Vec<Decision>,
+    ) {
         let State::Master(duty) = &mut self.state else {
             return;
         };
         let Some(other) = duty.other() else {
             return;
         };
-        let allowed = self.settings.misses_for(other, paths);
+        let allowed = self.settings.missed_polls_for(other, paths);
         let interval = self.settings.interval_for(other);
         match duty {
-            Duty::Offering(offer) if offer.asking => {
+            MasterState::Offering(offer) if offer.polling => {
                 offer.tries = offer.tries.saturating_add(1);
                 if offer.tries < allowed {
-                    out.push(Output::Get {
+                    out.push(Decision::Poll {
                         to: offer.to,
                         path: offer.tries,
                     });
                     self.due = Some(now + interval);
                 } else {
                     let offer = *offer;
-                    self.not_taken(offer, out);
+                    self.on_offer_not_taken(offer, out);
                 }
             }
-            Duty::InCharge | Duty::Offering(_) | Duty::Leaving(_) => {}
-            Duty::Waiting(wait) => {
+            MasterState::Active | MasterState::Offering(_) | MasterState::Leaving(_) => {}
+            MasterState::Waiting(wait) => {
                 wait.missed = wait.missed.saturating_add(1);
                 if wait.missed >= allowed {
-                    self.go_on(out);
+                    self.resume(out);
                 }
             }
         }
     }
 
     /// Another master gives its subnet up (HANDOVER): what it configured is to be looked at.
-    pub(super) fn on_given(&mut self, from: &Peer, out: &mut Vec<Output>) {
+    pub(super) fn on_handover_received(&mut self, from: &OtherSm, out: &mut Vec<Decision>) {
         let higher = from.rank() > self.rank();
         let State::Master(duty) = self.state else {
             return;
         };
-        if let Duty::Leaving(_) = duty {
+        if let MasterState::Leaving(_) = duty {
             // This one is about to end: a master is who it gives the subnet to.
-            out.push(Output::Reply { accepted: false });
+            out.push(Decision::Reply { accepted: false });
             return;
         }
-        if let Duty::Offering(offer) = duty {
+        if let MasterState::Offering(offer) = duty {
             // It crossed the offer of this one. One of both must take it: the one that ranks higher.
-            let leaving = offer.then == Then::Stop;
+            let leaving = offer.then == AfterHandover::Stop;
             if offer.to == from.guid && (higher || leaving) {
-                out.push(Output::Reply { accepted: false });
+                out.push(Decision::Reply { accepted: false });
                 return;
             }
-            out.push(Output::Reply { accepted: true });
+            out.push(Decision::Reply { accepted: true });
             if offer.to == from.guid {
-                self.go_on(out);
+                self.resume(out);
             }
             return;
         }
-        out.push(Output::Reply { accepted: true });
-        self.go_on(out);
+        out.push(Decision::Reply { accepted: true });
+        self.resume(out);
     }
 }

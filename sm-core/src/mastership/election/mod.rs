@@ -13,7 +13,7 @@
 //!
 //! * A master that offers stops writing before it asks, and is standby only once the other says that it took over. Where
 //!   that word is lost it asks again, and in the end asks what the other *is*: a master took over, anything else did not.
-//! * Of two masters the lower hands over, the higher waits. A lower one that does not within [`Settings::patience`]
+//! * Of two masters the lower hands over, the higher waits. A lower one that does not within [`ElectionSettings::patience`]
 //!   gets the subnet itself, so two are never master for ever; that is an alarm.
 //! * A standby believes that its master is dead only after polls over several ways, and then looks at the subnet again
 //!   rather than becoming master at once.
@@ -35,11 +35,11 @@
 //!
 #![doc = include_str!("transitions.md")]
 
-mod asked;
+mod controls;
+mod ignored_sms;
 mod io;
 mod master;
-mod outsiders;
-mod rank;
+mod other_sm;
 mod settings;
 mod standby;
 #[cfg(test)]
@@ -51,26 +51,26 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-pub use io::{Input, Notice, Output, Then, Why};
-pub use rank::{Peer, Rank};
-pub use settings::Settings;
+pub use io::{AfterHandover, Decision, ElectionInput, ElectionNotice, RoleChangeReason};
+pub use other_sm::{OtherSm, SmRank};
+pub use settings::ElectionSettings;
 
-use master::{Duty, Leave, Reason};
-use outsiders::Outsiders;
+use ignored_sms::IgnoredSms;
+use master::{Leaving, MasterState, OfferReason};
 use standby::Watch;
 
 /// The state, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum State {
-    NotActive(Idle),
+    NotActive(InactiveReason),
     Discovering,
     Standby(Watch),
-    Master(Duty),
+    Master(MasterState),
 }
 
 /// Why an SM does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Idle {
+enum InactiveReason {
     /// A master disabled it.
     Disabled,
     /// The subnet has another manager that does not answer.
@@ -93,35 +93,35 @@ struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Election {
     me: PortGuid,
-    settings: Settings,
+    settings: ElectionSettings,
     state: State,
     /// When to poll, or to stop waiting for an answer.
     due: Option<Instant>,
     /// The operator took the subnet from this SM.
-    stepped_back: bool,
+    handed_over_by_operator: bool,
     /// This SM was standby and has no whole copy of what its master keeps.
-    lacks_copy: bool,
+    replica_incomplete: bool,
     /// A master was seen or this one was master: taking the subnet is no accident.
     knows_subnet: bool,
-    unwilling: BTreeMap<PortGuid, Refusal>,
+    declined: BTreeMap<PortGuid, Refusal>,
     /// Those that are ignored.
-    outsiders: Outsiders,
+    ignored: IgnoredSms,
 }
 
 impl Election {
-    /// One that begins to discover: a sweep is to follow, and then [`Input::Looked`].
+    /// One that begins to discover: a sweep is to follow, and then [`ElectionInput::ScanCompleted`].
     #[must_use]
-    pub const fn new(me: PortGuid, settings: Settings) -> Self {
+    pub const fn new(me: PortGuid, settings: ElectionSettings) -> Self {
         Self {
             me,
             settings,
             state: State::Discovering,
             due: None,
-            stepped_back: false,
-            lacks_copy: false,
+            handed_over_by_operator: false,
+            replica_incomplete: false,
             knows_subnet: false,
-            unwilling: BTreeMap::new(),
-            outsiders: Outsiders::new(),
+            declined: BTreeMap::new(),
+            ignored: IgnoredSms::new(),
         }
     }
 
@@ -131,14 +131,14 @@ impl Election {
     }
 
     /// Whether another SM may know what this one does not, when their master is gone: then that one goes before.
-    pub const fn set_lacks_copy(&mut self, lacks: bool) {
-        self.lacks_copy = lacks;
+    pub const fn set_replica_incomplete(&mut self, lacks: bool) {
+        self.replica_incomplete = lacks;
     }
 
-    /// Other settings; a different priority is to be told by [`Input::Priority`].
-    pub fn set_settings(&mut self, settings: Settings) {
+    /// Other settings; a different priority is to be told by [`ElectionInput::SetPriority`].
+    pub fn set_settings(&mut self, settings: ElectionSettings) {
         let priority = self.settings.priority;
-        self.settings = Settings {
+        self.settings = ElectionSettings {
             priority,
             ..settings
         };
@@ -161,7 +161,7 @@ impl Election {
         match self.state {
             State::Master(_) => self.settings.priority.max(self.settings.master_priority),
             State::NotActive(_) | State::Discovering | State::Standby(_) => {
-                if self.stepped_back || self.lacks_copy {
+                if self.handed_over_by_operator || self.replica_incomplete {
                     0
                 } else {
                     self.settings.priority
@@ -173,13 +173,13 @@ impl Election {
     /// Whether that SM is there and takes no part.
     #[must_use]
     pub fn ignores(&self, guid: PortGuid) -> bool {
-        self.outsiders.is_there(guid)
+        self.ignored.contains(guid)
     }
 
     /// What it is compared by.
     #[must_use]
-    pub fn rank(&self) -> Rank {
-        Rank {
+    pub fn rank(&self) -> SmRank {
+        SmRank {
             priority: self.priority(),
             guid: self.me,
         }
@@ -188,7 +188,7 @@ impl Election {
     /// Whether the subnet is this SM's to configure. A master that offers it, or waits for another master, must not.
     #[must_use]
     pub const fn may_write(&self) -> bool {
-        matches!(self.state, State::Master(Duty::InCharge))
+        matches!(self.state, State::Master(MasterState::Active))
     }
 
     /// The SM whose answer is waited for: watched as standby, offered the subnet, or to hand over.
@@ -196,15 +196,15 @@ impl Election {
     pub const fn other(&self) -> Option<PortGuid> {
         match &self.state {
             State::Standby(watch) => Some(watch.of),
-            State::Master(Duty::Offering(offer)) => Some(offer.to),
-            State::Master(Duty::Waiting(wait)) => Some(wait.of),
+            State::Master(MasterState::Offering(offer)) => Some(offer.to),
+            State::Master(MasterState::Waiting(wait)) => Some(wait.of),
             State::NotActive(_)
             | State::Discovering
-            | State::Master(Duty::InCharge | Duty::Leaving(_)) => None,
+            | State::Master(MasterState::Active | MasterState::Leaving(_)) => None,
         }
     }
 
-    /// When [`Input::Timer`] is wanted.
+    /// When [`ElectionInput::Timer`] is wanted.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.due
@@ -212,52 +212,60 @@ impl Election {
 
     /// Takes one input. What comes out is to be done in this order.
     #[must_use]
-    pub fn step(&mut self, now: Instant, input: Input) -> Vec<Output> {
+    pub fn step(&mut self, now: Instant, input: ElectionInput) -> Vec<Decision> {
         let mut out = Vec::new();
         match input {
-            Input::Seen(peer) => {
-                if self.counts(now, &peer, &mut out) {
-                    self.on_seen(now, &peer, &mut out);
+            ElectionInput::SmInfoReceived(peer) => {
+                if self.takes_part(now, &peer, &mut out) {
+                    self.on_sm_info(now, &peer, &mut out);
                 } else {
-                    self.on_silent(now, peer.guid, 1, &mut out);
+                    self.on_poll_unanswered(now, peer.guid, 1, &mut out);
                 }
             }
-            Input::Silent { guid, paths } => self.on_silent(now, guid, paths, &mut out),
-            Input::Asked { control, from } => self.on_asked(now, control, &from, &mut out),
-            Input::Answered {
+            ElectionInput::PollUnanswered { guid, paths } => {
+                self.on_poll_unanswered(now, guid, paths, &mut out)
+            }
+            ElectionInput::ControlReceived { control, from } => {
+                self.on_control(now, control, &from, &mut out)
+            }
+            ElectionInput::ControlAnswered {
                 guid,
                 control: SmControl::Handover,
                 accepted,
             } => {
                 self.on_offer_answered(now, guid, accepted, &mut out);
             }
-            Input::Unanswered {
+            ElectionInput::ControlUnanswered {
                 guid,
                 control: SmControl::Handover,
             } => {
                 self.on_offer_unanswered(now, guid, &mut out);
             }
             // An acknowledgement is a courtesy: who misses it asks again.
-            Input::Answered { .. } | Input::Unanswered { .. } => {}
-            Input::Looked { mut seen, managed } => {
-                self.outsiders.on_looked(&seen, &mut out);
-                seen.retain(|p| p.guid != self.me && self.counts(now, p, &mut out));
-                self.on_looked(now, &seen, managed, &mut out);
+            ElectionInput::ControlAnswered { .. } | ElectionInput::ControlUnanswered { .. } => {}
+            ElectionInput::ScanCompleted { mut seen, managed } => {
+                self.ignored.on_scan_completed(&seen, &mut out);
+                seen.retain(|p| p.guid != self.me && self.takes_part(now, p, &mut out));
+                self.on_scan_completed(now, &seen, managed, &mut out);
             }
-            Input::PriorityTrap => {
+            ElectionInput::PriorityTrapReceived => {
                 if self.state() == SmState::Master {
-                    out.push(Output::Look);
+                    out.push(Decision::ScanSms);
                 }
             }
-            Input::Priority(priority) => self.on_priority(priority, &mut out),
-            Input::HandOver { then, mut others } => {
-                others.retain(|p| p.guid != self.me && self.counts(now, p, &mut out));
+            ElectionInput::SetPriority(priority) => self.on_priority(priority, &mut out),
+            ElectionInput::HandOver { then, mut others } => {
+                others.retain(|p| p.guid != self.me && self.takes_part(now, p, &mut out));
                 self.on_hand_over(now, then, &others, &mut out);
             }
-            Input::TakeOver => self.on_take_over(&mut out),
-            Input::Deposed(by) => self.on_master_no_more(Why::Deposed(by), &mut out),
-            Input::NoLink => self.on_master_no_more(Why::NoLink, &mut out),
-            Input::Timer => {
+            ElectionInput::TakeOver => self.on_take_over(&mut out),
+            ElectionInput::Deposed(by) => {
+                self.on_mastership_lost(RoleChangeReason::Deposed(by), &mut out)
+            }
+            ElectionInput::LinkDown => {
+                self.on_mastership_lost(RoleChangeReason::LinkDown, &mut out)
+            }
+            ElectionInput::Timer => {
                 if self.due.is_some_and(|due| due <= now) {
                     self.on_timer(now, &mut out);
                 }
@@ -267,42 +275,42 @@ impl Election {
     }
 
     /// Why an SM takes no part, if it does not.
-    fn outsider(&self, peer: &Peer) -> Option<Notice> {
+    fn reason_to_ignore(&self, peer: &OtherSm) -> Option<ElectionNotice> {
         let allowed = self.settings.allowed.as_ref();
         if allowed.is_some_and(|a| !a.contains(&peer.guid)) {
-            return Some(Notice::Rogue(peer.guid, peer.state));
+            return Some(ElectionNotice::SmNotAllowed(peer.guid, peer.state));
         }
-        (!peer.key_fits).then_some(Notice::ForeignKey(peer.guid))
+        (!peer.sm_key_matches).then_some(ElectionNotice::SmKeyMismatch(peer.guid))
     }
 
     /// Whether an SM that answered takes part at all; tells if it does not.
-    fn counts(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) -> bool {
-        let outsider = self.outsider(peer);
+    fn takes_part(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
+        let outsider = self.reason_to_ignore(peer);
         match outsider {
-            Some(notice) => self.outsiders.on_answer(now, peer.guid, notice, out),
-            None => self.outsiders.forget(peer.guid),
+            Some(notice) => self.ignored.on_answer(now, peer.guid, notice, out),
+            None => self.ignored.forget(peer.guid),
         }
         outsider.is_none()
     }
 
     /// The same of one that asks: whether it is there is not known by that.
-    fn may_ask(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) -> bool {
-        let outsider = self.outsider(peer);
+    fn may_send_control(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
+        let outsider = self.reason_to_ignore(peer);
         if let Some(notice) = outsider {
-            self.outsiders.on_request(now, peer.guid, notice, out);
+            self.ignored.on_request(now, peer.guid, notice, out);
         }
         outsider.is_none()
     }
 
-    /// Whether it wants to be master rather than this SM, and was not found to be unwilling.
-    fn is_better(&self, peer: &Peer) -> bool {
-        peer.competes() && peer.rank() > self.rank() && !self.unwilling.contains_key(&peer.guid)
+    /// Whether it wants to be master rather than this SM, and was not found to be declined.
+    fn is_preferred(&self, peer: &OtherSm) -> bool {
+        peer.competes() && peer.rank() > self.rank() && !self.declined.contains_key(&peer.guid)
     }
 
-    fn distrust(&mut self, peer: &Peer) {
+    fn record_refusal(&mut self, peer: &OtherSm) {
         let offered = match &self.state {
             State::Master(_) => true,
-            State::Standby(watch) => watch.given,
+            State::Standby(watch) => watch.accepted,
             State::NotActive(_) | State::Discovering => false,
         };
         let refusal = Refusal {
@@ -311,12 +319,12 @@ impl Election {
             act_count: peer.act_count,
             offered,
         };
-        self.unwilling.insert(peer.guid, refusal);
+        self.declined.insert(peer.guid, refusal);
     }
 
     /// Forgets refusals of those that are not any more what they were.
-    fn forget_refusals(&mut self, seen: &[Peer]) {
-        self.unwilling.retain(|guid, then| {
+    fn expire_refusals(&mut self, seen: &[OtherSm]) {
+        self.declined.retain(|guid, then| {
             seen.iter().any(|p| {
                 p.guid == *guid
                     && (p.priority, p.state) == (then.priority, then.state)
@@ -326,15 +334,21 @@ impl Election {
     }
 
     /// Every sweep that has read the SMs ends here.
-    fn on_looked(&mut self, now: Instant, seen: &[Peer], managed: bool, out: &mut Vec<Output>) {
+    fn on_scan_completed(
+        &mut self,
+        now: Instant,
+        seen: &[OtherSm],
+        managed: bool,
+        out: &mut Vec<Decision>,
+    ) {
         match self.state {
             State::Discovering => {
-                self.forget_refusals(seen);
-                self.choose(now, seen, managed, out);
+                self.expire_refusals(seen);
+                self.finish_discovery(now, seen, managed, out);
             }
             State::Master(_) => {
-                self.forget_refusals(seen);
-                self.compare(now, seen, out);
+                self.expire_refusals(seen);
+                self.compare_sms(now, seen, out);
             }
             // Begun as another, and of no use to this one.
             State::NotActive(_) | State::Standby(_) => {}
@@ -342,195 +356,239 @@ impl Election {
     }
 
     /// The end of discovery (behaviour rule 8.3): a master of any rank goes before, then a better one, then this one is it.
-    fn choose(&mut self, now: Instant, seen: &[Peer], managed: bool, out: &mut Vec<Output>) {
-        let best = |wanted: &dyn Fn(&&Peer) -> bool| {
+    fn finish_discovery(
+        &mut self,
+        now: Instant,
+        seen: &[OtherSm],
+        managed: bool,
+        out: &mut Vec<Decision>,
+    ) {
+        let best = |wanted: &dyn Fn(&&OtherSm) -> bool| {
             let those = seen.iter().filter(|p| wanted(p));
             those.max_by_key(|p| p.rank()).copied()
         };
-        let ahead = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_better(p)));
+        let ahead = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_preferred(p)));
         if let Some(peer) = ahead {
             if peer.is_master() && self.rank() > peer.rank() {
-                out.push(Output::Announce { to: peer.guid });
+                out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
-            self.stand_by(now, peer.guid, Why::Behind(peer), out);
+            self.enter_standby(now, peer.guid, RoleChangeReason::Yielded(peer), out);
         } else if managed && self.settings.refuse_managed && !self.knows_subnet {
-            out.push(Output::Notice(Notice::Managed));
-            self.rest(Idle::Managed, Why::Managed, out);
+            out.push(Decision::Notice(ElectionNotice::ManagedSubnetRefused));
+            self.enter_not_active(
+                InactiveReason::Managed,
+                RoleChangeReason::SubnetManaged,
+                out,
+            );
         } else {
-            self.take_charge(Why::NoBetter, out);
+            self.become_master(RoleChangeReason::HighestRanked, out);
         }
     }
 
-    fn on_priority(&mut self, priority: u8, out: &mut Vec<Output>) {
+    fn on_priority(&mut self, priority: u8, out: &mut Vec<Decision>) {
         if priority == self.settings.priority {
-            // Settings were read again: what an operator has done otherwise stays.
+            // ElectionSettings were read again: what an operator has done otherwise stays.
             return;
         }
         let before = self.rank();
-        self.stepped_back = false;
+        self.handed_over_by_operator = false;
         self.settings.priority = priority;
         if self.rank() == before {
             return;
         }
         match &self.state {
-            State::Standby(watch) => out.push(Output::Announce { to: watch.of }),
-            State::Master(_) => out.push(Output::Look),
+            State::Standby(watch) => out.push(Decision::SendPriorityTrap { to: watch.of }),
+            State::Master(_) => out.push(Decision::ScanSms),
             State::NotActive(_) | State::Discovering => {}
         }
     }
 
-    fn on_hand_over(&mut self, now: Instant, then: Then, others: &[Peer], out: &mut Vec<Output>) {
+    fn on_hand_over(
+        &mut self,
+        now: Instant,
+        then: AfterHandover,
+        others: &[OtherSm],
+        out: &mut Vec<Decision>,
+    ) {
         match (&mut self.state, then) {
-            (State::NotActive(_) | State::Discovering | State::Standby(_), Then::Stop) => {
+            (State::NotActive(_) | State::Discovering | State::Standby(_), AfterHandover::Stop) => {
                 self.stop(None, out);
             }
-            (State::NotActive(_) | State::Discovering | State::Standby(_), Then::StandBy) => {
-                out.push(Output::Notice(Notice::NoSuccessor));
+            (
+                State::NotActive(_) | State::Discovering | State::Standby(_),
+                AfterHandover::StandBy,
+            ) => {
+                out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             }
-            (State::Master(Duty::Offering(offer)), _) => {
+            (State::Master(MasterState::Offering(offer)), _) => {
                 offer.then = then;
-                offer.because = Reason::Operator;
+                offer.reason = OfferReason::Operator;
             }
-            (State::Master(Duty::Leaving(leave)), _) => {
+            (State::Master(MasterState::Leaving(leave)), _) => {
                 let leave = *leave;
-                self.leave(now, leave, others, out);
+                self.prepare_stop(now, leave, others, out);
             }
-            (State::Master(Duty::InCharge | Duty::Waiting(_)), Then::Stop) => {
-                self.leave(now, Leave { looks: 0 }, others, out);
+            (State::Master(MasterState::Active | MasterState::Waiting(_)), AfterHandover::Stop) => {
+                self.prepare_stop(now, Leaving { looks: 0 }, others, out);
             }
-            (State::Master(Duty::InCharge | Duty::Waiting(_)), Then::StandBy) => {
+            (
+                State::Master(MasterState::Active | MasterState::Waiting(_)),
+                AfterHandover::StandBy,
+            ) => {
                 // A lower one than this will be would only give it back.
-                let least = Rank {
+                let least = SmRank {
                     priority: 0,
                     guid: self.me,
                 };
                 // What one will rank when it is ready is not known.
-                let may = |p: &&Peer| p.competes() && (p.rank() > least || !p.is_ready());
+                let may = |p: &&OtherSm| p.competes() && (p.rank() > least || !p.is_ready());
                 let able = others.iter().filter(may);
                 match able.max_by_key(|p| (p.state, p.rank())) {
                     Some(peer) if peer.is_ready() => {
-                        self.offer(now, peer.guid, then, Reason::Operator, out);
+                        self.offer(now, peer.guid, then, OfferReason::Operator, out);
                     }
-                    Some(peer) => out.push(Output::Notice(Notice::NotReady(peer.guid))),
-                    None => out.push(Output::Notice(Notice::NoSuccessor)),
+                    Some(peer) => out.push(Decision::Notice(ElectionNotice::SuccessorNotReady(
+                        peer.guid,
+                    ))),
+                    None => out.push(Decision::Notice(ElectionNotice::NoSuccessor)),
                 }
             }
         }
     }
 
-    fn on_take_over(&mut self, out: &mut Vec<Output>) {
+    fn on_take_over(&mut self, out: &mut Vec<Decision>) {
         match self.state {
-            State::NotActive(Idle::Stopped) | State::Standby(_) | State::Master(_) => {}
-            State::NotActive(Idle::Disabled | Idle::Managed) => {
+            State::NotActive(InactiveReason::Stopped) | State::Standby(_) | State::Master(_) => {}
+            State::NotActive(InactiveReason::Disabled | InactiveReason::Managed) => {
                 self.knows_subnet = true;
-                self.discover(Why::Operator, out);
+                self.restart_discovery(RoleChangeReason::OperatorRequest, out);
             }
             State::Discovering => self.knows_subnet = true,
         }
     }
 
     /// A master cannot be one, or must not: it begins anew.
-    fn on_master_no_more(&mut self, why: Why, out: &mut Vec<Output>) {
+    fn on_mastership_lost(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Master(Duty::Offering(offer)) if offer.then == Then::Stop => {
+            State::Master(MasterState::Offering(offer)) if offer.then == AfterHandover::Stop => {
                 self.stop(None, out);
             }
-            State::Master(Duty::Leaving(_)) => self.stop(None, out),
-            State::Master(_) => self.discover(why, out),
+            State::Master(MasterState::Leaving(_)) => self.stop(None, out),
+            State::Master(_) => self.restart_discovery(why, out),
             // A standby's polls are not answered, and what follows from that is right here too.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
         }
     }
 
-    fn on_seen(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) {
+    fn on_sm_info(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Standby(watch) if watch.of == peer.guid => self.on_watched(peer, out),
+            State::Standby(watch) if watch.of == peer.guid => self.on_master_polled(peer, out),
             State::Master(duty) if duty.other() == Some(peer.guid) => {
-                self.on_other(now, peer, out);
+                self.on_other_sm_info(now, peer, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
         }
     }
 
-    fn on_silent(&mut self, now: Instant, guid: PortGuid, paths: u8, out: &mut Vec<Output>) {
+    fn on_poll_unanswered(
+        &mut self,
+        now: Instant,
+        guid: PortGuid,
+        paths: u8,
+        out: &mut Vec<Decision>,
+    ) {
         match &self.state {
-            State::Standby(watch) if watch.of == guid => self.on_watched_silent(paths, out),
+            State::Standby(watch) if watch.of == guid => self.on_master_poll_missed(paths, out),
             State::Master(duty) if duty.other() == Some(guid) => {
-                self.on_other_silent(now, paths, out);
+                self.on_other_poll_missed(now, paths, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
         }
     }
 
-    fn on_timer(&mut self, now: Instant, out: &mut Vec<Output>) {
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<Decision>) {
         match &self.state {
-            State::NotActive(_) | State::Discovering | State::Master(Duty::InCharge) => {
+            State::NotActive(_) | State::Discovering | State::Master(MasterState::Active) => {
                 self.due = None;
             }
             State::Standby(watch) => {
-                out.push(Output::Get {
+                out.push(Decision::Poll {
                     to: watch.of,
                     path: watch.missed,
                 });
                 self.due = Some(now + self.settings.interval_for(watch.of));
             }
-            State::Master(Duty::Waiting(wait)) => {
-                out.push(Output::Get {
+            State::Master(MasterState::Waiting(wait)) => {
+                out.push(Decision::Poll {
                     to: wait.of,
                     path: wait.missed,
                 });
                 self.due = Some(now + self.settings.interval_for(wait.of));
             }
-            State::Master(Duty::Offering(_)) => self.on_offer_late(now, out),
-            State::Master(Duty::Leaving(_)) => self.look_for_successor(now, out),
+            State::Master(MasterState::Offering(_)) => self.on_offer_timeout(now, out),
+            State::Master(MasterState::Leaving(_)) => self.scan_for_successor(now, out),
         }
     }
 
-    fn discover(&mut self, why: Why, out: &mut Vec<Output>) {
+    fn restart_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
         self.state = State::Discovering;
         self.due = None;
-        out.push(Output::Become {
+        out.push(Decision::EnterState {
             state: SmState::Discovering,
             why,
         });
-        out.push(Output::Sweep);
+        out.push(Decision::Sweep);
     }
 
-    fn stand_by(&mut self, now: Instant, of: PortGuid, why: Why, out: &mut Vec<Output>) {
+    fn enter_standby(
+        &mut self,
+        now: Instant,
+        of: PortGuid,
+        why: RoleChangeReason,
+        out: &mut Vec<Decision>,
+    ) {
         self.state = State::Standby(Watch::new(of));
         self.knows_subnet = true;
         self.due = Some(now + self.settings.interval_for(of));
-        out.push(Output::Become {
+        out.push(Decision::EnterState {
             state: SmState::Standby,
             why,
         });
     }
 
-    fn take_charge(&mut self, why: Why, out: &mut Vec<Output>) {
-        self.state = State::Master(Duty::InCharge);
-        self.stepped_back = false;
+    fn become_master(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+        self.state = State::Master(MasterState::Active);
+        self.handed_over_by_operator = false;
         self.knows_subnet = true;
         self.due = None;
         // Who did not become master by itself is offered the subnet once.
-        self.unwilling.retain(|_, refusal| refusal.offered);
-        out.push(Output::Become {
+        self.declined.retain(|_, refusal| refusal.offered);
+        out.push(Decision::EnterState {
             state: SmState::Master,
             why,
         });
     }
 
-    fn rest(&mut self, idle: Idle, why: Why, out: &mut Vec<Output>) {
+    fn enter_not_active(
+        &mut self,
+        idle: InactiveReason,
+        why: RoleChangeReason,
+        out: &mut Vec<Decision>,
+    ) {
         self.state = State::NotActive(idle);
         self.due = None;
-        out.push(Output::Become {
+        out.push(Decision::EnterState {
             state: SmState::NotActive,
             why,
         });
     }
 
-    fn stop(&mut self, handed_to: Option<PortGuid>, out: &mut Vec<Output>) {
-        let why = handed_to.map_or(Why::Operator, Why::HandedOver);
-        self.rest(Idle::Stopped, why, out);
-        out.push(Output::Stop { handed_to });
+    fn stop(&mut self, handed_to: Option<PortGuid>, out: &mut Vec<Decision>) {
+        let why = handed_to.map_or(
+            RoleChangeReason::OperatorRequest,
+            RoleChangeReason::HandedOverTo,
+        );
+        self.enter_not_active(InactiveReason::Stopped, why, out);
+        out.push(Decision::Stop { handed_to });
     }
 }

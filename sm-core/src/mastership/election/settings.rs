@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortGuid;
 
-/// Settings of one SM's election.
+/// ElectionSettings of one SM's election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Rank among subnet managers, 0 to 15.
+pub struct ElectionSettings {
+    /// SmRank among subnet managers, 0 to 15.
     pub priority: u8,
     /// Priority while master, if it is higher: a better SM that comes back later then does not take the subnet, and
     /// does not cause a second change. 0 for none.
@@ -23,7 +23,7 @@ pub struct Settings {
     /// The same as `missed_polls` for them.
     pub peer_missed_polls: u8,
     /// Questions without an answer, in a row, after which an SM counts as dead. Where more ways lead to it, each is tried
-    /// before, up to [`Settings::MAX_PATHS`].
+    /// before, up to [`ElectionSettings::MAX_PATHS`].
     pub missed_polls: u8,
     /// How often HANDOVER is sent to one SM that does not answer.
     pub handover_tries: u8,
@@ -31,16 +31,16 @@ pub struct Settings {
     /// that is and does not hand over.
     pub patience: u8,
     /// Time between looks for an SM that is ready to take the subnet, when this one is to end.
-    pub leave_pause: Duration,
+    pub successor_scan_interval: Duration,
     /// So many of them; then one gets it that is not ready yet.
-    pub leave_looks: u8,
+    pub successor_scans_max: u8,
     /// Ports on which other SMs may run; `None` for all.
     pub allowed: Option<Arc<BTreeSet<PortGuid>>>,
     /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
     pub refuse_managed: bool,
 }
 
-impl Settings {
+impl ElectionSettings {
     /// Ways to a watched SM that are tried before its death is believed.
     pub const MAX_PATHS: u8 = 4;
 
@@ -54,7 +54,7 @@ impl Settings {
     }
 
     /// Polls in a row that this SM must miss before it is taken for dead, where so many ways lead to it.
-    pub(super) fn misses_for(&self, guid: PortGuid, paths: u8) -> u8 {
+    pub(super) fn missed_polls_for(&self, guid: PortGuid, paths: u8) -> u8 {
         let missed = if self.peers.contains(&guid) {
             self.peer_missed_polls
         } else {
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for ElectionSettings {
     fn default() -> Self {
         Self {
             priority: 0,
@@ -76,8 +76,8 @@ impl Default for Settings {
             peer_missed_polls: 3,
             handover_tries: 3,
             patience: 30,
-            leave_pause: Duration::from_secs(1),
-            leave_looks: 7,
+            successor_scan_interval: Duration::from_secs(1),
+            successor_scans_max: 7,
             allowed: None,
             refuse_managed: false,
         }

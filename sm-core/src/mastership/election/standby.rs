@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::PortGuid;
 
-use super::{Election, Output, Peer, State, Why};
+use super::{Decision, Election, OtherSm, RoleChangeReason, State};
 
 /// The SM that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub(super) struct Watch {
     /// Polls in a row that it answered as better, but not as master.
     pub idle: u8,
     /// It has said that it takes the subnet, and was not master since.
-    pub given: bool,
+    pub accepted: bool,
 }
 
 impl Watch {
@@ -24,17 +24,17 @@ impl Watch {
             of,
             missed: 0,
             idle: 0,
-            given: false,
+            accepted: false,
         }
     }
 }
 
 impl Election {
     /// The watched SM answered.
-    pub(super) fn on_watched(&mut self, peer: &Peer, out: &mut Vec<Output>) {
+    pub(super) fn on_master_polled(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
         let outranks = peer.rank() > self.rank();
         let patience = self.settings.patience;
-        let allowed = self.settings.misses_for(peer.guid, 1);
+        let allowed = self.settings.missed_polls_for(peer.guid, 1);
         let State::Standby(watch) = &mut self.state else {
             return;
         };
@@ -42,34 +42,34 @@ impl Election {
             *watch = Watch::new(peer.guid);
             if !outranks {
                 // It may not know of this one.
-                out.push(Output::Announce { to: peer.guid });
+                out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
         } else if peer.competes() && outranks {
             watch.missed = 0;
             watch.idle = watch.idle.saturating_add(1);
             if watch.idle >= patience {
-                self.distrust(peer);
-                self.discover(Why::NeverMaster(peer.guid), out);
+                self.record_refusal(peer);
+                self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }
         } else {
             // It is alive, but nobody to wait for. The one that took over from it may still be beginning.
             watch.missed = watch.missed.saturating_add(1);
             if watch.missed >= allowed {
-                self.discover(Why::MasterStepped(peer.guid), out);
+                self.restart_discovery(RoleChangeReason::MasterSteppedDown(peer.guid), out);
             }
         }
     }
 
     /// The watched SM did not answer.
-    pub(super) fn on_watched_silent(&mut self, paths: u8, out: &mut Vec<Output>) {
+    pub(super) fn on_master_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
         let State::Standby(watch) = &mut self.state else {
             return;
         };
-        let allowed = self.settings.misses_for(watch.of, paths);
+        let allowed = self.settings.missed_polls_for(watch.of, paths);
         watch.missed = watch.missed.saturating_add(1);
         if watch.missed >= allowed {
-            let why = Why::MasterSilent(watch.of);
-            self.discover(why, out);
+            let why = RoleChangeReason::MasterSilent(watch.of);
+            self.restart_discovery(why, out);
         }
     }
 }

@@ -12,7 +12,10 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{Duty, Election, Idle, Input, Notice, Output, Peer, Settings, State, Then, Why};
+use super::{
+    AfterHandover, Decision, Election, ElectionInput, ElectionNotice, ElectionSettings,
+    InactiveReason, MasterState, OtherSm, RoleChangeReason, State,
+};
 use rows::rows;
 
 const ME: PortGuid = PortGuid(5);
@@ -33,18 +36,18 @@ const COLUMNS: [&str; 9] = [
     "Master leaving",
 ];
 
-fn peer(priority: u8, state: SmState) -> Peer {
-    Peer {
+fn peer(priority: u8, state: SmState) -> OtherSm {
+    OtherSm {
         guid: OTHER,
         priority,
         state,
         act_count: 1,
-        key_fits: true,
+        sm_key_matches: true,
     }
 }
 
-fn third(priority: u8, state: SmState) -> Peer {
-    Peer {
+fn third(priority: u8, state: SmState) -> OtherSm {
+    OtherSm {
         guid: THIRD,
         ..peer(priority, state)
     }
@@ -54,25 +57,25 @@ const LOWER: u8 = 1;
 const OWN: u8 = 5;
 const HIGHER: u8 = 9;
 
-fn looked(seen: &[Peer]) -> Input {
-    Input::Looked {
+fn looked(seen: &[OtherSm]) -> ElectionInput {
+    ElectionInput::ScanCompleted {
         seen: seen.to_vec(),
         managed: false,
     }
 }
 
 /// A subnet that bears the marks of an SM that does not answer.
-const MANAGED: Input = Input::Looked {
+const MANAGED: ElectionInput = ElectionInput::ScanCompleted {
     seen: Vec::new(),
     managed: true,
 };
 
 /// An SM in the state of a column, by inputs alone. In the columns of masters the other is lower where it is waited for.
 fn in_column(name: &str) -> Election {
-    in_column_with(name, Settings::default())
+    in_column_with(name, ElectionSettings::default())
 }
 
-fn in_column_with(name: &str, settings: Settings) -> Election {
+fn in_column_with(name: &str, settings: ElectionSettings) -> Election {
     let column = COLUMNS.iter().position(|column| *column == name);
     column
         .and_then(|column| reach(column, settings))
@@ -80,15 +83,15 @@ fn in_column_with(name: &str, settings: Settings) -> Election {
 }
 
 /// `None` where a column is not reached with these settings.
-fn reach(column: usize, settings: Settings) -> Option<Election> {
-    let settings = Settings {
+fn reach(column: usize, settings: ElectionSettings) -> Option<Election> {
+    let settings = ElectionSettings {
         priority: OWN,
         poll_interval: Duration::ZERO,
         missed_polls: 1,
         handover_tries: 1,
         patience: 2,
-        leave_pause: Duration::ZERO,
-        leave_looks: 1,
+        successor_scan_interval: Duration::ZERO,
+        successor_scans_max: 1,
         ..settings
     };
     let mut e = Election::new(ME, settings.clone());
@@ -100,14 +103,14 @@ fn reach(column: usize, settings: Settings) -> Option<Election> {
             feed(&mut e, looked(&[peer(HIGHER, SmState::Master)]));
             feed(
                 &mut e,
-                Input::Asked {
+                ElectionInput::ControlReceived {
                     control: SmControl::Disable,
                     from: peer(HIGHER, SmState::Master),
                 },
             );
         }
         "NotActive, managed" => {
-            e.set_settings(Settings {
+            e.set_settings(ElectionSettings {
                 refuse_managed: true,
                 ..e.settings.clone()
             });
@@ -116,8 +119,8 @@ fn reach(column: usize, settings: Settings) -> Option<Election> {
         }
         "NotActive, ended" => feed(
             &mut e,
-            Input::HandOver {
-                then: Then::Stop,
+            ElectionInput::HandOver {
+                then: AfterHandover::Stop,
                 others: vec![],
             },
         ),
@@ -135,8 +138,8 @@ fn reach(column: usize, settings: Settings) -> Option<Election> {
             feed(&mut e, looked(&[]));
             feed(
                 &mut e,
-                Input::HandOver {
-                    then: Then::Stop,
+                ElectionInput::HandOver {
+                    then: AfterHandover::Stop,
                     others: vec![peer(LOWER, SmState::Discovering)],
                 },
             );
@@ -148,31 +151,31 @@ fn reach(column: usize, settings: Settings) -> Option<Election> {
 
 fn column_of(e: &Election) -> &'static str {
     match &e.state {
-        State::NotActive(Idle::Disabled) => COLUMNS[0],
-        State::NotActive(Idle::Managed) => COLUMNS[1],
-        State::NotActive(Idle::Stopped) => COLUMNS[2],
+        State::NotActive(InactiveReason::Disabled) => COLUMNS[0],
+        State::NotActive(InactiveReason::Managed) => COLUMNS[1],
+        State::NotActive(InactiveReason::Stopped) => COLUMNS[2],
         State::Discovering => COLUMNS[3],
         State::Standby(_) => COLUMNS[4],
-        State::Master(Duty::InCharge) => COLUMNS[5],
-        State::Master(Duty::Offering(_)) => COLUMNS[6],
-        State::Master(Duty::Waiting(_)) => COLUMNS[7],
-        State::Master(Duty::Leaving(_)) => COLUMNS[8],
+        State::Master(MasterState::Active) => COLUMNS[5],
+        State::Master(MasterState::Offering(_)) => COLUMNS[6],
+        State::Master(MasterState::Waiting(_)) => COLUMNS[7],
+        State::Master(MasterState::Leaving(_)) => COLUMNS[8],
     }
 }
 
-fn cell(before: &str, e: &Election, outputs: &[Output]) -> String {
+fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
     let mut words: Vec<String> = outputs
         .iter()
         .filter_map(|o| match o {
-            Output::Get { .. } => Some("Get".to_owned()),
-            Output::Set { control, .. } => Some(format!("Set {control}")),
-            Output::Reply { accepted: true } => Some("accept".to_owned()),
-            Output::Reply { accepted: false } => Some("refuse".to_owned()),
-            Output::Become { .. } => None,
-            Output::Sweep => Some("sweep".to_owned()),
-            Output::Look => Some("look".to_owned()),
-            Output::Announce { .. } => Some("trap 144".to_owned()),
-            Output::Stop { handed_to } => {
+            Decision::Poll { .. } => Some("Get".to_owned()),
+            Decision::SendControl { control, .. } => Some(format!("Set {control}")),
+            Decision::Reply { accepted: true } => Some("accept".to_owned()),
+            Decision::Reply { accepted: false } => Some("refuse".to_owned()),
+            Decision::EnterState { .. } => None,
+            Decision::Sweep => Some("sweep".to_owned()),
+            Decision::ScanSms => Some("look".to_owned()),
+            Decision::SendPriorityTrap { .. } => Some("trap 144".to_owned()),
+            Decision::Stop { handed_to } => {
                 let who = if handed_to.is_some() {
                     "handed over"
                 } else {
@@ -180,8 +183,8 @@ fn cell(before: &str, e: &Election, outputs: &[Output]) -> String {
                 };
                 Some(format!("end ({who})"))
             }
-            Output::Notice(n) if n.is_alarm() => Some("alarm".to_owned()),
-            Output::Notice(_) => Some("notice".to_owned()),
+            Decision::Notice(n) if n.is_alarm() => Some("alarm".to_owned()),
+            Decision::Notice(_) => Some("notice".to_owned()),
         })
         .collect();
     if column_of(e) != before {
@@ -217,27 +220,27 @@ fn the_table_says_what_the_machine_does() {
 /// What holds in every cell, whatever the table says.
 #[test]
 fn every_cell_keeps_the_rules() {
-    let sticky = Settings {
+    let sticky = ElectionSettings {
         master_priority: 15,
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
-    let careful = Settings {
+    let careful = ElectionSettings {
         refuse_managed: true,
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
-    let strict = Settings {
+    let strict = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([OTHER]))),
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
     let mut walked = 0;
-    for settings in [Settings::default(), sticky, careful, strict] {
+    for settings in [ElectionSettings::default(), sticky, careful, strict] {
         walked += keeps_the_rules(&settings, false) + keeps_the_rules(&settings, true);
     }
     assert!(walked > 4000, "{walked} cells");
 }
 
 /// The cells that can be reached with these settings, by an SM with or without the copy of its master's state.
-fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
+fn keeps_the_rules(settings: &ElectionSettings, replica_incomplete: bool) -> usize {
     let mut walked = 0;
     for (name, input) in rows() {
         for (column, before) in COLUMNS.iter().enumerate() {
@@ -245,12 +248,14 @@ fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
                 continue;
             };
             walked += 1;
-            e.set_lacks_copy(lacks_copy);
+            e.set_replica_incomplete(replica_incomplete);
             let was = e.state();
             let outputs = e.step(Instant::START, input.clone());
             let at = format!("{name} in {before}");
-            let replies = outputs.iter().filter(|o| matches!(o, Output::Reply { .. }));
-            let asked = matches!(input, Input::Asked { .. });
+            let replies = outputs
+                .iter()
+                .filter(|o| matches!(o, Decision::Reply { .. }));
+            let asked = matches!(input, ElectionInput::ControlReceived { .. });
             assert_eq!(
                 replies.count(),
                 usize::from(asked),
@@ -258,12 +263,12 @@ fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
             );
             if asked {
                 assert!(
-                    matches!(outputs[0], Output::Reply { .. } | Output::Notice(_)),
+                    matches!(outputs[0], Decision::Reply { .. } | Decision::Notice(_)),
                     "{at}"
                 );
             }
             let told = outputs.iter().rev().find_map(|o| {
-                let Output::Become { state, .. } = o else {
+                let Decision::EnterState { state, .. } = o else {
                     return None;
                 };
                 Some(*state)
@@ -272,16 +277,17 @@ fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
             if e.state() == SmState::Discovering && told.is_some() {
                 assert_eq!(
                     outputs.last(),
-                    Some(&Output::Sweep),
+                    Some(&Decision::Sweep),
                     "{at}: who discovers sweeps"
                 );
             }
             if was == SmState::Standby && e.state() == SmState::Master {
-                let handed = matches!(&input, Input::Asked { control, .. } if *control == SmControl::Handover);
+                let handed = matches!(&input, ElectionInput::ControlReceived { control, .. } if *control == SmControl::Handover);
                 assert!(handed, "{at}: only HANDOVER makes a standby master");
             }
             // Whoever waits for something has a time at which it stops waiting.
-            let waits = e.other().is_some() || matches!(e.state, State::Master(Duty::Leaving(_)));
+            let waits =
+                e.other().is_some() || matches!(e.state, State::Master(MasterState::Leaving(_)));
             assert_eq!(e.poll_timeout().is_some(), waits, "{at}: a timer");
         }
     }
@@ -290,13 +296,13 @@ fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
 
 #[test]
 fn a_rogue_is_refused_told_once_and_never_given_anything() {
-    let settings = Settings {
+    let settings = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([PortGuid(77)]))),
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
     let mut e = Election::new(
         ME,
-        Settings {
+        ElectionSettings {
             priority: 1,
             ..settings
         },
@@ -304,7 +310,7 @@ fn a_rogue_is_refused_told_once_and_never_given_anything() {
     let rogue = peer(HIGHER, SmState::Master);
     let out = e.step(Instant::START, looked(&[rogue]));
     assert!(
-        matches!(out[0], Output::Notice(n) if n.is_alarm()),
+        matches!(out[0], Decision::Notice(n) if n.is_alarm()),
         "{out:?}"
     );
     assert!(e.may_write());
@@ -312,12 +318,12 @@ fn a_rogue_is_refused_told_once_and_never_given_anything() {
     let control = SmControl::Handover;
     let out = e.step(
         Instant::START,
-        Input::Asked {
+        ElectionInput::ControlReceived {
             control,
             from: rogue,
         },
     );
-    assert_eq!(out, vec![Output::Reply { accepted: false }]);
+    assert_eq!(out, vec![Decision::Reply { accepted: false }]);
     // It is told again where it became something else.
     let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Standby)]));
     assert_eq!(out.len(), 1);
@@ -326,9 +332,9 @@ fn a_rogue_is_refused_told_once_and_never_given_anything() {
 
 /// One where nobody else may run, in charge.
 fn alone() -> Election {
-    let settings = Settings {
+    let settings = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([PortGuid(77)]))),
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
     let mut e = Election::new(ME, settings);
     let _ = e.step(Instant::START, looked(&[]));
@@ -341,8 +347,8 @@ fn alone() -> Election {
 fn a_rogue_that_comes_back_is_told_again() {
     let mut e = alone();
     let rogue = peer(HIGHER, SmState::Standby);
-    let told = Output::Notice(Notice::Rogue(OTHER, SmState::Standby));
-    let gone = Output::Notice(Notice::OutsiderGone(OTHER));
+    let told = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Standby));
+    let gone = Decision::Notice(ElectionNotice::IgnoredSmGone(OTHER));
     for _ in 0..3 {
         let out = e.step(Instant::START, looked(&[rogue]));
         assert_eq!(out, vec![told.clone()]);
@@ -351,7 +357,7 @@ fn a_rogue_that_comes_back_is_told_again() {
         assert_eq!(out, vec![gone.clone()]);
         assert_eq!(e.step(Instant::START, looked(&[])), vec![]);
     }
-    assert!(!Notice::OutsiderGone(OTHER).is_alarm());
+    assert!(!ElectionNotice::IgnoredSmGone(OTHER).is_alarm());
 }
 
 /// An alarm that was told a year ago is not known to who looks today.
@@ -373,19 +379,22 @@ fn a_rogue_that_stays_is_told_once_an_hour() {
 fn invented_guids_hide_no_rogue() {
     let mut e = alone();
     let ask = |e: &mut Election, guid| {
-        let from = Peer {
+        let from = OtherSm {
             guid: PortGuid(guid),
             ..peer(HIGHER, SmState::Master)
         };
         let control = SmControl::Handover;
-        let mut out = e.step(Instant::START, Input::Asked { control, from });
-        assert_eq!(out.pop(), Some(Output::Reply { accepted: false }));
+        let mut out = e.step(
+            Instant::START,
+            ElectionInput::ControlReceived { control, from },
+        );
+        assert_eq!(out.pop(), Some(Decision::Reply { accepted: false }));
         out.len()
     };
     let told: usize = (1000..1200).map(|guid| ask(&mut e, guid)).sum();
     assert_eq!(told, 64, "it has an end");
     let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
-    let rogue = Output::Notice(Notice::Rogue(OTHER, SmState::Master));
+    let rogue = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Master));
     assert_eq!(out, vec![rogue.clone()]);
     assert_eq!(ask(&mut e, OTHER.0), 0, "it is known");
 
@@ -398,20 +407,20 @@ fn invented_guids_hide_no_rogue() {
 
 #[test]
 fn a_managed_subnet_is_not_taken_unless_told_to() {
-    let settings = Settings {
+    let settings = ElectionSettings {
         refuse_managed: true,
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
-    let managed = || Input::Looked {
+    let managed = || ElectionInput::ScanCompleted {
         seen: vec![],
         managed: true,
     };
     let mut e = Election::new(ME, settings.clone());
     let out = e.step(Instant::START, managed());
-    assert!(matches!(out[0], Output::Notice(n) if n.is_alarm()));
-    assert_eq!(e.state, State::NotActive(Idle::Managed));
-    let out = e.step(Instant::START, Input::TakeOver);
-    assert_eq!(out.last(), Some(&Output::Sweep));
+    assert!(matches!(out[0], Decision::Notice(n) if n.is_alarm()));
+    assert_eq!(e.state, State::NotActive(InactiveReason::Managed));
+    let out = e.step(Instant::START, ElectionInput::TakeOver);
+    assert_eq!(out.last(), Some(&Decision::Sweep));
     let _ = e.step(Instant::START, managed());
     assert!(e.may_write());
 
@@ -421,7 +430,7 @@ fn a_managed_subnet_is_not_taken_unless_told_to() {
     while e.state() == SmState::Standby {
         let _ = e.step(
             Instant::START,
-            Input::Silent {
+            ElectionInput::PollUnanswered {
                 guid: OTHER,
                 paths: 1,
             },
@@ -433,9 +442,9 @@ fn a_managed_subnet_is_not_taken_unless_told_to() {
 
 #[test]
 fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
-    let settings = Settings {
+    let settings = ElectionSettings {
         master_priority: 14,
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
     let mut e = in_column_with("Master in charge", settings);
     assert_eq!(e.priority(), 14);
@@ -449,7 +458,7 @@ fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
     let control = SmControl::Handover;
     let _ = e.step(
         Instant::START,
-        Input::Answered {
+        ElectionInput::ControlAnswered {
             guid: OTHER,
             control,
             accepted: true,
@@ -463,11 +472,11 @@ fn several_ways_are_tried_before_a_death_is_believed() {
     let mut e = in_column("Standby");
     for path in 0..3 {
         assert_eq!(e.state(), SmState::Standby);
-        let out = e.step(Instant::START, Input::Timer);
-        assert_eq!(out, vec![Output::Get { to: OTHER, path }]);
+        let out = e.step(Instant::START, ElectionInput::Timer);
+        assert_eq!(out, vec![Decision::Poll { to: OTHER, path }]);
         let _ = e.step(
             Instant::START,
-            Input::Silent {
+            ElectionInput::PollUnanswered {
                 guid: OTHER,
                 paths: 3,
             },
@@ -482,44 +491,49 @@ fn an_operators_handover_is_not_undone_by_the_next_sweep() {
     let lower = peer(LOWER, SmState::Standby);
     let _ = e.step(
         Instant::START,
-        Input::HandOver {
-            then: Then::StandBy,
+        ElectionInput::HandOver {
+            then: AfterHandover::StandBy,
             others: vec![lower],
         },
     );
     let control = SmControl::Handover;
     let out = e.step(
         Instant::START,
-        Input::Answered {
+        ElectionInput::ControlAnswered {
             guid: OTHER,
             control,
             accepted: true,
         },
     );
-    let why = Why::HandedOver(OTHER);
+    let why = RoleChangeReason::HandedOverTo(OTHER);
     let state = SmState::Standby;
-    assert_eq!(out, vec![Output::Become { state, why }]);
+    assert_eq!(out, vec![Decision::EnterState { state, why }]);
     assert!(lower.rank() > e.rank());
-    let _ = e.step(Instant::START, Input::Priority(OWN));
+    let _ = e.step(Instant::START, ElectionInput::SetPriority(OWN));
     assert!(lower.rank() > e.rank(), "nothing was changed");
-    let _ = e.step(Instant::START, Input::Priority(OWN + 1));
+    let _ = e.step(Instant::START, ElectionInput::SetPriority(OWN + 1));
     assert!(lower.rank() < e.rank());
 }
 
 /// The operator's word moves the subnet to nobody who would begin with nothing.
 #[test]
 fn a_handover_skips_who_is_not_ready() {
-    let copying = Peer {
+    let copying = OtherSm {
         guid: PortGuid(9),
         ..peer(HIGHER, SmState::Discovering)
     };
-    let input = |others: &[Peer]| Input::HandOver {
-        then: Then::StandBy,
+    let input = |others: &[OtherSm]| ElectionInput::HandOver {
+        then: AfterHandover::StandBy,
         others: others.to_vec(),
     };
     let mut e = in_column("Master in charge");
     let out = e.step(Instant::START, input(&[copying]));
-    assert_eq!(out, [Output::Notice(Notice::NotReady(copying.guid))]);
+    assert_eq!(
+        out,
+        [Decision::Notice(ElectionNotice::SuccessorNotReady(
+            copying.guid
+        ))]
+    );
     assert!(e.may_write());
     let ready = peer(LOWER, SmState::Standby);
     let _ = e.step(Instant::START, input(&[copying, ready]));
@@ -530,28 +544,34 @@ fn a_handover_skips_who_is_not_ready() {
 /// who is there.
 #[test]
 fn an_end_waits_for_somebody_who_is_ready() {
-    let settings = Settings {
+    let settings = ElectionSettings {
         priority: OWN,
-        ..Settings::default()
+        ..ElectionSettings::default()
     };
-    let (pause, looks) = (settings.leave_pause, settings.leave_looks);
+    let (pause, looks) = (
+        settings.successor_scan_interval,
+        settings.successor_scans_max,
+    );
     let discovering = peer(HIGHER, SmState::Discovering);
     let leaving = || {
         let mut e = Election::new(ME, settings.clone());
         let _ = e.step(Instant::START, looked(&[]));
-        let input = Input::HandOver {
-            then: Then::Stop,
+        let input = ElectionInput::HandOver {
+            then: AfterHandover::Stop,
             others: vec![discovering],
         };
         let out = e.step(Instant::START, input);
-        assert_eq!(out, [Output::Notice(Notice::NotReady(OTHER))]);
+        assert_eq!(
+            out,
+            [Decision::Notice(ElectionNotice::SuccessorNotReady(OTHER))]
+        );
         assert!(!e.may_write());
         assert_eq!(e.state(), SmState::Master);
         e
     };
     let look = |e: &mut Election, at: Instant| {
         assert_eq!(e.poll_timeout(), Some(at));
-        assert_eq!(e.step(at, Input::Timer), [Output::Look]);
+        assert_eq!(e.step(at, ElectionInput::Timer), [Decision::ScanSms]);
     };
     let offered = |e: &Election| column_of(e) == "Master offering" && e.other() == Some(OTHER);
 
@@ -573,7 +593,7 @@ fn an_end_waits_for_somebody_who_is_ready() {
 
     let mut e = leaving();
     let out = e.step(Instant::START, looked(&[]));
-    let alone = Output::Stop { handed_to: None };
+    let alone = Decision::Stop { handed_to: None };
     assert_eq!(out.last(), Some(&alone), "it went away");
 }
 
@@ -581,19 +601,22 @@ fn an_end_waits_for_somebody_who_is_ready() {
 fn a_lower_master_that_keeps_its_part_gets_all_of_it() {
     let mut e = in_column("Master waiting");
     let stubborn = peer(LOWER, SmState::Master);
-    let _ = e.step(Instant::START, Input::Seen(stubborn));
+    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
     assert_eq!(column_of(&e), "Master waiting");
-    let out = e.step(Instant::START, Input::Seen(stubborn));
+    let out = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
     assert!(
-        matches!(out[0], Output::Notice(n) if n.is_alarm()),
+        matches!(out[0], Decision::Notice(n) if n.is_alarm()),
         "{out:?}"
     );
     assert_eq!(column_of(&e), "Master offering");
     // It does not even answer the offer, but is master: that is enough to stand by.
     let control = SmControl::Handover;
     let guid = OTHER;
-    let _ = e.step(Instant::START, Input::Unanswered { guid, control });
-    let _ = e.step(Instant::START, Input::Seen(stubborn));
+    let _ = e.step(
+        Instant::START,
+        ElectionInput::ControlUnanswered { guid, control },
+    );
+    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
     assert_eq!(e.state(), SmState::Standby);
 }
 
@@ -604,7 +627,7 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     let _ = e.step(Instant::START, looked(&[idle]));
     for _ in 0..2 {
         assert_eq!(e.state(), SmState::Standby);
-        let _ = e.step(Instant::START, Input::Seen(idle));
+        let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(idle));
     }
     assert_eq!(e.state(), SmState::Discovering);
     let _ = e.step(Instant::START, looked(&[idle]));
@@ -614,18 +637,21 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     assert_eq!(column_of(&e), "Master offering", "{out:?}");
     let control = SmControl::Handover;
     let guid = idle.guid;
-    let _ = e.step(Instant::START, Input::Unanswered { guid, control });
-    let _ = e.step(Instant::START, Input::Seen(idle));
+    let _ = e.step(
+        Instant::START,
+        ElectionInput::ControlUnanswered { guid, control },
+    );
+    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(idle));
     assert!(e.may_write());
     // Not again and again, also if it said that it takes it, only when it is not what it was.
     assert_eq!(e.step(Instant::START, looked(&[idle])), vec![]);
-    let again = Peer {
+    let again = OtherSm {
         act_count: 0,
         ..idle
     };
     let _ = e.step(Instant::START, looked(&[again]));
     assert_eq!(column_of(&e), "Master offering");
-    let accepted = Input::Answered {
+    let accepted = ElectionInput::ControlAnswered {
         guid,
         control,
         accepted: true,
@@ -633,7 +659,7 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     let _ = e.step(Instant::START, accepted);
     for _ in 0..2 {
         assert_eq!(e.state(), SmState::Standby);
-        let _ = e.step(Instant::START, Input::Seen(again));
+        let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(again));
     }
     for _ in 0..3 {
         let _ = e.step(Instant::START, looked(&[again]));

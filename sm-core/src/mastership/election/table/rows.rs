@@ -2,11 +2,11 @@
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
-use super::super::{Input, Peer, Then};
+use super::super::{AfterHandover, ElectionInput, OtherSm};
 use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, looked, peer, third};
 
 /// Every input, with what tells one of its kind from another.
-pub(super) fn rows() -> Vec<(String, Input)> {
+pub(super) fn rows() -> Vec<(String, ElectionInput)> {
     let mut rows = Vec::new();
     let states = [
         SmState::NotActive,
@@ -19,17 +19,20 @@ pub(super) fn rows() -> Vec<(String, Input)> {
     let word = |s: SmState| s.name().unwrap_or("of an unknown state");
     for (rank, priority) in ranks {
         for state in states {
-            let input = Input::Seen(peer(priority, state));
+            let input = ElectionInput::SmInfoReceived(peer(priority, state));
             rows.push((format!("poll: {rank}, {}", word(state)), input));
         }
     }
-    let foreign = Peer {
-        key_fits: false,
+    let foreign = OtherSm {
+        sm_key_matches: false,
         ..peer(HIGHER, SmState::Master)
     };
-    rows.push(("poll: another SM_Key".to_owned(), Input::Seen(foreign)));
+    rows.push((
+        "poll: another SM_Key".to_owned(),
+        ElectionInput::SmInfoReceived(foreign),
+    ));
     for (name, paths) in [("one way", 1), ("3 ways", 3)] {
-        let input = Input::Silent { guid: OTHER, paths };
+        let input = ElectionInput::PollUnanswered { guid: OTHER, paths };
         rows.push((format!("poll: silence, {name}"), input));
     }
     rows.push(("look: nobody".to_owned(), looked(&[])));
@@ -43,7 +46,7 @@ pub(super) fn rows() -> Vec<(String, Input)> {
     rows.push(("look: nobody, managed".to_owned(), MANAGED));
     for (name, guid) in [("lower", OTHER), ("higher", THIRD)] {
         for state in [SmState::Standby, SmState::Master] {
-            let equal = Peer {
+            let equal = OtherSm {
                 guid,
                 ..peer(OWN, state)
             };
@@ -78,17 +81,17 @@ pub(super) fn rows() -> Vec<(String, Input)> {
             let from = peer(priority, SmState::Master);
             rows.push((
                 format!("Set {name}, {rank} master"),
-                Input::Asked { control, from },
+                ElectionInput::ControlReceived { control, from },
             ));
         }
         let from = peer(LOWER, SmState::Standby);
         rows.push((
             format!("Set {name}, a standby"),
-            Input::Asked { control, from },
+            ElectionInput::ControlReceived { control, from },
         ));
         rows.push((
             format!("Set {name}, another SM_Key"),
-            Input::Asked {
+            ElectionInput::ControlReceived {
                 control,
                 from: foreign,
             },
@@ -98,7 +101,7 @@ pub(super) fn rows() -> Vec<(String, Input)> {
         for (name, accepted) in [("accepted", true), ("refused", false)] {
             rows.push((
                 format!("own {control} {name}"),
-                Input::Answered {
+                ElectionInput::ControlAnswered {
                     guid: OTHER,
                     control,
                     accepted,
@@ -108,12 +111,21 @@ pub(super) fn rows() -> Vec<(String, Input)> {
         let guid = OTHER;
         rows.push((
             format!("own {control} not answered"),
-            Input::Unanswered { guid, control },
+            ElectionInput::ControlUnanswered { guid, control },
         ));
     }
-    rows.push(("trap 144, priority".to_owned(), Input::PriorityTrap));
-    rows.push(("other priority".to_owned(), Input::Priority(OWN + 1)));
-    for (name, then) in [("stand by", Then::StandBy), ("stop", Then::Stop)] {
+    rows.push((
+        "trap 144, priority".to_owned(),
+        ElectionInput::PriorityTrapReceived,
+    ));
+    rows.push((
+        "other priority".to_owned(),
+        ElectionInput::SetPriority(OWN + 1),
+    ));
+    for (name, then) in [
+        ("stand by", AfterHandover::StandBy),
+        ("stop", AfterHandover::Stop),
+    ] {
         for (who, others) in [
             ("nobody there", vec![]),
             ("a lower one there", vec![peer(LOWER, SmState::Standby)]),
@@ -124,29 +136,29 @@ pub(super) fn rows() -> Vec<(String, Input)> {
         ] {
             rows.push((
                 format!("operator: hand over and {name}, {who}"),
-                Input::HandOver { then, others },
+                ElectionInput::HandOver { then, others },
             ));
         }
     }
-    rows.push(("operator: take over".to_owned(), Input::TakeOver));
-    rows.push(("no link".to_owned(), Input::NoLink));
-    rows.push(("deposed".to_owned(), Input::Deposed(OTHER)));
-    rows.push(("timer".to_owned(), Input::Timer));
+    rows.push(("operator: take over".to_owned(), ElectionInput::TakeOver));
+    rows.push(("no link".to_owned(), ElectionInput::LinkDown));
+    rows.push(("deposed".to_owned(), ElectionInput::Deposed(OTHER)));
+    rows.push(("timer".to_owned(), ElectionInput::Timer));
     rows
 }
 
 /// What comes of an SM that this one did not ask, or asked long ago.
-fn of_a_third() -> Vec<(String, Input)> {
+fn of_a_third() -> Vec<(String, ElectionInput)> {
     let mut rows = Vec::new();
     for state in [SmState::Standby, SmState::Master] {
         rows.push((
             format!("poll of a third: higher, {state}"),
-            Input::Seen(third(HIGHER, state)),
+            ElectionInput::SmInfoReceived(third(HIGHER, state)),
         ));
     }
     rows.push((
         "poll of a third: silence".to_owned(),
-        Input::Silent {
+        ElectionInput::PollUnanswered {
             guid: THIRD,
             paths: 1,
         },
@@ -156,7 +168,7 @@ fn of_a_third() -> Vec<(String, Input)> {
             let from = third(priority, SmState::Master);
             rows.push((
                 format!("Set {control} of a third, {rank} master"),
-                Input::Asked { control, from },
+                ElectionInput::ControlReceived { control, from },
             ));
         }
     }
@@ -164,12 +176,12 @@ fn of_a_third() -> Vec<(String, Input)> {
     let from = third(HIGHER, SmState::Standby);
     rows.push((
         "Set ACKNOWLEDGE of a third, a standby".to_owned(),
-        Input::Asked { control, from },
+        ElectionInput::ControlReceived { control, from },
     ));
     let control = SmControl::Handover;
     rows.push((
         "own HANDOVER accepted by a third".to_owned(),
-        Input::Answered {
+        ElectionInput::ControlAnswered {
             guid: THIRD,
             control,
             accepted: true,

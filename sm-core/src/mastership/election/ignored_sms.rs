@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{Notice, Output, Peer};
+use super::{Decision, ElectionNotice, OtherSm};
 
 /// So many of each kind are told. Those that ask may name any GUID; when they are too many, further ones are refused without a word.
 const TOLD_MAX: usize = 64;
@@ -15,17 +15,17 @@ const TOLD_MAX: usize = 64;
 const AGAIN: Duration = Duration::from_hours(1);
 
 /// What was told of each last, and when.
-type Told = BTreeMap<PortGuid, (Notice, Instant)>;
+type Told = BTreeMap<PortGuid, (ElectionNotice, Instant)>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Outsiders {
+pub(super) struct IgnoredSms {
     /// They answered, so they are there.
     seen: Told,
     /// They only asked, and take no room from those that are there.
     asked: Told,
 }
 
-impl Outsiders {
+impl IgnoredSms {
     pub(super) const fn new() -> Self {
         Self {
             seen: BTreeMap::new(),
@@ -34,7 +34,7 @@ impl Outsiders {
     }
 
     /// Whether one is there that was told of.
-    pub(super) fn is_there(&self, guid: PortGuid) -> bool {
+    pub(super) fn contains(&self, guid: PortGuid) -> bool {
         self.seen.contains_key(&guid)
     }
 
@@ -43,8 +43,8 @@ impl Outsiders {
         &mut self,
         now: Instant,
         guid: PortGuid,
-        notice: Notice,
-        out: &mut Vec<Output>,
+        notice: ElectionNotice,
+        out: &mut Vec<Decision>,
     ) {
         self.asked.remove(&guid);
         tell(&mut self.seen, now, guid, notice, out);
@@ -55,8 +55,8 @@ impl Outsiders {
         &mut self,
         now: Instant,
         guid: PortGuid,
-        notice: Notice,
-        out: &mut Vec<Output>,
+        notice: ElectionNotice,
+        out: &mut Vec<Decision>,
     ) {
         if !self.seen.contains_key(&guid) {
             tell(&mut self.asked, now, guid, notice, out);
@@ -70,23 +70,29 @@ impl Outsiders {
     }
 
     /// All SMs were asked, and these answered.
-    pub(super) fn on_looked(&mut self, all: &[Peer], out: &mut Vec<Output>) {
+    pub(super) fn on_scan_completed(&mut self, all: &[OtherSm], out: &mut Vec<Decision>) {
         self.seen.retain(|guid, _| {
-            let is_there = all.iter().any(|p| p.guid == *guid);
-            if !is_there {
-                out.push(Output::Notice(Notice::OutsiderGone(*guid)));
+            let contains = all.iter().any(|p| p.guid == *guid);
+            if !contains {
+                out.push(Decision::Notice(ElectionNotice::IgnoredSmGone(*guid)));
             }
-            is_there
+            contains
         });
     }
 }
 
-fn tell(told: &mut Told, now: Instant, guid: PortGuid, notice: Notice, out: &mut Vec<Output>) {
+fn tell(
+    told: &mut Told,
+    now: Instant,
+    guid: PortGuid,
+    notice: ElectionNotice,
+    out: &mut Vec<Decision>,
+) {
     let before = told.get(&guid);
     let is_known = before.is_some_and(|(known, at)| *known == notice && now < *at + AGAIN);
     let has_room = before.is_some() || told.len() < TOLD_MAX;
     if has_room && !is_known {
         told.insert(guid, (notice, now));
-        out.push(Output::Notice(notice));
+        out.push(Decision::Notice(notice));
     }
 }

@@ -8,21 +8,21 @@ use ferrosm_mad::ids::PortGuid;
 /// What subnet managers are compared by: the higher priority is the greater rank, of equal ones the lower GUID is
 /// (IBA volume 1, 14.4.1; behaviour rule 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Rank {
+pub struct SmRank {
     /// 0 to 15.
     pub priority: u8,
     /// Of the port that the SM runs on.
     pub guid: PortGuid,
 }
 
-impl Ord for Rank {
+impl Ord for SmRank {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |r: &Self| (r.priority, Reverse(r.guid));
         key(self).cmp(&key(other))
     }
 }
 
-impl PartialOrd for Rank {
+impl PartialOrd for SmRank {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -30,7 +30,7 @@ impl PartialOrd for Rank {
 
 /// Another subnet manager, as one SMInfo of it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peer {
+pub struct OtherSm {
     /// Of the port that it runs on.
     pub guid: PortGuid,
     /// 0 to 15.
@@ -40,26 +40,26 @@ pub struct Peer {
     /// Grows while it runs, and begins anew when it is started anew.
     pub act_count: u32,
     /// Whether its SM_Key is one that this SM takes. Those with another key belong to somebody else.
-    pub key_fits: bool,
+    pub sm_key_matches: bool,
 }
 
-impl Peer {
+impl OtherSm {
     /// What an SMInfo says; the keys are compared by whoever knows them.
     #[must_use]
-    pub const fn new(info: &SmInfo, key_fits: bool) -> Self {
+    pub const fn new(info: &SmInfo, sm_key_matches: bool) -> Self {
         Self {
             guid: info.guid,
             priority: info.priority,
             state: info.sm_state,
             act_count: info.act_count,
-            key_fits,
+            sm_key_matches,
         }
     }
 
     /// What it is compared by.
     #[must_use]
-    pub const fn rank(&self) -> Rank {
-        Rank {
+    pub const fn rank(&self) -> SmRank {
+        SmRank {
             priority: self.priority,
             guid: self.guid,
         }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn priority_goes_before_guid_and_the_lower_guid_goes_before_the_higher() {
-        let rank = |priority, guid| Rank {
+        let rank = |priority, guid| SmRank {
             priority,
             guid: PortGuid(guid),
         };
