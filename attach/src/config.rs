@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use ferrosm_channel::Spin;
+use ferrosm_channel::SpinWait;
 
 /// Where the server is and which host this process is.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Config {
     /// `FERROSM_SIM_SYSFS`: a directory with `class/infiniband...` and `dev/infiniband`, for what is not asked of the server.
     pub(crate) sysfs: Option<OsString>,
     /// `FERROSM_ATTACH_SPIN_US`: how long to look for an answer before sleeping.
-    pub(crate) spin: Spin,
+    pub(crate) spin: SpinWait,
 }
 
 /// Long enough for the answers of a server that is awake, short against a sleep and its wakeup.
@@ -52,7 +52,7 @@ fn from(variable: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
         sysfs: variable("FERROSM_SIM_SYSFS")
             .filter(present)
             .map(without_end_slash),
-        spin: Spin::new(Duration::from_micros(spin_us)),
+        spin: SpinWait::new(Duration::from_micros(spin_us)),
     })
 }
 
@@ -78,6 +78,6 @@ mod tests {
         .unwrap();
         assert_eq!(config.nodes, ["h1 a", "0x12"]);
         assert_eq!(config.sysfs.unwrap(), "/tmp/sys");
-        assert_eq!(config.spin, Spin::new(Duration::from_micros(SPIN_US)));
+        assert_eq!(config.spin, SpinWait::new(Duration::from_micros(SPIN_US)));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ferrosm_channel::frames::{Reply, Request};
-use ferrosm_channel::{ChannelError, ClientEnd, ClientFds, Receive, Take};
+use ferrosm_channel::{ChannelError, ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
@@ -99,11 +99,11 @@ impl Umad {
         }
         let judge = |len| how_much(header, size, len);
         match self.end.receive(buffer, judge).map_err(errno_of)? {
-            Receive::Done(Take::Whole, len) => Ok(Some(len)),
-            Receive::Done(Take::Peek(_), _) => Err(Errno::NOSPC),
-            Receive::Done(Take::Leave, _) => Err(Errno::INVAL),
-            Receive::Empty if self.end.is_closed() => Err(Errno::IO),
-            Receive::Empty => Ok(None),
+            ReceiveOutcome::Message(MessageAction::Consume, len) => Ok(Some(len)),
+            ReceiveOutcome::Message(MessageAction::Peek(_), _) => Err(Errno::NOSPC),
+            ReceiveOutcome::Message(MessageAction::Keep, _) => Err(Errno::INVAL),
+            ReceiveOutcome::Empty if self.end.is_closed() => Err(Errno::IO),
+            ReceiveOutcome::Empty => Ok(None),
         }
     }
 
@@ -199,20 +199,20 @@ pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<O
 }
 
 /// What `read` with a buffer of `size` bytes does with a message of `len` bytes, both with the header.
-fn how_much(header: usize, size: usize, len: usize) -> Take {
+fn how_much(header: usize, size: usize, len: usize) -> MessageAction {
     let first = header + FIRST_SEGMENT;
     if size >= len {
-        Take::Whole
+        MessageAction::Consume
     } else if len > first && size >= first {
-        Take::Peek(first)
+        MessageAction::Peek(first)
     } else {
-        Take::Leave
+        MessageAction::Keep
     }
 }
 
 fn errno_of(error: ChannelError) -> Errno {
     match error {
-        ChannelError::Corrupt(_) | ChannelError::Closed => Errno::IO,
+        ChannelError::CorruptMemory(_) | ChannelError::Closed => Errno::IO,
         ChannelError::TooLong(_) => Errno::INVAL,
         ChannelError::System(errno) => errno,
         ChannelError::Agreement(_) => Errno::NXIO,
@@ -232,15 +232,24 @@ mod tests {
     fn reads_are_judged_as_the_kernel_does() {
         for header in [OLD_HEADER, NEW_HEADER] {
             let plain = header + 256;
-            assert_eq!(how_much(header, plain, plain), Take::Whole);
-            assert_eq!(how_much(header, plain - 1, plain), Take::Leave);
-            assert_eq!(how_much(header, plain - 1, header + 24), Take::Whole);
-            assert_eq!(how_much(header, header + 23, header + 24), Take::Leave);
+            assert_eq!(how_much(header, plain, plain), MessageAction::Consume);
+            assert_eq!(how_much(header, plain - 1, plain), MessageAction::Keep);
+            assert_eq!(
+                how_much(header, plain - 1, header + 24),
+                MessageAction::Consume
+            );
+            assert_eq!(
+                how_much(header, header + 23, header + 24),
+                MessageAction::Keep
+            );
             let table = header + 5000;
-            assert_eq!(how_much(header, plain - 1, table), Take::Leave);
-            assert_eq!(how_much(header, plain, table), Take::Peek(plain));
-            assert_eq!(how_much(header, table - 1, table), Take::Peek(plain));
-            assert_eq!(how_much(header, table, table), Take::Whole);
+            assert_eq!(how_much(header, plain - 1, table), MessageAction::Keep);
+            assert_eq!(how_much(header, plain, table), MessageAction::Peek(plain));
+            assert_eq!(
+                how_much(header, table - 1, table),
+                MessageAction::Peek(plain)
+            );
+            assert_eq!(how_much(header, table, table), MessageAction::Consume);
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ferrosm_channel::Spin;
+use ferrosm_channel::SpinWait;
 use libc::{POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM, c_short, pollfd};
 
 use crate::device::Umad;
@@ -36,7 +36,7 @@ pub(crate) fn concerns(fds: &[pollfd]) -> bool {
 pub(crate) fn poll(
     fds: &mut [pollfd],
     timeout: Option<Duration>,
-    spin: Spin,
+    spin: SpinWait,
     mut sleep: impl FnMut(&mut [pollfd], Option<Duration>) -> i32,
 ) -> i32 {
     let waiters = Waiters::of(fds);
@@ -108,7 +108,7 @@ impl Waiters {
         self.readers(fds).any(|umad| umad.end.begin())
     }
 
-    fn spin(&self, fds: &[pollfd], spin: Spin) -> bool {
+    fn spin(&self, fds: &[pollfd], spin: SpinWait) -> bool {
         let mut readers = self.readers(fds);
         match (readers.next(), readers.next()) {
             (Some(only), None) => only.end.spin(spin) && only.end.look(),

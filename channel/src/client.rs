@@ -18,7 +18,7 @@ use crate::layout::{
 };
 use crate::memory::Mapping;
 use crate::ring::Assembly;
-use crate::{ChannelError, ClientFds, Corrupt, MAX_MESSAGE, Spin, hub};
+use crate::{ChannelError, ClientFds, CorruptMemory, MAX_MESSAGE, SpinWait, hub};
 
 /// How long a writer waits for room before it asks whether the server still lives.
 const ROOM_WAIT: Timespec = Timespec {
@@ -31,22 +31,22 @@ const OUT_OF_THE_WAY: i32 = 700;
 
 /// What to do with the message at the head of the queue, told its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Take {
+pub enum MessageAction {
     /// Copy it and take it off the queue.
-    Whole,
+    Consume,
     /// Copy its first bytes and leave it there.
     Peek(usize),
     /// Leave it there.
-    Leave,
+    Keep,
 }
 
 /// What [`ClientEnd::receive`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receive {
+pub enum ReceiveOutcome {
     /// No message waits.
     Empty,
     /// A message of this length was first, and this was done with it.
-    Done(Take, usize),
+    Message(MessageAction, usize),
 }
 
 /// Program's end of the two rings of an opened file.
@@ -146,12 +146,12 @@ impl ClientEnd {
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Corrupt`].
+    /// [`ChannelError::CorruptMemory`].
     pub fn receive(
         &self,
         buffer: &mut [u8],
-        judge: impl FnOnce(usize) -> Take,
-    ) -> Result<Receive, ChannelError> {
+        judge: impl FnOnce(usize) -> MessageAction,
+    ) -> Result<ReceiveOutcome, ChannelError> {
         let mut inward = self.inward();
         let direction = to_client(&self.mapping);
         inward
@@ -161,26 +161,26 @@ impl ClientEnd {
             let take = judge(message.len());
             let len = wanted(take, message.len()).min(buffer.len());
             buffer[..len].copy_from_slice(&message[..len]);
-            let done = Receive::Done(take, message.len());
-            if take == Take::Whole {
+            let done = ReceiveOutcome::Message(take, message.len());
+            if take == MessageAction::Consume {
                 inward.assembly.pop();
             }
             self.whole
                 .store(inward.assembly.is_whole(), Ordering::Release);
             done
         } else if inward.assembly.is_partial() {
-            Receive::Empty
+            ReceiveOutcome::Empty
         } else if let Some(frame) = direction.ring.front()? {
             let take = judge(frame.len);
             let len = wanted(take, frame.len).min(buffer.len());
             direction.ring.copy(frame, &mut buffer[..len]);
-            if take == Take::Whole {
+            if take == MessageAction::Consume {
                 direction.ring.release(frame);
                 self.freed(&direction);
             }
-            Receive::Done(take, frame.len)
+            ReceiveOutcome::Message(take, frame.len)
         } else {
-            Receive::Empty
+            ReceiveOutcome::Empty
         };
         if inward.exact || !inward.polled {
             // Somebody may look at the descriptor itself.
@@ -193,7 +193,7 @@ impl ClientEnd {
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Closed`] if the server is gone, [`ChannelError::TooLong`], [`ChannelError::Corrupt`].
+    /// [`ChannelError::Closed`] if the server is gone, [`ChannelError::TooLong`], [`ChannelError::CorruptMemory`].
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ChannelError> {
         let len = parts.iter().map(|part| part.len()).sum();
         if len > MAX_MESSAGE {
@@ -254,7 +254,7 @@ impl ClientEnd {
     }
 
     /// Second step: looks for a while; true if a message waits.
-    pub fn spin(&self, spin: Spin) -> bool {
+    pub fn spin(&self, spin: SpinWait) -> bool {
         spin.until(|| self.is_closed() || (self.hint() && self.look()))
     }
 
@@ -305,7 +305,7 @@ impl ClientEnd {
     /// # Errors
     ///
     /// [`ChannelError::System`], besides interruption, which ends the wait.
-    pub fn wait(&self, spin: Spin, timeout: Option<&Timespec>) -> Result<bool, ChannelError> {
+    pub fn wait(&self, spin: SpinWait, timeout: Option<&Timespec>) -> Result<bool, ChannelError> {
         if self.begin() || self.spin(spin) || self.before_sleep() {
             return Ok(self.look());
         }
@@ -343,7 +343,7 @@ impl ClientEnd {
     /// Whether a whole message waits. Pieces of a long one are moved out of the ring, to make room for the others.
     fn is_ready(&self, inward: &mut Inward) -> bool {
         let direction = to_client(&self.mapping);
-        let looked: Result<bool, Corrupt> = inward
+        let looked: Result<bool, CorruptMemory> = inward
             .assembly
             .pull(&direction.ring, || self.freed(&direction))
             .and_then(|whole| {
@@ -400,10 +400,10 @@ fn arm(direction: &Direction<'_>) {
     fence(Ordering::SeqCst);
 }
 
-fn wanted(take: Take, len: usize) -> usize {
+fn wanted(take: MessageAction, len: usize) -> usize {
     match take {
-        Take::Whole => len,
-        Take::Peek(first) => first.min(len),
-        Take::Leave => 0,
+        MessageAction::Consume => len,
+        MessageAction::Peek(first) => first.min(len),
+        MessageAction::Keep => 0,
     }
 }

@@ -16,7 +16,7 @@ use rustix::net::{
 };
 
 use crate::codec::{Decoder, Encoder, Malformed};
-use crate::verbs::{Answer, Call};
+use crate::verbs::{VerbsReply, VerbsRequest};
 
 /// First bytes of a client that speaks this protocol.
 pub const MAGIC: [u8; 8] = *b"\0FSM\x01\0\0\0";
@@ -73,7 +73,7 @@ pub enum Request {
         nonblock: bool,
     },
     /// Of a program that uses verbs. Answered as it says there.
-    Verbs(Call),
+    Verbs(VerbsRequest),
 }
 
 /// What the server answers.
@@ -99,7 +99,7 @@ pub enum Reply {
         arg: Vec<u8>,
     },
     /// To [`Request::Verbs`].
-    Verbs(Answer),
+    Verbs(VerbsReply),
 }
 
 impl Request {
@@ -176,7 +176,7 @@ impl Request {
                 index: input.number()?,
                 nonblock: input.number()? != 0,
             },
-            7 => Self::Verbs(Call::take(&mut input)?),
+            7 => Self::Verbs(VerbsRequest::take(&mut input)?),
             _ => return Err(Malformed("request")),
         };
         input.end()?;
@@ -241,7 +241,7 @@ impl Reply {
                 errno: input.number()?.cast_signed(),
                 arg: input.bytes()?.to_vec(),
             },
-            8 => Self::Verbs(Answer::take(&mut input)?),
+            8 => Self::Verbs(VerbsReply::take(&mut input)?),
             _ => return Err(Malformed("reply")),
         };
         input.end()?;

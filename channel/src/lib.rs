@@ -17,7 +17,7 @@
 //! # Trust
 //!
 //! Everything in shared memory may be changed by the peer at any moment. It is read through atomics, copied before
-//! it is judged, and checked at every use; what does not fit is [`Corrupt`], which ends that one client.
+//! it is judged, and checked at every use; what does not fit is [`CorruptMemory`], which ends that one client.
 //!
 //! # Why no wakeup is lost
 //!
@@ -47,25 +47,25 @@ mod server;
 mod spin;
 pub mod verbs;
 
-pub use client::{ClientEnd, Receive, Take};
+pub use client::{ClientEnd, MessageAction, ReceiveOutcome};
 pub use codec::Malformed;
 pub use hub::Hub;
 pub use layout::ClientFds;
 pub use ring::{MAX_MESSAGE, RING_BYTES};
 pub use server::ServerEnd;
-pub use spin::Spin;
+pub use spin::SpinWait;
 
 /// The peer wrote something into the shared memory that cannot be: the connection must be given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the shared memory of an attached program is corrupt: {0}")]
-pub struct Corrupt(pub &'static str);
+pub struct CorruptMemory(pub &'static str);
 
 /// Why a message could not be sent or received by the client.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// The shared memory cannot be believed any more.
     #[error(transparent)]
-    Corrupt(#[from] Corrupt),
+    CorruptMemory(#[from] CorruptMemory),
     /// The server is gone.
     #[error("the server of the simulated fabric is gone")]
     Closed,

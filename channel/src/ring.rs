@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::Corrupt;
+use crate::CorruptMemory;
 
 /// Bytes of one ring. There are two in each opened file, one each way. A power of two.
 pub const RING_BYTES: usize = 256 * 1024;
@@ -51,10 +51,10 @@ fn padded(len: usize) -> u32 {
 }
 
 impl Ring<'_> {
-    fn used(&self, tail: u32, head: u32) -> Result<u32, Corrupt> {
+    fn used(&self, tail: u32, head: u32) -> Result<u32, CorruptMemory> {
         let used = tail.wrapping_sub(head);
         if used > RING || !tail.is_multiple_of(8) || !head.is_multiple_of(8) {
-            return Err(Corrupt("positions"));
+            return Err(CorruptMemory("positions"));
         }
         Ok(used)
     }
@@ -69,7 +69,7 @@ impl Ring<'_> {
     }
 
     /// Consumer: the frame at the head, with its header checked.
-    pub(crate) fn front(&self) -> Result<Option<Frame>, Corrupt> {
+    pub(crate) fn front(&self) -> Result<Option<Frame>, CorruptMemory> {
         let tail = self.tail.load(Ordering::Acquire);
         let head = self.head.load(Ordering::Relaxed);
         let used = self.used(tail, head)?;
@@ -80,13 +80,13 @@ impl Ring<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "two halves")]
         let (len, rest) = (header as u32 as usize, (header >> 32) as usize);
         if len > RING_BYTES - 8 || 8 + padded(len) > used {
-            return Err(Corrupt("a frame is longer than what is in the ring"));
+            return Err(CorruptMemory("a frame is longer than what is in the ring"));
         }
         if len + rest > MAX_MESSAGE {
-            return Err(Corrupt("a message is too long"));
+            return Err(CorruptMemory("a message is too long"));
         }
         if rest > 0 && len < PIECE {
-            return Err(Corrupt("a message is in too small pieces"));
+            return Err(CorruptMemory("a message is in too small pieces"));
         }
         Ok(Some(Frame {
             start: head.wrapping_add(8),
@@ -125,7 +125,7 @@ impl Ring<'_> {
 
     /// Producer: puts as much as fits of the message made of `parts`, from byte `offset` on, which is moved. True when the
     /// whole message is in. A message of up to [`PIECE`] bytes goes in whole or not at all.
-    pub(crate) fn push(&self, parts: &[&[u8]], offset: &mut usize) -> Result<bool, Corrupt> {
+    pub(crate) fn push(&self, parts: &[&[u8]], offset: &mut usize) -> Result<bool, CorruptMemory> {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         loop {
             let tail = self.tail.load(Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl Assembly {
         &mut self,
         ring: &Ring<'_>,
         mut freed: impl FnMut(),
-    ) -> Result<bool, Corrupt> {
+    ) -> Result<bool, CorruptMemory> {
         while !self.is_whole() {
             let Some(frame) = ring.front()? else {
                 return Ok(false);
@@ -219,7 +219,9 @@ impl Assembly {
                 self.bytes.clear();
                 self.active = true;
             } else if self.rest != frame.len + frame.rest {
-                return Err(Corrupt("pieces of a message do not follow each other"));
+                return Err(CorruptMemory(
+                    "pieces of a message do not follow each other",
+                ));
             }
             let at = self.bytes.len();
             self.bytes.resize(at + frame.len, 0);

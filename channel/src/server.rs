@@ -12,7 +12,7 @@ use rustix::thread::futex;
 use crate::layout::{ARMED, FILE_BYTES, SIGNALLED, to_client, to_server};
 use crate::memory::{Mapping, sealed_memfd};
 use crate::ring::Assembly;
-use crate::{ClientFds, Corrupt, Hub, MAX_MESSAGE};
+use crate::{ClientFds, CorruptMemory, Hub, MAX_MESSAGE};
 
 /// Server's end of the two rings of an opened file.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: give the client up.
-    pub fn receive(&mut self, message: &mut Vec<u8>) -> Result<bool, Corrupt> {
+    /// [`CorruptMemory`]: give the client up.
+    pub fn receive(&mut self, message: &mut Vec<u8>) -> Result<bool, CorruptMemory> {
         message.clear();
         self.kicked();
         let direction = to_server(&self.mapping);
@@ -104,10 +104,10 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: give the client up. Also for a message longer than [`MAX_MESSAGE`].
-    pub fn send(&mut self, parts: &[&[u8]]) -> Result<bool, Corrupt> {
+    /// [`CorruptMemory`]: give the client up. Also for a message longer than [`MAX_MESSAGE`].
+    pub fn send(&mut self, parts: &[&[u8]]) -> Result<bool, CorruptMemory> {
         if parts.iter().map(|part| part.len()).sum::<usize>() > MAX_MESSAGE {
-            return Err(Corrupt("a message to the program is too long"));
+            return Err(CorruptMemory("a message to the program is too long"));
         }
         let before = self.offset;
         let direction = to_client(&self.mapping);
@@ -180,7 +180,7 @@ impl ServerEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClientEnd, Take};
+    use crate::{ClientEnd, MessageAction};
 
     /// SplitMix64.
     fn random(state: &mut u64) -> u64 {
@@ -251,7 +251,11 @@ mod tests {
                 assert!(message.len() <= MAX_MESSAGE);
                 errors += usize::from(server.send(&[&[3; 20_000]]).is_err());
                 let _ = client.begin();
-                errors += usize::from(client.receive(&mut [0; 400], |_| Take::Whole).is_err());
+                errors += usize::from(
+                    client
+                        .receive(&mut [0; 400], |_| MessageAction::Consume)
+                        .is_err(),
+                );
             }
         }
         assert!(

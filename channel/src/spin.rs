@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// How long to look before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spin {
+pub struct SpinWait {
     limit: Duration,
     processors: u32,
 }
@@ -29,7 +29,7 @@ static ASKED_NS: AtomicU64 = AtomicU64::new(0);
 /// What it said.
 static CROWDED: AtomicBool = AtomicBool::new(false);
 
-impl Spin {
+impl SpinWait {
     /// For at most `limit`; not at all if this process may only run on one processor.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn what_is_ready_is_seen_and_what_is_not_ends() {
-        let spin = Spin::new(Duration::from_micros(50));
+        let spin = SpinWait::new(Duration::from_micros(50));
         assert!(spin.until(|| true));
         assert!(!spin.until(|| false));
-        assert!(!Spin::new(Duration::ZERO).until(|| false));
+        assert!(!SpinWait::new(Duration::ZERO).until(|| false));
     }
 }

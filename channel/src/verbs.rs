@@ -10,31 +10,31 @@ pub const MAX_DATAGRAM: usize = 256;
 
 /// A request of a verbs program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// All devices of the host. Answered by [`Answer::Devices`].
+pub enum VerbsRequest {
+    /// All devices of the host. Answered by [`VerbsReply::Devices`].
     Devices,
-    /// A port, with its tables. Answered by [`Answer::Port`] or an error number.
+    /// A port, with its tables. Answered by [`VerbsReply::Port`] or an error number.
     Port {
         /// The device's place among the host's.
         device: u32,
         /// From 1; of a switch 0.
         port: u32,
     },
-    /// This connection is from now on for what happens to a device's ports: [`Event`]s come through the ring. Answered
+    /// This connection is from now on for what happens to a device's ports: [`AsyncEvent`]s come through the ring. Answered
     /// by [`crate::frames::Reply::Opened`] with descriptors, or an error number.
     Watch {
         /// The device's place.
         device: u32,
     },
-    /// This connection is from now on a queue pair for datagrams: [`Send`] and [`Received`] pass through the rings.
-    /// Answered by [`Answer::QueuePair`] with descriptors, or an error number.
+    /// This connection is from now on a queue pair for datagrams: [`SendMessage`] and [`ReceivedMessage`] pass through the rings.
+    /// Answered by [`VerbsReply::QueuePair`] with descriptors, or an error number.
     CreateQueuePair {
         /// The device's place.
         device: u32,
     },
     /// Sets the connection's queue pair up. Answered by [`crate::frames::Reply::Done`] or an error number, as what follows.
     /// What was sent before is sent first.
-    SetUp(SetUp),
+    ModifyQueuePair(QpParameters),
     /// Attaches the queue pair to a multicast group, or detaches it.
     Multicast {
         /// Attach.
@@ -48,7 +48,7 @@ pub enum Call {
 
 /// State of a queue pair, numbered as verbs do (`enum ibv_qp_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetUp {
+pub struct QpParameters {
     /// 0 reset, 1 init, 2 ready to receive, 3 ready to send; anything else is an error.
     pub state: u32,
     /// Its port.
@@ -59,20 +59,20 @@ pub struct SetUp {
     pub q_key: u32,
 }
 
-/// An answer to a [`Call`].
+/// An answer to a [`VerbsRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum VerbsReply {
     /// All devices.
-    Devices(Vec<Device>),
+    Devices(Vec<DeviceAttributes>),
     /// A port.
-    Port(Box<Port>),
+    Port(Box<PortAttributes>),
     /// The number of a new queue pair.
     QueuePair(u32),
 }
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Device {
+pub struct DeviceAttributes {
     /// As in sysfs.
     pub name: String,
     /// Version of the firmware.
@@ -97,7 +97,7 @@ pub struct Device {
 
 /// A port, in the codes of PortInfo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Port {
+pub struct PortAttributes {
     /// PortState.
     pub state: u32,
     /// PortPhysicalState.
@@ -138,7 +138,7 @@ pub struct Port {
     pub pkeys: Vec<u16>,
 }
 
-impl Port {
+impl PortAttributes {
     fn numbers(&mut self) -> [&mut u32; 17] {
         [
             &mut self.state,
@@ -162,14 +162,14 @@ impl Port {
     }
 }
 
-impl Call {
+impl VerbsRequest {
     pub(crate) fn put(&self, out: &mut Encoder) {
         match self {
             Self::Devices => out.number(1),
             Self::Port { device, port } => out.number(2).number(*device).number(*port),
             Self::Watch { device } => out.number(3).number(*device),
             Self::CreateQueuePair { device } => out.number(4).number(*device),
-            Self::SetUp(set_up) => out
+            Self::ModifyQueuePair(set_up) => out
                 .number(5)
                 .number(set_up.state)
                 .number(set_up.port)
@@ -196,7 +196,7 @@ impl Call {
             4 => Self::CreateQueuePair {
                 device: input.number()?,
             },
-            5 => Self::SetUp(SetUp {
+            5 => Self::ModifyQueuePair(QpParameters {
                 state: input.number()?,
                 port: input.number()?,
                 pkey_index: input.number()?,
@@ -212,7 +212,7 @@ impl Call {
     }
 }
 
-impl Answer {
+impl VerbsReply {
     pub(crate) fn put(&self, out: &mut Encoder) {
         match self {
             Self::Devices(devices) => {
@@ -251,7 +251,7 @@ impl Answer {
             1 => {
                 let mut devices = Vec::new();
                 while !input.is_empty() {
-                    devices.push(Device {
+                    devices.push(DeviceAttributes {
                         name: input.text()?,
                         firmware: input.text()?,
                         node_type: input.number()?,
@@ -267,7 +267,7 @@ impl Answer {
                 Self::Devices(devices)
             }
             2 => {
-                let mut port = Port::default();
+                let mut port = PortAttributes::default();
                 for number in port.numbers() {
                     *number = input.number()?;
                 }
@@ -288,7 +288,7 @@ impl Answer {
 
 /// A global route that a program asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Route {
+pub struct GlobalRoute {
     /// Destination GID.
     pub dgid: [u8; 16],
     /// Place of the source in the port's GID table.
@@ -303,7 +303,7 @@ pub struct Route {
 
 /// A message to the server: send this datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Send {
+pub struct SendMessage {
     /// Destination LID.
     pub dlid: u16,
     /// The receiver's queue pair.
@@ -315,14 +315,14 @@ pub struct Send {
     /// Low bits of the own LID.
     pub path_bits: u32,
     /// Global route.
-    pub route: Option<Route>,
+    pub route: Option<GlobalRoute>,
     /// The bytes.
     pub payload: Vec<u8>,
 }
 
 /// A message from the server: this datagram arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedMessage {
     /// Source LID.
     pub slid: u16,
     /// The sender's queue pair.
@@ -341,14 +341,14 @@ pub struct Received {
 
 /// A message from the server: this happened to a port of a watched device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct AsyncEvent {
     /// Numbered as verbs do (`enum ibv_event_type`).
     pub kind: u32,
     /// The port.
     pub port: u32,
 }
 
-impl Send {
+impl SendMessage {
     /// The bytes of a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -383,7 +383,7 @@ impl Send {
             path_bits: input.number()?,
             route: match input.number()? {
                 0 => None,
-                _ => Some(Route {
+                _ => Some(GlobalRoute {
                     dgid: input.array()?,
                     sgid_index: input.number()?,
                     flow_label: input.number()?,
@@ -396,7 +396,7 @@ impl Send {
     }
 }
 
-impl Received {
+impl ReceivedMessage {
     /// The bytes of a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -434,7 +434,7 @@ impl Received {
     }
 }
 
-impl Event {
+impl AsyncEvent {
     /// The bytes of a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -460,11 +460,11 @@ mod tests {
     use super::*;
     use crate::frames::{Reply, Request};
 
-    fn port() -> Port {
-        let mut port = Port {
+    fn port() -> PortAttributes {
+        let mut port = PortAttributes {
             gids: vec![[1; 16], [2; 16]],
             pkeys: vec![0xFFFF, 0, 0x7FFF],
-            ..Port::default()
+            ..PortAttributes::default()
         };
         for (value, number) in (100..).zip(port.numbers()) {
             *number = value;
@@ -475,17 +475,17 @@ mod tests {
     #[test]
     fn calls_and_answers_round_trip_in_their_frames() {
         let calls = [
-            Call::Devices,
-            Call::Port { device: 1, port: 2 },
-            Call::Watch { device: 3 },
-            Call::CreateQueuePair { device: 4 },
-            Call::SetUp(SetUp {
+            VerbsRequest::Devices,
+            VerbsRequest::Port { device: 1, port: 2 },
+            VerbsRequest::Watch { device: 3 },
+            VerbsRequest::CreateQueuePair { device: 4 },
+            VerbsRequest::ModifyQueuePair(QpParameters {
                 state: 3,
                 port: 1,
                 pkey_index: 2,
                 q_key: 0x8001_0000,
             }),
-            Call::Multicast {
+            VerbsRequest::Multicast {
                 attach: true,
                 mgid: [0xFF; 16],
                 mlid: 0xC001,
@@ -499,7 +499,7 @@ mod tests {
                 assert!(Request::decode(&bytes[..cut]).is_err(), "{request:?} {cut}");
             }
         }
-        let device = Device {
+        let device = DeviceAttributes {
             name: "mlx5_0".to_owned(),
             firmware: "1.0.0".to_owned(),
             node_type: 1,
@@ -512,10 +512,10 @@ mod tests {
             pkeys: 6,
         };
         for answer in [
-            Answer::Devices(vec![]),
-            Answer::Devices(vec![device.clone(), device]),
-            Answer::Port(Box::new(port())),
-            Answer::QueuePair(0xFF_FFFE),
+            VerbsReply::Devices(vec![]),
+            VerbsReply::Devices(vec![device.clone(), device]),
+            VerbsReply::Port(Box::new(port())),
+            VerbsReply::QueuePair(0xFF_FFFE),
         ] {
             let reply = Reply::Verbs(answer);
             let bytes = reply.encode();
@@ -528,8 +528,8 @@ mod tests {
 
     #[test]
     fn messages_round_trip_and_cut_headers_are_refused() {
-        for route in [None, Some(Route::default())] {
-            let send = Send {
+        for route in [None, Some(GlobalRoute::default())] {
+            let send = SendMessage {
                 dlid: 0xC000,
                 dest_qpn: 0xFF_FFFF,
                 q_key: 7,
@@ -539,13 +539,13 @@ mod tests {
                 payload: vec![9; 256],
             };
             let bytes = send.encode();
-            assert_eq!(Send::decode(&bytes).as_ref(), Ok(&send));
+            assert_eq!(SendMessage::decode(&bytes).as_ref(), Ok(&send));
             for cut in 0..bytes.len() - send.payload.len() {
-                assert!(Send::decode(&bytes[..cut]).is_err(), "{cut}");
+                assert!(SendMessage::decode(&bytes[..cut]).is_err(), "{cut}");
             }
         }
         for grh in [None, Some([3; 40])] {
-            let received = Received {
+            let received = ReceivedMessage {
                 slid: 1,
                 src_qpn: 2,
                 sl: 3,
@@ -555,13 +555,13 @@ mod tests {
                 payload: vec![],
             };
             let bytes = received.encode();
-            assert_eq!(Received::decode(&bytes).as_ref(), Ok(&received));
+            assert_eq!(ReceivedMessage::decode(&bytes).as_ref(), Ok(&received));
             for cut in 0..bytes.len() {
-                assert!(Received::decode(&bytes[..cut]).is_err(), "{cut}");
+                assert!(ReceivedMessage::decode(&bytes[..cut]).is_err(), "{cut}");
             }
         }
-        let event = Event { kind: 9, port: 1 };
-        assert_eq!(Event::decode(&event.encode()), Ok(event));
-        assert!(Event::decode(&event.encode()[..7]).is_err());
+        let event = AsyncEvent { kind: 9, port: 1 };
+        assert_eq!(AsyncEvent::decode(&event.encode()), Ok(event));
+        assert!(AsyncEvent::decode(&event.encode()[..7]).is_err());
     }
 }

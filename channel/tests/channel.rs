@@ -6,7 +6,9 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use ferrosm_channel::{ClientEnd, Hub, MAX_MESSAGE, RING_BYTES, Receive, ServerEnd, Spin, Take};
+use ferrosm_channel::{
+    ClientEnd, Hub, MAX_MESSAGE, MessageAction, RING_BYTES, ReceiveOutcome, ServerEnd, SpinWait,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// A bound for waits that must end by themselves: only a lost wakeup gets here, and fails the test.
@@ -81,24 +83,24 @@ fn readable(fd: impl AsFd) -> bool {
 }
 
 /// One message, waited for.
-fn receive(client: &ClientEnd, spin: Spin) -> Vec<u8> {
+fn receive(client: &ClientEnd, spin: SpinWait) -> Vec<u8> {
     let mut buffer = vec![0; 400];
     loop {
         let size = buffer.len();
         let judge = |len| {
             if len <= size {
-                Take::Whole
+                MessageAction::Consume
             } else {
-                Take::Leave
+                MessageAction::Keep
             }
         };
         match client.receive(&mut buffer, judge).unwrap() {
-            Receive::Done(Take::Whole, len) => {
+            ReceiveOutcome::Message(MessageAction::Consume, len) => {
                 buffer.truncate(len);
                 return buffer;
             }
-            Receive::Done(_, len) => buffer.resize(len, 0),
-            Receive::Empty => {
+            ReceiveOutcome::Message(_, len) => buffer.resize(len, 0),
+            ReceiveOutcome::Empty => {
                 let woken = client.wait(spin, Some(&BOUND)).unwrap();
                 assert!(
                     woken || !client.is_closed(),
@@ -164,7 +166,7 @@ fn messages_of_any_size_come_back_in_order() {
                     }
                 });
                 scope.spawn(move || {
-                    let spin = Spin::new(Duration::from_micros(spin_us));
+                    let spin = SpinWait::new(Duration::from_micros(spin_us));
                     let mut random = Random(seed);
                     for number in 0..MESSAGES {
                         let message = random.message();
@@ -184,7 +186,7 @@ fn the_descriptor_tells_whether_something_waits() {
     let hub = Hub::new().unwrap();
     for polled_before in [false, true] {
         let (mut server, client, fd) = pair(&hub);
-        let none = Spin::new(Duration::ZERO);
+        let none = SpinWait::new(Duration::ZERO);
         if polled_before {
             // Goes to sleep and back: the server would not announce the next messages.
             let zero = Timespec {
@@ -206,8 +208,10 @@ fn the_descriptor_tells_whether_something_waits() {
             assert!(server.send(&[b"a"]).unwrap());
             assert!(readable(&fd));
             assert!(server.send(&[b"b", b"c"]).unwrap());
-            let peeked = client.receive(&mut [0; 1], |_| Take::Peek(1)).unwrap();
-            assert_eq!(peeked, Receive::Done(Take::Peek(1), 1));
+            let peeked = client
+                .receive(&mut [0; 1], |_| MessageAction::Peek(1))
+                .unwrap();
+            assert_eq!(peeked, ReceiveOutcome::Message(MessageAction::Peek(1), 1));
             assert!(
                 readable(&fd),
                 "a message that was only looked at still waits"
@@ -225,8 +229,8 @@ fn the_descriptor_tells_whether_something_waits() {
         }
         assert!(readable(&fd));
         assert_eq!(
-            client.receive(&mut [], |_| Take::Leave).unwrap(),
-            Receive::Done(Take::Leave, long.len())
+            client.receive(&mut [], |_| MessageAction::Keep).unwrap(),
+            ReceiveOutcome::Message(MessageAction::Keep, long.len())
         );
         assert!(readable(&fd));
         assert!(receive(&client, none) == long);
@@ -246,11 +250,13 @@ fn sleepers_are_woken_beside_a_busy_thread() {
         for spin_us in [0, 20] {
             let (client, taken) = (&client, &taken);
             scope.spawn(move || {
-                let spin = Spin::new(Duration::from_micros(spin_us));
+                let spin = SpinWait::new(Duration::from_micros(spin_us));
                 let mut buffer = [0; 8];
                 while taken.load(std::sync::atomic::Ordering::SeqCst) < MESSAGES {
-                    let got = client.receive(&mut buffer, |_| Take::Whole).unwrap();
-                    if got != Receive::Empty {
+                    let got = client
+                        .receive(&mut buffer, |_| MessageAction::Consume)
+                        .unwrap();
+                    if got != ReceiveOutcome::Empty {
                         let before = taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         if before + 1 < MESSAGES {
                             client.send(&[&buffer]).unwrap();
@@ -275,7 +281,7 @@ fn sleepers_are_woken_beside_a_busy_thread() {
 fn a_dead_server_is_noticed() {
     let hub = Hub::new().unwrap();
     let (mut server, client, fd) = pair(&hub);
-    let none = Spin::new(Duration::ZERO);
+    let none = SpinWait::new(Duration::ZERO);
     assert!(server.send(&[b"last"]).unwrap());
     assert!(client.check_alive());
     thread::scope(|scope| {

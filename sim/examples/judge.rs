@@ -21,7 +21,7 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::Lid;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::generate::from_spec;
-use ferrosm_sim::oracle::{Expect, FabricState, Group, judge};
+use ferrosm_sim::oracle::{Expectations, ExpectedGroup, FabricSnapshot, judge};
 use ferrosm_sim::spec::PortAt;
 
 const MLID: Lid = Lid(0xC000);
@@ -31,11 +31,11 @@ fn main() {
     let text = text.unwrap_or_else(|| "fat-tree:16".to_owned());
     let fabric = Fabric::new(&from_spec(&text).unwrap()).unwrap();
     let start = Instant::now();
-    let mut state = FabricState::from(&fabric);
+    let mut state = FabricSnapshot::from(&fabric);
     println!("{text}: copied in {:.2?}", start.elapsed());
     configure(&mut state);
-    let expect = || Expect::new(fabric.default_port());
-    let run = |what: &str, state: &FabricState, expect: &Expect| {
+    let expect = || Expectations::new(fabric.default_port());
+    let run = |what: &str, state: &FabricSnapshot, expect: &Expectations| {
         let start = Instant::now();
         let verdict = judge(state, expect);
         println!("{what}: {:.2?}, {verdict}", start.elapsed());
@@ -56,12 +56,12 @@ fn main() {
     });
     run("an SL for each path", &state, &per_path);
     let members = plant(&mut state);
-    let grouped = expect().groups(vec![Group::new(MLID, members)]);
+    let grouped = expect().groups(vec![ExpectedGroup::new(MLID, members)]);
     run("SL 0, one group of all hosts", &state, &grouped);
 }
 
 /// LIDs in the order of nodes, everything Active, and the first of the shortest paths.
-fn configure(state: &mut FabricState) {
+fn configure(state: &mut FabricSnapshot) {
     let switches: Vec<bool> = state.nodes.iter().map(|n| n.is_switch()).collect();
     let mut homes = Vec::new();
     for (index, node) in state.nodes.iter_mut().enumerate() {
@@ -106,7 +106,7 @@ fn configure(state: &mut FabricState) {
 }
 
 /// The tree of the unicast routes to the first host, as everybody's multicast tree.
-fn plant(state: &mut FabricState) -> Vec<PortAt> {
+fn plant(state: &mut FabricSnapshot) -> Vec<PortAt> {
     let mut members = Vec::new();
     for node in 0..state.nodes.len() {
         if state.nodes[node].is_switch() {

@@ -165,7 +165,7 @@ pub struct LinkFaults {
 
 /// One or both directions of the cable at a port. It stays with the ports if the cable goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cable {
+pub enum LinkDirection {
     /// Both directions.
     Both(PortAt),
     /// What arrives at the port.
@@ -174,7 +174,7 @@ pub enum Cable {
     OutOf(PortAt),
 }
 
-impl Cable {
+impl LinkDirection {
     /// The port that names it.
     #[must_use]
     pub const fn port(self) -> PortAt {
@@ -186,18 +186,18 @@ impl Cable {
 
 /// Where something goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultScope {
     /// Everywhere.
     Fabric,
     /// What begins, ends or passes at a node.
     Node(NodeIdx),
     /// What crosses a cable.
-    Cable(Cable),
+    Link(LinkDirection),
 }
 
 /// One thing that changes about the ways of MADs; the rest stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum WireChange {
+pub enum TransportFault {
     /// Chance of loss.
     Loss(f64),
     /// Chance of a second copy.
@@ -211,7 +211,7 @@ pub enum WireChange {
 
 /// One thing that changes about agents; the rest stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum AgentChange {
+pub enum AgentFault {
     /// Time for a MAD.
     Service(Duration),
     /// MADs that may wait; 0 is no limit.
@@ -227,9 +227,9 @@ pub enum AgentChange {
 }
 
 /// Something that is done to a fabric once.
-pub struct Call(Box<dyn FnOnce(&mut Fabric) + Send>);
+pub struct FabricCall(Box<dyn FnOnce(&mut Fabric) + Send>);
 
-impl Call {
+impl FabricCall {
     /// Of a function.
     pub fn new(f: impl FnOnce(&mut Fabric) + Send + 'static) -> Self {
         Self(Box::new(f))
@@ -240,15 +240,15 @@ impl Call {
     }
 }
 
-impl std::fmt::Debug for Call {
+impl std::fmt::Debug for FabricCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Call")
+        f.write_str("FabricCall")
     }
 }
 
 /// What happens to the fabric at some time.
 #[derive(Debug)]
-pub enum Action {
+pub enum FabricAction {
     /// [`Fabric::cut`].
     Cut(PortAt),
     /// [`Fabric::restore`].
@@ -305,13 +305,13 @@ pub enum Action {
     /// Chance that a MAD is lost on the link at a port, in both directions.
     LinkLoss(PortAt, f64),
     /// One thing about the ways of MADs.
-    Wire(Place, WireChange),
+    Wire(FaultScope, TransportFault),
     /// A receiver that takes one MAD in this time; see [`LinkFaults::drain`].
-    Drain(Cable, Duration),
+    Drain(LinkDirection, Duration),
     /// One thing about the agent of a node, or of all nodes.
-    Agent(Option<NodeIdx>, AgentChange),
+    Agent(Option<NodeIdx>, AgentFault),
     /// Chance that a MAD of this attribute is lost at a place; 0 ends it.
-    AttrLoss(Place, AttrId, f64),
+    AttrLoss(FaultScope, AttrId, f64),
     /// [`Fabric::add_errors`].
     Count {
         /// The port that counts.
@@ -331,16 +331,16 @@ pub enum Action {
         value: u64,
     },
     /// Ends all faults at a place: of the fabric, those of all nodes and cables too.
-    Heal(Place),
+    Heal(FaultScope),
     /// An SM of somebody else appears at an end port.
     AddForeignSm(PortAt, Box<ForeignSm>),
     /// It is gone without a word.
     RemoveForeignSm(PortAt),
     /// Anything else.
-    Call(Call),
+    Call(FabricCall),
 }
 
-impl Action {
+impl FabricAction {
     /// The number by which the trace knows it.
     pub(crate) const fn code(&self) -> u64 {
         match self {

@@ -13,7 +13,7 @@ use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 
-use crate::fabric::{Delivery, Fabric, SpecError, Verdict};
+use crate::fabric::{Delivery, Fabric, MadOutcome, SpecError};
 use crate::spec::PortAt;
 
 /// A port cannot be opened.
@@ -256,7 +256,7 @@ impl MadSender for SimSender {
         }
         let verdict = fabric.handle(self.port.at, mad, *now, scratch);
         let own = &mut queues[self.port.queue];
-        if matches!(verdict, Verdict::Dropped(_)) && own.report_failures {
+        if matches!(verdict, MadOutcome::Dropped(_)) && own.report_failures {
             own.received.push_back(Received::SendFailed(mad.mad.tid()));
         }
         // Answers before what the request set off.

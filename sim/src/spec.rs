@@ -180,7 +180,7 @@ impl FabricSpec {
 /// The parts of the fabric that cables hold together, each with its nodes in rising order, in the
 /// order of their first nodes. A subnet manager reaches only the part that it is attached to.
 #[must_use]
-pub fn islands(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
+pub fn connected_components(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
     let mut sets = DisjointSets::new(spec.nodes.len());
     for link in &spec.links {
         sets.join(link.a.node, link.b.node);
@@ -247,6 +247,6 @@ mod tests {
             spec.links.push(LinkSpec { a, b, ..link });
         }
         spec.nodes.extend(again.nodes);
-        assert_eq!(islands(&spec), [vec![0, 1], vec![2, 3]]);
+        assert_eq!(connected_components(&spec), [vec![0, 1], vec![2, 3]]);
     }
 }

@@ -12,7 +12,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ferrosm_channel::{ClientEnd, ClientFds, Hub, Receive, ServerEnd, Spin, Take, frames};
+use ferrosm_channel::{
+    ClientEnd, ClientFds, Hub, MessageAction, ReceiveOutcome, ServerEnd, SpinWait, frames,
+};
 
 /// A MAD with its header.
 const MESSAGE: [u8; 320] = [7; 320];
@@ -38,7 +40,7 @@ fn main() {
     drop(borrowed);
     drop(fds);
     // Echoes until the client has gone.
-    let spin = Spin::new(Duration::from_micros(30));
+    let spin = SpinWait::new(Duration::from_micros(30));
     let mut message = vec![];
     while child.try_wait().unwrap().is_none() {
         for _ in 0..10_000 {
@@ -56,7 +58,7 @@ fn client(stream: &UnixStream) {
     let (_, fds) = frames::receive(stream).unwrap().unwrap();
     let (end, _fd) = ClientEnd::new(ClientFds::from_vec(fds).unwrap()).unwrap();
     for (spin_us, window) in [(30, 1), (30, 4), (30, 32), (0, 1), (0, 32)] {
-        let spin = Spin::new(Duration::from_micros(spin_us));
+        let spin = SpinWait::new(Duration::from_micros(spin_us));
         let start = Instant::now();
         let mut buffer = [0; 512];
         let (mut under_way, mut messages) = (0, 0);
@@ -68,7 +70,11 @@ fn client(stream: &UnixStream) {
                 under_way += 1;
             }
             while under_way > 0 && !end.wait(spin, None).unwrap() {}
-            while end.receive(&mut buffer, |_| Take::Whole).unwrap() != Receive::Empty {
+            while end
+                .receive(&mut buffer, |_| MessageAction::Consume)
+                .unwrap()
+                != ReceiveOutcome::Empty
+            {
                 under_way -= 1;
                 messages += 1;
             }

@@ -15,11 +15,11 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, Lid, Lmc, MKey, PortNum, Qpn, Tid};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::fabric::{Fabric, Reaction};
+use ferrosm_sim::fabric::{AcceptOutcome, Fabric};
 use ferrosm_sim::generate;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::umad::abi::{REGISTER_AGENT2, UserHeader};
-use ferrosm_sim::umad::{FileId, Umad};
+use ferrosm_sim::umad::{FileId, UmadLayer};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -34,7 +34,7 @@ fn main() -> Result<(), Failure> {
         .end_ports()
         .find(|at| !fabric.is_switch(at.node))
         .ok_or("no host")?;
-    let mut umad = Umad::new();
+    let mut umad = UmadLayer::new();
     let file = agent(&mut umad, &mut fabric, at, [0x81, 1], 0, 0)?;
     let path = DrPath::LOCAL.extend(PortNum(at.port)).ok_or("no path")?;
     let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
@@ -74,7 +74,7 @@ fn main() -> Result<(), Failure> {
 }
 
 /// A host answers its own questions with long tables.
-fn tables(umad: &mut Umad, fabric: &mut Fabric, at: PortAt) -> Result<(), Failure> {
+fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), Failure> {
     const TABLES: u64 = 5;
     const LEN: usize = 10 << 20;
     fabric.set_lid(at, Lid(1), Lmc(0))?;
@@ -117,7 +117,7 @@ fn tables(umad: &mut Umad, fabric: &mut Fabric, at: PortAt) -> Result<(), Failur
 }
 
 fn agent(
-    umad: &mut Umad,
+    umad: &mut UmadLayer,
     fabric: &mut Fabric,
     at: PortAt,
     class: [u8; 2],
@@ -134,16 +134,16 @@ fn agent(
     Ok(file)
 }
 
-fn carry(umad: &mut Umad, fabric: &mut Fabric) {
+fn carry(umad: &mut UmadLayer, fabric: &mut Fabric) {
     while let Some(mut packet) = umad.poll_transmit() {
         while fabric.travel(&mut packet).is_ok() {
             match fabric.accept(&mut packet, NOW) {
-                Reaction::Answer => {}
-                Reaction::Deliver(delivery) => {
+                AcceptOutcome::Reply => {}
+                AcceptOutcome::Deliver(delivery) => {
                     umad.deliver(fabric, &delivery, NOW);
                     break;
                 }
-                Reaction::Taken | Reaction::Dropped(_) => break,
+                AcceptOutcome::Consumed | AcceptOutcome::Dropped(_) => break,
             }
         }
     }

@@ -13,7 +13,7 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sim::oracle::{Expect, Group};
+use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ManagerId, World};
 
@@ -323,12 +323,12 @@ impl Members {
 
     /// What is expected of the tables: exactly these groups. Those that share an MLID are one group to switches.
     #[must_use]
-    pub fn expect(&self, lab: &Lab) -> Expect {
-        let mut groups: BTreeMap<Lid, Group> = BTreeMap::new();
+    pub fn expect(&self, lab: &Lab) -> Expectations {
+        let mut groups: BTreeMap<Lid, ExpectedGroup> = BTreeMap::new();
         for g in self.groups.values().filter(|g| !g.members.is_empty()) {
             let group = groups
                 .entry(g.mlid)
-                .or_insert_with(|| Group::new(g.mlid, []));
+                .or_insert_with(|| ExpectedGroup::new(g.mlid, []));
             group.sl = g.sl;
             for (at, how) in &g.members {
                 let receives = how & 0b0011 != 0;

@@ -22,7 +22,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::View;
 use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::oracle::{Expect, judge_fabric};
+use ferrosm_sim::oracle::{Expectations, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_sim::world::{Manager, ManagerId, World};
 
@@ -528,7 +528,7 @@ impl Lab {
 
     /// What is expected of a good fabric, from our port, when packets have the SLs that our manager gives paths.
     #[must_use]
-    pub fn expect(&self) -> Expect {
+    pub fn expect(&self) -> Expectations {
         expect_of(&self.world, self.sm, self.at)
     }
 
@@ -536,7 +536,7 @@ impl Lab {
     ///
     /// # Errors
     /// The sentences of the oracle.
-    pub fn verdict(&self, expect: &Expect) -> Result<(), String> {
+    pub fn verdict(&self, expect: &Expectations) -> Result<(), String> {
         let verdict = judge_fabric(self.world.fabric(), expect);
         if verdict.is_good() {
             Ok(())
@@ -614,7 +614,7 @@ impl Lab {
             .filter(|(i, _)| {
                 let mut rest = self.spec.clone();
                 rest.links.remove(*i);
-                ferrosm_sim::spec::islands(&rest).len() == 1
+                ferrosm_sim::spec::connected_components(&rest).len() == 1
             })
             .nth(skip);
         spare
@@ -626,8 +626,8 @@ impl Lab {
 
 /// What is expected of a good fabric, from a port, when packets have the SLs that a manager gives paths now.
 #[must_use]
-pub fn expect_of(world: &World<Sm>, sm: ManagerId, at: PortAt) -> Expect {
-    let expect = Expect::new(at);
+pub fn expect_of(world: &World<Sm>, sm: ManagerId, at: PortAt) -> Expectations {
+    let expect = Expectations::new(at);
     let Some(core) = world.manager(sm).map(Sm::core) else {
         return expect;
     };

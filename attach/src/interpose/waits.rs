@@ -41,7 +41,7 @@ fn wait_in_poll(
     sleep: impl Fn(&mut [pollfd], c_int) -> c_int,
 ) -> c_int {
     let spin = config().map_or_else(
-        || ferrosm_channel::Spin::new(Duration::ZERO),
+        || ferrosm_channel::SpinWait::new(Duration::ZERO),
         |config| config.spin,
     );
     let timeout = u64::try_from(timeout).ok().map(Duration::from_millis);

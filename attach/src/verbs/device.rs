@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use ferrosm_channel::frames::{Reply, Request};
-use ferrosm_channel::verbs::{self, Answer, Call, Event};
-use ferrosm_channel::{ClientEnd, ClientFds, Receive, Take};
+use ferrosm_channel::verbs::{self, AsyncEvent, VerbsReply, VerbsRequest};
+use ferrosm_channel::{ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::io::Errno;
 
 use super::abi;
@@ -23,13 +23,13 @@ const SGES: i32 = 32;
 pub(crate) struct Device {
     pub(crate) seen: abi::Device,
     pub(crate) place: u32,
-    pub(crate) about: verbs::Device,
+    pub(crate) about: verbs::DeviceAttributes,
 }
 
 /// A request, and the descriptors that came with a plain "opened" or with a number.
 pub(crate) fn ask(
     connection: &Mutex<Connection>,
-    call: Call,
+    call: VerbsRequest,
 ) -> Result<(Reply, Vec<OwnedFd>), Errno> {
     let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
     let (reply, fds) = connection
@@ -42,16 +42,16 @@ pub(crate) fn ask(
 }
 
 /// The host's devices as they are now.
-pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::Device>, Errno> {
+pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, Errno> {
     let connection = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-    match ask(&connection, Call::Devices)? {
-        (Reply::Verbs(Answer::Devices(devices)), _) => Ok(devices),
+    match ask(&connection, VerbsRequest::Devices)? {
+        (Reply::Verbs(VerbsReply::Devices(devices)), _) => Ok(devices),
         (other, _) => Err(unexpected(&other).errno()),
     }
 }
 
 impl Device {
-    pub(crate) fn new(place: u32, about: verbs::Device) -> Self {
+    pub(crate) fn new(place: u32, about: verbs::DeviceAttributes) -> Self {
         Self {
             seen: abi::Device {
                 ops: [0; 2],
@@ -124,7 +124,7 @@ impl Context {
         functions: impl FnOnce(*mut abi::Device, i32) -> abi::VerbsContext,
     ) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-        let (reply, fds) = ask(&requests, Call::Watch { device: place })?;
+        let (reply, fds) = ask(&requests, VerbsRequest::Watch { device: place })?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());
         }
@@ -142,13 +142,13 @@ impl Context {
     }
 
     /// A port as it is now.
-    pub(crate) fn port(&self, port: u32) -> Result<verbs::Port, Errno> {
-        let call = Call::Port {
+    pub(crate) fn port(&self, port: u32) -> Result<verbs::PortAttributes, Errno> {
+        let call = VerbsRequest::Port {
             device: self.place,
             port,
         };
         match ask(&self.requests, call)? {
-            (Reply::Verbs(Answer::Port(port)), _) => Ok(*port),
+            (Reply::Verbs(VerbsReply::Port(port)), _) => Ok(*port),
             (other, _) => Err(unexpected(&other).errno()),
         }
     }
@@ -158,12 +158,17 @@ impl Context {
     /// # Errors
     ///
     /// `EIO` if the server is gone.
-    pub(crate) fn event(&self) -> Result<Option<Event>, Errno> {
+    pub(crate) fn event(&self) -> Result<Option<AsyncEvent>, Errno> {
         let mut message = [0; 8];
-        match self.events.receive(&mut message, |_| Take::Whole) {
-            Ok(Receive::Done(..)) => Event::decode(&message).map(Some).map_err(|_| Errno::IO),
-            Ok(Receive::Empty) if self.events.check_alive() => Ok(None),
-            Ok(Receive::Empty) | Err(_) => Err(Errno::IO),
+        match self
+            .events
+            .receive(&mut message, |_| MessageAction::Consume)
+        {
+            Ok(ReceiveOutcome::Message(..)) => AsyncEvent::decode(&message)
+                .map(Some)
+                .map_err(|_| Errno::IO),
+            Ok(ReceiveOutcome::Empty) if self.events.check_alive() => Ok(None),
+            Ok(ReceiveOutcome::Empty) | Err(_) => Err(Errno::IO),
         }
     }
 
@@ -175,7 +180,7 @@ impl Context {
 }
 
 /// `struct ibv_port_attr` of a port.
-pub(crate) fn port_attributes(port: &verbs::Port) -> abi::PortAttr {
+pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
     const IB_LINK_LAYER: u8 = 1;
     /// The highest speed that a byte can say, which is what the kernel says of faster ones.
     const NDR: u32 = 128;

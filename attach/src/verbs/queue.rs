@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferrosm_channel::frames::Reply;
-use ferrosm_channel::verbs::{Answer, Call, MAX_DATAGRAM, Received, Send, SetUp};
-use ferrosm_channel::{ClientEnd, ClientFds, Receive, Take};
+use ferrosm_channel::verbs::{
+    MAX_DATAGRAM, QpParameters, ReceivedMessage, SendMessage, VerbsReply, VerbsRequest,
+};
+use ferrosm_channel::{ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
@@ -55,15 +57,15 @@ pub(crate) struct Endpoint {
     end: ClientEnd,
     requests: Mutex<Connection>,
     buffers: Mutex<VecDeque<Buffer>>,
-    set_up: Mutex<SetUp>,
+    set_up: Mutex<QpParameters>,
     most_buffers: usize,
 }
 
 impl Endpoint {
     pub(crate) fn create(config: &Config, device: u32, most_buffers: usize) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-        let (reply, fds) = ask(&requests, Call::CreateQueuePair { device })?;
-        let Reply::Verbs(Answer::QueuePair(qpn)) = reply else {
+        let (reply, fds) = ask(&requests, VerbsRequest::CreateQueuePair { device })?;
+        let Reply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
             return Err(unexpected(&reply).errno());
         };
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
@@ -79,12 +81,12 @@ impl Endpoint {
         })
     }
 
-    pub(crate) fn set_up(&self) -> SetUp {
+    pub(crate) fn set_up(&self) -> QpParameters {
         *lock(&self.set_up)
     }
 
     /// Goes from one state to the next, as IBA 11.2.5.2 allows for datagrams.
-    pub(crate) fn modify(&self, mut next: SetUp) -> Result<(), Errno> {
+    pub(crate) fn modify(&self, mut next: QpParameters) -> Result<(), Errno> {
         let mut now = lock(&self.set_up);
         let allowed = match (now.state, next.state) {
             (_, state::RESET | state::ERR) => true,
@@ -99,9 +101,9 @@ impl Endpoint {
             return Err(Errno::INVAL);
         }
         if next.state == state::RESET {
-            next = SetUp::default();
+            next = QpParameters::default();
         }
-        match ask(&self.requests, Call::SetUp(next))? {
+        match ask(&self.requests, VerbsRequest::ModifyQueuePair(next))? {
             (Reply::Done, _) => {}
             (other, _) => return Err(unexpected(&other).errno()),
         }
@@ -113,7 +115,10 @@ impl Endpoint {
     }
 
     pub(crate) fn multicast(&self, attach: bool, mgid: [u8; 16], mlid: u16) -> Result<(), Errno> {
-        match ask(&self.requests, Call::Multicast { attach, mgid, mlid })? {
+        match ask(
+            &self.requests,
+            VerbsRequest::Multicast { attach, mgid, mlid },
+        )? {
             (Reply::Done, _) => Ok(()),
             (other, _) => Err(unexpected(&other).errno()),
         }
@@ -132,7 +137,7 @@ impl Endpoint {
     }
 
     /// Sends; the status of the completion.
-    pub(crate) fn send(&self, message: &Send) -> u32 {
+    pub(crate) fn send(&self, message: &SendMessage) -> u32 {
         if message.payload.len() > MAX_DATAGRAM {
             return status::LOC_LEN_ERR;
         }
@@ -159,11 +164,11 @@ impl Endpoint {
     fn receive(&self) -> Option<Wc> {
         let mut bytes = [0; LONGEST];
         loop {
-            let len = match self.end.receive(&mut bytes, |_| Take::Whole) {
-                Ok(Receive::Done(_, len)) => len.min(LONGEST),
-                Ok(Receive::Empty) | Err(_) => return None,
+            let len = match self.end.receive(&mut bytes, |_| MessageAction::Consume) {
+                Ok(ReceiveOutcome::Message(_, len)) => len.min(LONGEST),
+                Ok(ReceiveOutcome::Empty) | Err(_) => return None,
             };
-            let Ok(message) = Received::decode(&bytes[..len]) else {
+            let Ok(message) = ReceivedMessage::decode(&bytes[..len]) else {
                 continue;
             };
             // As an adapter: what finds no buffer is lost.
@@ -173,7 +178,7 @@ impl Endpoint {
         }
     }
 
-    fn complete(&self, buffer: &Buffer, message: &Received) -> Wc {
+    fn complete(&self, buffer: &Buffer, message: &ReceivedMessage) -> Wc {
         let len = GRH_BYTES + message.payload.len();
         let fits = buffer.pieces.room() >= len;
         if fits {

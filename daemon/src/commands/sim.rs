@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_channel::{Hub, Spin};
+use ferrosm_channel::{Hub, SpinWait};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::net::Net;
 use tracing::info;
@@ -58,7 +58,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     stop_on_signals(requests.clone())?;
     listener::listen(listener.share()?, requests)
         .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
-    let spin = Spin::new(Duration::from_micros(args.spin_us));
+    let spin = SpinWait::new(Duration::from_micros(args.spin_us));
     let mut engine = Engine::new(net, spec, hub, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant as WallInstant;
 
-use ferrosm_channel::{ClientFds, Hub, ServerEnd, Spin};
+use ferrosm_channel::{ClientFds, Hub, ServerEnd, SpinWait};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Delivery;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::spec::{FabricSpec, NodeIdx};
-use ferrosm_sim::umad::{Errno, FileId, IssmId, Umad, sysfs};
+use ferrosm_sim::umad::{Errno, FileId, IssmId, UmadLayer, sysfs};
 use tracing::{debug, warn};
 
 use super::hosts;
@@ -56,7 +56,7 @@ pub struct AttachedProgram {
 /// See the module's text.
 pub struct Engine {
     pub(super) net: Net,
-    pub(super) umad: Umad,
+    pub(super) umad: UmadLayer,
     pub(super) verbs: Verbs,
     pub(super) spec: FabricSpec,
     pub(super) clients: BTreeMap<ConnId, AttachedProgram>,
@@ -70,7 +70,7 @@ pub struct Engine {
     hub: Arc<Hub>,
     orders: RequestReceiver,
     started: WallInstant,
-    spin: Spin,
+    spin: SpinWait,
     pub(super) deliveries: Vec<Delivery>,
     pub(super) buffer: Vec<u8>,
 }
@@ -90,12 +90,12 @@ impl Engine {
         spec: FabricSpec,
         hub: Arc<Hub>,
         orders: RequestReceiver,
-        spin: Spin,
+        spin: SpinWait,
         tap: Option<PacketTap>,
     ) -> Self {
         Self {
             net,
-            umad: Umad::new(),
+            umad: UmadLayer::new(),
             verbs: Verbs::default(),
             spec,
             clients: BTreeMap::new(),

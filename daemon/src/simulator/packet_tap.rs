@@ -11,7 +11,7 @@ use ferrosm_mad::capture::{CaptureWriter, OnWire};
 use ferrosm_mad::mad::MAD_LEN;
 use ferrosm_sim::datagram::header;
 use ferrosm_sim::fabric::Packet;
-use ferrosm_sim::net::{Event, Net};
+use ferrosm_sim::net::{MadEvent, Net};
 use tracing::error;
 
 use crate::capture;
@@ -44,11 +44,11 @@ impl PacketTap {
         let seen = Arc::clone(&state);
         net.observe(move |event| {
             let comment = match event.event {
-                Event::Sent => String::new(),
+                MadEvent::Sent => String::new(),
                 // What was delivered was recorded when it was sent.
-                Event::Delivered => return,
-                Event::Dropped(reason) => format!("dropped: {reason:?}"),
-                Event::Lost => "lost: a fault".to_owned(),
+                MadEvent::Delivered => return,
+                MadEvent::Dropped(reason) => format!("dropped: {reason:?}"),
+                MadEvent::Lost => "lost: a fault".to_owned(),
             };
             let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if state.failed.is_none() {

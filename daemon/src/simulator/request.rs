@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
 
-use ferrosm_channel::verbs::{Answer, Call};
+use ferrosm_channel::verbs::{VerbsReply, VerbsRequest};
 use ferrosm_channel::{ClientFds, Hub};
 use ferrosm_sim::umad::Errno;
 
@@ -27,7 +27,7 @@ pub struct Hello {
 pub type ReplySender<T> = SyncSender<T>;
 
 /// What a program gets for a request about verbs; descriptors if something was opened.
-pub type VerbsAnswer = (Option<Answer>, Option<ClientFds>);
+pub type VerbsAnswer = (Option<VerbsReply>, Option<ClientFds>);
 
 /// A request.
 #[derive(Debug)]
@@ -50,7 +50,11 @@ pub enum EngineRequest {
     /// It wants to be the subnet manager of a port; with `true` at once or not at all.
     OpenIssm(ConnId, u32, bool, ReplySender<Result<(), Errno>>),
     /// It asks something about verbs: an answer (or just done), with descriptors if something was opened.
-    Verbs(ConnId, Call, ReplySender<Result<VerbsAnswer, Errno>>),
+    Verbs(
+        ConnId,
+        VerbsRequest,
+        ReplySender<Result<VerbsAnswer, Errno>>,
+    ),
     /// The connection ended.
     Closed(ConnId),
     /// A line of text; what to say to it.

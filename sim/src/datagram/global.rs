@@ -3,7 +3,7 @@
 use crate::fabric::{Fabric, Grh};
 use crate::spec::PortAt;
 
-use super::{Route, table};
+use super::{GlobalRoute, table};
 
 /// After the global route header comes the base transport header.
 const NEXT_HEADER: u8 = 0x1B;
@@ -11,7 +11,7 @@ const NEXT_HEADER: u8 = 0x1B;
 const AROUND: usize = 12 + 8 + 4;
 
 /// The header of a message from a port; `None` if the table has no GID there.
-pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &Route) -> Option<Grh> {
+pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &GlobalRoute) -> Option<Grh> {
     Some(Grh {
         sgid: table::gid(fabric, at, route.sgid_index)?,
         dgid: route.dgid,

@@ -1,7 +1,7 @@
 //! Queue pairs of programs: unreliable datagrams, as an adapter sends and receives them.
 //!
 //! [`Datagrams`] owns the queue pairs of all hosts. It is a state machine without I/O: what programs
-//! post goes in, [`Packet`]s come out; what the fabric delivers goes in, [`Received`] messages wait to
+//! post goes in, [`Packet`]s come out; what the fabric delivers goes in, [`DatagramIn`] messages wait to
 //! be fetched. Service and receiver checks are IBA 9.6.1 and 10.2.5 (P_Key and Q_Key), 10.5
 //! (multicast), 11.2.4 (states); the other service types do not exist.
 //!
@@ -54,7 +54,7 @@ pub struct QpId {
 
 /// States of a queue pair, as far as they differ for datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum State {
+pub enum QpState {
     /// As created.
     #[default]
     Reset,
@@ -70,10 +70,10 @@ pub enum State {
 
 /// What a queue pair is set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Setup {
+pub struct QpParameters {
     /// Its state.
-    pub state: State,
-    /// Its port; of no meaning in [`State::Reset`].
+    pub state: QpState,
+    /// Its port; of no meaning in [`QpState::Reset`].
     pub port: u8,
     /// Place of its P_Key in the port's table.
     pub pkey_index: u16,
@@ -83,7 +83,7 @@ pub struct Setup {
 
 /// A global route that a program asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
+pub struct GlobalRoute {
     /// Destination.
     pub dgid: Gid,
     /// Place of the source in the port's table.
@@ -98,7 +98,7 @@ pub struct Route {
 
 /// A message that a program sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Send<'a> {
+pub struct DatagramOut<'a> {
     /// Destination LID.
     pub dlid: Lid,
     /// The receiver's queue pair.
@@ -110,14 +110,14 @@ pub struct Send<'a> {
     /// Low bits of the own LID.
     pub path_bits: u8,
     /// Global route, if it has one.
-    pub route: Option<Route>,
+    pub route: Option<GlobalRoute>,
     /// The bytes, at most [`Datagram::MAX_LEN`].
     pub payload: &'a [u8],
 }
 
 /// A message that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
+pub struct DatagramIn {
     /// Source LID.
     pub slid: Lid,
     /// The sender's queue pair.
@@ -136,9 +136,9 @@ pub struct Received {
 
 #[derive(Debug, Default)]
 struct Qp {
-    setup: Setup,
+    setup: QpParameters,
     groups: BTreeSet<(Gid, Lid)>,
-    queue: VecDeque<Received>,
+    queue: VecDeque<DatagramIn>,
     dropped: u64,
 }
 
@@ -210,9 +210,9 @@ impl Datagrams {
     ///
     /// # Errors
     /// EBADF if there is no such queue pair, EINVAL if there is no such port or P_Key index.
-    pub fn set_up(&mut self, fabric: &Fabric, id: QpId, setup: Setup) -> Result<(), Errno> {
+    pub fn set_up(&mut self, fabric: &Fabric, id: QpId, setup: QpParameters) -> Result<(), Errno> {
         let qp = self.qps.get_mut(&id).ok_or(Errno::EBADF)?;
-        let is_bound = !matches!(setup.state, State::Reset | State::Error);
+        let is_bound = !matches!(setup.state, QpState::Reset | QpState::Error);
         if is_bound {
             let at = PortAt::new(id.node, setup.port);
             if !fabric.end_ports().any(|end| end == at)
@@ -221,7 +221,7 @@ impl Datagrams {
                 return Err(Errno::EINVAL);
             }
         }
-        if setup.state == State::Reset {
+        if setup.state == QpState::Reset {
             qp.queue.clear();
         }
         qp.setup = setup;
@@ -267,10 +267,10 @@ impl Datagrams {
         &mut self,
         fabric: &mut Fabric,
         id: QpId,
-        message: &Send<'_>,
+        message: &DatagramOut<'_>,
     ) -> Result<Packet, Errno> {
         let setup = self.qps.get(&id).ok_or(Errno::EBADF)?.setup;
-        if setup.state != State::ReadyToSend {
+        if setup.state != QpState::ReadyToSend {
             return Err(Errno::EINVAL);
         }
         let at = PortAt::new(id.node, setup.port);
@@ -401,7 +401,10 @@ impl Datagrams {
         let Some(qp) = self.qps.get_mut(&id) else {
             return;
         };
-        let receives = matches!(qp.setup.state, State::ReadyToReceive | State::ReadyToSend);
+        let receives = matches!(
+            qp.setup.state,
+            QpState::ReadyToReceive | QpState::ReadyToSend
+        );
         if !receives || qp.setup.port != arrival.at.port {
             return;
         }
@@ -419,7 +422,7 @@ impl Datagrams {
         if qp.queue.is_empty() {
             self.readable.push_back(id);
         }
-        qp.queue.push_back(Received {
+        qp.queue.push_back(DatagramIn {
             slid: arrival.slid,
             src_qpn: arrival.src_qpn,
             sl: arrival.sl,
@@ -437,7 +440,7 @@ impl Datagrams {
 
     /// The oldest message of a queue pair.
     #[must_use]
-    pub fn front(&self, id: QpId) -> Option<&Received> {
+    pub fn front(&self, id: QpId) -> Option<&DatagramIn> {
         self.qps.get(&id)?.queue.front()
     }
 

@@ -38,7 +38,7 @@ pub const fn match_pkeys(a: PKey, b: PKey) -> bool {
 
 /// What an adapter says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Adapter {
+pub struct AdapterIdentity {
     /// Vendor id.
     pub vendor_id: u32,
     /// Device id.
@@ -49,9 +49,9 @@ pub struct Adapter {
 
 /// An adapter.
 #[must_use]
-pub fn adapter(fabric: &Fabric, node: NodeIdx) -> Adapter {
+pub fn adapter(fabric: &Fabric, node: NodeIdx) -> AdapterIdentity {
     let n = &fabric.nodes[node];
-    Adapter {
+    AdapterIdentity {
         vendor_id: n.vendor_id,
         device_id: n.device_id,
         revision: n.caps.revision,

@@ -13,13 +13,13 @@ use crate::spec::PortAt;
     clippy::large_enum_variant,
     reason = "passed by value once, never stored: a box would allocate per MAD"
 )]
-pub enum Reaction {
+pub enum AcceptOutcome {
     /// The packet was turned into the answer, ready to travel back.
-    Answer,
+    Reply,
     /// It is for a program at the port.
     Deliver(Delivery),
-    /// It was taken, without an answer.
-    Taken,
+    /// The node consumed it and sends no reply.
+    Consumed,
     /// It was thrown away.
     Dropped(DropReason),
 }
@@ -27,8 +27,8 @@ pub enum Reaction {
 impl Fabric {
     /// Lets the node that a packet reached deal with it.
     ///
-    /// Where the reaction is [`Reaction::Answer`] the packet became the answer.
-    pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> Reaction {
+    /// Where the reaction is [`AcceptOutcome::Reply`] the packet became the answer.
+    pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> AcceptOutcome {
         self.now = self.now.max(now);
         let node = &self.nodes[packet.at.node];
         if !node.powered {
@@ -44,14 +44,14 @@ impl Fabric {
         if self.is_for_io_unit(packet) {
             let status = self.io_unit(packet);
             packet.answer(status);
-            return Reaction::Answer;
+            return AcceptOutcome::Reply;
         }
         if !packet.is_for_agent() {
             if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {
                 // Where no SM runs the SMA has no such attribute, as a host's kernel and a switch
                 // without a manager answer.
                 packet.answer(Status::BAD_METHOD_ATTR);
-                return Reaction::Answer;
+                return AcceptOutcome::Reply;
             }
             return self.deliver(end, packet);
         }
@@ -59,33 +59,33 @@ impl Fabric {
         if packet.mad.as_bytes()[0] != 1 {
             packet.mad.as_bytes_mut()[0] = 1;
             packet.answer(Status::BAD_VERSION);
-            return Reaction::Answer;
+            return AcceptOutcome::Reply;
         }
         if packet.mad.mgmt_class() == MgmtClass::Perf {
             let status = self.pma(end, packet);
             packet.answer(status);
-            return Reaction::Answer;
+            return AcceptOutcome::Reply;
         }
         if packet.mad.method() == Method::TrapRepress {
             if !self.m_key_admits(end, packet, now) {
                 return self.dropped(DropReason::MKey);
             }
             self.repress(end, packet);
-            return Reaction::Taken;
+            return AcceptOutcome::Consumed;
         }
         let Some(status) = self.sma(end, packet, now) else {
             return self.dropped(DropReason::MKey);
         };
         packet.answer(status);
-        Reaction::Answer
+        AcceptOutcome::Reply
     }
 
-    fn dropped(&mut self, reason: DropReason) -> Reaction {
+    fn dropped(&mut self, reason: DropReason) -> AcceptOutcome {
         self.totals.drop_one(reason);
-        Reaction::Dropped(reason)
+        AcceptOutcome::Dropped(reason)
     }
 
-    fn deliver(&mut self, end: PortAt, packet: &Packet) -> Reaction {
+    fn deliver(&mut self, end: PortAt, packet: &Packet) -> AcceptOutcome {
         let slot = self.end_slot(end);
         if packet.datagram.is_none() {
             if packet.mad.as_bytes()[0] != 1 {
@@ -102,7 +102,7 @@ impl Fabric {
         } else {
             0
         };
-        Reaction::Deliver(Delivery {
+        AcceptOutcome::Deliver(Delivery {
             at: end,
             qpn: packet.dest_qpn,
             pkey: packet.pkey,

@@ -48,7 +48,7 @@ impl Fabric {
             && grh.dgid.0[0] != 0xFF
             && !port.has_gid(grh.dgid)
         {
-            return Err(DropReason::NotMyGid);
+            return Err(DropReason::WrongGid);
         }
         if port.admits(packet.pkey) {
             return Ok(());

@@ -103,11 +103,11 @@ pub enum DropReason {
     /// A forwarding loop.
     Loop,
     /// It reached a port that does not own the LID.
-    NotMine,
+    WrongLid,
     /// A data packet at a port that is not Active.
     NotActive,
     /// The SL is mapped to VL15.
-    NoLane,
+    NoVl,
     /// Wrong M_Key.
     MKey,
     /// Nobody at the port takes it.
@@ -117,7 +117,7 @@ pub enum DropReason {
     /// The P_Key is not one of the port's.
     PKey,
     /// The GRH's destination is none of the port's GIDs.
-    NotMyGid,
+    WrongGid,
     /// A class on a queue pair where it does not belong.
     WrongQp,
 }
@@ -130,14 +130,14 @@ impl DropReason {
         Self::NotASwitch,
         Self::NoRoute,
         Self::Loop,
-        Self::NotMine,
+        Self::WrongLid,
         Self::NotActive,
-        Self::NoLane,
+        Self::NoVl,
         Self::MKey,
         Self::NoClient,
         Self::NoPower,
         Self::PKey,
-        Self::NotMyGid,
+        Self::WrongGid,
         Self::WrongQp,
     ];
 }

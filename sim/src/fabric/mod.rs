@@ -31,7 +31,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeDescription, NodeType};
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 
-pub use accept::Reaction;
+pub use accept::AcceptOutcome;
 pub use counters::{DropReason, NodeCounters, Totals};
 pub(crate) use links::Wire;
 use links::{Link, NO_LINK};
@@ -84,13 +84,13 @@ pub enum SpecError {
 
 /// What became of a MAD in [`Fabric::handle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MadOutcome {
     /// The agent of a node answered, and the answer was delivered.
-    Answered,
+    Replied,
     /// It was delivered to a program at some port; of a multicast packet, copies are under way.
     Delivered,
     /// It was taken, and needs no answer (TrapRepress).
-    Taken,
+    Consumed,
     /// It, or the answer, was lost.
     Dropped(DropReason),
 }
@@ -265,7 +265,7 @@ impl Fabric {
         mad: &MadOut,
         now: Instant,
         out: &mut Vec<Delivery>,
-    ) -> Verdict {
+    ) -> MadOutcome {
         self.totals.sent += 1;
         let mut packet = Packet::new(at, mad);
         self.finish(&mut packet, now, out)
@@ -277,7 +277,7 @@ impl Fabric {
         mut packet: Packet,
         now: Instant,
         out: &mut Vec<Delivery>,
-    ) -> Verdict {
+    ) -> MadOutcome {
         self.totals.sent += 1;
         self.finish(&mut packet, now, out)
     }
@@ -295,47 +295,47 @@ impl Fabric {
         let mut arrived = Vec::new();
         self.spread(packet, &mut arrived)?;
         for mut copy in arrived {
-            if let Reaction::Deliver(delivery) = self.accept(&mut copy, now) {
+            if let AcceptOutcome::Deliver(delivery) = self.accept(&mut copy, now) {
                 out.push(delivery);
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, packet: &mut Packet, now: Instant, out: &mut Vec<Delivery>) -> Verdict {
+    fn finish(&mut self, packet: &mut Packet, now: Instant, out: &mut Vec<Delivery>) -> MadOutcome {
         if packet.is_multicast() && !packet.is_vl15() {
             return match self.multicast(packet, now, out) {
-                Ok(()) => Verdict::Delivered,
+                Ok(()) => MadOutcome::Delivered,
                 Err(reason) => {
                     self.totals.drop_one(reason);
-                    Verdict::Dropped(reason)
+                    MadOutcome::Dropped(reason)
                 }
             };
         }
         if let Err(reason) = self.travel(packet) {
             self.totals.drop_one(reason);
-            return Verdict::Dropped(reason);
+            return MadOutcome::Dropped(reason);
         }
         match self.accept(packet, now) {
-            Reaction::Answer => {}
-            Reaction::Deliver(delivery) => {
+            AcceptOutcome::Reply => {}
+            AcceptOutcome::Deliver(delivery) => {
                 out.push(delivery);
-                return Verdict::Delivered;
+                return MadOutcome::Delivered;
             }
-            Reaction::Taken => return Verdict::Taken,
-            Reaction::Dropped(reason) => return Verdict::Dropped(reason),
+            AcceptOutcome::Consumed => return MadOutcome::Consumed,
+            AcceptOutcome::Dropped(reason) => return MadOutcome::Dropped(reason),
         }
         if let Err(reason) = self.travel(packet) {
             self.totals.drop_one(reason);
-            return Verdict::Dropped(reason);
+            return MadOutcome::Dropped(reason);
         }
         match self.accept(packet, now) {
-            Reaction::Deliver(delivery) => {
+            AcceptOutcome::Deliver(delivery) => {
                 out.push(delivery);
-                Verdict::Answered
+                MadOutcome::Replied
             }
-            Reaction::Dropped(reason) => Verdict::Dropped(reason),
-            Reaction::Answer | Reaction::Taken => Verdict::Taken,
+            AcceptOutcome::Dropped(reason) => MadOutcome::Dropped(reason),
+            AcceptOutcome::Reply | AcceptOutcome::Consumed => MadOutcome::Consumed,
         }
     }
 

@@ -150,7 +150,7 @@ impl Fabric {
                 if self.ports[slot].owns(dlid) {
                     Ok(())
                 } else {
-                    Err(DropReason::NotMine)
+                    Err(DropReason::WrongLid)
                 }
             };
             let Some(switch) = &node.switch else {
@@ -205,7 +205,7 @@ impl Fabric {
         };
         if vl >= lanes {
             self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
-            return Err(DropReason::NoLane);
+            return Err(DropReason::NoVl);
         }
         if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.admits(packet.pkey) {
             self.add_errors(out, PortCounter::XmitConstraintErrors, 1);

@@ -14,14 +14,14 @@ fn folder() -> std::path::PathBuf {
 }
 
 /// Reads a file that may include others of its folder.
-fn read_path(path: &std::path::Path) -> Reading {
+fn read_path(path: &std::path::Path) -> ParsedFabric {
     let beside = |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
     let bytes = std::fs::read(path).unwrap();
     read_file(&bytes, &mut |name| beside(name))
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn fixture(name: &str) -> Reading {
+fn fixture(name: &str) -> ParsedFabric {
     read_path(&folder().join(name))
 }
 
@@ -128,7 +128,7 @@ fn debians_examples_for_ibsim_are_read() {
             let reading = read_path(&path);
             assert!(reading.spec.switch_count() >= 1);
             assert_eq!(
-                crate::spec::islands(&reading.spec).len(),
+                crate::spec::connected_components(&reading.spec).len(),
                 1,
                 "{}",
                 path.display()
@@ -144,7 +144,7 @@ fn small(switch: &str, host: &str) -> String {
     format!("Switch 6 \"sw\"\n{switch}\n\nHca 2 \"host\"\n{host}\n")
 }
 
-fn reading(text: &str) -> Result<Reading, ReadErrors> {
+fn reading(text: &str) -> Result<ParsedFabric, ReadErrors> {
     read_file(text.as_bytes(), &mut |_| Err("nothing here".to_owned()))
 }
 

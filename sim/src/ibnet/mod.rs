@@ -24,7 +24,7 @@ mod tests;
 mod write;
 
 pub use error::{ReadError, ReadErrorKind, ReadErrors, Warning, WarningKind};
-pub use source::Loader;
+pub use source::IncludeLoader;
 pub use write::write;
 
 use crate::spec::FabricSpec;
@@ -36,7 +36,7 @@ const BANNER_LINES: usize = 1000;
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct ParsedFabric {
     /// The fabric; nodes keep the order of the file.
     pub spec: FabricSpec,
     /// What was sloppy, at most twenty.
@@ -59,7 +59,7 @@ pub fn read(text: &str) -> Result<FabricSpec, ReadErrors> {
 ///
 /// # Errors
 /// [`ReadErrors`]: what is wrong, with lines.
-pub fn read_file(bytes: &[u8], load: &mut Loader<'_>) -> Result<Reading, ReadErrors> {
+pub fn read_file(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Result<ParsedFabric, ReadErrors> {
     let sources = Sources::gather(bytes, load);
     let mut log = Log::default();
     let text = sources.files[0].1.as_str();
@@ -83,7 +83,7 @@ pub fn read_file(bytes: &[u8], load: &mut Loader<'_>) -> Result<Reading, ReadErr
         }
     }
     let (warnings, warnings_left_off) = log.finish(&sources)?;
-    Ok(Reading {
+    Ok(ParsedFabric {
         spec,
         warnings,
         warnings_left_off,

@@ -11,7 +11,7 @@ const DEEPEST: usize = 9;
 const MOST_FILES: usize = 256;
 
 /// Gives the content of a file that another includes, or says why not.
-pub type Loader<'l> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'l;
+pub type IncludeLoader<'l> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'l;
 
 /// A file and the files that it includes, each once.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Gathers all that is needed before reading begins.
-    pub(super) fn gather(bytes: &[u8], load: &mut Loader<'_>) -> Self {
+    pub(super) fn gather(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Self {
         let mut all = Self {
             files: vec![(None, decode(bytes).into_owned())],
             found: BTreeMap::new(),

@@ -11,7 +11,7 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 /// Writes a fabric so that ibsim loads it and readers of ibnetdiscover's output understand it.
 ///
 /// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control
-/// characters and line breaks in descriptions become blanks. Reading it gives the fabric back,
+/// characters and line breaks in descriptions become blanks. ParsedFabric it gives the fabric back,
 /// links in normal order; but the form has no place for GUID and LID of a CA port without cable,
 /// which come back as node GUID + port and none.
 ///

@@ -117,7 +117,7 @@ impl ForeignSm {
 
 /// A foreign SM in a net, in the order of their coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ForeignId(pub usize);
+pub struct ForeignSmId(pub usize);
 
 /// One of them at its port; its place stays when it is gone.
 #[derive(Debug)]

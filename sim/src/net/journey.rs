@@ -10,8 +10,8 @@ use rand::Rng;
 
 use super::queue::Key;
 use super::table::{Trip, below, chance, up_to};
-use super::{Event, Net, TraceEvent};
-use crate::fabric::{Delivery, Packet, PortCounter, Reaction};
+use super::{MadEvent, Net, TraceEvent};
+use crate::fabric::{AcceptOutcome, Delivery, Packet, PortCounter};
 use crate::faults::{Faults, Garbage};
 use crate::spec::PortAt;
 
@@ -28,7 +28,7 @@ impl Net {
             return self.rush(packet, out);
         }
         let from = packet.at;
-        self.note(Event::Sent, from, &packet);
+        self.note(MadEvent::Sent, from, &packet);
         let (result, trip) = if self.table.is_even() {
             let lost = chance(&mut self.rng, self.table.all.loss);
             let result = self.fabric.travel(&mut packet);
@@ -52,11 +52,11 @@ impl Net {
         self.count_waits();
         if let Err(reason) = result {
             self.fabric.count_drop(reason);
-            self.note(Event::Dropped(reason), packet.at, &packet);
+            self.note(MadEvent::Dropped(reason), packet.at, &packet);
             return;
         }
         if trip.lost {
-            self.note(Event::Lost, packet.at, &packet);
+            self.note(MadEvent::Lost, packet.at, &packet);
             return;
         }
         self.land(&packet, from, &trip);
@@ -68,7 +68,7 @@ impl Net {
     /// add to that of a copy.
     fn spread(&mut self, packet: &Packet, out: &mut Vec<Delivery>) {
         let from = packet.at;
-        self.note(Event::Sent, from, packet);
+        self.note(MadEvent::Sent, from, packet);
         let attr = packet.mad.attr_id();
         let mut copies = Vec::new();
         let Self {
@@ -87,11 +87,11 @@ impl Net {
         self.count_waits();
         if let Err(reason) = result {
             self.fabric.count_drop(reason);
-            return self.note(Event::Dropped(reason), from, packet);
+            return self.note(MadEvent::Dropped(reason), from, packet);
         }
         for copy in copies {
             if begin.lost {
-                self.note(Event::Lost, copy.at, &copy);
+                self.note(MadEvent::Lost, copy.at, &copy);
             } else if self.plain {
                 self.serve(copy, out);
             } else {
@@ -127,18 +127,18 @@ impl Net {
     /// Carries a packet and its answer to their ends at once: nothing is wrong, nothing takes time.
     fn rush(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         loop {
-            self.note(Event::Sent, packet.at, &packet);
+            self.note(MadEvent::Sent, packet.at, &packet);
             if let Err(reason) = self.fabric.travel(&mut packet) {
                 self.fabric.count_drop(reason);
-                self.note(Event::Dropped(reason), packet.at, &packet);
+                self.note(MadEvent::Dropped(reason), packet.at, &packet);
                 return;
             }
             match self.fabric.accept(&mut packet, self.now) {
-                Reaction::Answer => {}
-                Reaction::Deliver(delivery) => return self.deliver(delivery, &packet, out),
-                Reaction::Taken => return,
-                Reaction::Dropped(reason) => {
-                    return self.note(Event::Dropped(reason), packet.at, &packet);
+                AcceptOutcome::Reply => {}
+                AcceptOutcome::Deliver(delivery) => return self.deliver(delivery, &packet, out),
+                AcceptOutcome::Consumed => return,
+                AcceptOutcome::Dropped(reason) => {
+                    return self.note(MadEvent::Dropped(reason), packet.at, &packet);
                 }
             }
         }
@@ -155,7 +155,7 @@ impl Net {
         let faults = self.table.agent(node);
         if faults.hung {
             let packet = self.queue.take(index);
-            return self.note(Event::Lost, packet.at, &packet);
+            return self.note(MadEvent::Lost, packet.at, &packet);
         }
         if self.busy_until.len() <= node {
             self.busy_until.resize(node + 1, self.now);
@@ -164,7 +164,7 @@ impl Net {
         let done = start + faults.service;
         if faults.backlog != 0 && start.since(self.now) > faults.service * faults.backlog {
             let packet = self.queue.take(index);
-            return self.note(Event::Lost, packet.at, &packet);
+            return self.note(MadEvent::Lost, packet.at, &packet);
         }
         self.busy_until[node] = done;
         if done == self.now {
@@ -185,11 +185,11 @@ impl Net {
             packet.answer(status);
         } else {
             match self.fabric.accept(&mut packet, self.now) {
-                Reaction::Answer => {}
-                Reaction::Deliver(delivery) => return self.deliver(delivery, &packet, out),
-                Reaction::Taken => return,
-                Reaction::Dropped(reason) => {
-                    return self.note(Event::Dropped(reason), packet.at, &packet);
+                AcceptOutcome::Reply => {}
+                AcceptOutcome::Deliver(delivery) => return self.deliver(delivery, &packet, out),
+                AcceptOutcome::Consumed => return,
+                AcceptOutcome::Dropped(reason) => {
+                    return self.note(MadEvent::Dropped(reason), packet.at, &packet);
                 }
             }
         }
@@ -204,7 +204,7 @@ impl Net {
 
     /// A program gets a MAD, and so does a foreign SM at its port; what is asked of an SM, it alone.
     fn deliver(&mut self, delivery: Delivery, packet: &Packet, out: &mut Vec<Delivery>) {
-        self.note(Event::Delivered, delivery.at, packet);
+        self.note(MadEvent::Delivered, delivery.at, packet);
         // A subnet manager has no queue pairs but QP0 and QP1.
         let is_mad = delivery.datagram.is_none();
         let here = |f: &super::Foreign| is_mad && f.at == delivery.at && f.is_awake();
@@ -259,7 +259,7 @@ impl Net {
     }
 
     #[inline]
-    fn note(&mut self, event: Event, at: PortAt, packet: &Packet) {
+    fn note(&mut self, event: MadEvent, at: PortAt, packet: &Packet) {
         if self.trace.is_none() && self.observer.is_none() {
             return;
         }

@@ -23,15 +23,15 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
-use crate::faults::{Action, Faults};
+use crate::faults::{FabricAction, Faults};
 use crate::spec::{NodeIdx, PortAt};
 use foreign::Foreign;
-pub use foreign::{ForeignId, ForeignSm};
+pub use foreign::{ForeignSm, ForeignSmId};
 use queue::{Key, Queue};
 pub(crate) use queue::{ManagerNote, Note};
 use table::{FaultTable, Spot};
 use trace::TraceHash;
-pub use trace::{Event, TraceEvent};
+pub use trace::{MadEvent, TraceEvent};
 
 /// Time that a MAD takes for a link, unless set.
 pub const HOP_TIME: Duration = Duration::from_nanos(300);
@@ -205,7 +205,7 @@ impl Net {
                     self.journey(packet, out);
                     None
                 }
-                Key::Action(index) => {
+                Key::FabricAction(index) => {
                     if let Some(action) = self.queue.take_action(index)
                         && let Err(error) = self.act(action)
                         && self.action_errors.len() < ERRORS_KEPT
@@ -238,7 +238,7 @@ impl Net {
     }
 
     /// Lets something happen at a time; at once if that is past.
-    pub fn schedule(&mut self, at: Instant, action: Action) {
+    pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.queue.push_action(at.max(self.now), action);
     }
 
@@ -284,7 +284,7 @@ impl Net {
     ///
     /// # Errors
     /// If there is no such end port, or an SM is there.
-    pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ForeignId, SpecError> {
+    pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ForeignSmId, SpecError> {
         let info = self.fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
         if info.capability_mask.0 & ferrosm_mad::attr::CapMask::IS_SM != 0 {
             return Err(SpecError::PortInUse(at));
@@ -297,14 +297,14 @@ impl Net {
             sm: Some(Box::new(sm)),
             paused: false,
         });
-        Ok(ForeignId(self.foreigners.len() - 1))
+        Ok(ForeignSmId(self.foreigners.len() - 1))
     }
 
     /// It is gone without a word; its port forgets IsSM.
     ///
     /// # Errors
     /// If it was gone.
-    pub fn remove_foreign_sm(&mut self, id: ForeignId) -> Result<ForeignSm, SpecError> {
+    pub fn remove_foreign_sm(&mut self, id: ForeignSmId) -> Result<ForeignSm, SpecError> {
         let nobody = SpecError::NoSuchPort(PortAt::new(usize::MAX, 0));
         let foreign = self.foreigners.get_mut(id.0).ok_or(nobody)?;
         let at = foreign.at;
@@ -316,7 +316,7 @@ impl Net {
     }
 
     /// It stops or goes on; MADs for it are lost meanwhile.
-    pub fn set_foreign_paused(&mut self, id: ForeignId, paused: bool, out: &mut Vec<Delivery>) {
+    pub fn set_foreign_paused(&mut self, id: ForeignSmId, paused: bool, out: &mut Vec<Delivery>) {
         if let Some(foreign) = self.foreigners.get_mut(id.0) {
             foreign.paused = paused;
             self.drain_foreigner(id.0, out);
@@ -325,22 +325,22 @@ impl Net {
 
     /// A foreign SM; `None` if it is gone.
     #[must_use]
-    pub fn foreign_sm(&self, id: ForeignId) -> Option<&ForeignSm> {
+    pub fn foreign_sm(&self, id: ForeignSmId) -> Option<&ForeignSm> {
         self.foreigners.get(id.0)?.sm.as_deref()
     }
 
     /// A foreign SM, to be changed.
-    pub fn foreign_sm_mut(&mut self, id: ForeignId) -> Option<&mut ForeignSm> {
+    pub fn foreign_sm_mut(&mut self, id: ForeignSmId) -> Option<&mut ForeignSm> {
         self.foreigners.get_mut(id.0)?.sm.as_deref_mut()
     }
 
     /// The foreign SM at a port.
     #[must_use]
-    pub fn foreign_sm_at(&self, at: PortAt) -> Option<ForeignId> {
+    pub fn foreign_sm_at(&self, at: PortAt) -> Option<ForeignSmId> {
         self.foreigners
             .iter()
             .position(|f| f.at == at && f.sm.is_some())
-            .map(ForeignId)
+            .map(ForeignSmId)
     }
 
     fn drain_foreigner(&mut self, index: usize, out: &mut Vec<Delivery>) {
@@ -379,16 +379,16 @@ impl Net {
     }
 
     /// One direction of a cable is known by the port that it enters.
-    fn spots(&self, place: crate::faults::Place) -> Vec<Spot> {
-        use crate::faults::{Cable, Place};
+    fn spots(&self, place: crate::faults::FaultScope) -> Vec<Spot> {
+        use crate::faults::{FaultScope, LinkDirection};
         match place {
-            Place::Fabric => vec![Spot::Fabric],
-            Place::Node(node) => vec![Spot::Node(node)],
-            Place::Cable(Cable::Into(at)) => vec![Spot::Into(at)],
-            Place::Cable(Cable::OutOf(at)) => {
+            FaultScope::Fabric => vec![Spot::Fabric],
+            FaultScope::Node(node) => vec![Spot::Node(node)],
+            FaultScope::Link(LinkDirection::Into(at)) => vec![Spot::Into(at)],
+            FaultScope::Link(LinkDirection::OutOf(at)) => {
                 self.fabric.peer(at).map(Spot::Into).into_iter().collect()
             }
-            Place::Cable(Cable::Both(at)) => {
+            FaultScope::Link(LinkDirection::Both(at)) => {
                 let mut spots = vec![Spot::Into(at)];
                 spots.extend(self.fabric.peer(at).map(Spot::Into));
                 spots

@@ -11,7 +11,7 @@ use ferrosm_mad::time::Instant;
 use slab::Slab;
 
 use crate::fabric::Packet;
-use crate::faults::Action;
+use crate::faults::FabricAction;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub(super) enum Key {
     /// A late answer leaves.
     Depart(u32),
     /// A scheduled action.
-    Action(u32),
+    FabricAction(u32),
     /// Something that the owner of the net wants to be told of.
     Note(Note),
 }
@@ -50,7 +50,7 @@ pub(super) struct Queue {
     heap: BinaryHeap<Reverse<(Instant, u64, Key)>>,
     seq: u64,
     packets: Slab<Packet>,
-    actions: Slab<Action>,
+    actions: Slab<FabricAction>,
     notes: usize,
 }
 
@@ -84,12 +84,12 @@ impl Queue {
         self.packets.remove(index as usize)
     }
 
-    pub(super) fn push_action(&mut self, at: Instant, action: Action) {
+    pub(super) fn push_action(&mut self, at: Instant, action: FabricAction) {
         let index = narrow(self.actions.insert(action));
-        self.push(at, Key::Action(index));
+        self.push(at, Key::FabricAction(index));
     }
 
-    pub(super) fn take_action(&mut self, index: u32) -> Option<Action> {
+    pub(super) fn take_action(&mut self, index: u32) -> Option<FabricAction> {
         self.actions.try_remove(index as usize)
     }
 

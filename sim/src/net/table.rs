@@ -12,7 +12,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::HOP_TIME;
-use crate::faults::{AgentChange, Faults, LinkFaults, WireChange};
+use crate::faults::{AgentFault, Faults, LinkFaults, TransportFault};
 use crate::spec::{NodeIdx, PortAt};
 
 /// Whether something of this chance happens. Impossible and certain things draw nothing.
@@ -147,42 +147,42 @@ impl FaultTable {
         self.nodes.entry(node).or_insert(like_all)
     }
 
-    pub(super) fn change_wire(&mut self, spot: Spot, change: WireChange) {
+    pub(super) fn change_wire(&mut self, spot: Spot, change: TransportFault) {
         let faults = match spot {
             Spot::Fabric => &mut self.all,
             Spot::Node(node) => self.node_mut(node),
             Spot::Into(at) => {
                 let link = self.link_mut(at);
                 match change {
-                    WireChange::Loss(loss) => link.loss = loss,
-                    WireChange::Duplicate(chance) => link.duplicate = chance,
-                    WireChange::Jitter(time) => link.jitter = time,
-                    WireChange::Latency(time) => link.latency = Some(time),
+                    TransportFault::Loss(loss) => link.loss = loss,
+                    TransportFault::Duplicate(chance) => link.duplicate = chance,
+                    TransportFault::Jitter(time) => link.jitter = time,
+                    TransportFault::Latency(time) => link.latency = Some(time),
                 }
                 return;
             }
         };
         match change {
-            WireChange::Loss(loss) => faults.loss = loss,
-            WireChange::Duplicate(chance) => faults.duplicate = chance,
-            WireChange::Jitter(time) => faults.jitter = time,
-            WireChange::Latency(time) if spot == Spot::Fabric => self.hop_time = time,
-            WireChange::Latency(time) => faults.latency = time,
+            TransportFault::Loss(loss) => faults.loss = loss,
+            TransportFault::Duplicate(chance) => faults.duplicate = chance,
+            TransportFault::Jitter(time) => faults.jitter = time,
+            TransportFault::Latency(time) if spot == Spot::Fabric => self.hop_time = time,
+            TransportFault::Latency(time) => faults.latency = time,
         }
     }
 
-    pub(super) fn change_agent(&mut self, node: Option<NodeIdx>, change: AgentChange) {
+    pub(super) fn change_agent(&mut self, node: Option<NodeIdx>, change: AgentFault) {
         let faults = match node {
             None => &mut self.all,
             Some(node) => self.node_mut(node),
         };
         match change {
-            AgentChange::Service(time) => faults.service = time,
-            AgentChange::Backlog(most) => faults.backlog = most,
-            AgentChange::Delay(time) => faults.delay = time,
-            AgentChange::Hung(hung) => faults.hung = hung,
-            AgentChange::Refuse(status) => faults.refuse_sets = status,
-            AgentChange::Garbage(kind, chance) => {
+            AgentFault::Service(time) => faults.service = time,
+            AgentFault::Backlog(most) => faults.backlog = most,
+            AgentFault::Delay(time) => faults.delay = time,
+            AgentFault::Hung(hung) => faults.hung = hung,
+            AgentFault::Refuse(status) => faults.refuse_sets = status,
+            AgentFault::Garbage(kind, chance) => {
                 faults.garbage = kind;
                 faults.garbage_chance = chance;
             }

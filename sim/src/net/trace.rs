@@ -10,7 +10,7 @@ use crate::spec::PortAt;
 
 /// What happened to a MAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum MadEvent {
     /// A program or a node sent it (answers and traps included).
     Sent,
     /// A program got it.
@@ -27,7 +27,7 @@ pub struct TraceEvent<'a> {
     /// When.
     pub now: Instant,
     /// What.
-    pub event: Event,
+    pub event: MadEvent,
     /// Where: the port by which it came, or from which it was sent.
     pub at: PortAt,
     /// The MAD.
@@ -41,10 +41,10 @@ impl fmt::Display for TraceEvent<'_> {
         let h = self.mad.header();
         write!(f, "{:?} ", self.now)?;
         match self.event {
-            Event::Sent => f.write_str("sent")?,
-            Event::Delivered => f.write_str("delivered")?,
-            Event::Dropped(reason) => write!(f, "dropped ({reason:?})")?,
-            Event::Lost => f.write_str("lost")?,
+            MadEvent::Sent => f.write_str("sent")?,
+            MadEvent::Delivered => f.write_str("delivered")?,
+            MadEvent::Dropped(reason) => write!(f, "dropped ({reason:?})")?,
+            MadEvent::Lost => f.write_str("lost")?,
         }
         write!(
             f,
@@ -87,10 +87,10 @@ impl TraceHash {
     pub(super) fn event(&mut self, e: &TraceEvent<'_>) {
         self.word(e.now.as_nanos());
         self.word(match e.event {
-            Event::Sent => 1,
-            Event::Delivered => 2,
-            Event::Lost => 3,
-            Event::Dropped(reason) => 16 + reason as u64,
+            MadEvent::Sent => 1,
+            MadEvent::Delivered => 2,
+            MadEvent::Lost => 3,
+            MadEvent::Dropped(reason) => 16 + reason as u64,
         });
         self.word((e.at.node as u64) << 8 | u64::from(e.at.port));
         // Four lanes side by side, since each step of one waits for the last.

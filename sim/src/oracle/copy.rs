@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use ferrosm_mad::attr::VlArb;
 use ferrosm_mad::ids::{Lid, PKey};
 
-use super::state::{FabricState, NodeFacts, PortFacts, PortSet, VlArbTables};
+use super::state::{FabricSnapshot, NodeSnapshot, PortSet, PortSnapshot, VlArbTables};
 use crate::fabric::Fabric;
 use crate::spec::{NodeIdx, PortAt};
 
-impl From<&Fabric> for FabricState {
+impl From<&Fabric> for FabricSnapshot {
     fn from(fabric: &Fabric) -> Self {
         Self {
             nodes: (0..fabric.num_nodes()).map(|n| node(fabric, n)).collect(),
@@ -17,9 +17,9 @@ impl From<&Fabric> for FabricState {
     }
 }
 
-fn node(fabric: &Fabric, node: NodeIdx) -> NodeFacts {
+fn node(fabric: &Fabric, node: NodeIdx) -> NodeSnapshot {
     let ports = (0..=fabric.num_ports(node)).map(|port| PortAt { node, port });
-    NodeFacts {
+    NodeSnapshot {
         name: fabric.description(node).to_string(),
         kind: fabric.kind(node),
         ports: ports.map(|at| port(fabric, at)).collect(),
@@ -46,8 +46,8 @@ fn mft(fabric: &Fabric, node: NodeIdx) -> BTreeMap<Lid, PortSet> {
         .collect()
 }
 
-fn port(fabric: &Fabric, at: PortAt) -> PortFacts {
-    let mut facts = PortFacts {
+fn port(fabric: &Fabric, at: PortAt) -> PortSnapshot {
+    let mut facts = PortSnapshot {
         peer: fabric.peer(at),
         info: fabric.port_info(at).unwrap_or_default(),
         reregisters: 0,

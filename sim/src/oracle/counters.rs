@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Verdict;
-use super::expect::Expect;
+use super::expect::Expectations;
 use super::scope::Scope;
-use super::state::FabricState;
+use super::state::FabricSnapshot;
 use super::violation::{CounterFault, Violation};
 use crate::fabric::{Fabric, PortCounter, PortCounters};
 use crate::spec::PortAt;
@@ -95,8 +95,8 @@ const TRAFFIC: [(PortCounter, &str); 4] = [
 /// Judges how the counters of all ports in reach moved from one moment to another.
 #[must_use]
 pub fn judge_counters(
-    state: &FabricState,
-    expect: &Expect,
+    state: &FabricSnapshot,
+    expect: &Expectations,
     before: &CountersSnapshot,
     after: &CountersSnapshot,
     allow: &CounterAllowance,
@@ -155,7 +155,7 @@ impl Judge<'_, '_> {
             let (before, after) = (self.before.get(at, which), self.after.get(at, which));
             if after < before {
                 let port = self.name(at);
-                self.faults.push(CounterFault::Backwards {
+                self.faults.push(CounterFault::Decreased {
                     port,
                     counter,
                     before,
@@ -168,7 +168,7 @@ impl Judge<'_, '_> {
             if by > 0 && !self.allow.moved.contains(&which) {
                 let port = self.name(at);
                 self.faults
-                    .push(CounterFault::Trouble { port, counter, by });
+                    .push(CounterFault::ErrorCounterRose { port, counter, by });
             }
         }
     }
@@ -189,7 +189,7 @@ impl Judge<'_, '_> {
             let (sent, received) = (self.rise(from, sent), self.rise(to, received));
             if received > sent {
                 let (from, to) = (self.name(from), self.name(to));
-                self.faults.push(CounterFault::MoreThanSent {
+                self.faults.push(CounterFault::ReceivedMoreThanSent {
                     to,
                     from,
                     what,
@@ -204,7 +204,7 @@ impl Judge<'_, '_> {
         let explained = EXPLAINS.iter().map(|c| self.rise(to, *c)).sum::<u64>();
         if sent - received > explained.saturating_add(self.allow.lost_per_link) {
             let (from, to) = (self.name(from), self.name(to));
-            self.faults.push(CounterFault::LostOnLink {
+            self.faults.push(CounterFault::UnexplainedLoss {
                 from,
                 to,
                 sent,

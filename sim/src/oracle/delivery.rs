@@ -11,11 +11,11 @@ use ferrosm_mad::ids::{Lid, PortNum, Sl};
 
 use super::Verdict;
 use super::cycle::Channels;
-use super::expect::{Expect, Traffic};
+use super::expect::{Expectations, Traffic};
 use super::lanes::{Injector, Lanes};
 use super::links::Owners;
 use super::scope::{Scope, Way};
-use super::violation::{Lost, Violation};
+use super::violation::{DeliveryFailure, Violation};
 use crate::spec::{NodeIdx, PortAt};
 
 /// What is known of a switch for the LID at hand.
@@ -100,11 +100,11 @@ impl LaneFacts {
                 continue;
             };
             let table = lanes.at(slot, 0);
-            verdict.violations.push(Violation::NoSourceLane {
+            verdict.violations.push(Violation::NoSourceVl {
                 port: scope.state.name(end),
                 sl: Sl(sl),
                 vl: table.vl[usize::from(sl)],
-                lanes: table.lanes,
+                data_vls: table.lanes,
             });
         }
         for ((node, input, output, sl), (lids, lid, source)) in self.laneless {
@@ -112,13 +112,13 @@ impl LaneFacts {
                 continue;
             };
             let table = lanes.at(slot, input);
-            verdict.violations.push(Violation::NoLane {
+            verdict.violations.push(Violation::NoVl {
                 switch: scope.state.nodes[node].name.clone(),
                 input: PortNum(input),
                 output: PortNum(output),
                 sl: Sl(sl),
                 vl: table.vl[usize::from(sl)],
-                lanes: table.lanes,
+                data_vls: table.lanes,
                 lids,
                 lid: Lid(lid),
                 source_port: scope.state.name(source),
@@ -197,7 +197,7 @@ impl Walk<'_, '_> {
     }
 
     /// Walks again, slowly, to say what happens.
-    fn explain(&self, start: NodeIdx) -> Lost {
+    fn explain(&self, start: NodeIdx) -> DeliveryFailure {
         let state = self.scope.state;
         let name = |node: NodeIdx| state.nodes[node].name.clone();
         let mut passed = vec![false; state.nodes.len()];
@@ -207,22 +207,22 @@ impl Walk<'_, '_> {
             match self.next(at).1 {
                 Ok(Some(next)) => at = next.node,
                 Ok(None) => break,
-                Err(Hole::Dropped) => return Lost::Dropped(name(at)),
+                Err(Hole::Dropped) => return DeliveryFailure::Dropped(name(at)),
                 Err(Hole::Nowhere(port)) => {
-                    return Lost::Nowhere {
+                    return DeliveryFailure::UnconnectedPort {
                         switch: name(at),
                         port,
                     };
                 }
                 Err(Hole::WrongEnd(end)) => {
-                    return Lost::WrongEnd {
+                    return DeliveryFailure::WrongEndPort {
                         switch: name(at),
                         end: state.name(end),
                     };
                 }
             }
         }
-        Lost::Loop(name(at))
+        DeliveryFailure::Loop(name(at))
     }
 
     /// The SLs with a lane from an input port of a switch to its egress for the LID.
@@ -339,7 +339,7 @@ enum Hole {
 /// Checks that packets arrive, and tells which channels wait for which.
 pub(super) fn check(
     scope: &Scope<'_>,
-    expect: &Expect,
+    expect: &Expectations,
     lanes: &Lanes,
     owners: &Owners,
     channels: &mut Channels<'_, '_>,
@@ -423,7 +423,7 @@ fn send(
     walk: &mut Walk<'_, '_>,
     injectors: &[Injector],
     node: NodeIdx,
-    expect: &Expect,
+    expect: &Expectations,
     facts: &mut LaneFacts,
 ) {
     let egress = walk.places[node].egress;

@@ -11,7 +11,7 @@ use crate::spec::{NodeIdx, PortAt};
 
 /// What the judge should know about the case.
 #[derive(Debug, Clone)]
-pub struct Expect {
+pub struct Expectations {
     /// The port that the subnet manager sends from: what it cannot reach is not judged.
     pub sm: PortAt,
     /// The port of the master; where there is one manager, the same.
@@ -34,14 +34,14 @@ pub struct Expect {
     /// Whether each switch must reach the master's port.
     pub switches_reach_master: bool,
     /// The multicast groups. `None`: not known, so whoever is in the tables is taken for a member.
-    pub groups: Option<Vec<Group>>,
+    pub groups: Option<Vec<ExpectedGroup>>,
     /// P_Keys.
-    pub partitions: Partitions,
+    pub partitions: ExpectedPartitions,
     /// What PortInfo and SwitchInfo should hold.
-    pub settings: Settings,
+    pub settings: ExpectedSettings,
 }
 
-impl Expect {
+impl Expectations {
     /// One manager on a healthy fabric, all packets on SL 0, nothing special configured.
     #[must_use]
     pub const fn new(sm: PortAt) -> Self {
@@ -57,11 +57,11 @@ impl Expect {
             port0_traffic: false,
             switches_reach_master: true,
             groups: None,
-            partitions: Partitions {
+            partitions: ExpectedPartitions {
                 keys: BTreeMap::new(),
-                enforcement: Enforcement::Any,
+                enforcement: PKeyEnforcement::Any,
             },
-            settings: Settings {
+            settings: ExpectedSettings {
                 m_key: None,
                 m_key_protect_bits: None,
                 m_key_lease_period_s: None,
@@ -96,7 +96,7 @@ impl Expect {
 
     /// With these multicast groups and no others.
     #[must_use]
-    pub fn groups(mut self, groups: Vec<Group>) -> Self {
+    pub fn groups(mut self, groups: Vec<ExpectedGroup>) -> Self {
         self.groups = Some(groups);
         self
     }
@@ -136,7 +136,7 @@ impl fmt::Debug for SlTable {
 
 /// A multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ExpectedGroup {
     /// Its LID.
     pub mlid: Lid,
     /// The SL of its packets.
@@ -147,7 +147,7 @@ pub struct Group {
     pub senders: BTreeSet<PortAt>,
 }
 
-impl Group {
+impl ExpectedGroup {
     /// A group on SL 0 in which all send and receive.
     #[must_use]
     pub fn new(mlid: Lid, members: impl IntoIterator<Item = PortAt>) -> Self {
@@ -162,17 +162,17 @@ impl Group {
 
 /// The P_Keys that were configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Partitions {
+pub struct ExpectedPartitions {
     /// The keys of an end port; the first must be at index 0. An end port that is not named has
     /// 0xFFFF or 0x7FFF at index 0 and nothing else.
     pub keys: BTreeMap<PortAt, Vec<PKey>>,
     /// What switch ports that face end ports check.
-    pub enforcement: Enforcement,
+    pub enforcement: PKeyEnforcement,
 }
 
 /// What switch ports that face end ports check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enforcement {
+pub enum PKeyEnforcement {
     /// Not judged, beyond that nothing legitimate is blocked.
     Any,
     /// Nothing.
@@ -188,7 +188,7 @@ pub enum Enforcement {
 /// What PortInfo and SwitchInfo should hold. `None` is, for what all end ports share, the value of
 /// the master's own port; else it is not judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ExpectedSettings {
     /// M_Key of end ports.
     pub m_key: Option<MKey>,
     /// M_KeyProtectBits of end ports.

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::Lid;
 
 use super::Verdict;
-use super::expect::Expect;
+use super::expect::Expectations;
 use super::scope::Scope;
 use super::violation::Violation;
 use crate::spec::PortAt;
@@ -57,7 +57,7 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
 }
 
 /// Checks what both ends of each link hold.
-pub(super) fn check_links(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
+pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     for (at_a, at_b) in &scope.links {
         let (a, b) = (&scope.port(*at_a).info, &scope.port(*at_b).info);
         let names = || (scope.state.name(*at_a), scope.state.name(*at_b));

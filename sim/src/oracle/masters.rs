@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use ferrosm_mad::attr::{CapMask, SmState};
 
 use super::Verdict;
-use super::expect::Expect;
+use super::expect::Expectations;
 use super::scope::Scope;
 use super::violation::{MastershipFault, Violation};
 use crate::spec::PortAt;
 
 /// Checks who is master and that each end port knows it.
-pub(super) fn check(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
+pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     let Some(master) = scope.state.port(expect.master).map(|facts| facts.info.lid) else {
         let PortAt { node, port } = expect.master;
         verdict
@@ -36,7 +36,7 @@ pub(super) fn check(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
 
 fn check_managers(
     scope: &Scope<'_>,
-    expect: &Expect,
+    expect: &Expectations,
     managers: &[(PortAt, SmState)],
     verdict: &mut Verdict,
 ) {
@@ -50,13 +50,13 @@ fn check_managers(
         .collect();
     let mut faults = Vec::new();
     match masters.as_slice() {
-        [] => faults.push(MastershipFault::Nobody(all.len())),
+        [] => faults.push(MastershipFault::NoMaster(all.len())),
         [one] if *one == expect.master => {}
-        [other] => faults.push(MastershipFault::Other {
+        [other] => faults.push(MastershipFault::WrongMaster {
             port: name(*other),
             wanted: name(expect.master),
         }),
-        several => faults.push(MastershipFault::Several(
+        several => faults.push(MastershipFault::MultipleMasters(
             several.iter().map(|at| name(*at)).collect(),
         )),
     }
@@ -69,8 +69,8 @@ fn check_managers(
     for at in &scope.end_ports {
         let is_sm = scope.port(*at).info.capability_mask.has(CapMask::IS_SM);
         match (active.contains(at), is_sm) {
-            (true, false) => faults.push(MastershipFault::NoIsSm(name(*at))),
-            (false, true) => faults.push(MastershipFault::StrayIsSm(name(*at))),
+            (true, false) => faults.push(MastershipFault::IsSmClear(name(*at))),
+            (false, true) => faults.push(MastershipFault::IsSmSet(name(*at))),
             (true, true) | (false, false) => {}
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! It shares no code with the subnet manager and forwards packets by the tables that the switches
 //! hold, not by what anyone meant. It never changes a fabric, and it has no opinion on how good a
-//! routing is, only on whether it is right. [`judge`] takes a [`FabricState`], which is copied from
+//! routing is, only on whether it is right. [`judge`] takes a [`FabricSnapshot`], which is copied from
 //! a [`Fabric`](crate::fabric::Fabric) or made by hand.
 //!
 //! What is judged is what the subnet manager's port can reach over live links, quarantined nodes
@@ -22,7 +22,7 @@
 //! * counters could have come about ([`judge_counters`], which compares two moments).
 //!
 //! Channels that only packets from a switch's own port 0 would take are left out of the cycle
-//! check: management packets have a lane of their own. [`Expect::port0_traffic`] puts them in.
+//! check: management packets have a lane of their own. [`Expectations::port0_traffic`] puts them in.
 //! What each oracle reads, proves and cannot see is told in `docs/oracles.md`.
 
 mod copy;
@@ -48,10 +48,14 @@ use std::fmt;
 
 use crate::spec::PortAt;
 pub use counters::{CounterAllowance, CountersSnapshot, judge_counters};
-pub use expect::{Enforcement, Expect, Group, Partitions, Settings, SlTable, Traffic};
-pub use state::{FabricState, NodeFacts, PortFacts, PortSet, VlArbTables};
+pub use expect::{
+    Expectations, ExpectedGroup, ExpectedPartitions, ExpectedSettings, PKeyEnforcement, SlTable,
+    Traffic,
+};
+pub use state::{FabricSnapshot, NodeSnapshot, PortSet, PortSnapshot, VlArbTables};
 pub use violation::{
-    CounterFault, Lost, MastershipFault, MulticastFault, PartitionFault, SettingFault, Violation,
+    CounterFault, DeliveryFailure, MastershipFault, MulticastFault, PartitionFault, SettingFault,
+    Violation,
 };
 
 /// What was found.
@@ -91,7 +95,7 @@ impl fmt::Display for Verdict {
         } = self;
         let count = self.violations.len();
         let found = if count == 0 {
-            "good".to_owned()
+            "no violations".to_owned()
         } else {
             format!("{count} violations")
         };
@@ -111,7 +115,7 @@ impl fmt::Display for Verdict {
 
 /// Judges a fabric.
 #[must_use]
-pub fn judge(state: &FabricState, expect: &Expect) -> Verdict {
+pub fn judge(state: &FabricSnapshot, expect: &Expectations) -> Verdict {
     let mut verdict = Verdict::default();
     let Some(scope) = scope::Scope::new(state, expect) else {
         let PortAt { node, port } = expect.sm;
@@ -153,6 +157,6 @@ pub fn judge(state: &FabricState, expect: &Expect) -> Verdict {
 
 /// Judges the devices of a simulated fabric as they are now.
 #[must_use]
-pub fn judge_fabric(fabric: &crate::fabric::Fabric, expect: &Expect) -> Verdict {
-    judge(&FabricState::from(fabric), expect)
+pub fn judge_fabric(fabric: &crate::fabric::Fabric, expect: &Expectations) -> Verdict {
+    judge(&FabricSnapshot::from(fabric), expect)
 }

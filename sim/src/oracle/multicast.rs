@@ -10,7 +10,7 @@ use ferrosm_mad::ids::{Lid, PortNum, Sl};
 use super::Verdict;
 use super::cycle::Channels;
 use super::delivery::LaneFacts;
-use super::expect::{Expect, Group};
+use super::expect::{Expectations, ExpectedGroup};
 use super::lanes::{Injector, Lanes};
 use super::scope::{Scope, Way};
 use super::violation::MulticastFault;
@@ -41,7 +41,7 @@ struct Copies {
 /// Checks multicast, and tells which channels wait for which.
 pub(super) fn check(
     scope: &Scope<'_>,
-    expect: &Expect,
+    expect: &Expectations,
     lanes: &Lanes,
     channels: &mut Channels<'_, '_>,
     facts: &mut LaneFacts,
@@ -73,12 +73,12 @@ pub(super) fn check(
     }
     for mlid in mlids {
         let switches = users.remove(&mlid).unwrap_or_default();
-        let groups: Vec<&Group> = expected.iter().filter(|g| g.mlid == mlid).collect();
+        let groups: Vec<&ExpectedGroup> = expected.iter().filter(|g| g.mlid == mlid).collect();
         let group = if expect.groups.is_none() {
             believed(scope, mlid, &switches)
         } else if groups.is_empty() {
             let example = switches.first().map(|n| scope.state.nodes[*n].name.clone());
-            let fault = MulticastFault::Stray {
+            let fault = MulticastFault::StaleMlid {
                 mlid,
                 switches: switches.len(),
                 example: example.unwrap_or_default(),
@@ -94,9 +94,9 @@ pub(super) fn check(
 }
 
 /// All groups of an MLID as one, without members that are out of reach.
-fn joined(scope: &Scope<'_>, groups: &[&Group]) -> Group {
+fn joined(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
     let judged = |at: &&PortAt| scope.end_ports.binary_search(at).is_ok();
-    let mut all = Group::new(groups[0].mlid, []);
+    let mut all = ExpectedGroup::new(groups[0].mlid, []);
     all.sl = groups[0].sl;
     for group in groups {
         all.members.extend(group.members.iter().filter(judged));
@@ -106,8 +106,8 @@ fn joined(scope: &Scope<'_>, groups: &[&Group]) -> Group {
 }
 
 /// The group that the tables speak of: whoever is in an entry is a member.
-fn believed(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> Group {
-    let mut group = Group::new(mlid, []);
+fn believed(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> ExpectedGroup {
+    let mut group = ExpectedGroup::new(mlid, []);
     for node in switches {
         for port in scope.state.nodes[*node].mft[&mlid].iter() {
             let at = PortAt { node: *node, port };
@@ -138,7 +138,12 @@ fn check_top(scope: &Scope<'_>, node: NodeIdx, verdict: &mut Verdict) {
 }
 
 /// Each port of an entry leads to a switch or to somebody who may get a copy.
-fn check_entries(scope: &Scope<'_>, group: &Group, switches: &[NodeIdx], verdict: &mut Verdict) {
+fn check_entries(
+    scope: &Scope<'_>,
+    group: &ExpectedGroup,
+    switches: &[NodeIdx],
+    verdict: &mut Verdict,
+) {
     let mlid = group.mlid;
     for node in switches {
         let switch = || scope.state.nodes[*node].name.clone();
@@ -150,14 +155,14 @@ fn check_entries(scope: &Scope<'_>, group: &Group, switches: &[NodeIdx], verdict
                 Way::End(end) => end,
                 Way::Nowhere => {
                     let (switch, port) = (switch(), PortNum(port));
-                    let fault = MulticastFault::Nowhere { mlid, switch, port };
+                    let fault = MulticastFault::UnconnectedPort { mlid, switch, port };
                     verdict.violations.push(fault.into());
                     continue;
                 }
             };
             if !group.members.contains(&end) && !group.senders.contains(&end) {
                 let (switch, end) = (switch(), scope.state.name(end));
-                let fault = MulticastFault::Stranger { mlid, switch, end };
+                let fault = MulticastFault::NonMember { mlid, switch, end };
                 verdict.violations.push(fault.into());
             }
         }
@@ -168,7 +173,7 @@ impl Case<'_, '_> {
     /// Each member gets one copy of what any other end port of the group sends.
     fn check_copies(
         &mut self,
-        group: &Group,
+        group: &ExpectedGroup,
         channels: &mut Channels<'_, '_>,
         facts: &mut LaneFacts,
         verdict: &mut Verdict,
@@ -212,7 +217,7 @@ impl Case<'_, '_> {
     }
 
     /// The switches at which somebody sends.
-    fn senders_at(&self, group: &Group) -> BTreeSet<NodeIdx> {
+    fn senders_at(&self, group: &ExpectedGroup) -> BTreeSet<NodeIdx> {
         let ends = group.members.iter().chain(&group.senders);
         let at = ends.filter_map(|end| match self.scope.way(*end) {
             _ if self.scope.state.nodes[end.node].is_switch() => Some(end.node),
@@ -224,7 +229,7 @@ impl Case<'_, '_> {
 
     /// The members without a copy of what is sent by the ports of an injector, all of which send
     /// the same way; the walk started at all of them, so only others of its kind may be missing.
-    fn missed(&self, group: &Group, injector: &Injector) -> Option<MulticastFault> {
+    fn missed(&self, group: &ExpectedGroup, injector: &Injector) -> Option<MulticastFault> {
         let sends = |end: &&PortAt| group.members.contains(*end) || group.senders.contains(*end);
         let got = |end: &PortAt| {
             let slot = self.scope.slot(*end);
@@ -241,7 +246,7 @@ impl Case<'_, '_> {
             .find(|s| without.iter().any(|member| member != *s))?;
         let mut without = without.iter().filter(|member| *member != sender);
         let example = without.next()?;
-        Some(MulticastFault::Missed {
+        Some(MulticastFault::MemberNotReached {
             mlid: group.mlid,
             sender: self.scope.state.name(**sender),
             missed: 1 + without.count(),
@@ -271,7 +276,7 @@ impl Case<'_, '_> {
         &mut self,
         by: PortAt,
         sender: PortAt,
-        group: &Group,
+        group: &ExpectedGroup,
         channels: &mut Channels<'_, '_>,
         facts: &mut LaneFacts,
     ) -> Copies {

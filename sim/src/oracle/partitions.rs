@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::PKey;
 
 use super::Verdict;
-use super::expect::{Enforcement, Expect};
+use super::expect::{Expectations, PKeyEnforcement};
 use super::scope::Scope;
 use super::violation::{PartitionFault, Violation};
 use crate::spec::PortAt;
@@ -14,7 +14,7 @@ use crate::spec::PortAt;
 const FULL: u16 = 0x8000;
 
 /// Checks P_Key tables and enforcement.
-pub(super) fn check(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
+pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     let mut faults = Vec::new();
     check_keys(scope, expect, &mut faults);
     check_common(scope, expect, &mut faults);
@@ -33,7 +33,7 @@ fn keys_of(scope: &Scope<'_>, at: PortAt) -> Option<Vec<PKey>> {
     Some(keys.iter().copied().filter(|k| !is_empty(*k)).collect())
 }
 
-fn check_keys(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<PartitionFault>) {
+fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<PartitionFault>) {
     let sorted = |keys: &[PKey]| {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
@@ -58,11 +58,11 @@ fn check_keys(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<PartitionFaul
         if !right {
             let wanted = wanted.unwrap_or_default().to_vec();
             let port = port();
-            faults.push(PartitionFault::Keys { port, has, wanted });
+            faults.push(PartitionFault::WrongPKeys { port, has, wanted });
         } else if let Some(wanted) = wanted_first
             && first != wanted
         {
-            faults.push(PartitionFault::Index0 {
+            faults.push(PartitionFault::WrongIndex0 {
                 port: port(),
                 has: first,
                 wanted,
@@ -79,7 +79,7 @@ fn share(a: &[PKey], b: &[PKey]) -> bool {
     })
 }
 
-fn check_common(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<PartitionFault>) {
+fn check_common(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<PartitionFault>) {
     let is_judged = scope.end_ports.binary_search(&expect.master).is_ok();
     let Some(master) = is_judged.then(|| keys_of(scope, expect.master)).flatten() else {
         return;
@@ -89,7 +89,7 @@ fn check_common(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<PartitionFa
             continue;
         };
         if *at != expect.master && !share(&keys, &master) {
-            faults.push(PartitionFault::NoCommon {
+            faults.push(PartitionFault::NoSharedPartition {
                 port: scope.state.name(*at),
                 master: scope.state.name(expect.master),
             });
@@ -102,7 +102,7 @@ fn passes(table: &[PKey], key: PKey) -> bool {
     table.contains(&key) || table.contains(&PKey(key.raw() | FULL))
 }
 
-fn check_switches(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<PartitionFault>) {
+fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<PartitionFault>) {
     // Every key in use, and an end port that has it: all may pass between switches.
     let mut in_use: BTreeMap<PKey, PortAt> = BTreeMap::new();
     for at in &scope.end_ports {
@@ -119,17 +119,20 @@ fn check_switches(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<Partition
             info.partition_enforcement_outbound,
         );
         let wanted = match expect.partitions.enforcement {
-            Enforcement::Any => None,
+            PKeyEnforcement::Any => None,
             // Between switches all partitions pass.
-            Enforcement::Off | Enforcement::Inbound | Enforcement::Outbound | Enforcement::Both
+            PKeyEnforcement::Off
+            | PKeyEnforcement::Inbound
+            | PKeyEnforcement::Outbound
+            | PKeyEnforcement::Both
                 if is_switch(peer) =>
             {
                 Some((false, false))
             }
-            Enforcement::Off => Some((false, false)),
-            Enforcement::Inbound => Some((true, false)),
-            Enforcement::Outbound => Some((false, true)),
-            Enforcement::Both => Some((true, true)),
+            PKeyEnforcement::Off => Some((false, false)),
+            PKeyEnforcement::Inbound => Some((true, false)),
+            PKeyEnforcement::Outbound => Some((false, true)),
+            PKeyEnforcement::Both => Some((true, true)),
         };
         if let Some((wanted_inbound, wanted_outbound)) = wanted
             && (wanted_inbound, wanted_outbound) != (inbound, outbound)
@@ -170,7 +173,7 @@ fn check_table(
     };
     for (key, owner) in &needed {
         if !passes(&table, *key) {
-            faults.push(PartitionFault::Blocked {
+            faults.push(PartitionFault::BlockedPKey {
                 switch_port: switch_port(),
                 key: *key,
                 port: scope.state.name(*owner),
@@ -180,7 +183,7 @@ fn check_table(
     if to_end {
         for key in table {
             if !needed.iter().any(|(has, _)| *has == key) {
-                faults.push(PartitionFault::TooWide {
+                faults.push(PartitionFault::ExtraPKey {
                     switch_port: switch_port(),
                     key,
                     port: scope.state.name(peer),

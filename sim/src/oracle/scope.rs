@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-use super::expect::Expect;
-use super::state::{FabricState, PortFacts};
+use super::expect::Expectations;
+use super::state::{FabricSnapshot, PortSnapshot};
 use crate::spec::{NodeIdx, PortAt};
 
 /// What the subnet manager can reach and must look after.
 pub(super) struct Scope<'a> {
-    pub(super) state: &'a FabricState,
+    pub(super) state: &'a FabricSnapshot,
     /// By node.
     pub(super) switches: Vec<NodeIdx>,
     /// Sorted: port 0 of switches, and the ports of other nodes by which they were reached.
@@ -37,7 +37,7 @@ pub(super) enum Way {
 
 impl<'a> Scope<'a> {
     /// `None` if the manager's port does not exist.
-    pub(super) fn new(state: &'a FabricState, expect: &Expect) -> Option<Self> {
+    pub(super) fn new(state: &'a FabricSnapshot, expect: &Expectations) -> Option<Self> {
         let start = state.port(expect.sm)?;
         let mut slots = 0;
         let base = state.nodes.iter().map(|node| {
@@ -116,7 +116,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The facts about a port that is known to exist.
-    pub(super) fn port(&self, at: PortAt) -> &'a PortFacts {
+    pub(super) fn port(&self, at: PortAt) -> &'a PortSnapshot {
         &self.state.nodes[at.node].ports[usize::from(at.port)]
     }
 

@@ -5,7 +5,7 @@ use ferrosm_mad::ids::{Lid, PortNum, Sl};
 
 use super::Verdict;
 use super::delivery::bits;
-use super::expect::Expect;
+use super::expect::Expectations;
 use super::lanes::Lanes;
 use super::links::Owners;
 use super::scope::Scope;
@@ -17,7 +17,7 @@ use crate::spec::PortAt;
 /// traffic, one bit each.
 pub(super) fn check(
     scope: &Scope<'_>,
-    expect: &Expect,
+    expect: &Expectations,
     lanes: &Lanes,
     owners: &Owners,
     used: u16,
@@ -39,7 +39,7 @@ pub(super) fn check(
     verdict.violations.extend(faults);
 }
 
-fn check_end_ports(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<Fault>) {
+fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fault>) {
     let wanted = &expect.settings;
     let Some(master) = scope.state.port(expect.master).map(|p| &p.info) else {
         return;
@@ -94,7 +94,12 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<Fault>) 
     }
 }
 
-fn check_switches(scope: &Scope<'_>, expect: &Expect, owners: &Owners, faults: &mut Vec<Fault>) {
+fn check_switches(
+    scope: &Scope<'_>,
+    expect: &Expectations,
+    owners: &Owners,
+    faults: &mut Vec<Fault>,
+) {
     let highest = owners.iter().rposition(Option::is_some).unwrap_or(0);
     let highest = Lid(u16::try_from(highest).unwrap_or(u16::MAX));
     for node in &scope.switches {
@@ -117,7 +122,7 @@ fn check_switches(scope: &Scope<'_>, expect: &Expect, owners: &Owners, faults: &
 
 fn check_timers(
     scope: &Scope<'_>,
-    expect: &Expect,
+    expect: &Expectations,
     at: PortAt,
     to_switch: bool,
     faults: &mut Vec<Fault>,
@@ -156,12 +161,12 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
         (0..16).find(beyond).map(|sl| (input, sl, vl(sl)))
     });
     if let Some((input, sl, vl)) = wrong {
-        faults.push(Fault::SlToVlBeyond {
+        faults.push(Fault::SlToVlInactiveVl {
             port: scope.state.name(at),
             input: PortNum(input),
             sl: Sl(sl),
             vl,
-            lanes,
+            data_vls: lanes,
         });
     }
 }
@@ -180,10 +185,10 @@ fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults:
         weighted |= 1 << entry.vl.raw();
     }
     if let Some(vl) = bits(weighted).find(|vl| *vl >= count) {
-        faults.push(Fault::VlArbBeyond {
+        faults.push(Fault::VlArbInactiveVl {
             port: scope.state.name(at),
             vl,
-            lanes: count,
+            data_vls: count,
         });
     }
     let Some(slot) = scope.slot(at) else { return };
@@ -194,7 +199,7 @@ fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults:
         }
     }
     if let Some(vl) = bits(in_use & !weighted).next() {
-        faults.push(Fault::VlStarved {
+        faults.push(Fault::VlWithoutWeight {
             port: scope.state.name(at),
             vl,
         });

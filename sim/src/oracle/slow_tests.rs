@@ -22,7 +22,7 @@ struct Found {
     no_source_lane: bool,
 }
 
-fn vl(state: &FabricState, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
+fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
     let facts = state.port(output)?;
     let sl = sl.raw();
     let byte = match facts.sl_to_vl.as_slice() {
@@ -39,7 +39,14 @@ fn vl(state: &FabricState, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
 }
 
 /// Follows one packet from an end port to a LID. The tables are taken to be sound.
-fn walk(state: &FabricState, source: PortAt, owner: PortAt, lid: u16, sl: Sl, found: &mut Found) {
+fn walk(
+    state: &FabricSnapshot,
+    source: PortAt,
+    owner: PortAt,
+    lid: u16,
+    sl: Sl,
+    found: &mut Found,
+) {
     if vl(state, source, 0, sl).is_none() {
         found.no_source_lane = true;
         return;
@@ -79,7 +86,7 @@ fn has_cycle(mut waits: BTreeSet<(Channel, Channel)>) -> bool {
 }
 
 /// End ports that are not switches'.
-fn hosts(state: &FabricState) -> Vec<PortAt> {
+fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
     let nodes = state.nodes.iter().enumerate();
     nodes
         .filter(|(_, n)| !n.is_switch())
@@ -89,7 +96,7 @@ fn hosts(state: &FabricState) -> Vec<PortAt> {
 
 /// How many copies of one packet each end port gets; at most two are counted. The sender's own port
 /// is where it comes in.
-fn copies(state: &FabricState, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
+fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
     let mut got = BTreeMap::new();
     let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
     let start = state.port(sender).unwrap().peer.unwrap();
@@ -170,11 +177,11 @@ proptest! {
                 }
             }
         }
-        let expect = Expect::new(PortAt::new(0, 1)).sl_per_path(sl);
+        let expect = Expectations::new(PortAt::new(0, 1)).sl_per_path(sl);
         let verdict = judge(&state, &expect);
         let has = |wanted: fn(&Violation) -> bool| verdict.violations.iter().any(wanted);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoLane { .. })), found.no_lane, "{}", &verdict);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceLane { .. })), found.no_source_lane, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoVl { .. })), found.no_lane, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_lane, "{}", &verdict);
         prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.waits), "{}", &verdict);
     }
 
@@ -218,13 +225,13 @@ proptest! {
             got.remove(sender);
             missed |= members.iter().any(|m| m != sender && !got.contains_key(m));
         }
-        let mut expect = Expect::new(PortAt::new(0, 1)).groups(vec![Group::new(mlid, members)]);
+        let mut expect = Expectations::new(PortAt::new(0, 1)).groups(vec![ExpectedGroup::new(mlid, members)]);
         expect.no_credit_loops = false;
         let verdict = judge(&state, &expect);
         let has = |wanted: fn(&MulticastFault) -> bool| {
             verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if wanted(m)))
         };
-        prop_assert_eq!(has(|v| matches!(v, MulticastFault::Missed { .. })), missed, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
         // A loop that no member hangs on doubles nothing, and is a loop all the same.
         prop_assert!(!doubled || has(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
         if hits.is_empty() {

@@ -12,20 +12,20 @@ use crate::spec::PortAt;
 
 /// The facts about all devices at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FabricState {
+pub struct FabricSnapshot {
     /// By node.
-    pub nodes: Vec<NodeFacts>,
+    pub nodes: Vec<NodeSnapshot>,
 }
 
 /// The facts about a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NodeFacts {
+pub struct NodeSnapshot {
     /// What it is called in a verdict.
     pub name: String,
     /// CA, switch or router.
     pub kind: NodeType,
     /// By port number; entry 0 is a switch's port 0, and without meaning on other nodes.
-    pub ports: Vec<PortFacts>,
+    pub ports: Vec<PortSnapshot>,
     /// SwitchInfo (switches).
     pub switch_info: SwitchInfo,
     /// Egress ports by LID; what is missing at the end drops.
@@ -36,7 +36,7 @@ pub struct NodeFacts {
 
 /// The facts about a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PortFacts {
+pub struct PortSnapshot {
     /// The other end of a trained link.
     pub peer: Option<PortAt>,
     /// PortInfo. The addresses and keys of a switch are port 0's.
@@ -119,7 +119,7 @@ impl FromIterator<u8> for PortSet {
     }
 }
 
-impl NodeFacts {
+impl NodeSnapshot {
     /// Whether it forwards.
     #[must_use]
     pub fn is_switch(&self) -> bool {
@@ -173,10 +173,10 @@ impl NodeFacts {
     }
 }
 
-impl FabricState {
+impl FabricSnapshot {
     /// The facts about a port, if it exists.
     #[must_use]
-    pub fn port(&self, at: PortAt) -> Option<&PortFacts> {
+    pub fn port(&self, at: PortAt) -> Option<&PortSnapshot> {
         self.nodes.get(at.node)?.ports.get(usize::from(at.port))
     }
 

@@ -12,12 +12,12 @@ use crate::spec::FabricSpec;
 
 /// A configured fabric: LIDs in the order of nodes, links Active, and tables that run up and down
 /// the tree of shortest paths from the first switch, so that no channels wait for each other.
-pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
+pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSnapshot {
     let mut next_lid = 1u16 << lmc;
-    let mut state = FabricState::default();
+    let mut state = FabricSnapshot::default();
     for node in &spec.nodes {
         let is_switch = node.kind == NodeType::Switch;
-        let port = PortFacts {
+        let port = PortSnapshot {
             info: PortInfo {
                 port_state: PortState::Down,
                 neighbor_mtu: MtuCode::Mtu2048,
@@ -26,7 +26,7 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSt
                 vl_cap: 3,
                 ..PortInfo::default()
             },
-            ..PortFacts::default()
+            ..PortSnapshot::default()
         };
         let mut ports = vec![port; usize::from(node.num_ports) + 1];
         for (number, facts) in ports.iter_mut().enumerate() {
@@ -39,11 +39,11 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSt
             }
         }
         let name = node.description.clone();
-        state.nodes.push(NodeFacts {
+        state.nodes.push(NodeSnapshot {
             name,
             kind: node.kind,
             ports,
-            ..NodeFacts::default()
+            ..NodeSnapshot::default()
         });
     }
     for link in &spec.links {
@@ -74,11 +74,11 @@ pub(super) enum Tables {
 }
 
 /// Walks out from each end port, and lets every switch point back.
-fn fill(state: &mut FabricState, tables: Tables) {
+fn fill(state: &mut FabricSnapshot, tables: Tables) {
     let switches: Vec<_> = (0..state.nodes.len())
         .filter(|n| state.nodes[*n].is_switch())
         .collect();
-    let trunks = |state: &FabricState, node: usize| -> Vec<(PortAt, PortAt)> {
+    let trunks = |state: &FabricSnapshot, node: usize| -> Vec<(PortAt, PortAt)> {
         let ports = (0u8..).zip(&state.nodes[node].ports).skip(1);
         ports
             .filter_map(|(port, facts)| Some((PortAt { node, port }, facts.peer?)))
@@ -99,7 +99,7 @@ fn fill(state: &mut FabricState, tables: Tables) {
             }
         }
     }
-    let ends: Vec<(PortAt, PortFacts)> = (0..state.nodes.len())
+    let ends: Vec<(PortAt, PortSnapshot)> = (0..state.nodes.len())
         .flat_map(|node| {
             let is_switch = state.nodes[node].is_switch();
             let ports = (0u8..).zip(state.nodes[node].ports.clone());
@@ -145,16 +145,16 @@ fn fill(state: &mut FabricState, tables: Tables) {
     }
 }
 
-fn good(text: &str) -> (FabricState, Expect) {
+fn good(text: &str) -> (FabricSnapshot, Expectations) {
     let state = configured(&from_spec(text).unwrap(), 0, Tables::Tree);
-    (state, Expect::new(PortAt::new(0, 1)))
+    (state, Expectations::new(PortAt::new(0, 1)))
 }
 
-fn node(state: &FabricState, name: &str) -> usize {
+fn node(state: &FabricSnapshot, name: &str) -> usize {
     state.nodes.iter().position(|n| n.name == name).unwrap()
 }
 
-fn named<'a>(state: &'a mut FabricState, name: &str) -> &'a mut NodeFacts {
+fn named<'a>(state: &'a mut FabricSnapshot, name: &str) -> &'a mut NodeSnapshot {
     let at = node(state, name);
     &mut state.nodes[at]
 }
@@ -175,14 +175,14 @@ fn good_states_pass_and_are_counted() {
     let (state, expect) = good("ring:5,2;loopbacks=1");
     assert_eq!(
         judge(&state, &expect).to_string(),
-        "good: 5 switches, 15 end ports, 16 links, 15 LIDs"
+        "no violations: 5 switches, 15 end ports, 16 links, 15 LIDs"
     );
 }
 
 #[test]
 fn lmc_gives_every_lid_of_a_range_to_its_port() {
     let mut state = configured(&from_spec("ring:4,2").unwrap(), 2, Tables::Tree);
-    let expect = Expect::new(PortAt::new(0, 1));
+    let expect = Expectations::new(PortAt::new(0, 1));
     let verdict = judge(&state, &expect);
     assert!(verdict.is_good(), "{verdict}");
     assert_eq!(verdict.lids, 4 * 8 + 4);
@@ -227,63 +227,63 @@ fn a_quarantined_node_is_left_alone() {
 #[test]
 fn each_broken_thing_is_named() {
     let at = PortAt::new;
-    type Break = fn(&mut FabricState);
+    type Break = fn(&mut FabricSnapshot);
     let cases: [(Break, &str); 14] = [
         (
             |s| s.nodes[1].ports[1].info.lid = Lid(1),
-            "host-1-0 mlx5_0[1] and host-0-0 mlx5_0[1] both have LID 1",
+            "duplicate LID 1: assigned to host-1-0 mlx5_0[1] and to host-0-0 mlx5_0[1]",
         ),
         (
             |s| s.nodes[1].ports[1].info.lid = Lid(0),
-            "host-1-0 mlx5_0[1] has LID 0 LMC 0, which is not a range of unicast LIDs",
+            "host-1-0 mlx5_0[1]: LID 0 with LMC 0 is not a unicast LID range",
         ),
         (
             |s| s.nodes[1].ports[1].info.lid = Lid(0xC000),
-            "host-1-0 mlx5_0[1] has LID 49152 LMC 0, which is not a range of unicast LIDs",
+            "host-1-0 mlx5_0[1]: LID 49152 with LMC 0 is not a unicast LID range",
         ),
         (
             |s| named(s, "switch-1").ports[0].info.lid = Lid(0),
-            "switch-1[0] has LID 0 LMC 0, which is not a range of unicast LIDs",
+            "switch-1[0]: LID 0 with LMC 0 is not a unicast LID range",
         ),
         (
             |s| s.nodes[2].ports[1].info.port_state = PortState::Initialize,
-            "link host-2-0 mlx5_0[1] to switch-2[1] is Initialize to Active, not Active",
+            "link host-2-0 mlx5_0[1] to switch-2[1] is not Active: port states Initialize and Active",
         ),
         (
             |s| named(s, "switch-3").ports[2].info.port_state = PortState::Armed,
-            "link switch-2[3] to switch-3[2] is Active to Armed, not Active",
+            "link switch-2[3] to switch-3[2] is not Active: port states Active and Armed",
         ),
         (
             |s| s.nodes[3].ports[1].info.neighbor_mtu = MtuCode::Mtu1024,
-            "link host-3-0 mlx5_0[1] to switch-3[1] has NeighborMTU 1024 and 2048, both ends can 2048",
+            "link host-3-0 mlx5_0[1] to switch-3[1]: NeighborMTU is 1024 and 2048, expected 2048",
         ),
         (
             |s| s.nodes[3].ports[1].info.mtu_cap = MtuCode::Mtu1024,
-            "link host-3-0 mlx5_0[1] to switch-3[1] has NeighborMTU 2048 and 2048, both ends can 1024",
+            "link host-3-0 mlx5_0[1] to switch-3[1]: NeighborMTU is 2048 and 2048, expected 1024",
         ),
         (
             |s| s.nodes[3].ports[1].info.operational_vls = 1,
-            "link host-3-0 mlx5_0[1] to switch-3[1] has OperationalVLs 1 and 3, both ends can 3",
+            "link host-3-0 mlx5_0[1] to switch-3[1]: OperationalVLs is 1 and 3, expected 3",
         ),
         (
             |s| s.nodes[2].ports[1].info.master_sm_lid = Lid(9),
-            "host-2-0 mlx5_0[1] has MasterSMLID 9, the master has 1",
+            "host-2-0 mlx5_0[1]: MasterSMLID is 9, the master's LID is 1",
         ),
         (
             |s| named(s, "switch-0").lft[4] = 0xFF,
-            "LID 4 of host-3-0 mlx5_0[1] is not reached from 3 of 4 switches, from switch-0: switch-0 drops it",
+            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 3 of 4 switches; from switch-0: switch-0 has no LFT entry for it",
         ),
         (
             |s| named(s, "switch-0").switch_info.linear_fdb_top = 7,
-            "LID 8 of switch-3[0] is not reached from 3 of 4 switches, from switch-0: switch-0 drops it",
+            "LID 8 of switch-3[0] is unreachable from 3 of 4 switches; from switch-0: switch-0 has no LFT entry for it",
         ),
         (
             |s| named(s, "switch-3").lft[4] = 36,
-            "LID 4 of host-3-0 mlx5_0[1] is not reached from 4 of 4 switches, from switch-0: switch-3 sends it to port 36, which leads nowhere",
+            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 4 of 4 switches; from switch-0: switch-3 forwards it to port 36, which is not connected",
         ),
         (
             |s| named(s, "switch-3").lft[3] = 1,
-            "LID 3 of host-2-0 mlx5_0[1] is not reached from 1 of 4 switches, from switch-3: switch-3 sends it to host-3-0 mlx5_0[1]",
+            "LID 3 of host-2-0 mlx5_0[1] is unreachable from 1 of 4 switches; from switch-3: switch-3 forwards it to host-3-0 mlx5_0[1]",
         ),
     ];
     for (change, sentence) in cases {
@@ -303,13 +303,13 @@ fn each_broken_thing_is_named() {
     assert!(
         verdict
             .to_string()
-            .contains("it comes back to switch-0 again and again"),
+            .contains("forwarding loop through switch-0"),
         "{verdict}"
     );
-    let nowhere = judge(&state, &Expect::new(at(0, 9)));
+    let nowhere = judge(&state, &Expectations::new(at(0, 9)));
     assert_eq!(
         nowhere.violations[0].to_string(),
-        "there is no port 9 on node 0 to judge from"
+        "the expectations name port 9 of node 0, which does not exist"
     );
 }
 
@@ -317,7 +317,7 @@ fn each_broken_thing_is_named() {
 fn shortest_paths_around_a_ring_wait_for_each_other() {
     let spec = from_spec("ring:5").unwrap();
     let state = configured(&spec, 0, Tables::MinHop);
-    let mut expect = Expect::new(PortAt::new(0, 1));
+    let mut expect = Expectations::new(PortAt::new(0, 1));
     let verdict = judge(&state, &expect);
     let [Violation::CreditLoop(channels)] = verdict.violations.as_slice() else {
         panic!("{verdict}")
@@ -327,7 +327,7 @@ fn shortest_paths_around_a_ring_wait_for_each_other() {
     assert!(judge(&state, &expect).is_good());
     // Between three switches no shortest path has a switch in the middle, so nobody waits.
     let three = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
-    assert!(judge(&three, &Expect::new(PortAt::new(0, 1))).is_good());
+    assert!(judge(&three, &Expectations::new(PortAt::new(0, 1))).is_good());
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
 fn devices_as_they_leave_the_factory_are_bad() {
     let spec = from_spec("ring:3,2").unwrap();
     let fabric = crate::fabric::Fabric::new(&spec).unwrap();
-    let verdict = judge_fabric(&fabric, &Expect::new(fabric.default_port()));
+    let verdict = judge_fabric(&fabric, &Expectations::new(fabric.default_port()));
     assert_eq!(
         (
             verdict.switches,
@@ -372,7 +372,7 @@ fn devices_as_they_leave_the_factory_are_bad() {
 }
 
 /// The slow and plain way: does a packet from here arrive?
-fn arrives(state: &FabricState, from: usize, lid: u16, owner: PortAt) -> bool {
+fn arrives(state: &FabricSnapshot, from: usize, lid: u16, owner: PortAt) -> bool {
     let mut at = from;
     for _ in 0..=state.nodes.len() {
         let port = state.nodes[at].egress(lid).raw();
@@ -413,7 +413,7 @@ proptest! {
             let at = 1 + lid.index(lft.len() - 1);
             lft[at] = port;
         }
-        let mut expect = Expect::new(PortAt::new(0, 1));
+        let mut expect = Expectations::new(PortAt::new(0, 1));
         expect.no_credit_loops = false;
         expect.switches_reach_master = false;
         let mut wanted = BTreeMap::new();
@@ -447,7 +447,7 @@ proptest! {
 #[test]
 fn a_large_fabric_is_judged() {
     let state = configured(&from_spec("fat-tree:24").unwrap(), 0, Tables::MinHop);
-    let verdict = judge(&state, &Expect::new(PortAt::new(0, 1)));
+    let verdict = judge(&state, &Expectations::new(PortAt::new(0, 1)));
     assert!(verdict.is_good(), "{verdict}");
     assert_eq!(verdict.end_ports, 3456 + 720);
 }

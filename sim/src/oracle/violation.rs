@@ -1,173 +1,174 @@
-//! Everything that an oracle can find wrong, each with a sentence for whoever is woken up by it.
+//! The violations that an oracle reports. Each message names the rule, the device and the values.
 
 use ferrosm_mad::attr::{MtuCode, PortState};
 use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, PKey, PortNum, Sl};
 
 use crate::spec::NodeIdx;
 
-/// Something that is wrong. Ports are given as `name[port]`.
+/// A violated rule. Ports are written as `name[port]`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// An end port without a legal LID range.
-    #[error("{port} has LID {lid} LMC {lmc}, which is not a range of unicast LIDs")]
+    /// An end port whose LID range is not within the unicast LIDs.
+    #[error("{port}: LID {lid} with LMC {lmc} is not a unicast LID range")]
     IllegalLid {
         /// The end port.
         port: String,
-        /// Its LID.
+        /// Its base LID.
         lid: Lid,
         /// Its LMC.
         lmc: Lmc,
     },
-    /// A base LID that is no multiple of 2^LMC.
-    #[error("{port} has LID {lid}, which is not aligned to LMC {lmc}")]
+    /// A base LID that is not a multiple of 2^LMC.
+    #[error("{port}: base LID {lid} is not aligned to LMC {lmc}")]
     UnalignedLid {
         /// The end port.
         port: String,
-        /// Its LID.
+        /// Its base LID.
         lid: Lid,
         /// Its LMC.
         lmc: Lmc,
     },
-    /// Two end ports answer to one LID.
-    #[error("{port} and {other} both have LID {lid}")]
+    /// Two end ports with overlapping LID ranges.
+    #[error("duplicate LID {lid}: assigned to {port} and to {other}")]
     DuplicateLid {
-        /// One of them.
+        /// The end port that was checked second.
         port: String,
-        /// The other.
+        /// The end port that was checked first.
         other: String,
-        /// What both have.
+        /// The LID of both.
         lid: Lid,
     },
-    /// Packets do not arrive.
+    /// A LID that packets do not reach.
     #[error(
-        "LID {lid} of {port} is not reached from {failing} of {sources} switches, from {example}: {why}"
+        "LID {lid} of {port} is unreachable from {failing} of {sources} switches; from {example}: {why}"
     )]
     Undelivered {
-        /// Where they are sent.
+        /// Destination LID.
         lid: Lid,
-        /// Whose LID it is.
+        /// The end port with this LID.
         port: String,
-        /// How many switches cannot send there.
+        /// Switches from which packets are not delivered.
         failing: usize,
-        /// How many should.
+        /// Switches checked.
         sources: usize,
-        /// One that cannot.
+        /// The first failing switch.
         example: String,
-        /// What happens to its packets.
-        why: Lost,
+        /// What happens to packets from `example`.
+        why: DeliveryFailure,
     },
-    /// A switch has no lane for packets that should pass.
+    /// A switch that maps an SL in use to an inactive VL.
     #[error(
-        "{switch} drops packets on SL {sl} from port {input} to port {output}: SLtoVLMappingTable says VL {vl}, \
-         and {lanes} data VLs are in operation there; {lids} LIDs are cut off, LID {lid} from {source_port} is one"
+        "{switch} drops SL {sl} packets from port {input} to port {output}: SLtoVLMappingTable selects VL {vl}, \
+         {data_vls} data VLs are active; {lids} LIDs are unreachable, such as LID {lid} from {source_port}"
     )]
-    NoLane {
+    NoVl {
         /// The switch.
         switch: String,
-        /// Where the packets come in.
+        /// Input port.
         input: PortNum,
-        /// Where they should leave.
+        /// Output port.
         output: PortNum,
-        /// Their service level.
+        /// Service level of the packets.
         sl: Sl,
-        /// What the table says; 15 is no lane.
+        /// VL in the SLtoVLMappingTable; 15 drops the packet.
         vl: u8,
-        /// Lanes in operation at the output.
-        lanes: u8,
-        /// LIDs that some packets do not reach for it.
+        /// Active data VLs of the output port.
+        data_vls: u8,
+        /// Destination LIDs that some packets do not reach because of this entry.
         lids: usize,
-        /// One of them.
+        /// The first of these LIDs.
         lid: Lid,
-        /// An end port that sends there.
+        /// An end port that sends to `lid` over this hop.
         source_port: String,
     },
-    /// An end port has no lane for what it should send.
+    /// An end port that maps an SL in use to an inactive VL.
     #[error(
-        "{port} cannot send on SL {sl}: its SLtoVLMappingTable says VL {vl}, and {lanes} data VLs are in operation"
+        "{port} cannot send on SL {sl}: its SLtoVLMappingTable selects VL {vl}, {data_vls} data VLs are active"
     )]
-    NoSourceLane {
+    NoSourceVl {
         /// The end port.
         port: String,
-        /// The service level.
+        /// Service level of the packets.
         sl: Sl,
-        /// What the table says; 15 is no lane.
+        /// VL in the SLtoVLMappingTable; 15 drops the packet.
         vl: u8,
-        /// Lanes in operation.
-        lanes: u8,
+        /// Active data VLs of the port.
+        data_vls: u8,
     },
-    /// Channels that wait for each other.
-    #[error("credit loop over {} channels: {}", .0.len(), .0.join(" -> "))]
+    /// A cycle in the channel dependency graph.
+    #[error("credit loop of {} channels: {}", .0.len(), .0.join(" -> "))]
     CreditLoop(
-        /// The egress ports with their VL, in order; the last waits for the first.
+        /// Output ports with their VL, in order; the last depends on the first.
         Vec<String>,
     ),
-    /// A link that carries no data.
-    #[error("link {a} to {b} is {a_state} to {b_state}, not Active")]
+    /// A link whose ports are not both Active.
+    #[error("link {a} to {b} is not Active: port states {a_state} and {b_state}")]
     NotActive {
-        /// One end.
+        /// First port.
         a: String,
-        /// The other.
+        /// Second port.
         b: String,
-        /// State of the one.
+        /// PortState of `a`.
         a_state: PortState,
-        /// State of the other.
+        /// PortState of `b`.
         b_state: PortState,
     },
-    /// NeighborMTU is not the largest that both ends can.
-    #[error("link {a} to {b} has NeighborMTU {a_mtu} and {b_mtu}, both ends can {want}")]
+    /// NeighborMTU is not the largest that both ports support.
+    #[error("link {a} to {b}: NeighborMTU is {a_mtu} and {b_mtu}, expected {want}")]
     Mtu {
-        /// One end.
+        /// First port.
         a: String,
-        /// The other.
+        /// Second port.
         b: String,
-        /// Of the one.
+        /// NeighborMTU of `a`.
         a_mtu: MtuCode,
-        /// Of the other.
+        /// NeighborMTU of `b`.
         b_mtu: MtuCode,
-        /// What it should be.
+        /// Minimum of both MTUCap and of [`Expectations::max_mtu`](super::Expectations::max_mtu).
         want: MtuCode,
     },
-    /// OperationalVLs is not the most that both ends can.
-    #[error("link {a} to {b} has OperationalVLs {a_vls} and {b_vls}, both ends can {want}")]
+    /// OperationalVLs is not the most that both ports support.
+    #[error("link {a} to {b}: OperationalVLs is {a_vls} and {b_vls}, expected {want}")]
     OperationalVls {
-        /// One end.
+        /// First port.
         a: String,
-        /// The other.
+        /// Second port.
         b: String,
-        /// Of the one.
+        /// OperationalVLs of `a`.
         a_vls: u8,
-        /// Of the other.
+        /// OperationalVLs of `b`.
         b_vls: u8,
-        /// What it should be.
+        /// Minimum of both VLCap and of
+        /// [`Expectations::max_operational_vls`](super::Expectations::max_operational_vls).
         want: u8,
     },
-    /// A port that takes another for its master.
-    #[error("{port} has MasterSMLID {lid}, the master has {master}")]
+    /// An end port whose MasterSMLID is not the master's LID.
+    #[error("{port}: MasterSMLID is {lid}, the master's LID is {master}")]
     MasterSmLid {
         /// The end port.
         port: String,
-        /// What it holds.
+        /// Its MasterSMLID.
         lid: Lid,
-        /// What it should hold.
+        /// LID of the master's port.
         master: Lid,
     },
-    /// Who is master.
+    /// Mastership.
     #[error(transparent)]
     Mastership(#[from] MastershipFault),
-    /// Multicast.
+    /// Multicast forwarding.
     #[error(transparent)]
     Multicast(#[from] MulticastFault),
-    /// P_Keys.
+    /// P_Key tables and partition enforcement.
     #[error(transparent)]
     Partition(#[from] PartitionFault),
-    /// A value in PortInfo, SwitchInfo or a lane table.
+    /// A value in PortInfo, SwitchInfo, SLtoVLMappingTable or VLArbitrationTable.
     #[error(transparent)]
     Setting(#[from] SettingFault),
-    /// Port counters that cannot be.
+    /// Port counters.
     #[error(transparent)]
     Counter(#[from] CounterFault),
-    /// The port of [`Expect`](super::Expect) does not exist.
-    #[error("there is no port {port} on node {node} to judge from")]
+    /// The SM's or the master's port in [`Expectations`](super::Expectations) does not exist.
+    #[error("the expectations name port {port} of node {node}, which does not exist")]
     NoSuchPort {
         /// The node.
         node: NodeIdx,
@@ -176,351 +177,345 @@ pub enum Violation {
     },
 }
 
-/// What happens to a packet that does not arrive.
+/// Why a unicast packet is not delivered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
-    /// The table has no egress for the LID, or the LID is above LinearFDBTop.
-    #[error("{0} drops it")]
+pub enum DeliveryFailure {
+    /// The LFT has no entry for the LID, or the LID is above LinearFDBTop.
+    #[error("{0} has no LFT entry for it")]
     Dropped(String),
-    /// The egress port has no live link, or leads to a node that is not judged.
-    #[error("{switch} sends it to port {port}, which leads nowhere")]
-    Nowhere {
+    /// The output port has no active link, or its neighbour is outside of the scope.
+    #[error("{switch} forwards it to port {port}, which is not connected")]
+    UnconnectedPort {
         /// The switch.
         switch: String,
-        /// The egress port.
+        /// Its output port.
         port: PortNum,
     },
-    /// It comes to an end port that does not have the LID.
-    #[error("{switch} sends it to {end}")]
-    WrongEnd {
+    /// The packet reaches an end port with another LID.
+    #[error("{switch} forwards it to {end}")]
+    WrongEndPort {
         /// The last switch.
         switch: String,
-        /// Where it ends.
+        /// The end port.
         end: String,
     },
-    /// It never ends.
-    #[error("it comes back to {0} again and again")]
+    /// The packet loops.
+    #[error("forwarding loop through {0}")]
     Loop(String),
 }
 
-/// What is wrong with who is master.
+/// A violated rule of mastership.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MastershipFault {
-    /// Nobody.
-    #[error("none of the {0} managers in reach is master")]
-    Nobody(usize),
-    /// More than one.
-    #[error("{} managers take themselves for master: {}", .0.len(), .0.join(", "))]
-    Several(
+    /// No SM is master.
+    #[error("none of the {0} reachable SMs is master")]
+    NoMaster(usize),
+    /// Several SMs are master.
+    #[error("{} SMs are master: {}", .0.len(), .0.join(", "))]
+    MultipleMasters(
         /// Their ports.
         Vec<String>,
     ),
-    /// Another than it should be.
-    #[error("the manager at {port} is master, it should be the one at {wanted}")]
-    Other {
-        /// Its port.
+    /// Another SM than expected is master.
+    #[error("the SM at {port} is master, expected the SM at {wanted}")]
+    WrongMaster {
+        /// The master's port.
         port: String,
-        /// The port of the right one.
+        /// The port of the expected master.
         wanted: String,
     },
-    /// A manager that others cannot see.
-    #[error("{0} has a manager that takes part in elections, and its IsSM bit is off")]
-    NoIsSm(
+    /// An active SM whose port does not have IsSM set.
+    #[error("{0}: IsSM is clear, but an active SM uses the port")]
+    IsSmClear(
         /// The port.
         String,
     ),
-    /// A bit that makes others ask for SMInfo in vain.
-    #[error("{0} has no manager that takes part in elections, and its IsSM bit is on")]
-    StrayIsSm(
+    /// A port with IsSM set, but without an active SM: Get(SMInfo) times out.
+    #[error("{0}: IsSM is set, but no active SM uses the port")]
+    IsSmSet(
         /// The port.
         String,
     ),
 }
 
-/// What is wrong with multicast.
+/// A violated rule of multicast forwarding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MulticastFault {
-    /// Entries of a group that does not exist.
-    #[error("MLID {:#06x} is in the tables of {switches} switches, {example} is one, and is no group's", .mlid.0)]
-    Stray {
+    /// MFT entries for an MLID that no group uses.
+    #[error("MLID {:#06x} belongs to no group, but {switches} switches have MFT entries for it, such as {example}", .mlid.0)]
+    StaleMlid {
         /// The MLID.
         mlid: Lid,
-        /// How many have entries for it.
+        /// Switches with entries for it.
         switches: usize,
-        /// One of them.
+        /// The first of them.
         example: String,
     },
-    /// A bit of a port that leads nowhere.
-    #[error("{switch} sends MLID {:#06x} to port {port}, which leads nowhere", .mlid.0)]
-    Nowhere {
+    /// An MFT entry with an unconnected port.
+    #[error("{switch} forwards MLID {:#06x} to port {port}, which is not connected", .mlid.0)]
+    UnconnectedPort {
         /// The MLID.
         mlid: Lid,
         /// The switch.
         switch: String,
-        /// Its port.
+        /// The port.
         port: PortNum,
     },
-    /// A copy for somebody who did not join.
-    #[error("{switch} sends MLID {:#06x} to {end}, which is no member", .mlid.0)]
-    Stranger {
+    /// An MFT entry with the port of an end port outside of the group.
+    #[error("{switch} forwards MLID {:#06x} to {end}, which is not a member", .mlid.0)]
+    NonMember {
         /// The MLID.
         mlid: Lid,
         /// The switch.
         switch: String,
-        /// Who gets a copy.
+        /// The end port.
         end: String,
     },
-    /// Members that get no copy.
-    #[error("MLID {:#06x} from {sender} does not reach {missed} of {members} other members, {example} is one", .mlid.0)]
-    Missed {
+    /// Members that do not receive a packet.
+    #[error("MLID {:#06x} from {sender} does not reach {missed} of {members} other members, such as {example}", .mlid.0)]
+    MemberNotReached {
         /// The MLID.
         mlid: Lid,
-        /// Who sends.
+        /// The sender.
         sender: String,
-        /// How many get nothing.
+        /// Members without a copy.
         missed: usize,
-        /// How many should.
+        /// Members other than the sender.
         members: usize,
-        /// One that gets nothing.
+        /// The first member without a copy.
         example: String,
     },
-    /// The tree has a loop: copies meet again.
-    #[error("MLID {:#06x} from {sender} comes to {place} more than once: the tree has a loop", .mlid.0)]
+    /// A switch or end port that receives more than one copy of a packet.
+    #[error("multicast loop: MLID {:#06x} from {sender} reaches {place} more than once", .mlid.0)]
     Loop {
         /// The MLID.
         mlid: Lid,
-        /// Who sends.
+        /// The sender.
         sender: String,
-        /// The switch, or the end port, that gets more than one copy.
+        /// The switch or end port.
         place: String,
     },
-    /// Entries that are not looked up.
-    #[error("{switch} has an entry for MLID {:#06x} and MulticastFDBTop {top:#06x}, so it is not used", .mlid.0)]
+    /// MFT entries above MulticastFDBTop.
+    #[error("{switch}: the MFT entry of MLID {:#06x} is above MulticastFDBTop {top:#06x}", .mlid.0)]
     AboveTop {
         /// The switch.
         switch: String,
-        /// The highest such MLID.
+        /// The highest MLID with an entry.
         mlid: Lid,
-        /// Where the table ends.
+        /// MulticastFDBTop.
         top: u16,
     },
 }
 
-/// What is wrong with P_Keys.
+/// A violated rule of partitions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionFault {
-    /// Not the keys that were configured.
-    #[error("{port} has the P_Keys {has:?}, configured is {wanted:?}")]
-    Keys {
+    /// A P_Key table other than configured.
+    #[error("{port}: P_Key table is {has:?}, configured is {wanted:?}")]
+    WrongPKeys {
         /// The end port.
         port: String,
-        /// What it holds.
+        /// Its P_Keys.
         has: Vec<PKey>,
-        /// What it should hold; empty where either key of the default partition alone will do.
+        /// The configured P_Keys. If empty, either P_Key of the default partition alone is valid.
         wanted: Vec<PKey>,
     },
-    /// Another key at index 0.
-    #[error("{port} has {has} at P_Key index 0, where hosts expect {wanted}")]
-    Index0 {
+    /// Another P_Key at index 0, which hosts use by default.
+    #[error("{port}: P_Key at index 0 is {has}, expected {wanted}")]
+    WrongIndex0 {
         /// The end port.
         port: String,
-        /// What is there.
+        /// Its P_Key at index 0.
         has: PKey,
-        /// What should be.
+        /// The configured P_Key at index 0.
         wanted: PKey,
     },
-    /// A port that cannot talk to the master.
-    #[error(
-        "{port} and the master's {master} share no partition in which one of them is a full member"
-    )]
-    NoCommon {
+    /// An end port that cannot communicate with the master.
+    #[error("{port} and the master's {master} share no partition with a full member")]
+    NoSharedPartition {
         /// The end port.
         port: String,
         /// The master's port.
         master: String,
     },
-    /// A switch port drops legitimate packets.
-    #[error("{switch_port} checks P_Keys and does not let {key} pass, which {port} has")]
-    Blocked {
+    /// Partition enforcement drops packets of a member.
+    #[error("{switch_port}: partition enforcement drops {key}, which {port} has")]
+    BlockedPKey {
         /// The switch port.
         switch_port: String,
-        /// The key.
+        /// The P_Key.
         key: PKey,
-        /// The end port that has it.
+        /// An end port with this P_Key.
         port: String,
     },
-    /// A switch port lets packets pass that the end port behind it has no business with.
+    /// Partition enforcement passes packets that the attached end port must not exchange.
     #[error(
-        "{switch_port} checks P_Keys and lets {key} pass, which {port} behind it does not have"
+        "{switch_port}: partition enforcement passes {key}, which the attached {port} does not have"
     )]
-    TooWide {
+    ExtraPKey {
         /// The switch port.
         switch_port: String,
-        /// The key.
+        /// The P_Key.
         key: PKey,
-        /// The end port.
+        /// The attached end port.
         port: String,
     },
-    /// Enforcement other than configured.
+    /// Enforcement bits other than configured.
     #[error(
-        "{switch_port} has partition enforcement inbound {inbound}, outbound {outbound}; configured is \
-         {wanted_inbound} and {wanted_outbound}"
+        "{switch_port}: partition enforcement is inbound {inbound}, outbound {outbound}; \
+         configured is inbound {wanted_inbound}, outbound {wanted_outbound}"
     )]
     Enforcement {
         /// The switch port.
         switch_port: String,
-        /// What it does with what comes in.
+        /// PartitionEnforcementInbound.
         inbound: bool,
-        /// What it does with what goes out.
+        /// PartitionEnforcementOutbound.
         outbound: bool,
-        /// What it should do with what comes in.
+        /// Configured PartitionEnforcementInbound.
         wanted_inbound: bool,
-        /// What it should do with what goes out.
+        /// Configured PartitionEnforcementOutbound.
         wanted_outbound: bool,
     },
 }
 
-/// A value that is not what it should be.
+/// A value other than expected. Tuple variants hold the port or switch, its value, and the expected value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingFault {
-    /// M_Key. The keys are not shown.
-    #[error("{0} has another M_Key than it should")]
+    /// M_Key. The message does not contain the keys.
+    #[error("{0}: M_Key differs from the expected M_Key")]
     MKey(
         /// The end port.
         String,
     ),
     /// M_KeyProtectBits.
-    #[error("{0} has M_KeyProtectBits {1}, it should be {2}")]
+    #[error("{0}: M_KeyProtectBits is {1}, expected {2}")]
     MKeyProtectBits(String, u8, u8),
     /// M_KeyLeasePeriod.
-    #[error("{0} has M_KeyLeasePeriod {1} s, it should be {2} s")]
+    #[error("{0}: M_KeyLeasePeriod is {1} s, expected {2} s")]
     MKeyLeasePeriod(String, u16, u16),
     /// GidPrefix.
-    #[error("{0} has GID prefix {1}, it should be {2}")]
+    #[error("{0}: GidPrefix is {1}, expected {2}")]
     GidPrefix(String, GidPrefix, GidPrefix),
     /// SubnetTimeOut.
-    #[error("{0} has SubnetTimeOut {1}, it should be {2}")]
+    #[error("{0}: SubnetTimeOut is {1}, expected {2}")]
     SubnetTimeout(String, u8, u8),
     /// LMC.
-    #[error("{0} has LMC {1}, it should be {2}")]
+    #[error("{0}: LMC is {1}, expected {2}")]
     Lmc(String, Lmc, Lmc),
     /// MasterSMSL.
-    #[error("{0} has MasterSMSL {1}, it should be {2}")]
+    #[error("{0}: MasterSMSL is {1}, expected {2}")]
     MasterSmSl(String, Sl, Sl),
     /// HOQLife.
-    #[error("{0} has HOQLife {1}, it should be {2}")]
+    #[error("{0}: HOQLife is {1}, expected {2}")]
     HoqLife(String, u8, u8),
     /// VLStallCount.
-    #[error("{0} has VLStallCount {1}, it should be {2}")]
+    #[error("{0}: VLStallCount is {1}, expected {2}")]
     VlStallCount(String, u8, u8),
     /// LifeTimeValue.
-    #[error("{0} has LifeTimeValue {1}, it should be {2}")]
+    #[error("{0}: LifeTimeValue is {1}, expected {2}")]
     PacketLifeTime(String, u8, u8),
-    /// A port whose clients do not know that they must register again.
-    #[error("{0} was asked to reregister {1} times, it should be at least {2}")]
+    /// ClientReregister was set less often than expected, so clients did not register again.
+    #[error("{0}: ClientReregister was set {1} times, expected at least {2}")]
     NotReregistered(String, u32, u32),
-    /// LinearFDBTop below a LID in use.
-    #[error("{0} looks up LIDs to {1}, the highest in use is {2}")]
+    /// LinearFDBTop below the highest LID in use.
+    #[error("{0}: LinearFDBTop is {1}, the highest LID in use is {2}")]
     LinearFdbTop(String, u16, Lid),
-    /// PortStateChange.
-    #[error("{0} still says PortStateChange: nobody took note of it")]
+    /// PortStateChange is still set: the SM did not process the change.
+    #[error("{0}: PortStateChange is set")]
     PortStateChange(
         /// The switch.
         String,
     ),
-    /// A lane that does not exist.
+    /// An SLtoVLMappingTable entry with an inactive VL.
     #[error(
-        "{port} maps SL {sl} from port {input} to VL {vl}, and {lanes} data VLs are in operation"
+        "{port}: SLtoVLMappingTable maps SL {sl} from port {input} to VL {vl}, {data_vls} data VLs are active"
     )]
-    SlToVlBeyond {
-        /// The output port.
+    SlToVlInactiveVl {
+        /// Output port.
         port: String,
-        /// The input port.
+        /// Input port.
         input: PortNum,
-        /// The service level.
+        /// Service level.
         sl: Sl,
-        /// What the table says.
+        /// VL in the table.
         vl: u8,
-        /// Lanes in operation.
-        lanes: u8,
+        /// Active data VLs of the port.
+        data_vls: u8,
     },
-    /// An arbitration entry for a lane that does not exist.
-    #[error(
-        "{port} has weight for VL {vl} in VLArbitrationTable, and {lanes} data VLs are in operation"
-    )]
-    VlArbBeyond {
+    /// A VLArbitrationTable entry with an inactive VL.
+    #[error("{port}: VLArbitrationTable gives weight to VL {vl}, {data_vls} data VLs are active")]
+    VlArbInactiveVl {
         /// The port.
         port: String,
-        /// The lane.
+        /// VL in the table.
         vl: u8,
-        /// Lanes in operation.
-        lanes: u8,
+        /// Active data VLs of the port.
+        data_vls: u8,
     },
-    /// A lane that gets no turn.
-    #[error(
-        "{port} sends packets on VL {vl}, which has no weight in VLArbitrationTable: they never leave"
-    )]
-    VlStarved {
+    /// A VL in use without weight in VLArbitrationTable: its packets are never sent.
+    #[error("{port}: VL {vl} is in use but has no weight in VLArbitrationTable")]
+    VlWithoutWeight {
         /// The port.
         port: String,
-        /// The lane.
+        /// The VL.
         vl: u8,
     },
 }
 
-/// What is wrong with port counters.
+/// Port counters that contradict each other or report errors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CounterFault {
-    /// More came out of a cable than went in.
-    #[error("{to} received {received} {what}, {from} sent {sent}")]
-    MoreThanSent {
-        /// The receiver.
+    /// A port received more than its neighbour sent.
+    #[error("{to} received {received} {what}, but {from} sent {sent}")]
+    ReceivedMoreThanSent {
+        /// The receiving port.
         to: String,
-        /// The sender.
+        /// The sending port.
         from: String,
-        /// Packets or words.
+        /// `packets` or `words`.
         what: &'static str,
-        /// What came out.
+        /// Increase of the receive counter.
         received: u64,
-        /// What went in.
+        /// Increase of the transmit counter.
         sent: u64,
     },
-    /// Packets that are gone, and no counter tells why.
+    /// Packets lost on a link without a matching error counter.
     #[error(
-        "{from} sent {sent} packets, {to} received {received}, and its error counters explain {explained}"
+        "{from} sent {sent} packets, {to} received {received}; its error counters account for {explained}"
     )]
-    LostOnLink {
-        /// The sender.
+    UnexplainedLoss {
+        /// The sending port.
         from: String,
-        /// The receiver.
+        /// The receiving port.
         to: String,
-        /// What went in.
+        /// Packets sent.
         sent: u64,
-        /// What came out.
+        /// Packets received.
         received: u64,
-        /// What the receiver's error counters account for.
+        /// Packets that the receiver's error counters account for.
         explained: u64,
     },
-    /// A counter of trouble moved on a healthy fabric.
-    #[error("{port}: {counter} rose by {by} with no fault about")]
-    Trouble {
+    /// An error counter rose on a fabric without faults.
+    #[error("{port}: error counter {counter} rose by {by}")]
+    ErrorCounterRose {
         /// The port.
         port: String,
-        /// The counter, by its name in the specification.
+        /// The counter's name in the specification.
         counter: &'static str,
-        /// How much.
+        /// The increase.
         by: u64,
     },
-    /// A counter that went back without being reset.
-    #[error("{port}: {counter} went back from {before} to {after}")]
-    Backwards {
+    /// A counter decreased without a reset.
+    #[error("{port}: counter {counter} decreased from {before} to {after}")]
+    Decreased {
         /// The port.
         port: String,
-        /// The counter.
+        /// The counter's name in the specification.
         counter: &'static str,
-        /// Earlier.
+        /// Value in the first snapshot.
         before: u64,
-        /// Later.
+        /// Value in the second snapshot.
         after: u64,
     },
 }

@@ -14,7 +14,7 @@ pub struct Statement {
     /// When it happens (first).
     pub when: When,
     /// Whether it happens again.
-    pub every: Option<Every>,
+    pub every: Option<Repetition>,
     /// What happens.
     pub command: Command,
 }
@@ -32,7 +32,7 @@ pub enum When {
 
 /// How a statement is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Every {
+pub struct Repetition {
     /// Time between two.
     pub period: Duration,
     /// How often in all, at least once.
@@ -41,25 +41,25 @@ pub struct Every {
 
 /// Where on its line something stood, for errors: of no account when statements are compared.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Column(pub u32);
+pub struct TextColumn(pub u32);
 
-impl PartialEq for Column {
+impl PartialEq for TextColumn {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Column {}
+impl Eq for TextColumn {}
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeRef {
     /// By NodeDescription.
-    Name(String, Column),
+    Name(String, TextColumn),
     /// By its GUID or that of one of its ports.
-    Guid(u64, Column),
+    Guid(u64, TextColumn),
     /// By its place in the fabric.
-    Index(usize, Column),
+    Index(usize, TextColumn),
 }
 
 /// A port: `leaf1[3]`.
@@ -82,7 +82,7 @@ pub enum Target {
 
 /// One or both directions of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CableRef {
+pub enum LinkRef {
     /// Both.
     Both(PortRef),
     /// What arrives at the port.
@@ -93,13 +93,13 @@ pub enum CableRef {
 
 /// Where something goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlaceRef {
+pub enum ScopeRef {
     /// Everywhere.
     All,
     /// At a node.
     Node(NodeRef),
     /// On a cable.
-    Cable(CableRef),
+    Link(LinkRef),
 }
 
 /// From 0 to 100, as it was written.
@@ -123,7 +123,7 @@ impl Percent {
     missing_docs,
     reason = "the words themselves; docs/scenario.md explains them"
 )]
-pub enum CableVerb {
+pub enum LinkVerb {
     Cut,
     Restore,
     Bounce,
@@ -153,7 +153,7 @@ pub enum NodeVerb {
     missing_docs,
     reason = "the words themselves; docs/scenario.md explains them"
 )]
-pub enum WireSet {
+pub enum TransportSetting {
     Loss(Percent),
     Duplicate(Percent),
     Jitter(Duration),
@@ -166,7 +166,7 @@ pub enum WireSet {
     missing_docs,
     reason = "the words themselves; docs/scenario.md explains them"
 )]
-pub enum AgentSet {
+pub enum AgentSetting {
     Service(Duration),
     Backlog(u32),
     Delay(Duration),
@@ -194,7 +194,7 @@ pub struct ForeignSpec {
     reason = "the words themselves; docs/scenario.md explains them"
 )]
 pub enum Command {
-    Cable(CableVerb, PortRef),
+    Link(LinkVerb, PortRef),
     Flap {
         port: PortRef,
         period: Duration,
@@ -221,15 +221,15 @@ pub enum Command {
     Trap(u16, Target),
     Sm(Target, ForeignSpec),
     SmOff(Target),
-    Wire(WireSet, PlaceRef),
-    Drain(Duration, CableRef),
-    Agent(AgentSet, Option<NodeRef>),
-    Error(AttrId, Percent, PlaceRef),
-    Heal(PlaceRef),
+    Wire(TransportSetting, ScopeRef),
+    Drain(Duration, LinkRef),
+    Agent(AgentSetting, Option<NodeRef>),
+    Error(AttrId, Percent, ScopeRef),
+    Heal(ScopeRef),
     /// Adds to a counter.
-    Count(PortRef, String, u64, Column),
+    Count(PortRef, String, u64, TextColumn),
     /// Gives a counter a value.
-    Counter(PortRef, String, u64, Column),
+    Counter(PortRef, String, u64, TextColumn),
     Query(Query),
 }
 

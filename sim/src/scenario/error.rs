@@ -9,12 +9,12 @@ pub struct ScenarioError {
     /// The character of the line where it goes wrong, counted from 1.
     pub column: u32,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: ScenarioProblem,
 }
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ScenarioProblem {
     /// Something else should stand here.
     #[error("expected {expected}, found {found}")]
     Expected {
@@ -54,7 +54,7 @@ pub enum Problem {
 }
 
 impl ScenarioError {
-    pub(super) const fn new(column: u32, problem: Problem) -> Self {
+    pub(super) const fn new(column: u32, problem: ScenarioProblem) -> Self {
         Self {
             line: 1,
             column,

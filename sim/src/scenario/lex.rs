@@ -1,6 +1,6 @@
 //! Words, quoted texts and brackets of a line, each with its column.
 
-use super::error::{Problem, ScenarioError};
+use super::error::{ScenarioError, ScenarioProblem};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
@@ -43,7 +43,7 @@ pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioErr
                 let mut text = String::new();
                 loop {
                     let Some((c, at)) = chars.next() else {
-                        return Err(ScenarioError::new(column, Problem::OpenQuote));
+                        return Err(ScenarioError::new(column, ScenarioProblem::OpenQuote));
                     };
                     end = at + 1;
                     match c {

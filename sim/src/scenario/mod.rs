@@ -1,7 +1,7 @@
 //! What happens to a fabric and when, as text: one statement a line.
 //!
 //! A line is read into a [`Statement`], which says what was written and can be written back; it is
-//! then resolved against a [`Fabric`] into [`Action`]s and the times when they happen. This module
+//! then resolved against a [`Fabric`] into [`FabricAction`]s and the times when they happen. This module
 //! does nothing to a fabric itself. The language is described in `docs/scenario.md`.
 //!
 //! ```
@@ -28,26 +28,26 @@ mod tests;
 use ferrosm_mad::time::Instant;
 
 pub use ast::{
-    AgentSet, CableRef, CableVerb, Column, Command, Every, ForeignSpec, NodeRef, NodeVerb, Percent,
-    PlaceRef, PortRef, Query, Statement, Target, When, WireSet,
+    AgentSetting, Command, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef,
+    Query, Repetition, ScopeRef, Statement, Target, TextColumn, TransportSetting, When,
 };
-pub use error::{Problem, ScenarioError};
+pub use error::{ScenarioError, ScenarioProblem};
 pub use help::{HELP, help};
-pub use resolve::Names;
+pub use resolve::NodeNames;
 
 use crate::fabric::Fabric;
-use crate::faults::Action;
+use crate::faults::FabricAction;
 
 /// What the times of statements are counted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
+pub struct ScriptClock {
     /// When the scenario (or the server) began: `at` counts from here.
     pub start: Instant,
     /// The time of the statement before, or the present: `after` counts from here.
     pub last: Instant,
 }
 
-impl Clock {
+impl ScriptClock {
     /// The clock of a scenario that begins now.
     #[must_use]
     pub const fn new(start: Instant) -> Self {
@@ -86,9 +86,9 @@ impl Script {
         &self,
         fabric: &Fabric,
         start: Instant,
-    ) -> Result<Vec<(Instant, Action)>, ScenarioError> {
-        let names = Names::of(fabric);
-        let mut clock = Clock::new(start);
+    ) -> Result<Vec<(Instant, FabricAction)>, ScenarioError> {
+        let names = NodeNames::of(fabric);
+        let mut clock = ScriptClock::new(start);
         let mut plan = Vec::new();
         for (line, statement) in &self.statements {
             let actions = statement
@@ -110,7 +110,7 @@ impl Statement {
     }
 
     /// When it happens, and moves the clock to the first of these times.
-    pub fn times(&self, clock: &mut Clock) -> Vec<Instant> {
+    pub fn times(&self, clock: &mut ScriptClock) -> Vec<Instant> {
         clock.last = match self.when {
             When::Same => clock.last,
             When::At(time) => clock.start + time,
@@ -127,10 +127,10 @@ impl Statement {
     /// If it names something that the fabric does not have, or is a question.
     pub fn plan(
         &self,
-        names: &Names,
+        names: &NodeNames,
         fabric: &Fabric,
-        clock: &mut Clock,
-    ) -> Result<Vec<(Instant, Action)>, ScenarioError> {
+        clock: &mut ScriptClock,
+    ) -> Result<Vec<(Instant, FabricAction)>, ScenarioError> {
         let times = self.times(clock);
         let action = |at| Ok((at, resolve::action(&self.command, names, fabric)?));
         times.into_iter().map(action).collect()

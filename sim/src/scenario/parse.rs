@@ -7,10 +7,10 @@ use ferrosm_mad::ids::{AttrId, Lid, Lmc};
 use ferrosm_mad::mad::Status;
 
 use super::ast::{
-    AgentSet, CableRef, CableVerb, Column, Command, Every, ForeignSpec, NodeRef, NodeVerb, Percent,
-    PlaceRef, PortRef, Query, Statement, Target, When, WireSet,
+    AgentSetting, Command, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef,
+    Query, Repetition, ScopeRef, Statement, Target, TextColumn, TransportSetting, When,
 };
-use super::error::{Problem, ScenarioError};
+use super::error::{ScenarioError, ScenarioProblem};
 use super::lex::{Token, tokens};
 use super::print::{GARBAGE, SM_STATES};
 
@@ -61,7 +61,7 @@ impl Parser {
         let found = self.tokens.get(self.next);
         let found = found.map_or_else(|| "the end of the line".to_owned(), |(t, _)| t.shown());
         let expected = what.to_owned();
-        ScenarioError::new(self.column(), Problem::Expected { expected, found })
+        ScenarioError::new(self.column(), ScenarioProblem::Expected { expected, found })
     }
 
     fn peek_word(&self) -> Option<&str> {
@@ -120,7 +120,7 @@ impl Parser {
         self.word("a chance from 0% to 100%", percent)
     }
 
-    fn every(&mut self) -> Result<Every> {
+    fn every(&mut self) -> Result<Repetition> {
         let period = self.time()?;
         let times = self.word("how many times, at least 1", |w| {
             number(w)
@@ -128,7 +128,7 @@ impl Parser {
                 .filter(|n| *n > 0)
         })?;
         self.must("times")?;
-        Ok(Every { period, times })
+        Ok(Repetition { period, times })
     }
 
     /// A text in quotes or a word.
@@ -142,7 +142,7 @@ impl Parser {
     }
 
     fn node(&mut self) -> Result<NodeRef> {
-        let column = Column(self.column());
+        let column = TextColumn(self.column());
         let quoted = matches!(self.tokens.get(self.next), Some((Token::Quoted(_), _)));
         let text = self.text("a node")?;
         if quoted {
@@ -180,29 +180,29 @@ impl Parser {
         }
     }
 
-    fn cable(&mut self) -> Result<CableRef> {
+    fn cable(&mut self) -> Result<LinkRef> {
         if self.keyword("into") {
-            return Ok(CableRef::Into(self.port()?));
+            return Ok(LinkRef::Into(self.port()?));
         }
         if self.keyword("out-of") {
-            return Ok(CableRef::OutOf(self.port()?));
+            return Ok(LinkRef::OutOf(self.port()?));
         }
         let _ = self.keyword("link") || self.keyword("port");
-        Ok(CableRef::Both(self.port()?))
+        Ok(LinkRef::Both(self.port()?))
     }
 
-    fn place(&mut self) -> Result<PlaceRef> {
+    fn place(&mut self) -> Result<ScopeRef> {
         if self.next == self.tokens.len() || self.keyword("all") {
-            return Ok(PlaceRef::All);
+            return Ok(ScopeRef::All);
         }
         if self.keyword("node") {
-            return Ok(PlaceRef::Node(self.node()?));
+            return Ok(ScopeRef::Node(self.node()?));
         }
         match self.peek_word() {
-            Some("link" | "port" | "into" | "out-of") => Ok(PlaceRef::Cable(self.cable()?)),
+            Some("link" | "port" | "into" | "out-of") => Ok(ScopeRef::Link(self.cable()?)),
             _ => Ok(match self.target()? {
-                Target::Node(node) => PlaceRef::Node(node),
-                Target::Port(port) => PlaceRef::Cable(CableRef::Both(port)),
+                Target::Node(node) => ScopeRef::Node(node),
+                Target::Port(port) => ScopeRef::Link(LinkRef::Both(port)),
             }),
         }
     }
@@ -239,8 +239,8 @@ impl Parser {
             return Err(self.expected("a command (see `help`)"));
         };
         self.next += 1;
-        if let Some((verb, _)) = CableVerb::ALL.into_iter().find(|e| e.1 == verb) {
-            return Ok(Command::Cable(verb, self.port()?));
+        if let Some((verb, _)) = LinkVerb::ALL.into_iter().find(|e| e.1 == verb) {
+            return Ok(Command::Link(verb, self.port()?));
         }
         if let Some((verb, _)) = NodeVerb::ALL.into_iter().find(|e| e.1 == verb) {
             return Ok(Command::Node(verb, self.node()?));
@@ -310,7 +310,7 @@ impl Parser {
             "heal" => Command::Heal(self.place()?),
             "count" | "counter" => {
                 let port = self.port()?;
-                let column = Column(self.column());
+                let column = TextColumn(self.column());
                 let name = self.text("the name of a counter")?;
                 let n = self.number("a number")?;
                 if verb == "count" {
@@ -332,24 +332,26 @@ impl Parser {
         })
     }
 
-    fn wire(&mut self, verb: &str) -> Result<Option<WireSet>> {
+    fn wire(&mut self, verb: &str) -> Result<Option<TransportSetting>> {
         Ok(Some(match verb {
-            "loss" => WireSet::Loss(self.percent()?),
-            "duplicate" => WireSet::Duplicate(self.percent()?),
-            "jitter" => WireSet::Jitter(self.time()?),
-            "latency" => WireSet::Latency(self.time()?),
+            "loss" => TransportSetting::Loss(self.percent()?),
+            "duplicate" => TransportSetting::Duplicate(self.percent()?),
+            "jitter" => TransportSetting::Jitter(self.time()?),
+            "latency" => TransportSetting::Latency(self.time()?),
             _ => return Ok(None),
         }))
     }
 
-    fn agent(&mut self, verb: &str) -> Result<Option<AgentSet>> {
+    fn agent(&mut self, verb: &str) -> Result<Option<AgentSetting>> {
         Ok(Some(match verb {
-            "service" => AgentSet::Service(self.time()?),
-            "backlog" => AgentSet::Backlog(self.number("how many MADs may wait")?),
-            "delay" => AgentSet::Delay(self.time()?),
-            "refuse" if self.keyword("off") => AgentSet::Refuse(None),
-            "refuse" => AgentSet::Refuse(Some(Status(self.number("a status as 0x1c, or `off`")?))),
-            "garbage" if self.keyword("off") => AgentSet::Garbage(None, Percent::ALL),
+            "service" => AgentSetting::Service(self.time()?),
+            "backlog" => AgentSetting::Backlog(self.number("how many MADs may wait")?),
+            "delay" => AgentSetting::Delay(self.time()?),
+            "refuse" if self.keyword("off") => AgentSetting::Refuse(None),
+            "refuse" => {
+                AgentSetting::Refuse(Some(Status(self.number("a status as 0x1c, or `off`")?)))
+            }
+            "garbage" if self.keyword("off") => AgentSetting::Garbage(None, Percent::ALL),
             "garbage" => {
                 let what = "data, status, tid, attribute, modifier, any or off";
                 let kind = self.one_of(what, &GARBAGE)?;
@@ -359,7 +361,7 @@ impl Parser {
                 } else {
                     Percent::ALL
                 };
-                AgentSet::Garbage(Some(kind), chance)
+                AgentSetting::Garbage(Some(kind), chance)
             }
             _ => return Ok(None),
         }))

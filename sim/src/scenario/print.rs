@@ -6,8 +6,8 @@ use std::time::Duration;
 use ferrosm_mad::attr::SmState;
 
 use super::ast::{
-    AgentSet, CableRef, CableVerb, Command, NodeRef, NodeVerb, Percent, PlaceRef, PortRef, Query,
-    Statement, Target, When, WireSet,
+    AgentSetting, Command, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef, Query, ScopeRef,
+    Statement, Target, TransportSetting, When,
 };
 use super::lex::is_plain;
 use crate::faults::Garbage;
@@ -81,7 +81,7 @@ impl Display for Target {
     }
 }
 
-impl Display for CableRef {
+impl Display for LinkRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Both(port) => write!(f, "link {port}"),
@@ -91,17 +91,17 @@ impl Display for CableRef {
     }
 }
 
-impl Display for PlaceRef {
+impl Display for ScopeRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all"),
             Self::Node(node) => write!(f, "node {node}"),
-            Self::Cable(cable) => cable.fmt(f),
+            Self::Link(cable) => cable.fmt(f),
         }
     }
 }
 
-impl CableVerb {
+impl LinkVerb {
     pub(super) const ALL: [(Self, &'static str); 4] = [
         (Self::Cut, "cut"),
         (Self::Restore, "restore"),
@@ -161,7 +161,7 @@ impl Display for Statement {
 impl Display for Command {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cable(verb, port) => write!(f, "{} {port}", word(&CableVerb::ALL, verb)),
+            Self::Link(verb, port) => write!(f, "{} {port}", word(&LinkVerb::ALL, verb)),
             Self::Flap {
                 port,
                 period,
@@ -214,7 +214,7 @@ fn low(text: &str) -> String {
     text.to_ascii_lowercase()
 }
 
-impl Display for WireSet {
+impl Display for TransportSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Loss(chance) => write!(f, "loss {chance}"),
@@ -225,7 +225,7 @@ impl Display for WireSet {
     }
 }
 
-impl Display for AgentSet {
+impl Display for AgentSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Service(time) => write!(f, "service {}", Time(*time)),

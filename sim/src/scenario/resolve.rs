@@ -1,4 +1,4 @@
-//! Names become indices, and commands become actions.
+//! NodeNames become indices, and commands become actions.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use ferrosm_mad::attr::TrapNumber;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
 use super::ast::{
-    AgentSet, CableRef, CableVerb, Column, Command, NodeRef, NodeVerb, PlaceRef, PortRef, Target,
-    WireSet,
+    AgentSetting, Command, LinkRef, LinkVerb, NodeRef, NodeVerb, PortRef, ScopeRef, Target,
+    TextColumn, TransportSetting,
 };
-use super::error::{Problem, ScenarioError};
+use super::error::{ScenarioError, ScenarioProblem};
 use crate::fabric::{Fabric, PortCounter};
-use crate::faults::{Action, AgentChange, Cable, Place, WireChange};
+use crate::faults::{AgentFault, FabricAction, FaultScope, LinkDirection, TransportFault};
 use crate::net::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
@@ -19,13 +19,13 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// What the nodes of a fabric are called at some time.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct NodeNames {
     by_name: BTreeMap<String, Vec<NodeIdx>>,
     by_guid: BTreeMap<u64, Vec<NodeIdx>>,
     nodes: usize,
 }
 
-impl Names {
+impl NodeNames {
     /// The names of a fabric as it is now.
     #[must_use]
     pub fn of(fabric: &Fabric) -> Self {
@@ -69,7 +69,7 @@ impl Names {
             [one] => Ok(*one),
             several => Err(ScenarioError::new(
                 column.0,
-                Problem::AmbiguousNode {
+                ScenarioProblem::AmbiguousNode {
                     name: node.to_string(),
                     count: several.len(),
                 },
@@ -127,71 +127,77 @@ impl Names {
         self.port(port, fabric)
     }
 
-    fn cable(&self, cable: &CableRef, fabric: &Fabric) -> Result<Cable> {
+    fn cable(&self, cable: &LinkRef, fabric: &Fabric) -> Result<LinkDirection> {
         Ok(match cable {
-            CableRef::Both(port) => Cable::Both(self.plug(port, fabric)?),
-            CableRef::Into(port) => Cable::Into(self.plug(port, fabric)?),
-            CableRef::OutOf(port) => Cable::OutOf(self.plug(port, fabric)?),
+            LinkRef::Both(port) => LinkDirection::Both(self.plug(port, fabric)?),
+            LinkRef::Into(port) => LinkDirection::Into(self.plug(port, fabric)?),
+            LinkRef::OutOf(port) => LinkDirection::OutOf(self.plug(port, fabric)?),
         })
     }
 
-    fn place(&self, place: &PlaceRef, fabric: &Fabric) -> Result<Place> {
+    fn place(&self, place: &ScopeRef, fabric: &Fabric) -> Result<FaultScope> {
         Ok(match place {
-            PlaceRef::All => Place::Fabric,
-            PlaceRef::Node(node) => Place::Node(self.node(node)?),
-            PlaceRef::Cable(cable) => Place::Cable(self.cable(cable, fabric)?),
+            ScopeRef::All => FaultScope::Fabric,
+            ScopeRef::Node(node) => FaultScope::Node(self.node(node)?),
+            ScopeRef::Link(cable) => FaultScope::Link(self.cable(cable, fabric)?),
         })
     }
 }
 
-fn column_of(node: &NodeRef) -> Column {
+fn column_of(node: &NodeRef) -> TextColumn {
     match node {
         NodeRef::Name(_, column) | NodeRef::Guid(_, column) | NodeRef::Index(_, column) => *column,
     }
 }
 
-fn no_such_node(node: &NodeRef, column: Column) -> ScenarioError {
-    ScenarioError::new(column.0, Problem::NoSuchNode(node.to_string()))
+fn no_such_node(node: &NodeRef, column: TextColumn) -> ScenarioError {
+    ScenarioError::new(column.0, ScenarioProblem::NoSuchNode(node.to_string()))
 }
 
 fn no_such_port(port: &PortRef) -> ScenarioError {
     ScenarioError::new(
         column_of(&port.node).0,
-        Problem::NoSuchPort {
+        ScenarioProblem::NoSuchPort {
             node: port.node.to_string(),
             port: port.port,
         },
     )
 }
 
-fn counter(name: &str, column: Column) -> Result<PortCounter> {
+fn counter(name: &str, column: TextColumn) -> Result<PortCounter> {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     let wanted = plain(name);
     PortCounter::ALL
         .iter()
         .copied()
         .find(|c| plain(c.name()) == wanted)
-        .ok_or_else(|| ScenarioError::new(column.0, Problem::NoSuchCounter(name.to_owned())))
+        .ok_or_else(|| {
+            ScenarioError::new(column.0, ScenarioProblem::NoSuchCounter(name.to_owned()))
+        })
 }
 
 /// What a command does to a fabric.
-pub(super) fn action(command: &Command, names: &Names, fabric: &Fabric) -> Result<Action> {
+pub(super) fn action(
+    command: &Command,
+    names: &NodeNames,
+    fabric: &Fabric,
+) -> Result<FabricAction> {
     let plug = |port: &PortRef| names.plug(port, fabric);
     Ok(match command {
-        Command::Cable(verb, port) => {
+        Command::Link(verb, port) => {
             let at = plug(port)?;
             match verb {
-                CableVerb::Cut => Action::Cut(at),
-                CableVerb::Restore => Action::Restore(at),
-                CableVerb::Bounce => Action::Bounce(at),
-                CableVerb::Unplug => Action::RemoveCable(at),
+                LinkVerb::Cut => FabricAction::Cut(at),
+                LinkVerb::Restore => FabricAction::Restore(at),
+                LinkVerb::Bounce => FabricAction::Bounce(at),
+                LinkVerb::Unplug => FabricAction::RemoveCable(at),
             }
         }
         Command::Flap {
             port,
             period,
             times,
-        } => Action::Flap {
+        } => FabricAction::Flap {
             at: plug(port)?,
             period: *period,
             times: *times,
@@ -200,92 +206,92 @@ pub(super) fn action(command: &Command, names: &Names, fabric: &Fabric) -> Resul
             ends: [a, b],
             width,
             speed,
-        } => Action::AddCable(LinkSpec {
+        } => FabricAction::AddCable(LinkSpec {
             a: plug(a)?,
             b: plug(b)?,
             width: *width,
             speed: *speed,
         }),
-        Command::Move(from, to) => Action::MoveCable(plug(from)?, plug(to)?),
-        Command::Swap(one, other) => Action::SwapCables(plug(one)?, plug(other)?),
-        Command::Degrade(port, speed, width) => Action::Degrade(plug(port)?, *speed, *width),
-        Command::Training(time) => Action::LinkTraining(*time),
+        Command::Move(from, to) => FabricAction::MoveCable(plug(from)?, plug(to)?),
+        Command::Swap(one, other) => FabricAction::SwapCables(plug(one)?, plug(other)?),
+        Command::Degrade(port, speed, width) => FabricAction::Degrade(plug(port)?, *speed, *width),
+        Command::Training(time) => FabricAction::LinkTraining(*time),
         Command::Node(verb, node) => {
             let node = names.node(node)?;
             match verb {
-                NodeVerb::Off => Action::PowerOff(node),
-                NodeVerb::On => Action::PowerOn(node),
-                NodeVerb::Reboot => Action::Reboot(node),
-                NodeVerb::Hang => Action::Agent(Some(node), AgentChange::Hung(true)),
-                NodeVerb::Unhang => Action::Agent(Some(node), AgentChange::Hung(false)),
-                NodeVerb::SrpTarget => Action::SrpTarget(node, true),
-                NodeVerb::SrpOff => Action::SrpTarget(node, false),
-                NodeVerb::KeepVls => Action::KeepVls(node),
+                NodeVerb::Off => FabricAction::PowerOff(node),
+                NodeVerb::On => FabricAction::PowerOn(node),
+                NodeVerb::Reboot => FabricAction::Reboot(node),
+                NodeVerb::Hang => FabricAction::Agent(Some(node), AgentFault::Hung(true)),
+                NodeVerb::Unhang => FabricAction::Agent(Some(node), AgentFault::Hung(false)),
+                NodeVerb::SrpTarget => FabricAction::SrpTarget(node, true),
+                NodeVerb::SrpOff => FabricAction::SrpTarget(node, false),
+                NodeVerb::KeepVls => FabricAction::KeepVls(node),
             }
         }
-        Command::Rename(node, name) => Action::Describe(names.node(node)?, name.clone()),
+        Command::Rename(node, name) => FabricAction::Describe(names.node(node)?, name.clone()),
         Command::Guid(Target::Node(node), guid) => {
-            Action::NodeGuid(names.node(node)?, NodeGuid(*guid))
+            FabricAction::NodeGuid(names.node(node)?, NodeGuid(*guid))
         }
         Command::Guid(target @ Target::Port(_), guid) => {
-            Action::PortGuid(names.end_port(target, fabric)?, PortGuid(*guid))
+            FabricAction::PortGuid(names.end_port(target, fabric)?, PortGuid(*guid))
         }
         Command::Lid(port, lid, lmc) => {
             let at = names.end_port(&Target::Port(port.clone()), fabric)?;
-            Action::Lid(at, *lid, *lmc)
+            FabricAction::Lid(at, *lid, *lmc)
         }
         Command::CorruptLft { node, lid, port } => {
-            Action::CorruptLft(names.node(node)?, *lid, *port)
+            FabricAction::CorruptLft(names.node(node)?, *lid, *port)
         }
         Command::Trap(number, target) => {
             let at = match target {
                 Target::Port(port) => names.port(port, fabric)?,
                 Target::Node(_) => names.end_port(target, fabric)?,
             };
-            Action::Trap(at, TrapNumber(*number))
+            FabricAction::Trap(at, TrapNumber(*number))
         }
         Command::Sm(target, sm) => {
             let at = names.end_port(target, fabric)?;
             let guid = sm.guid.map_or_else(|| fabric.port_guid(at), PortGuid);
             let mut foreign = ForeignSm::new(guid, sm.priority, sm.state);
             foreign.obeys = sm.obeys;
-            Action::AddForeignSm(at, Box::new(foreign))
+            FabricAction::AddForeignSm(at, Box::new(foreign))
         }
-        Command::SmOff(target) => Action::RemoveForeignSm(names.end_port(target, fabric)?),
-        Command::Wire(set, place) => Action::Wire(
+        Command::SmOff(target) => FabricAction::RemoveForeignSm(names.end_port(target, fabric)?),
+        Command::Wire(set, place) => FabricAction::Wire(
             names.place(place, fabric)?,
             match set {
-                WireSet::Loss(chance) => WireChange::Loss(chance.chance()),
-                WireSet::Duplicate(chance) => WireChange::Duplicate(chance.chance()),
-                WireSet::Jitter(time) => WireChange::Jitter(*time),
-                WireSet::Latency(time) => WireChange::Latency(*time),
+                TransportSetting::Loss(chance) => TransportFault::Loss(chance.chance()),
+                TransportSetting::Duplicate(chance) => TransportFault::Duplicate(chance.chance()),
+                TransportSetting::Jitter(time) => TransportFault::Jitter(*time),
+                TransportSetting::Latency(time) => TransportFault::Latency(*time),
             },
         ),
-        Command::Drain(time, cable) => Action::Drain(names.cable(cable, fabric)?, *time),
-        Command::Agent(set, node) => Action::Agent(
+        Command::Drain(time, cable) => FabricAction::Drain(names.cable(cable, fabric)?, *time),
+        Command::Agent(set, node) => FabricAction::Agent(
             node.as_ref().map(|node| names.node(node)).transpose()?,
             match set {
-                AgentSet::Service(time) => AgentChange::Service(*time),
-                AgentSet::Backlog(most) => AgentChange::Backlog(*most),
-                AgentSet::Delay(time) => AgentChange::Delay(*time),
-                AgentSet::Refuse(status) => AgentChange::Refuse(*status),
-                AgentSet::Garbage(kind, chance) => AgentChange::Garbage(*kind, chance.chance()),
+                AgentSetting::Service(time) => AgentFault::Service(*time),
+                AgentSetting::Backlog(most) => AgentFault::Backlog(*most),
+                AgentSetting::Delay(time) => AgentFault::Delay(*time),
+                AgentSetting::Refuse(status) => AgentFault::Refuse(*status),
+                AgentSetting::Garbage(kind, chance) => AgentFault::Garbage(*kind, chance.chance()),
             },
         ),
         Command::Error(attr, chance, place) => {
-            Action::AttrLoss(names.place(place, fabric)?, *attr, chance.chance())
+            FabricAction::AttrLoss(names.place(place, fabric)?, *attr, chance.chance())
         }
-        Command::Heal(place) => Action::Heal(names.place(place, fabric)?),
-        Command::Count(port, name, n, column) => Action::Count {
+        Command::Heal(place) => FabricAction::Heal(names.place(place, fabric)?),
+        Command::Count(port, name, n, column) => FabricAction::Count {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             n: *n,
         },
-        Command::Counter(port, name, value, column) => Action::SetCounter {
+        Command::Counter(port, name, value, column) => FabricAction::SetCounter {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             value: *value,
         },
-        Command::Query(_) => return Err(ScenarioError::new(1, Problem::Question)),
+        Command::Query(_) => return Err(ScenarioError::new(1, ScenarioProblem::Question)),
     })
 }

@@ -12,7 +12,7 @@ use super::*;
 use crate::generate;
 
 fn node() -> impl Strategy<Value = NodeRef> {
-    let at = Column(0);
+    let at = TextColumn(0);
     prop_oneof![
         // Anything can be a description, words of the language and brackets included.
         ".{0,20}".prop_map(move |name| NodeRef::Name(name, at)),
@@ -34,19 +34,19 @@ fn target() -> impl Strategy<Value = Target> {
     prop_oneof![node().prop_map(Target::Node), port().prop_map(Target::Port)]
 }
 
-fn cable() -> impl Strategy<Value = CableRef> {
+fn cable() -> impl Strategy<Value = LinkRef> {
     prop_oneof![
-        port().prop_map(CableRef::Both),
-        port().prop_map(CableRef::Into),
-        port().prop_map(CableRef::OutOf),
+        port().prop_map(LinkRef::Both),
+        port().prop_map(LinkRef::Into),
+        port().prop_map(LinkRef::OutOf),
     ]
 }
 
-fn place() -> impl Strategy<Value = PlaceRef> {
+fn place() -> impl Strategy<Value = ScopeRef> {
     prop_oneof![
-        Just(PlaceRef::All),
-        node().prop_map(PlaceRef::Node),
-        cable().prop_map(PlaceRef::Cable),
+        Just(ScopeRef::All),
+        node().prop_map(ScopeRef::Node),
+        cable().prop_map(ScopeRef::Link),
     ]
 }
 
@@ -66,19 +66,19 @@ fn rate() -> impl Strategy<Value = (LinkWidth, LinkSpeed)> {
 
 fn setting() -> impl Strategy<Value = Command> {
     let wire = prop_oneof![
-        percent().prop_map(WireSet::Loss),
-        percent().prop_map(WireSet::Duplicate),
-        time().prop_map(WireSet::Jitter),
-        time().prop_map(WireSet::Latency),
+        percent().prop_map(TransportSetting::Loss),
+        percent().prop_map(TransportSetting::Duplicate),
+        time().prop_map(TransportSetting::Jitter),
+        time().prop_map(TransportSetting::Latency),
     ];
     let kinds = prop::sample::select(GARBAGE.map(|g| g.0).to_vec());
     let agent = prop_oneof![
-        time().prop_map(AgentSet::Service),
-        any::<u32>().prop_map(AgentSet::Backlog),
-        time().prop_map(AgentSet::Delay),
-        any::<Option<u16>>().prop_map(|s| AgentSet::Refuse(s.map(Status))),
-        Just(AgentSet::Garbage(None, Percent::ALL)),
-        (kinds, percent()).prop_map(|(kind, chance)| AgentSet::Garbage(Some(kind), chance)),
+        time().prop_map(AgentSetting::Service),
+        any::<u32>().prop_map(AgentSetting::Backlog),
+        time().prop_map(AgentSetting::Delay),
+        any::<Option<u16>>().prop_map(|s| AgentSetting::Refuse(s.map(Status))),
+        Just(AgentSetting::Garbage(None, Percent::ALL)),
+        (kinds, percent()).prop_map(|(kind, chance)| AgentSetting::Garbage(Some(kind), chance)),
     ];
     prop_oneof![
         (wire, place()).prop_map(|(set, place)| Command::Wire(set, place)),
@@ -94,7 +94,7 @@ fn setting() -> impl Strategy<Value = Command> {
 }
 
 fn event() -> impl Strategy<Value = Command> {
-    let verbs = prop::sample::select(CableVerb::ALL.map(|v| v.0).to_vec());
+    let verbs = prop::sample::select(LinkVerb::ALL.map(|v| v.0).to_vec());
     let node_verbs = prop::sample::select(NodeVerb::ALL.map(|v| v.0).to_vec());
     let sm = (0u8..16, any::<Option<u64>>(), 0usize..4, any::<bool>()).prop_map(
         |(priority, guid, state, obeys)| ForeignSpec {
@@ -106,7 +106,7 @@ fn event() -> impl Strategy<Value = Command> {
     );
     let name = "[a-zA-Z_]{1,20}";
     prop_oneof![
-        (verbs, port()).prop_map(|(verb, port)| Command::Cable(verb, port)),
+        (verbs, port()).prop_map(|(verb, port)| Command::Link(verb, port)),
         (node_verbs, node()).prop_map(|(verb, node)| Command::Node(verb, node)),
         (port(), time(), any::<u32>()).prop_map(|(port, period, times)| Command::Flap {
             port,
@@ -141,13 +141,13 @@ fn event() -> impl Strategy<Value = Command> {
             port,
             name,
             n,
-            Column(0)
+            TextColumn(0)
         )),
         (port(), name, any::<u64>()).prop_map(|(port, name, n)| Command::Counter(
             port,
             name,
             n,
-            Column(0)
+            TextColumn(0)
         )),
     ]
 }
@@ -169,7 +169,7 @@ fn statement() -> impl Strategy<Value = Statement> {
         time().prop_map(When::At),
         time().prop_map(When::After),
     ];
-    let every = (time(), 1u32..).prop_map(|(period, times)| Every { period, times });
+    let every = (time(), 1u32..).prop_map(|(period, times)| Repetition { period, times });
     let command = prop_oneof![4 => setting(), 4 => event(), 1 => query()];
     (when, prop::option::of(every), command).prop_map(|(when, every, command)| Statement {
         when,
@@ -290,7 +290,7 @@ fn fabric() -> Fabric {
 fn planned(text: &str) -> Vec<(u64, String)> {
     let plan = Script::parse(text).unwrap().plan(&fabric(), Instant::START);
     let shown =
-        |(at, action): (Instant, Action)| (at.as_nanos() / 1_000_000, format!("{action:?}"));
+        |(at, action): (Instant, FabricAction)| (at.as_nanos() / 1_000_000, format!("{action:?}"));
     plan.unwrap().into_iter().map(shown).collect()
 }
 
@@ -311,7 +311,7 @@ fn times_count_from_the_start_and_from_the_statement_before() {
 #[test]
 fn nodes_are_known_by_name_guid_and_place() {
     let fabric = fabric();
-    let names = Names::of(&fabric);
+    let names = NodeNames::of(&fabric);
     let find = |text: &str| {
         let Command::Node(_, node) = Statement::parse(text).unwrap().unwrap().command else {
             panic!("{text} is about a node");
@@ -337,13 +337,17 @@ fn nodes_are_known_by_name_guid_and_place() {
 fn names_of_nothing_are_refused_where_they_stand() {
     let fabric = fabric();
     for (line, column, problem) in [
-        ("off nowhere", 5, Problem::NoSuchNode("nowhere".to_owned())),
-        ("off 99", 5, Problem::NoSuchNode("99".to_owned())),
-        ("status", 1, Problem::Question),
+        (
+            "off nowhere",
+            5,
+            ScenarioProblem::NoSuchNode("nowhere".to_owned()),
+        ),
+        ("off 99", 5, ScenarioProblem::NoSuchNode("99".to_owned())),
+        ("status", 1, ScenarioProblem::Question),
         (
             "cut  0[200]",
             6,
-            Problem::NoSuchPort {
+            ScenarioProblem::NoSuchPort {
                 node: "0".to_owned(),
                 port: 200,
             },
@@ -351,7 +355,7 @@ fn names_of_nothing_are_refused_where_they_stand() {
         (
             "count 0[1] weather 3",
             12,
-            Problem::NoSuchCounter("weather".to_owned()),
+            ScenarioProblem::NoSuchCounter("weather".to_owned()),
         ),
     ] {
         let error = Script::parse(&format!("\n{line}"))

@@ -74,7 +74,7 @@ pub const HEADER_MAX: usize = 64;
 
 /// Which of the two headers a file uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Layout {
+pub enum HeaderLayout {
     /// 56 bytes, without P_Key index.
     #[default]
     Old,
@@ -82,7 +82,7 @@ pub enum Layout {
     New,
 }
 
-impl Layout {
+impl HeaderLayout {
     /// Bytes before the MAD.
     #[must_use]
     pub const fn header_len(self) -> usize {
@@ -140,13 +140,13 @@ const fn ne_u32<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u32 {
 impl UserHeader {
     /// Splits a message into its header and the MAD; `None` if it is shorter than a header.
     #[must_use]
-    pub fn split_from(message: &[u8], layout: Layout) -> Option<(Self, &[u8])> {
+    pub fn split_from(message: &[u8], layout: HeaderLayout) -> Option<(Self, &[u8])> {
         match layout {
-            Layout::Old => {
+            HeaderLayout::Old => {
                 let (head, body) = message.split_first_chunk::<OLD_HEADER_LEN>()?;
                 Some((Self::decode_old(head), body))
             }
-            Layout::New => {
+            HeaderLayout::New => {
                 let (head, body) = message.split_first_chunk::<HEADER_MAX>()?;
                 let header = Self {
                     pkey_index: u16::from_ne_bytes(*part::<56, 2, _>(head)),
@@ -206,7 +206,7 @@ impl UserHeader {
 
 /// What a program asks when it registers an agent; both ioctls come down to this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Registration {
+pub struct AgentRegistration {
     /// 0 or 1.
     pub qpn: u32,
     /// Management class; 0 is an agent that only sends.
@@ -232,7 +232,7 @@ fn method_mask(bytes: &[u8; 16]) -> u128 {
     u128::from(low) | u128::from(high) << 64
 }
 
-impl Registration {
+impl AgentRegistration {
     /// `struct ib_user_mad_reg_req`, 28 bytes.
     #[must_use]
     pub fn decode(arg: &[u8; 28]) -> Self {
@@ -292,7 +292,7 @@ mod tests {
         };
         let bytes = header.encode();
         assert_eq!(
-            UserHeader::split_from(&bytes, Layout::New),
+            UserHeader::split_from(&bytes, HeaderLayout::New),
             Some((header, &[][..]))
         );
         assert_eq!(
@@ -301,7 +301,7 @@ mod tests {
             "big-endian fields"
         );
         assert_eq!(bytes[4..8], 110u32.to_ne_bytes(), "host order");
-        let (old, rest) = UserHeader::split_from(&bytes, Layout::Old).unwrap();
+        let (old, rest) = UserHeader::split_from(&bytes, HeaderLayout::Old).unwrap();
         assert_eq!(rest, [4u16.to_ne_bytes().as_slice(), &[0; 6]].concat());
         assert_eq!(old.pkey_index, 0, "the old layout has no P_Key index");
     }
@@ -317,9 +317,12 @@ mod tests {
         new[16..32].copy_from_slice(&old[4..20]);
         new[32..36].copy_from_slice(&0x00_1405_u32.to_ne_bytes());
         new[36] = 1;
-        assert_eq!(Registration::decode(&old), Registration::decode2(&new));
         assert_eq!(
-            Registration::decode(&old).methods,
+            AgentRegistration::decode(&old),
+            AgentRegistration::decode2(&new)
+        );
+        assert_eq!(
+            AgentRegistration::decode(&old).methods,
             1 << 5 | 1 << 0x14 | 1 << 100
         );
     }

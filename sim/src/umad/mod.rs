@@ -1,7 +1,7 @@
 //! The MAD layer of the hosts of a simulated fabric, as the Linux kernel has it: what is behind
 //! `/dev/infiniband/umadN` and `issmN`.
 //!
-//! [`Umad`] owns all open files of all ports. It is a state machine without I/O: a program's calls
+//! [`UmadLayer`] owns all open files of all ports. It is a state machine without I/O: a program's calls
 //! and the fabric's deliveries go in with the time, packets and readable files come out. It never
 //! changes what a device answers; the agents of the devices get requests first (that is
 //! [`crate::fabric`]'s) and this sees the rest.
@@ -38,10 +38,10 @@ use slab::Slab;
 use crate::fabric::{Delivery, Fabric, Packet};
 use crate::spec::{NodeIdx, PortAt};
 
-pub use abi::{Errno, Layout, UserHeader};
-use abi::{FLAG_USER_RMPP, FLAGS_SUPPORTED, Registration};
-pub use queue::{Message, QUEUE_LONG_BYTES, QUEUE_MESSAGES, ReadOutcome};
+use abi::{AgentRegistration, FLAG_USER_RMPP, FLAGS_SUPPORTED};
+pub use abi::{Errno, HeaderLayout, UserHeader};
 use queue::{Pushed, Queue};
+pub use queue::{QUEUE_LONG_BYTES, QUEUE_MESSAGES, ReadOutcome, UmadMessage};
 use register::{AgentIdx, Host};
 use rmpp::receive::Recvs;
 use send::Sends;
@@ -63,12 +63,12 @@ pub struct IssmId(pub PortAt);
 #[derive(Debug)]
 struct File {
     at: PortAt,
-    layout: Layout,
+    layout: HeaderLayout,
     /// An agent was registered: the layout is settled.
     used: bool,
     agents: [Option<AgentIdx>; MAX_AGENTS],
     queue: Queue,
-    /// It is in [`Umad::poll_readable`]'s list.
+    /// It is in [`UmadLayer::poll_readable`]'s list.
     announced: bool,
     /// Sends that are not complete, and the bytes of their segments.
     sends: usize,
@@ -86,7 +86,7 @@ struct Agent {
     id: u32,
     at: PortAt,
     hi_tid: u32,
-    request: Registration,
+    request: AgentRegistration,
     /// Receptions of segmented messages, remembered ones included.
     recvs: usize,
 }
@@ -129,7 +129,7 @@ enum Outgoing {
 
 /// The MAD layers of all hosts of a fabric.
 #[derive(Debug, Default)]
-pub struct Umad {
+pub struct UmadLayer {
     files: Slab<File>,
     agents: Slab<Agent>,
     hosts: BTreeMap<NodeIdx, Host>,
@@ -141,7 +141,7 @@ pub struct Umad {
     now: Instant,
 }
 
-impl Umad {
+impl UmadLayer {
     /// No files are open.
     #[must_use]
     pub fn new() -> Self {
@@ -164,7 +164,7 @@ impl Umad {
         port.files += 1;
         Ok(FileId(self.files.insert(File {
             at,
-            layout: Layout::Old,
+            layout: HeaderLayout::Old,
             used: false,
             agents: [None; MAX_AGENTS],
             queue: Queue::default(),
@@ -214,7 +214,7 @@ impl Umad {
                 if open.used {
                     return Err(Errno::EINVAL);
                 }
-                open.layout = Layout::New;
+                open.layout = HeaderLayout::New;
                 Ok(())
             }
             abi::UNREGISTER_AGENT => {
@@ -224,18 +224,18 @@ impl Umad {
             }
             abi::REGISTER_AGENT => {
                 let bytes = <&[u8; 28]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
-                let id = self.register(file, Registration::decode(bytes), open_layout_kept)?;
+                let id = self.register(file, AgentRegistration::decode(bytes), open_layout_kept)?;
                 arg[..4].copy_from_slice(&id.to_ne_bytes());
                 Ok(())
             }
             _ => {
                 let bytes = <&[u8; 40]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
-                let wanted = Registration::decode2(bytes);
+                let wanted = AgentRegistration::decode2(bytes);
                 if wanted.qpn <= 1 && wanted.flags & !FLAGS_SUPPORTED != 0 {
                     arg[12..16].copy_from_slice(&FLAGS_SUPPORTED.to_ne_bytes());
                     return Err(Errno::EINVAL);
                 }
-                let id = self.register(file, wanted, |_| Layout::New)?;
+                let id = self.register(file, wanted, |_| HeaderLayout::New)?;
                 arg[..4].copy_from_slice(&id.to_ne_bytes());
                 Ok(())
             }
@@ -246,8 +246,8 @@ impl Umad {
     fn register(
         &mut self,
         file: FileId,
-        request: Registration,
-        layout: impl FnOnce(Layout) -> Layout,
+        request: AgentRegistration,
+        layout: impl FnOnce(HeaderLayout) -> HeaderLayout,
     ) -> Result<u32, Errno> {
         if request.qpn > 1 {
             return Err(Errno::EINVAL);
@@ -341,7 +341,7 @@ impl Umad {
 
     /// The oldest message of a file, as `read` gives it; `None` if nothing waits.
     #[must_use]
-    pub fn front(&self, file: FileId) -> Option<Message<'_>> {
+    pub fn front(&self, file: FileId) -> Option<UmadMessage<'_>> {
         let open = self.files.get(file.0)?;
         open.queue.front(open.layout)
     }
@@ -353,7 +353,7 @@ impl Umad {
         }
     }
 
-    /// When [`Umad::handle_timeout`] has something to do next.
+    /// When [`UmadLayer::handle_timeout`] has something to do next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()
@@ -411,7 +411,7 @@ impl Umad {
 
     /// Which header a file uses; settled once it has an agent.
     #[must_use]
-    pub fn layout(&self, file: FileId) -> Option<Layout> {
+    pub fn layout(&self, file: FileId) -> Option<HeaderLayout> {
         self.files.get(file.0).map(|f| f.layout)
     }
 
@@ -455,6 +455,6 @@ impl Umad {
 }
 
 /// REGISTER_AGENT leaves the layout as it is.
-const fn open_layout_kept(layout: Layout) -> Layout {
+const fn open_layout_kept(layout: HeaderLayout) -> HeaderLayout {
     layout
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ferrosm_mad::mad::{MAD_LEN, Mad};
 
-use super::abi::{Errno, HEADER_MAX, Layout};
+use super::abi::{Errno, HEADER_MAX, HeaderLayout};
 use super::class::MAD_HEADER;
 
 /// Received messages that wait in one file (the kernel's `MAX_UMAD_RECV_LIST_SIZE`).
@@ -95,9 +95,9 @@ impl Queue {
         }
     }
 
-    pub(super) fn front(&self, layout: Layout) -> Option<Message<'_>> {
+    pub(super) fn front(&self, layout: HeaderLayout) -> Option<UmadMessage<'_>> {
         let queued = self.messages.front()?;
-        Some(Message {
+        Some(UmadMessage {
             header: &queued.header[..layout.header_len()],
             body: queued.body.bytes(),
         })
@@ -125,7 +125,7 @@ impl Queue {
 
 /// The oldest message of a file, as `read` would give it: the header, then the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct UmadMessage<'a> {
     /// 56 or 64 bytes, as the file's layout wants.
     pub header: &'a [u8],
     /// A MAD, a reassembled message, or the 24 bytes of a request that timed out.
@@ -136,14 +136,14 @@ pub struct Message<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// So many bytes are copied; the message is then to be popped.
-    Whole(usize),
+    Complete(usize),
     /// So many bytes are copied, and the call fails with ENOSPC; the message stays.
-    Start(usize),
+    FirstSegment(usize),
     /// Nothing is copied, and the call fails with EINVAL; the message stays.
     TooSmall,
 }
 
-impl Message<'_> {
+impl UmadMessage<'_> {
     /// Bytes of the whole.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
@@ -157,9 +157,9 @@ impl Message<'_> {
     pub fn read_outcome(&self, count: usize) -> ReadOutcome {
         let first = self.header.len() + self.body.len().min(MAD_LEN);
         if count >= self.len() {
-            ReadOutcome::Whole(self.len())
+            ReadOutcome::Complete(self.len())
         } else if count >= first {
-            ReadOutcome::Start(first)
+            ReadOutcome::FirstSegment(first)
         } else {
             ReadOutcome::TooSmall
         }
@@ -171,15 +171,15 @@ impl Message<'_> {
     /// EINVAL or ENOSPC, see [`ReadOutcome`].
     pub fn read(&self, buf: &mut [u8]) -> Result<usize, Errno> {
         let outcome = self.read_outcome(buf.len());
-        let (ReadOutcome::Whole(copied) | ReadOutcome::Start(copied)) = outcome else {
+        let (ReadOutcome::Complete(copied) | ReadOutcome::FirstSegment(copied)) = outcome else {
             return Err(Errno::EINVAL);
         };
         let (header, body) = buf[..copied].split_at_mut(self.header.len());
         header.copy_from_slice(self.header);
         body.copy_from_slice(&self.body[..body.len()]);
         match outcome {
-            ReadOutcome::Whole(len) => Ok(len),
-            ReadOutcome::Start(_) | ReadOutcome::TooSmall => Err(Errno::ENOSPC),
+            ReadOutcome::Complete(len) => Ok(len),
+            ReadOutcome::FirstSegment(_) | ReadOutcome::TooSmall => Err(Errno::ENOSPC),
         }
     }
 }

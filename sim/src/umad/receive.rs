@@ -8,7 +8,7 @@ use super::abi::UserHeader;
 use super::class;
 use super::queue::Body;
 use super::register::AgentIdx;
-use super::{Outgoing, Umad, tables};
+use super::{Outgoing, UmadLayer, tables};
 use crate::fabric::{Delivery, Fabric, Grh, Packet};
 use crate::spec::PortAt;
 
@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-impl Umad {
+impl UmadLayer {
     pub(super) fn receive(&mut self, fabric: &Fabric, delivery: &Delivery) {
         let mad = delivery.mad.mad.as_bytes();
         if delivery.qpn.0 > 1 || !class::is_valid(mad, delivery.qpn.0) {

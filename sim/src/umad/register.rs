@@ -1,13 +1,13 @@
 //! Who gets which unsolicited MAD, and the high halves of TIDs: the registrations of one host.
 //!
 //! One agent owns a method of a class and version at a port, whichever file it belongs to. Agents
-//! are numbers here; what they are is [`super::Umad`]'s.
+//! are numbers here; what they are is [`super::UmadLayer`]'s.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::mad::{MAD_LEN, MgmtClass};
 
-use super::abi::{Errno, FLAG_USER_RMPP, Registration};
+use super::abi::{AgentRegistration, Errno, FLAG_USER_RMPP};
 use super::class::{self, MAX_CLASS, MAX_VERSION};
 
 /// Place of an agent.
@@ -48,7 +48,7 @@ pub(super) struct Host {
 }
 
 /// The rules that need no tables. (`ib_register_mad_agent` before it allocates.)
-pub(super) fn check(request: &Registration) -> Result<(), Errno> {
+pub(super) fn check(request: &AgentRegistration) -> Result<(), Errno> {
     let class = MgmtClass(request.mgmt_class);
     if request.rmpp_version > 1 {
         return Err(Errno::EINVAL);
@@ -94,7 +94,7 @@ impl Port {
     /// Takes the methods for an agent, all or none.
     pub(super) fn register(
         &mut self,
-        request: &Registration,
+        request: &AgentRegistration,
         agent: AgentIdx,
     ) -> Result<(), Errno> {
         if request.mgmt_class == 0 {
@@ -123,7 +123,7 @@ impl Port {
     }
 
     /// Gives an agent's methods back.
-    pub(super) fn unregister(&mut self, request: &Registration, agent: AgentIdx) {
+    pub(super) fn unregister(&mut self, request: &AgentRegistration, agent: AgentIdx) {
         let key = key_of(request.mgmt_class, request.class_version, request.oui);
         let Some(owners) = self.classes.get_mut(&key) else {
             return;
@@ -178,13 +178,13 @@ impl Host {
 mod tests {
     use super::*;
 
-    fn request(class: u8, version: u8, methods: u128) -> Registration {
-        Registration {
+    fn request(class: u8, version: u8, methods: u128) -> AgentRegistration {
+        AgentRegistration {
             qpn: u32::from(!matches!(class, 1 | 0x81)),
             mgmt_class: class,
             class_version: version,
             methods,
-            ..Registration::default()
+            ..AgentRegistration::default()
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_vendor_class_has_owners_per_oui_and_eight_of_them() {
         let mut port = Port::default();
-        let vendor = |oui: u8| Registration {
+        let vendor = |oui: u8| AgentRegistration {
             oui: [0, 0, oui],
             ..request(0x32, 1, 1 << 1)
         };
@@ -228,18 +228,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_registered() {
-        let ok = |r: Registration| check(&r).is_ok();
+        let ok = |r: AgentRegistration| check(&r).is_ok();
         assert!(ok(request(0x81, 1, 0)) && ok(request(1, 1, 0)) && ok(request(3, 2, 0)));
         assert!(!ok(request(0x50, 1, 0)), "classes end at 0x4F");
         assert!(!ok(request(3, 0x83, 0)), "versions end at 0x82");
         assert!(!ok(request(0x30, 1, 0)), "an OUI is needed");
         for (class, qpn) in [(1, 1), (0x81, 1), (3, 0), (4, 0)] {
-            assert!(!ok(Registration {
+            assert!(!ok(AgentRegistration {
                 qpn,
                 ..request(class, 1, 0)
             }));
         }
-        let rmpp = |class, rmpp_version| Registration {
+        let rmpp = |class, rmpp_version| AgentRegistration {
             rmpp_version,
             oui: [0, 0, 1],
             ..request(class, 1, 0)
@@ -251,12 +251,12 @@ mod tests {
         for class in [4, 5, 7, 9, 0x11] {
             assert!(!ok(rmpp(class, 1)), "{class:#x} has no RMPP");
         }
-        let send_only = Registration {
+        let send_only = AgentRegistration {
             qpn: 1,
-            ..Registration::default()
+            ..AgentRegistration::default()
         };
         assert!(ok(send_only));
-        assert!(!ok(Registration {
+        assert!(!ok(AgentRegistration {
             flags: FLAG_USER_RMPP,
             ..send_only
         }));

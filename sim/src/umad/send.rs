@@ -19,7 +19,7 @@ use super::receive::Origin;
 use super::register::AgentIdx;
 use super::rmpp::send::Segments;
 use super::store::{Index, TimerKey};
-use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, Umad, tables};
+use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, UmadLayer, tables};
 use crate::fabric::{Fabric, Grh, Packet};
 
 /// Incomplete sends of one file; the kernel's bound is its memory.
@@ -166,7 +166,7 @@ struct Checked {
     is_local: bool,
 }
 
-impl Umad {
+impl UmadLayer {
     /// Sends a MAD, or a message that kernel RMPP splits: the header, then the MAD.
     ///
     /// # Errors

@@ -1,61 +1,59 @@
-//! The liveness oracle: faults off, then the fabric must become good within a bound of virtual time.
+//! Liveness oracle: after all faults end, the fabric must be configured correctly within a bound of virtual time.
 //!
-//! [`Pace`] says how patient a manager was told to be; the bound follows from that and from the
-//! size of the fabric, and from nothing that the manager did. [`World::converge`] ends the faults,
-//! lets time pass, and reports how long it took and what was still wrong.
+//! [`LivenessTiming`] is the timing configuration of the SM under test. The bound follows from it and from the size of the
+//! fabric. [`World::converge`] ends the faults, runs until the oracle finds no violation, and reports the
+//! duration and the last violations.
 //!
-//! The bound is the sum of what a manager may need one after the other, all of it in the worst
-//! order:
+//! The bound is the sum of the worst-case durations of what the SM may have to do in sequence:
 //!
-//! 1. it was not the master: the silence after which it takes over, and a look of its own;
-//! 2. it has just asked something that is never answered, and learns that only when its last
-//!    repetition was in vain, once for each link of the longest way, since what is behind a silent
-//!    node is asked after it;
-//! 3. it notices what it missed at its next look of its own accord, reads and writes the whole
-//!    fabric, doubts some of that and looks again: [`LOOKS`] times in all;
-//! 4. each time it asks [`QUESTIONS_PER_PORT`] questions for every port and one for every block of
-//!    every table, a window of them at a time.
+//! 1. wait for the former master's silence and take over;
+//! 2. wait for the last retry of a request without reply, once for each link of the longest path, because nodes behind
+//!    a silent node are discovered after it;
+//! 3. at the next light sweep, detect the difference, read and write the whole fabric, detect inconsistencies and
+//!    sweep again: [`SWEEPS_ALLOWED`] sweeps in all;
+//! 4. in each sweep, exchange [`REQUESTS_PER_PORT`] requests for every port and one for every block of every table,
+//!    with [`LivenessTiming::max_outstanding`] in flight.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::{Manager, World};
 use crate::fabric::Fabric;
-use crate::oracle::{Expect, judge_fabric};
+use crate::oracle::{Expectations, judge_fabric};
 
-/// Times that a manager may look at the fabric again before it must be right.
-pub const LOOKS: u32 = 6;
-/// Questions for a port: its information before and after, its tables, its state.
-pub const QUESTIONS_PER_PORT: u32 = 24;
-/// How often the oracle looks.
-const STEP: Duration = Duration::from_millis(250);
+/// Sweeps within which the SM must have configured the fabric.
+pub const SWEEPS_ALLOWED: u32 = 6;
+/// Requests for a port: reading and writing PortInfo, the tables, and the port state.
+pub const REQUESTS_PER_PORT: u32 = 24;
+/// Interval between two checks by the oracle.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How patient a manager was told to be.
+/// Timing configuration of the SM under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
-    /// From a question to giving it up, repetitions included.
-    pub patience: Duration,
-    /// Between looks of its own accord.
-    pub interval: Duration,
-    /// Questions under way at a time, for the whole fabric.
-    pub window: u32,
-    /// Silence of a master after which it takes over; zero where there never was another one.
-    pub takeover: Duration,
+pub struct LivenessTiming {
+    /// Time until a request fails, retries included.
+    pub request_timeout: Duration,
+    /// Interval between light sweeps.
+    pub sweep_interval: Duration,
+    /// Requests in flight in the whole fabric.
+    pub max_outstanding: u32,
+    /// Silence of the master after which the SM takes over; zero without another SM.
+    pub takeover_delay: Duration,
 }
 
-/// What the oracle found.
+/// Result of [`World::converge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Liveness {
-    /// What it may take.
+    /// Maximum duration.
     pub bound: Duration,
-    /// What it took; `None` if it was not good in time.
+    /// Actual duration; `None` if violations remained at the bound.
     pub took: Option<Duration>,
-    /// What was wrong when it was last looked at before it was good (or the time was over).
-    pub wrong: String,
+    /// Violations at the last failed check; empty if the first check passed.
+    pub violations: String,
 }
 
 impl Liveness {
-    /// Whether the fabric became good in time.
+    /// Whether the oracle found no violation within the bound.
     #[must_use]
     pub const fn is_live(&self) -> bool {
         self.took.is_some()
@@ -65,19 +63,19 @@ impl Liveness {
 impl fmt::Display for Liveness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.took {
-            Some(took) => write!(f, "good after {took:?} of {:?}", self.bound)?,
-            None => write!(f, "not good within {:?}", self.bound)?,
+            Some(took) => write!(f, "converged after {took:?}, bound {:?}", self.bound)?,
+            None => write!(f, "not converged within {:?}", self.bound)?,
         }
-        if self.wrong.is_empty() {
+        if self.violations.is_empty() {
             Ok(())
         } else {
-            write!(f, "; until then: {}", self.wrong)
+            write!(f, "; last violations: {}", self.violations)
         }
     }
 }
 
-impl Pace {
-    /// The virtual time in which the fabric must become good once nothing goes wrong any more.
+impl LivenessTiming {
+    /// Virtual time after the end of all faults within which the fabric must be configured correctly.
     #[must_use]
     pub fn bound(&self, fabric: &Fabric) -> Duration {
         let (mut ports, mut switches) = (0u32, 0u32);
@@ -86,62 +84,70 @@ impl Pace {
             switches += u32::from(fabric.is_switch(node));
         }
         let nodes = u32::try_from(fabric.num_nodes()).unwrap_or(u32::MAX);
-        // The longest way in a fabric that anyone builds; a chain is as long as it has switches.
+        // Longest path of practical fabrics; at most the number of switches.
         let depth = switches.min(32) + 1;
         let table_blocks = switches.saturating_mul(nodes / 64 + 1).saturating_mul(2);
-        let questions = ports
-            .saturating_mul(QUESTIONS_PER_PORT)
+        let requests = ports
+            .saturating_mul(REQUESTS_PER_PORT)
             .saturating_add(table_blocks);
-        // A node answers a question within a millisecond, unless it has a fault.
-        let reading = Duration::from_millis(u64::from(questions / self.window.max(1)));
-        self.takeover + self.patience * depth + (self.interval + self.patience + reading) * LOOKS
+        // Without faults, a node replies within a millisecond.
+        let sweep = Duration::from_millis(u64::from(requests / self.max_outstanding.max(1)));
+        self.takeover_delay
+            + self.request_timeout * depth
+            + (self.sweep_interval + self.request_timeout + sweep) * SWEEPS_ALLOWED
     }
 }
 
 impl<M: Manager> World<M> {
-    /// Ends all faults (what was cut, moved or switched off stays so), then lets time pass until the
-    /// oracle finds nothing wrong and `settled` agrees, at most for the pace's bound. `settled` is
-    /// asked every quarter of a second.
+    /// Ends all faults, then runs until the oracle finds no violation and `settled` returns `Ok`, at most for the bound.
+    /// Cut and moved cables and nodes without power remain so.
     pub fn converge(
         &mut self,
-        pace: &Pace,
-        expect: &Expect,
+        timing: &LivenessTiming,
+        expect: &Expectations,
         settled: impl FnMut(&Self) -> Result<(), String>,
     ) -> Liveness {
-        self.converge_to(pace, |_| expect.clone(), settled)
+        self.converge_to(timing, |_| expect.clone(), settled)
     }
 
-    /// The same, where what is expected depends on what the manager says at the moment: the SL of each path, which it
-    /// decides. That packets arrive on these SLs, and wait for each other in no circle, the oracle finds by itself.
+    /// [`World::converge`] with expectations that depend on the SM's current state, such as the SL of each path.
     pub fn converge_to(
         &mut self,
-        pace: &Pace,
-        expect: impl Fn(&Self) -> Expect,
+        timing: &LivenessTiming,
+        expect: impl Fn(&Self) -> Expectations,
         mut settled: impl FnMut(&Self) -> Result<(), String>,
     ) -> Liveness {
         self.heal();
-        let bound = pace.bound(self.fabric());
-        let begun = self.now();
-        let mut wrong = String::new();
+        let bound = timing.bound(self.fabric());
+        let start = self.now();
+        let mut violations = String::new();
         loop {
             let verdict = judge_fabric(self.fabric(), &expect(self));
-            let told = settled(self);
-            if verdict.is_good() && told.is_ok() {
-                let took = Some(self.now().since(begun));
-                return Liveness { bound, took, wrong };
+            let outcome = settled(self);
+            if verdict.is_good() && outcome.is_ok() {
+                let took = Some(self.now().since(start));
+                return Liveness {
+                    bound,
+                    took,
+                    violations,
+                };
             }
-            wrong.clear();
+            violations.clear();
             if !verdict.is_good() {
-                wrong.push_str(&verdict.to_string());
+                violations.push_str(&verdict.to_string());
             }
-            if let Err(told) = told {
-                wrong.push_str(&told);
+            if let Err(reason) = outcome {
+                violations.push_str(&reason);
             }
-            if self.now().since(begun) >= bound {
+            if self.now().since(start) >= bound {
                 let took = None;
-                return Liveness { bound, took, wrong };
+                return Liveness {
+                    bound,
+                    took,
+                    violations,
+                };
             }
-            self.run_for(STEP);
+            self.run_for(CHECK_INTERVAL);
         }
     }
 }

@@ -14,13 +14,13 @@ use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadOut, Method};
 use ferrosm_mad::time::Instant;
 
-pub use liveness::{LOOKS, Liveness, Pace, QUESTIONS_PER_PORT};
+pub use liveness::{Liveness, LivenessTiming, REQUESTS_PER_PORT, SWEEPS_ALLOWED};
 pub use manager::Manager;
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
-use crate::faults::{Action, Faults};
-pub use crate::net::{Event, ForeignSm, HOP_TIME, TraceEvent};
-use crate::net::{ForeignId, ManagerNote, Net, Note};
+use crate::faults::{FabricAction, Faults};
+pub use crate::net::{ForeignSm, HOP_TIME, MadEvent, TraceEvent};
+use crate::net::{ForeignSmId, ManagerNote, Net, Note};
 use crate::spec::{NodeIdx, PortAt};
 
 /// A manager that a world hosts, in the order of their coming.
@@ -49,7 +49,7 @@ struct Actor<M> {
 
 enum Who<M> {
     Ours(M),
-    Foreign(ForeignId),
+    Foreign(ForeignSmId),
     Gone,
 }
 
@@ -191,7 +191,7 @@ impl<M: Manager> World<M> {
         Some(result)
     }
 
-    fn foreign_id(&self, id: ManagerId) -> Option<ForeignId> {
+    fn foreign_id(&self, id: ManagerId) -> Option<ForeignSmId> {
         match self.actors.get(id.0)?.who {
             Who::Foreign(foreign) => Some(foreign),
             Who::Ours(_) | Who::Gone => None,
@@ -257,7 +257,7 @@ impl<M: Manager> World<M> {
     ///
     /// # Errors
     /// If it cannot be done; see [`Net::act`].
-    pub fn act(&mut self, action: Action) -> Result<(), SpecError> {
+    pub fn act(&mut self, action: FabricAction) -> Result<(), SpecError> {
         self.net.act(action)
     }
 
@@ -296,7 +296,7 @@ impl<M: Manager> World<M> {
     }
 
     /// Lets something happen at a time; at once if that is past.
-    pub fn schedule(&mut self, at: Instant, action: Action) {
+    pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.net.schedule(at, action);
     }
 

@@ -3,7 +3,9 @@
 use ferrosm_mad::attr::{PKeyBlock, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, Lid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass, Status};
-use ferrosm_sim::datagram::{Datagrams, QpId, Received, Route, Send, Setup, State};
+use ferrosm_sim::datagram::{
+    DatagramIn, DatagramOut, Datagrams, GlobalRoute, QpId, QpParameters, QpState,
+};
 use ferrosm_sim::fabric::Datagram;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::umad::Errno;
@@ -31,9 +33,9 @@ impl Hosts {
         }
     }
 
-    fn create(&mut self, at: PortAt, setup: Setup) -> QpId {
+    fn create(&mut self, at: PortAt, setup: QpParameters) -> QpId {
         let id = self.qps.create(&self.rig.fabric, at.node).unwrap();
-        let setup = Setup {
+        let setup = QpParameters {
             port: at.port,
             ..setup
         };
@@ -46,7 +48,7 @@ impl Hosts {
     }
 
     /// Sends, and brings what comes of it to where it belongs.
-    fn send(&mut self, from: QpId, message: &Send<'_>) -> Result<(), Errno> {
+    fn send(&mut self, from: QpId, message: &DatagramOut<'_>) -> Result<(), Errno> {
         let packet = self.qps.send(&mut self.rig.fabric, from, message)?;
         let mut out = Vec::new();
         if packet.is_multicast() {
@@ -63,7 +65,7 @@ impl Hosts {
         Ok(())
     }
 
-    fn take(&mut self, id: QpId) -> Option<Received> {
+    fn take(&mut self, id: QpId) -> Option<DatagramIn> {
         let front = self.qps.front(id).cloned();
         self.qps.pop(id);
         front
@@ -74,15 +76,15 @@ impl Hosts {
     }
 }
 
-const READY: Setup = Setup {
-    state: State::ReadyToSend,
+const READY: QpParameters = QpParameters {
+    state: QpState::ReadyToSend,
     port: 0,
     pkey_index: 0,
     q_key: Q_KEY,
 };
 
-fn to(id: QpId, payload: &[u8]) -> Send<'_> {
-    Send {
+fn to(id: QpId, payload: &[u8]) -> DatagramOut<'_> {
+    DatagramOut {
         dlid: Lid(5),
         dest_qpn: id.qpn,
         q_key: Q_KEY,
@@ -170,7 +172,7 @@ fn a_queue_pair_is_of_one_partition() {
         let status = hosts.rig.set(&path, id::PKEY_TABLE, index, block.encode());
         assert_eq!(status, Some(Status::OK));
     }
-    let other = Setup {
+    let other = QpParameters {
         pkey_index: 1,
         ..READY
     };
@@ -183,7 +185,7 @@ fn a_queue_pair_is_of_one_partition() {
         let place = u16::from(at == d);
         assert!(got.is_none_or(|got| got.pkey_index == place));
     }
-    let empty = Setup {
+    let empty = QpParameters {
         pkey_index: 2,
         ..READY
     };
@@ -202,14 +204,14 @@ fn a_group_is_who_is_attached() {
     for id in [a, beside, b] {
         hosts.qps.attach(id, MGID, MLID).unwrap();
     }
-    let route = Route {
+    let route = GlobalRoute {
         dgid: MGID,
         sgid_index: 0,
         flow_label: 0x12345,
         traffic_class: 9,
         hop_limit: 3,
     };
-    let message = Send {
+    let message = DatagramOut {
         dlid: MLID,
         dest_qpn: Qpn(0xFF_FFFF),
         route: Some(route),
@@ -240,7 +242,7 @@ fn a_group_is_who_is_attached() {
 #[test]
 fn a_queue_pair_can_ask_an_agent() {
     let mut hosts = Hosts::new();
-    let setup = Setup {
+    let setup = QpParameters {
         q_key: 0x8001_0000,
         ..READY
     };
@@ -256,7 +258,7 @@ fn a_queue_pair_can_ask_an_agent() {
         attr_id: AttrId(1),
         attr_mod: AttrMod(0),
     });
-    let message = Send {
+    let message = DatagramOut {
         dest_qpn: Qpn(1),
         q_key: 0x8001_0000,
         ..to(a, mad.as_bytes())
@@ -273,12 +275,12 @@ fn states_and_numbers() {
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
     assert_eq!((a.qpn, b.qpn), (Qpn(2), Qpn(2)), "each adapter counts");
     for state in [
-        State::Reset,
-        State::Init,
-        State::ReadyToReceive,
-        State::Error,
+        QpState::Reset,
+        QpState::Init,
+        QpState::ReadyToReceive,
+        QpState::Error,
     ] {
-        let setup = Setup {
+        let setup = QpParameters {
             state,
             port: 1,
             ..READY
@@ -287,12 +289,12 @@ fn states_and_numbers() {
         assert_eq!(hosts.send(a, &to(b, b"x")), Err(Errno::EINVAL), "{state:?}");
     }
     for (state, hears) in [
-        (State::Init, false),
-        (State::ReadyToReceive, true),
-        (State::Error, false),
+        (QpState::Init, false),
+        (QpState::ReadyToReceive, true),
+        (QpState::Error, false),
     ] {
         let c = hosts.ready(NEAR);
-        let setup = Setup {
+        let setup = QpParameters {
             state,
             port: 1,
             ..READY
@@ -301,7 +303,7 @@ fn states_and_numbers() {
         hosts.send(c, &to(b, b"x")).unwrap();
         assert_eq!(hosts.take(b).is_some(), hears, "{state:?}");
     }
-    let nowhere = Setup { port: 3, ..READY };
+    let nowhere = QpParameters { port: 3, ..READY };
     let fabric = &hosts.rig.fabric;
     assert_eq!(hosts.qps.set_up(fabric, a, nowhere), Err(Errno::EINVAL));
     hosts.qps.destroy(a);

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::{Notice, TrapNumber};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, Qpn, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadOut, Method, MgmtClass};
 use ferrosm_mad::smp;
-use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::fabric::{DropReason, MadOutcome};
 
 use crate::rig::{Rig, chain, path_to};
 
@@ -43,7 +43,7 @@ fn request(method: Method, attr: u16, modifier: u32) -> MadOut {
 
 fn ask(rig: &mut Rig, method: Method, attr: u16, modifier: u32) -> (u16, Vec<u8>) {
     let (verdict, out) = rig.send(&request(method, attr, modifier));
-    assert_eq!(verdict, Verdict::Answered);
+    assert_eq!(verdict, MadOutcome::Replied);
     let mad = &out[0].mad.mad;
     assert_eq!((mad.method(), mad.tid()), (Method::GetResp, Tid(9)));
     (mad.status().0, mad.as_bytes()[64..].to_vec())
@@ -105,7 +105,7 @@ fn a_target_comes_and_goes() {
     let is_dm = |rig: &mut Rig| rig.port_info(&path_to(TARGET), 1).capability_mask.0 & IS_DM != 0;
     let question = request(Method::Get, 1, 0);
     assert!(!is_dm(&mut rig));
-    let nobody = Verdict::Dropped(DropReason::NoClient);
+    let nobody = MadOutcome::Dropped(DropReason::NoClient);
     assert_eq!(rig.send(&question).0, nobody);
     for on in [true, false, false, true] {
         let before = is_dm(&mut rig);
@@ -121,7 +121,7 @@ fn a_target_comes_and_goes() {
         }
         // The gate between two traps of a port.
         rig.now = rig.now + core::time::Duration::from_secs(10);
-        let verdict = if on { Verdict::Answered } else { nobody };
+        let verdict = if on { MadOutcome::Replied } else { nobody };
         assert_eq!(rig.send(&question).0, verdict);
     }
     assert!(rig.fabric.set_srp_target(99, true).is_err());

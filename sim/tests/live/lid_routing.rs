@@ -4,7 +4,7 @@ use ferrosm_mad::attr::{LftBlock, NodeInfo, PortState, SlToVl, id};
 use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl, Vl};
 use ferrosm_mad::mad::{Address, MadOut, Status};
 use ferrosm_mad::smp;
-use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::fabric::{DropReason, MadOutcome};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to, sa_query};
@@ -32,10 +32,13 @@ fn without_tables_nothing_arrives() {
     let mut rig = Rig::new(&chain(1));
     rig.change_port(&path_to(0), 1, |info| info.lid = Lid(1))
         .unwrap();
-    assert_eq!(rig.by_lid(Lid(3)).0, Verdict::Dropped(DropReason::NoRoute));
+    assert_eq!(
+        rig.by_lid(Lid(3)).0,
+        MadOutcome::Dropped(DropReason::NoRoute)
+    );
     assert_eq!(
         rig.by_lid(Lid(1)).0,
-        Verdict::Answered,
+        MadOutcome::Replied,
         "its own LID is nobody else's business"
     );
 }
@@ -46,14 +49,14 @@ fn wrong_entries_lose_the_packet() {
         (0xFF, DropReason::NoRoute),
         (9, DropReason::NoRoute),
         (3, DropReason::LinkDown),
-        (0, DropReason::NotMine),
+        (0, DropReason::WrongLid),
         (1, DropReason::Loop),
     ] {
         let mut rig = configured();
         rig.fabric.corrupt_lft(2, Lid(5), entry);
         assert_eq!(
             rig.by_lid(Lid(5)).0,
-            Verdict::Dropped(reason),
+            MadOutcome::Dropped(reason),
             "entry {entry}"
         );
         assert_eq!(rig.fabric.totals().dropped(reason), 1);
@@ -64,8 +67,11 @@ fn wrong_entries_lose_the_packet() {
 fn the_answer_needs_a_way_back() {
     let mut rig = configured();
     rig.fabric.corrupt_lft(3, Lid(1), 0xFF);
-    assert_eq!(rig.by_lid(Lid(5)).0, Verdict::Dropped(DropReason::NoRoute));
-    assert_eq!(rig.by_lid(Lid(3)).0, Verdict::Answered);
+    assert_eq!(
+        rig.by_lid(Lid(5)).0,
+        MadOutcome::Dropped(DropReason::NoRoute)
+    );
+    assert_eq!(rig.by_lid(Lid(3)).0, MadOutcome::Replied);
 }
 
 #[test]
@@ -77,8 +83,11 @@ fn linear_fdb_top_cuts_the_table_off() {
         rig.set(&path_to(2), id::SWITCH_INFO, 0, info.encode()),
         Some(Status::OK)
     );
-    assert_eq!(rig.by_lid(Lid(5)).0, Verdict::Dropped(DropReason::NoRoute));
-    assert_eq!(rig.by_lid(Lid(4)).0, Verdict::Answered);
+    assert_eq!(
+        rig.by_lid(Lid(5)).0,
+        MadOutcome::Dropped(DropReason::NoRoute)
+    );
+    assert_eq!(rig.by_lid(Lid(4)).0, MadOutcome::Replied);
 }
 
 #[test]
@@ -105,7 +114,7 @@ fn a_port_answers_to_all_lids_of_its_lmc() {
     for lid in [7, 12] {
         assert_eq!(
             rig.by_lid(Lid(lid)).0,
-            Verdict::Dropped(DropReason::NotMine)
+            MadOutcome::Dropped(DropReason::WrongLid)
         );
     }
 }
@@ -129,16 +138,16 @@ fn data_packets_need_active_ports_and_management_packets_do_not() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(4, 1)).unwrap();
     let (verdict, out) = rig.send(&query(0));
-    assert_eq!(verdict, Verdict::Delivered);
+    assert_eq!(verdict, MadOutcome::Delivered);
     assert_eq!((out[0].at, out[0].qpn), (PortAt::new(4, 1), Qpn(1)));
     assert_eq!(out[0].mad.from.lid, Lid(1));
     for state in [PortState::Initialize, PortState::Armed] {
         rig.fabric.corrupt_port_state(PortAt::new(2, 2), state);
         assert_eq!(
             rig.send(&query(0)).0,
-            Verdict::Dropped(DropReason::NotActive)
+            MadOutcome::Dropped(DropReason::NotActive)
         );
-        assert_eq!(rig.by_lid(Lid(5)).0, Verdict::Answered);
+        assert_eq!(rig.by_lid(Lid(5)).0, MadOutcome::Replied);
     }
 }
 
@@ -153,8 +162,8 @@ fn a_service_level_without_a_lane_is_lost() {
         rig.set(&path_to(2), id::SL_TO_VL, modifier, table.encode()),
         Some(Status::OK)
     );
-    assert_eq!(rig.send(&query(3)).0, Verdict::Dropped(DropReason::NoLane));
-    assert_eq!(rig.send(&query(2)).0, Verdict::Delivered);
+    assert_eq!(rig.send(&query(3)).0, MadOutcome::Dropped(DropReason::NoVl));
+    assert_eq!(rig.send(&query(2)).0, MadOutcome::Delivered);
 }
 
 #[test]
@@ -162,7 +171,7 @@ fn what_nobody_listens_for_is_lost() {
     let mut rig = configured();
     assert_eq!(
         rig.send(&query(0)).0,
-        Verdict::Dropped(DropReason::NoClient)
+        MadOutcome::Dropped(DropReason::NoClient)
     );
     let asked = rig.get(&path_to(4), id::SM_INFO, 0).unwrap();
     assert_eq!(

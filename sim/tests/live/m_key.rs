@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{MKeyViolationDetails, Notice, NoticeType, PortInfo, Trap
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
-use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::fabric::{DropReason, MadOutcome};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
@@ -158,7 +158,7 @@ fn an_sm_gets_its_requests_whatever_the_key_says() {
         to: Address::DIRECTED,
         mad: request.directed(&path_to(2), Tid(5)),
     });
-    assert_eq!(verdict, Verdict::Delivered);
+    assert_eq!(verdict, MadOutcome::Delivered);
     assert_eq!(out[0].at, PortAt::new(2, 1));
 }
 
@@ -203,7 +203,7 @@ fn a_way_back_of_more_than_thirty_hops_is_truncated_and_one_by_lid_has_none() {
     let details = |rig: &mut Rig| {
         let trap = rig.advance()[0];
         rig.m_key = KEY;
-        assert_eq!(rig.repress(&trap), Verdict::Taken);
+        assert_eq!(rig.repress(&trap), MadOutcome::Consumed);
         rig.m_key = MKey::NONE;
         let notice = Notice::decode(smp::data(&trap.mad));
         MKeyViolationDetails::decode(&notice.data_details)
@@ -212,7 +212,7 @@ fn a_way_back_of_more_than_thirty_hops_is_truncated_and_one_by_lid_has_none() {
     assert!(told.dr_notice && told.dr_path_truncated);
     assert_eq!((told.dr_hop_count, told.dr_return_path), (30, [1; 30]));
     rig.now = rig.now + Duration::from_secs(2);
-    assert_eq!(rig.by_lid(Lid(33)).0, Verdict::Dropped(DropReason::MKey));
+    assert_eq!(rig.by_lid(Lid(33)).0, MadOutcome::Dropped(DropReason::MKey));
     let told = details(&mut rig);
     assert!(!told.dr_notice && !told.dr_path_truncated);
     assert_eq!((told.dr_hop_count, told.dr_return_path), (0, [0; 30]));

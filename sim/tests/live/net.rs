@@ -8,7 +8,7 @@ use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::{Delivery, Fabric, Packet};
-use ferrosm_sim::faults::{Action, AgentChange, Cable, Place, WireChange};
+use ferrosm_sim::faults::{AgentFault, FabricAction, FaultScope, LinkDirection, TransportFault};
 use ferrosm_sim::net::{ForeignSm, Net};
 use ferrosm_sim::spec::PortAt;
 
@@ -58,14 +58,20 @@ fn without_faults_an_answer_is_there_when_send_returns() {
     assert_eq!((net.in_flight(), net.next_time()), (0, None));
     assert_eq!(net.fabric().counters(3).gets(id::NODE_INFO), 5);
     // A fault that is gone leaves nothing behind.
-    net.act(Action::Wire(Place::Fabric, WireChange::Loss(1.0)))
-        .unwrap();
+    net.act(FabricAction::Wire(
+        FaultScope::Fabric,
+        TransportFault::Loss(1.0),
+    ))
+    .unwrap();
     assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 5), 0);
-    net.act(Action::Wire(Place::Fabric, WireChange::Loss(0.5)))
-        .unwrap();
+    net.act(FabricAction::Wire(
+        FaultScope::Fabric,
+        TransportFault::Loss(0.5),
+    ))
+    .unwrap();
     let some = at_once(&mut net, 3, id::NODE_INFO, 1000);
     assert!((180..320).contains(&some), "half of both ways: {some}");
-    net.act(Action::Heal(Place::Fabric)).unwrap();
+    net.act(FabricAction::Heal(FaultScope::Fabric)).unwrap();
     assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 100), 100);
 }
 
@@ -87,31 +93,34 @@ fn arrivals(net: &mut Net, node: usize, times: u64) -> Vec<u64> {
 #[test]
 fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
     let us = Duration::from_micros;
-    let link = Place::Cable(Cable::Both(PortAt::new(1, 2)));
+    let link = FaultScope::Link(LinkDirection::Both(PortAt::new(1, 2)));
     for (action, expected) in [
         (
-            Action::Wire(Place::Fabric, WireChange::Latency(us(3))),
+            FabricAction::Wire(FaultScope::Fabric, TransportFault::Latency(us(3))),
             4 * 3,
         ),
-        (Action::Wire(link, WireChange::Latency(us(7))), 2 * 7),
+        (
+            FabricAction::Wire(link, TransportFault::Latency(us(7))),
+            2 * 7,
+        ),
         // It passes the first switch twice and ends and begins at the second.
         (
-            Action::Wire(Place::Node(1), WireChange::Latency(us(5))),
+            FabricAction::Wire(FaultScope::Node(1), TransportFault::Latency(us(5))),
             2 * 5,
         ),
         (
-            Action::Wire(Place::Node(2), WireChange::Latency(us(5))),
+            FabricAction::Wire(FaultScope::Node(2), TransportFault::Latency(us(5))),
             2 * 5,
         ),
-        (Action::Agent(Some(2), AgentChange::Service(us(9))), 9),
-        (Action::Agent(None, AgentChange::Delay(us(11))), 11),
-        (Action::Agent(Some(1), AgentChange::Delay(us(11))), 0),
+        (FabricAction::Agent(Some(2), AgentFault::Service(us(9))), 9),
+        (FabricAction::Agent(None, AgentFault::Delay(us(11))), 11),
+        (FabricAction::Agent(Some(1), AgentFault::Delay(us(11))), 0),
     ] {
         let mut net = served();
         let text = format!("{action:?}");
         net.act(action).unwrap();
         assert_eq!(arrivals(&mut net, 2, 1), [expected], "{text}");
-        net.act(Action::Heal(Place::Fabric)).unwrap();
+        net.act(FabricAction::Heal(FaultScope::Fabric)).unwrap();
         assert_eq!(arrivals(&mut net, 2, 1), [0], "{text}, healed");
     }
 }
@@ -120,38 +129,42 @@ fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
 fn a_direction_of_a_cable_has_its_own_faults() {
     let port = PortAt::new(1, 2);
     for (cable, asked) in [
-        (Cable::OutOf(port), 0),
-        (Cable::Into(port), 10),
-        (Cable::Both(port), 0),
+        (LinkDirection::OutOf(port), 0),
+        (LinkDirection::Into(port), 10),
+        (LinkDirection::Both(port), 0),
     ] {
         let mut net = served();
-        net.act(Action::Wire(Place::Cable(cable), WireChange::Loss(1.0)))
-            .unwrap();
+        net.act(FabricAction::Wire(
+            FaultScope::Link(cable),
+            TransportFault::Loss(1.0),
+        ))
+        .unwrap();
         assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 0, "{cable:?}");
         let gets = net.fabric().counters(2).gets(id::NODE_INFO);
         assert_eq!(gets, asked, "{cable:?}: the question gets through or not");
         assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), 10, "not that far");
-        net.act(Action::Heal(Place::Cable(cable))).unwrap();
+        net.act(FabricAction::Heal(FaultScope::Link(cable)))
+            .unwrap();
         assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10);
     }
 }
 
 #[test]
 fn one_attribute_is_lost_where_that_is_set() {
-    let link = Place::Cable(Cable::Both(PortAt::new(2, 1)));
+    let link = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 1)));
     for (place, near, far) in [
-        (Place::Fabric, 0, 0),
-        (Place::Node(2), 10, 0),
+        (FaultScope::Fabric, 0, 0),
+        (FaultScope::Node(2), 10, 0),
         (link, 10, 0),
-        (Place::Node(3), 10, 10),
+        (FaultScope::Node(3), 10, 10),
     ] {
         let mut net = served();
-        net.act(Action::AttrLoss(place, id::NODE_INFO, 1.0))
+        net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 1.0))
             .unwrap();
         assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), near, "{place:?}");
         assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), far, "{place:?}");
         assert_eq!(at_once(&mut net, 2, id::NODE_DESCRIPTION, 10), 10);
-        net.act(Action::AttrLoss(place, id::NODE_INFO, 0.0))
+        net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 0.0))
             .unwrap();
         assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10, "{place:?}");
     }
@@ -161,8 +174,11 @@ fn one_attribute_is_lost_where_that_is_set() {
 fn a_slow_receiver_makes_those_behind_wait_and_the_sender_count_it() {
     let mut net = served();
     let into = PortAt::new(2, 1);
-    net.act(Action::Drain(Cable::Into(into), Duration::from_millis(1)))
-        .unwrap();
+    net.act(FabricAction::Drain(
+        LinkDirection::Into(into),
+        Duration::from_millis(1),
+    ))
+    .unwrap();
     let expected: Vec<u64> = (1..=5).map(|n| n * 1000).collect();
     assert_eq!(arrivals(&mut net, 2, 5), expected, "ever longer");
     let sender = net.fabric().port_counters(PortAt::new(1, 2));
@@ -181,7 +197,7 @@ fn a_flapping_link_is_down_for_half_of_each_period() {
     let period = Duration::from_millis(50);
     net.schedule(
         ms(100),
-        Action::Flap {
+        FabricAction::Flap {
             at,
             period,
             times: 3,
@@ -208,23 +224,23 @@ fn a_flapping_link_is_down_for_half_of_each_period() {
 fn cables_get_worse_and_change_places() {
     let mut net = served();
     let at = PortAt::new(1, 2);
-    net.act(Action::Degrade(at, LinkSpeed::Qdr, LinkWidth(1)))
+    net.act(FabricAction::Degrade(at, LinkSpeed::Qdr, LinkWidth(1)))
         .unwrap();
     for end in [at, PortAt::new(2, 1)] {
         let info = net.fabric().port_info(end).unwrap();
         assert_eq!((info.link_width_active, info.link_speed_active), (1, 4));
     }
     // Host 0 - switch 1 and switch 2 - host 3 change ends: the hosts are alone, the switches twice.
-    net.act(Action::SwapCables(HOME, PortAt::new(2, 2)))
+    net.act(FabricAction::SwapCables(HOME, PortAt::new(2, 2)))
         .unwrap();
     assert_eq!(net.fabric().peer(HOME), Some(PortAt::new(3, 1)));
     assert_eq!(
         net.fabric().peer(PortAt::new(1, 1)),
         Some(PortAt::new(2, 2))
     );
-    let same = Action::SwapCables(at, PortAt::new(2, 1));
+    let same = FabricAction::SwapCables(at, PortAt::new(2, 1));
     assert!(net.act(same).is_err(), "two ends of one cable");
-    assert!(net.act(Action::PowerOff(99)).is_err());
+    assert!(net.act(FabricAction::PowerOff(99)).is_err());
 }
 
 /// Asks the SM at a node for its SMInfo.
@@ -243,14 +259,14 @@ fn an_sm_that_nobody_invited_answers_in_a_server_too() {
     let there = PortAt::new(3, 1);
     net.fabric_mut().attach(there).unwrap();
     let sm = ForeignSm::new(PortGuid(0x77), 14, SmState::Master);
-    let add = |sm: ForeignSm| Action::AddForeignSm(there, Box::new(sm));
+    let add = |sm: ForeignSm| FabricAction::AddForeignSm(there, Box::new(sm));
     net.schedule(ms(10), add(sm.clone()));
     net.advance(ms(11), &mut Vec::new());
     let info = sm_info(&mut net, 3).unwrap();
     assert_eq!((info.guid, info.priority), (PortGuid(0x77), 14));
     assert!(net.act(add(sm)).is_err(), "one SM at a port");
-    net.act(Action::RemoveForeignSm(there)).unwrap();
-    assert!(net.act(Action::RemoveForeignSm(there)).is_err());
+    net.act(FabricAction::RemoveForeignSm(there)).unwrap();
+    assert!(net.act(FabricAction::RemoveForeignSm(there)).is_err());
     let mut out = Vec::new();
     net.send(question(&path_to(3), id::SM_INFO, 1), ms(12), &mut out);
     assert_eq!(out[0].at, there, "now it is the program's");
@@ -269,8 +285,9 @@ fn a_group_gets_its_copies_in_time_and_at_once() {
             net.set_instant();
         }
         if lossy {
-            let place = Place::Cable(Cable::Both(PortAt::new(2, 2)));
-            net.act(Action::Wire(place, WireChange::Loss(1.0))).unwrap();
+            let place = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 2)));
+            net.act(FabricAction::Wire(place, TransportFault::Loss(1.0)))
+                .unwrap();
         }
         let mut out = Vec::new();
         net.send(packet, ms(1), &mut out);
@@ -284,8 +301,8 @@ fn a_group_gets_its_copies_in_time_and_at_once() {
 #[test]
 fn what_cannot_be_done_when_its_time_has_come_is_remembered() {
     let mut net = served();
-    net.schedule(ms(5), Action::Cut(PortAt::new(1, 4)));
-    net.schedule(ms(6), Action::Cut(PortAt::new(1, 2)));
+    net.schedule(ms(5), FabricAction::Cut(PortAt::new(1, 4)));
+    net.schedule(ms(6), FabricAction::Cut(PortAt::new(1, 2)));
     net.advance(ms(10), &mut Vec::new());
     assert_eq!(net.action_errors().len(), 1);
     assert_eq!(net.action_errors()[0].0, ms(5));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{MtuCode, PortState, SmState};
 use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, PKey, Sl};
-use ferrosm_sim::oracle::FabricState;
+use ferrosm_sim::oracle::FabricSnapshot;
 use ferrosm_sim::spec::PortAt;
 
 use super::oracle_plan::{MLID, PARTITION, Plan};
@@ -20,7 +20,7 @@ pub(crate) enum Break {
     /// By the manager.
     Plan(fn(&mut Plan)),
     /// In the picture that is judged: devices refuse to hold it.
-    Picture(fn(&mut FabricState, &Plan)),
+    Picture(fn(&mut FabricSnapshot, &Plan)),
 }
 
 /// What is done wrong, the violations that must be found, and others that may be found with them.
@@ -57,7 +57,7 @@ impl Case {
 const fn picture(
     what: &'static str,
     must: &'static [&'static str],
-    how: fn(&mut FabricState, &Plan),
+    how: fn(&mut FabricSnapshot, &Plan),
 ) -> Case {
     Case {
         what,
@@ -176,14 +176,14 @@ fn lane_cases() -> Vec<Case> {
                 p.port(at).operational_vls = 2;
             },
         )
-        .may(&["SlToVlBeyond", "VlArbBeyond"]),
-        case("a switch has no lane to a host", &["NoLane"], |p| {
+        .may(&["SlToVlInactiveVl", "VlArbInactiveVl"]),
+        case("a switch has no lane to a host", &["NoVl"], |p| {
             let at = p.leaf_port(1);
             for vls in p.port(at).sl_to_vl.values_mut() {
                 vls[..4].fill(15);
             }
         }),
-        case("a host has no lane", &["NoSourceLane"], |p| {
+        case("a host has no lane", &["NoSourceVl"], |p| {
             let at = p.host(1);
             p.port(at).sl_to_vl.insert(0, [15; 16]);
         }),
@@ -212,17 +212,17 @@ fn lane_cases() -> Vec<Case> {
         .on(&["ring:5"]),
         case(
             "an SL that nobody uses has a lane that is off",
-            &["SlToVlBeyond"],
+            &["SlToVlInactiveVl"],
             |p| {
                 let at = p.trunk();
                 p.port(at).sl_to_vl.get_mut(&0).unwrap()[9] = 7;
             },
         ),
-        case("a lane that is off has weight", &["VlArbBeyond"], |p| {
+        case("a lane that is off has weight", &["VlArbInactiveVl"], |p| {
             let at = p.trunk();
             p.port(at).vl_arb_low.push((6, 1));
         }),
-        case("a lane in use has no weight", &["VlStarved"], |p| {
+        case("a lane in use has no weight", &["VlWithoutWeight"], |p| {
             let at = p.leaf_port(1);
             p.port(at).vl_arb_low[0].1 = 0;
         }),
@@ -312,35 +312,43 @@ fn setting_cases() -> Vec<Case> {
 
 fn multicast_cases() -> Vec<Case> {
     vec![
-        case("a group that is gone is left in a table", &["Stray"], |p| {
-            let node = p.trunk().node;
-            p.switch(node).mft.insert(Lid(0xC001), BTreeSet::from([0]));
-        }),
+        case(
+            "a group that is gone is left in a table",
+            &["StaleMlid"],
+            |p| {
+                let node = p.trunk().node;
+                p.switch(node).mft.insert(Lid(0xC001), BTreeSet::from([0]));
+            },
+        ),
         case(
             "a branch ends in a port without a cable",
-            &["Nowhere"],
+            &["UnconnectedPort"],
             |p| {
                 let node = p.leaf_port(0).node;
                 p.switch(node).mft.get_mut(&MLID).unwrap().insert(15);
             },
         ),
-        case("a host that did not join gets copies", &["Stranger"], |p| {
-            let at = p.leaf_port(1);
-            p.switch(at.node)
-                .mft
-                .get_mut(&MLID)
-                .unwrap()
-                .insert(at.port);
-        }),
+        case(
+            "a host that did not join gets copies",
+            &["NonMember"],
+            |p| {
+                let at = p.leaf_port(1);
+                p.switch(at.node)
+                    .mft
+                    .get_mut(&MLID)
+                    .unwrap()
+                    .insert(at.port);
+            },
+        ),
         case(
             "a switch that did not join gets copies",
-            &["Stranger"],
+            &["NonMember"],
             |p| {
                 let at = p.leaf_port(0);
                 p.switch(at.node).mft.get_mut(&MLID).unwrap().insert(0);
             },
         ),
-        case("a member gets no copy", &["Missed"], |p| {
+        case("a member gets no copy", &["MemberNotReached"], |p| {
             let at = p.leaf_port(2);
             p.switch(at.node)
                 .mft
@@ -348,12 +356,16 @@ fn multicast_cases() -> Vec<Case> {
                 .unwrap()
                 .remove(&at.port);
         }),
-        case("a branch is cut off on one side", &["Missed"], |p| {
-            let at = p.leaf_port(0);
-            p.switch(at.node)
-                .mft
-                .insert(MLID, BTreeSet::from([at.port]));
-        }),
+        case(
+            "a branch is cut off on one side",
+            &["MemberNotReached"],
+            |p| {
+                let at = p.leaf_port(0);
+                p.switch(at.node)
+                    .mft
+                    .insert(MLID, BTreeSet::from([at.port]));
+            },
+        ),
         case("the tree has one cable too many", &["Loop"], |p| {
             for at in circle(p) {
                 p.switch(at.node)
@@ -364,13 +376,17 @@ fn multicast_cases() -> Vec<Case> {
             }
         })
         .may(&["CreditLoop"]),
-        case("MulticastFDBTop is too low", &["AboveTop", "Missed"], |p| {
-            let node = p.leaf_port(0).node;
-            p.switch(node).multicast_fdb_top = 0xBFFF;
-        }),
+        case(
+            "MulticastFDBTop is too low",
+            &["AboveTop", "MemberNotReached"],
+            |p| {
+                let node = p.leaf_port(0).node;
+                p.switch(node).multicast_fdb_top = 0xBFFF;
+            },
+        ),
         case(
             "multicast has no lane to a member",
-            &["NoLane", "Missed"],
+            &["NoVl", "MemberNotReached"],
             |p| {
                 let at = p.leaf_port(2);
                 for vls in p.port(at).sl_to_vl.values_mut() {
@@ -383,37 +399,41 @@ fn multicast_cases() -> Vec<Case> {
 
 fn partition_cases() -> Vec<Case> {
     vec![
-        case("a host is in a partition too many", &["Keys"], |p| {
+        case("a host is in a partition too many", &["WrongPKeys"], |p| {
             for at in [p.host(1), p.leaf_port(1)] {
                 p.port(at).pkeys.push(PARTITION);
             }
         }),
-        case("a full member is a limited one", &["Keys"], |p| {
+        case("a full member is a limited one", &["WrongPKeys"], |p| {
             let limited = PKey(PARTITION.raw() & 0x7FFF);
             for at in [p.host(2), p.leaf_port(2)] {
                 p.port(at).pkeys[1] = limited;
             }
         }),
-        case("the default partition is not first", &["Index0"], |p| {
-            let at = p.host(2);
-            p.port(at).pkeys.reverse();
-        }),
+        case(
+            "the default partition is not first",
+            &["WrongIndex0"],
+            |p| {
+                let at = p.host(2);
+                p.port(at).pkeys.reverse();
+            },
+        ),
         case(
             "a host shares nothing with the manager",
-            &["Keys", "NoCommon"],
+            &["WrongPKeys", "NoSharedPartition"],
             |p| {
                 for at in [p.host(1), p.leaf_port(1)] {
                     p.port(at).pkeys = vec![PKey(0x8002)];
                 }
             },
         ),
-        case("a switch blocks a member", &["Blocked"], |p| {
+        case("a switch blocks a member", &["BlockedPKey"], |p| {
             let at = p.leaf_port(2);
             p.port(at).pkeys = vec![PKey::DEFAULT_FULL];
         }),
         case(
             "a switch believes a host that is no member",
-            &["TooWide"],
+            &["ExtraPKey"],
             |p| {
                 let at = p.leaf_port(1);
                 p.port(at).pkeys.push(PARTITION);
@@ -425,7 +445,7 @@ fn partition_cases() -> Vec<Case> {
         }),
         case(
             "a switch checks what another sends",
-            &["Enforcement", "Blocked"],
+            &["Enforcement", "BlockedPKey"],
             |p| {
                 let at = p.trunk();
                 p.port(at).enforce_inbound = true;
@@ -436,27 +456,23 @@ fn partition_cases() -> Vec<Case> {
 
 fn master_cases() -> Vec<Case> {
     vec![
-        case("everybody waits", &["Nobody"], |p| {
+        case("everybody waits", &["NoMaster"], |p| {
             p.managers[0].1 = SmState::Standby
         }),
-        case("two are master", &["Several"], |p| {
+        case("two are master", &["MultipleMasters"], |p| {
             let at = p.host(1);
             p.managers.push((at, SmState::Master));
             p.is_sm.insert(at);
         }),
-        case("the wrong one is master", &["Other"], |p| {
+        case("the wrong one is master", &["WrongMaster"], |p| {
             let at = p.host(1);
             p.managers = vec![(p.sm, SmState::Standby), (at, SmState::Master)];
             p.is_sm.insert(at);
         }),
-        case("a manager hides", &["NoIsSm"], |p| p.is_sm.clear()),
-        case(
-            "a manager is gone and its bit is left",
-            &["StrayIsSm"],
-            |p| {
-                let at = p.host(1);
-                p.is_sm.insert(at);
-            },
-        ),
+        case("a manager hides", &["IsSmClear"], |p| p.is_sm.clear()),
+        case("a manager is gone and its bit is left", &["IsSmSet"], |p| {
+            let at = p.host(1);
+            p.is_sm.insert(at);
+        }),
     ]
 }

@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, MKey, PKey, PortNum, Sl, Vl};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::generate::from_spec;
-use ferrosm_sim::oracle::{Enforcement, Expect, Group};
+use ferrosm_sim::oracle::{Expectations, ExpectedGroup, PKeyEnforcement};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 
 use super::oracle_routes::{self, Routes};
@@ -80,7 +80,7 @@ pub(crate) struct Plan {
     pub(crate) ports: BTreeMap<PortAt, PortPlan>,
     pub(crate) switches: BTreeMap<NodeIdx, SwitchPlan>,
     pub(crate) peers: BTreeMap<PortAt, PortAt>,
-    pub(crate) group: Group,
+    pub(crate) group: ExpectedGroup,
     pub(crate) routes: Routes,
 }
 
@@ -173,7 +173,7 @@ impl Plan {
             };
             (*node, plan)
         });
-        let mut group = Group::new(MLID, members.iter().copied());
+        let mut group = ExpectedGroup::new(MLID, members.iter().copied());
         group.sl = GROUP_SL;
         Self {
             switches: switches.collect(),
@@ -189,8 +189,8 @@ impl Plan {
     }
 
     /// What an oracle that was told the configuration expects.
-    pub(crate) fn expect(&self) -> Expect {
-        let mut expect = Expect::new(self.sm).groups(vec![self.group.clone()]);
+    pub(crate) fn expect(&self) -> Expectations {
+        let mut expect = Expectations::new(self.sm).groups(vec![self.group.clone()]);
         if let Some(sl) = self.routes.sl_per_path() {
             expect = expect.sl_per_path(sl);
         }
@@ -201,7 +201,7 @@ impl Plan {
             let keys = vec![PKey::DEFAULT_FULL, PARTITION];
             expect.partitions.keys.insert(*member, keys);
         }
-        expect.partitions.enforcement = Enforcement::Both;
+        expect.partitions.enforcement = PKeyEnforcement::Both;
         let settings = &mut expect.settings;
         settings.m_key = Some(MKey::new(0x1234));
         settings.m_key_protect_bits = Some(1);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::Lid;
-use ferrosm_sim::oracle::{Expect, FabricState, judge, judge_fabric};
+use ferrosm_sim::oracle::{Expectations, FabricSnapshot, judge, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 
 use super::oracle_cases::{Break, SHAPES, cases};
@@ -37,7 +37,7 @@ fn each_broken_run_is_noticed() {
                 change(&mut plan);
             }
             let rig = plan.apply();
-            let mut picture = FabricState::from(&rig.fabric);
+            let mut picture = FabricSnapshot::from(&rig.fabric);
             if let Break::Picture(change) = case.how {
                 change(&mut picture, &good);
             }
@@ -65,7 +65,10 @@ fn no_oracle_is_without_a_broken_run() {
     caught.extend(super::oracles_counters::CAUGHT);
     let missing: Vec<_> = KINDS.iter().filter(|k| !caught.contains(*k)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let verdict = judge(&FabricState::default(), &Expect::new(PortAt::new(0, 1)));
+    let verdict = judge(
+        &FabricSnapshot::default(),
+        &Expectations::new(PortAt::new(0, 1)),
+    );
     assert_eq!(kinds_of(&verdict), BTreeSet::from(["NoSuchPort"]));
 }
 
@@ -149,7 +152,10 @@ fn an_unknown_group_is_judged_by_its_tree() {
     expect.groups = None;
     // Its packets are on SL 0 for all that is known.
     let verdict = judge_fabric(&plan.apply().fabric, &expect);
-    assert!(!kinds_of(&verdict).contains("Missed"), "{verdict}");
+    assert!(
+        !kinds_of(&verdict).contains("MemberNotReached"),
+        "{verdict}"
+    );
     let mut broken = plan.clone();
     let at = plan.leaf_port(0);
     broken
@@ -157,5 +163,5 @@ fn an_unknown_group_is_judged_by_its_tree() {
         .mft
         .insert(MLID, BTreeSet::from([at.port]));
     let verdict = judge_fabric(&broken.apply().fabric, &expect);
-    assert!(kinds_of(&verdict).contains("Missed"), "{verdict}");
+    assert!(kinds_of(&verdict).contains("MemberNotReached"), "{verdict}");
 }

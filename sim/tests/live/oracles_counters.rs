@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_sim::fabric::PortCounter;
-use ferrosm_sim::oracle::{CounterAllowance, CountersSnapshot, FabricState, judge_counters};
+use ferrosm_sim::oracle::{CounterAllowance, CountersSnapshot, FabricSnapshot, judge_counters};
 use ferrosm_sim::spec::PortAt;
 
 use super::oracle_kinds::kind;
@@ -12,7 +12,12 @@ use super::oracle_plan::Plan;
 use super::rig::Rig;
 
 /// The kinds of violations that are made here.
-pub(crate) const CAUGHT: [&str; 4] = ["MoreThanSent", "LostOnLink", "Trouble", "Backwards"];
+pub(crate) const CAUGHT: [&str; 4] = [
+    "ReceivedMoreThanSent",
+    "UnexplainedLoss",
+    "ErrorCounterRose",
+    "Decreased",
+];
 
 /// A fabric that is up, with some packets sent from the manager to every node and back.
 struct Run {
@@ -45,7 +50,7 @@ impl Run {
         after: &CountersSnapshot,
         allow: &CounterAllowance,
     ) -> BTreeSet<&'static str> {
-        let state = FabricState::from(&self.rig.fabric);
+        let state = FabricSnapshot::from(&self.rig.fabric);
         let verdict = judge_counters(&state, &self.plan.expect(), before, after, allow);
         verdict.violations.iter().map(kind).collect()
     }
@@ -75,7 +80,7 @@ fn what_a_healthy_fabric_counts_is_plausible() {
         );
         assert_eq!(
             run.kinds_of(&after, &run.before, &NOTHING),
-            BTreeSet::from(["Backwards"]),
+            BTreeSet::from(["Decreased"]),
             "{shape}"
         );
     }
@@ -86,10 +91,16 @@ fn packets_from_nowhere_are_noticed() {
     let mut run = Run::new("ring:5");
     let at = run.plan.trunk();
     run.count(at, PortCounter::RcvPkts, 1);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["MoreThanSent"]));
+    assert_eq!(
+        run.kinds(&NOTHING),
+        BTreeSet::from(["ReceivedMoreThanSent"])
+    );
     let mut run = Run::new("ring:5");
     run.count(at, PortCounter::RcvData, 72);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["MoreThanSent"]));
+    assert_eq!(
+        run.kinds(&NOTHING),
+        BTreeSet::from(["ReceivedMoreThanSent"])
+    );
 }
 
 #[test]
@@ -97,14 +108,14 @@ fn packets_that_vanish_on_a_cable_are_noticed_unless_a_counter_tells_of_them() {
     let mut run = Run::new("ring:5");
     let (at, peer) = (run.plan.trunk(), run.plan.peers[&run.plan.trunk()]);
     run.count(at, PortCounter::XmitPkts, 2);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["LostOnLink"]));
+    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["UnexplainedLoss"]));
     let lossy = CounterAllowance {
         lost_per_link: 2,
         ..NOTHING
     };
     assert_eq!(run.kinds(&lossy), BTreeSet::new());
     run.count(peer, PortCounter::RcvErrors, 2);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["Trouble"]));
+    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["ErrorCounterRose"]));
     let noisy = CounterAllowance {
         moved: BTreeSet::from([PortCounter::RcvErrors]),
         ..NOTHING
@@ -134,7 +145,7 @@ fn every_counter_of_trouble_is_watched() {
         run.count(at, which, 1);
         assert_eq!(
             run.kinds(&NOTHING),
-            BTreeSet::from(["Trouble"]),
+            BTreeSet::from(["ErrorCounterRose"]),
             "{}",
             which.name()
         );
@@ -147,5 +158,5 @@ fn a_packet_that_a_switch_cannot_forward_is_noticed() {
     let mut run = Run::new("ring:5");
     let (_, answer) = run.rig.by_lid(Lid(0x1000));
     assert!(answer.is_none());
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["Trouble"]));
+    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["ErrorCounterRose"]));
 }

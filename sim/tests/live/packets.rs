@@ -8,7 +8,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, PKey, PortGuid, PortNum, Qpn, Sl, Tid, Vl};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Status};
 use ferrosm_mad::smp;
-use ferrosm_sim::fabric::{Delivery, DropReason, Grh, Packet, PortCounter, Verdict};
+use ferrosm_sim::fabric::{Delivery, DropReason, Grh, MadOutcome, Packet, PortCounter};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 use crate::rig::{Rig, cable, chain, node, path_to, sa_query};
@@ -34,7 +34,7 @@ fn query(rig: &Rig, dlid: u16) -> Packet {
     Packet::new(rig.at, &MadOut { to, mad })
 }
 
-fn send(rig: &mut Rig, packet: Packet) -> (Verdict, Vec<Delivery>) {
+fn send(rig: &mut Rig, packet: Packet) -> (MadOutcome, Vec<Delivery>) {
     let mut out = Vec::new();
     let verdict = rig.fabric.handle_packet(packet, rig.now, &mut out);
     (verdict, out)
@@ -73,14 +73,14 @@ fn classes_stay_on_their_queue_pair() {
     packet.dest_qpn = Qpn(0);
     assert_eq!(
         send(&mut rig, packet).0,
-        Verdict::Dropped(DropReason::WrongQp)
+        MadOutcome::Dropped(DropReason::WrongQp)
     );
     let request = smp::SmpRequest::get(id::NODE_INFO, AttrMod(0), rig.m_key);
     packet = query(&rig, 5);
     packet.mad = request.lid_routed(Tid(1));
     assert_eq!(
         send(&mut rig, packet).0,
-        Verdict::Dropped(DropReason::WrongQp)
+        MadOutcome::Dropped(DropReason::WrongQp)
     );
 }
 
@@ -91,7 +91,7 @@ fn what_a_program_gets_says_how_it_came() {
     packet.sl = Sl(2);
     packet.src_qpn = Qpn(0x1234);
     let (verdict, out) = send(&mut rig, packet);
-    assert_eq!(verdict, Verdict::Delivered);
+    assert_eq!(verdict, MadOutcome::Delivered);
     assert_eq!(
         (out[0].at, out[0].qpn, out[0].pkey),
         (FAR, Qpn(1), PKey(0xFFFF))
@@ -116,14 +116,18 @@ fn the_end_port_checks_the_p_key() {
     ] {
         let packet = with_pkey(&rig, pkey);
         let expected = if good {
-            Verdict::Delivered
+            MadOutcome::Delivered
         } else {
-            Verdict::Dropped(DropReason::PKey)
+            MadOutcome::Dropped(DropReason::PKey)
         };
         assert_eq!(send(&mut rig, packet).0, expected, "{pkey:#x}");
     }
     assert_eq!(rig.fabric.port_info(FAR).unwrap().p_key_violations, 4);
-    assert_eq!(rig.by_lid(Lid(5)).0, Verdict::Answered, "QP0 has no P_Key");
+    assert_eq!(
+        rig.by_lid(Lid(5)).0,
+        MadOutcome::Replied,
+        "QP0 has no P_Key"
+    );
 }
 
 #[test]
@@ -178,10 +182,13 @@ fn a_switch_port_that_enforces_drops_counts_and_reports() {
         enforce(&mut rig, port, inbound);
         set_pkeys(&mut rig, 4, 0, &[0xFFFF, 0x8001]);
         let right = with_pkey(&rig, 0x8001);
-        assert_eq!(send(&mut rig, right).0, Verdict::Delivered);
+        assert_eq!(send(&mut rig, right).0, MadOutcome::Delivered);
         let wrong = with_pkey(&rig, 0xFFFF);
-        assert_eq!(send(&mut rig, wrong).0, Verdict::Dropped(DropReason::PKey));
-        assert_eq!(rig.by_lid(Lid(5)).0, Verdict::Answered);
+        assert_eq!(
+            send(&mut rig, wrong).0,
+            MadOutcome::Dropped(DropReason::PKey)
+        );
+        assert_eq!(rig.by_lid(Lid(5)).0, MadOutcome::Replied);
         let at = PortAt::new(2, port);
         let c = rig.fabric.port_counters(at);
         assert_eq!(
@@ -205,7 +212,7 @@ fn enforcement_looks_one_way_only() {
     let packet = query(&rig, 5);
     assert_eq!(
         send(&mut rig, packet).0,
-        Verdict::Delivered,
+        MadOutcome::Delivered,
         "it comes in by port 1, and only what leaves there is checked"
     );
 }
@@ -243,9 +250,9 @@ fn a_packet_for_another_gid_is_dropped() {
             ..Grh::default()
         });
         let expected = if good {
-            Verdict::Delivered
+            MadOutcome::Delivered
         } else {
-            Verdict::Dropped(DropReason::NotMyGid)
+            MadOutcome::Dropped(DropReason::WrongGid)
         };
         assert_eq!(send(&mut rig, packet).0, expected, "{prefix} {guid}");
     }
@@ -256,17 +263,17 @@ fn data_wakes_an_armed_port_up_and_nothing_else_does() {
     let mut rig = configured();
     let armed = PortAt::new(2, 1);
     rig.fabric.corrupt_port_state(armed, PortState::Armed);
-    assert_eq!(rig.by_lid(Lid(2)).0, Verdict::Answered);
+    assert_eq!(rig.by_lid(Lid(2)).0, MadOutcome::Replied);
     rig.get(&path_to(4), id::NODE_INFO, 0).unwrap();
     let state = |rig: &Rig| rig.fabric.port_info(armed).unwrap().port_state;
     assert_eq!(state(&rig), PortState::Armed, "management packets do not");
     let packet = query(&rig, 5);
-    assert_eq!(send(&mut rig, packet).0, Verdict::Delivered);
+    assert_eq!(send(&mut rig, packet).0, MadOutcome::Delivered);
     assert_eq!(state(&rig), PortState::Active);
     rig.fabric.corrupt_port_state(armed, PortState::Initialize);
     assert_eq!(
         send(&mut rig, packet).0,
-        Verdict::Dropped(DropReason::NotActive)
+        MadOutcome::Dropped(DropReason::NotActive)
     );
     assert_eq!(state(&rig), PortState::Initialize);
 }
@@ -287,9 +294,9 @@ fn a_lane_must_be_operational_at_hosts_too() {
         assert_eq!(status, Some(Status::OK));
         packet.sl = Sl(sl);
         let expected = if good {
-            Verdict::Delivered
+            MadOutcome::Delivered
         } else {
-            Verdict::Dropped(DropReason::NoLane)
+            MadOutcome::Dropped(DropReason::NoVl)
         };
         assert_eq!(send(&mut rig, packet).0, expected, "VLs {vls}, SL {sl}");
     }
@@ -299,13 +306,13 @@ fn a_lane_must_be_operational_at_hosts_too() {
 fn the_permissive_lid_is_whoever_is_next() {
     let mut rig = configured();
     let (verdict, answer) = rig.by_lid(Lid::PERMISSIVE);
-    assert_eq!(verdict, Verdict::Answered);
+    assert_eq!(verdict, MadOutcome::Replied);
     let info = ferrosm_mad::attr::NodeInfo::decode(smp::data(&answer.unwrap().mad));
     assert_eq!(info.node_guid, rig.fabric.node_guid(1));
     let packet = query(&rig, 0xFFFF);
     assert_eq!(
         send(&mut rig, packet).0,
-        Verdict::Dropped(DropReason::NoRoute)
+        MadOutcome::Dropped(DropReason::NoRoute)
     );
 }
 
@@ -322,10 +329,13 @@ fn a_port_reaches_itself_without_tables() {
     assert_eq!(rig.at, PortAt::new(0, 0), "a switch");
     let path = smp::DrPath::LOCAL;
     rig.change_port(&path, 0, |info| info.lid = Lid(9)).unwrap();
-    assert_eq!(rig.by_lid(Lid(9)).0, Verdict::Answered);
-    assert_eq!(rig.by_lid(Lid(8)).0, Verdict::Dropped(DropReason::NoRoute));
+    assert_eq!(rig.by_lid(Lid(9)).0, MadOutcome::Replied);
+    assert_eq!(
+        rig.by_lid(Lid(8)).0,
+        MadOutcome::Dropped(DropReason::NoRoute)
+    );
     let packet = query(&rig, 9);
-    assert_eq!(send(&mut rig, packet).0, Verdict::Delivered);
+    assert_eq!(send(&mut rig, packet).0, MadOutcome::Delivered);
 }
 
 const MLID: u16 = 0xC005;
@@ -366,7 +376,7 @@ fn a_group_gets_copies_as_the_tables_say() {
     }
     let packet = group(&rig);
     let (verdict, out) = send(&mut rig, packet);
-    assert_eq!(verdict, Verdict::Delivered);
+    assert_eq!(verdict, MadOutcome::Delivered);
     let at: Vec<_> = out.iter().map(|d| d.at).collect();
     assert_eq!(at, [PortAt::new(2, 0), FAR], "not the sender itself");
     assert_eq!(out[1].qpn, Qpn(0xFF_FFFF));

@@ -8,7 +8,7 @@ use ferrosm_mad::attr::perf::{
 };
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, Qpn, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadOut, Method, MgmtClass, Status};
-use ferrosm_sim::fabric::{PortCounter, Verdict};
+use ferrosm_sim::fabric::{MadOutcome, PortCounter};
 use ferrosm_sim::spec::PortAt;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn request(lid: u16, method: Method, attr: AttrId, data: &[u8]) -> MadOut {
 
 fn ask(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
     let (verdict, out) = rig.send(mad);
-    assert_eq!(verdict, Verdict::Answered);
+    assert_eq!(verdict, MadOutcome::Replied);
     let answer = &out[0].mad;
     assert_eq!(out[0].qpn, Qpn(1));
     assert_eq!((answer.from.qpn, answer.from.lid), (Qpn(1), mad.to.lid));
@@ -279,14 +279,14 @@ fn wrong_requests_get_the_status_that_says_so() {
 fn other_methods_and_classes_are_not_the_agents() {
     let mut rig = configured();
     let (verdict, out) = rig.send(&request(SWITCH, Method::GetTable, id::PORT_COUNTERS, &[]));
-    assert_eq!(verdict, Verdict::Answered);
+    assert_eq!(verdict, MadOutcome::Replied);
     assert_eq!(out[0].mad.mad.status(), Status::BAD_METHOD);
     rig.fabric.attach(PortAt::new(2, 0)).unwrap();
     let trap = request(SWITCH, Method::Trap, AttrId(2), &[]);
-    assert_eq!(rig.send(&trap).0, Verdict::Delivered);
+    assert_eq!(rig.send(&trap).0, MadOutcome::Delivered);
     let mut other = request(SWITCH, Method::Get, id::PORT_COUNTERS, &[0, 1]);
     other.mad.as_bytes_mut()[1] = 0x21;
-    assert_eq!(rig.send(&other).0, Verdict::Delivered);
+    assert_eq!(rig.send(&other).0, MadOutcome::Delivered);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::fabric::{Delivery, Fabric, Verdict};
+use ferrosm_sim::fabric::{Delivery, Fabric, MadOutcome};
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
 pub(crate) fn node(kind: NodeType, index: u64, num_ports: u8) -> NodeSpec {
@@ -91,7 +91,7 @@ impl Rig {
         }
     }
 
-    pub(crate) fn send(&mut self, mad: &MadOut) -> (Verdict, Vec<Delivery>) {
+    pub(crate) fn send(&mut self, mad: &MadOut) -> (MadOutcome, Vec<Delivery>) {
         let mut out = Vec::new();
         let verdict = self.fabric.handle(self.at, mad, self.now, &mut out);
         (verdict, out)
@@ -227,7 +227,7 @@ impl Rig {
     }
 
     /// The answer to a Get(NodeInfo) that goes by LID.
-    pub(crate) fn by_lid(&mut self, lid: Lid) -> (Verdict, Option<MadIn>) {
+    pub(crate) fn by_lid(&mut self, lid: Lid) -> (MadOutcome, Option<MadIn>) {
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), self.m_key);
         let (verdict, out) = self.send(&MadOut {
             to: Address::smp(lid),
@@ -236,7 +236,7 @@ impl Rig {
         (verdict, out.first().map(|d| d.mad))
     }
 
-    pub(crate) fn repress(&mut self, trap: &MadIn) -> Verdict {
+    pub(crate) fn repress(&mut self, trap: &MadIn) -> MadOutcome {
         let request = SmpRequest {
             method: Method::TrapRepress,
             attr_id: id::NOTICE,

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::{NodeInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
-use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::fabric::{DropReason, MadOutcome};
 use ferrosm_sim::spec::PortAt;
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn a_hop_count_beyond_63_is_dropped() {
     mad.as_bytes_mut()[7] = 64;
     assert_eq!(
         rig.send(&directed(mad)).0,
-        Verdict::Dropped(DropReason::Malformed)
+        MadOutcome::Dropped(DropReason::Malformed)
     );
 }
 
@@ -74,12 +74,12 @@ fn a_channel_adapter_passes_nothing_on() {
     let mad = node_info().directed(&"0,1,2,1".parse().unwrap(), Tid(1));
     assert_eq!(
         rig.send(&directed(mad)).0,
-        Verdict::Dropped(DropReason::NotASwitch)
+        MadOutcome::Dropped(DropReason::NotASwitch)
     );
     let other_port = node_info().directed(&"0,2".parse().unwrap(), Tid(1));
     assert_eq!(
         rig.send(&directed(other_port)).0,
-        Verdict::Dropped(DropReason::NotASwitch)
+        MadOutcome::Dropped(DropReason::NotASwitch)
     );
     assert_eq!(
         rig.fabric.all_counters().all_gets(),
@@ -95,7 +95,7 @@ fn ports_without_a_link_swallow() {
         let mad = node_info().directed(&path.parse().unwrap(), Tid(1));
         assert_eq!(
             rig.send(&directed(mad)).0,
-            Verdict::Dropped(DropReason::LinkDown),
+            MadOutcome::Dropped(DropReason::LinkDown),
             "{path}"
         );
     }
@@ -119,7 +119,7 @@ fn a_part_by_lid_needs_the_tables() {
     let mad = with_ends(&path_to(1), 0xFFFF, 7);
     assert_eq!(
         rig.send(&directed(mad)).0,
-        Verdict::Dropped(DropReason::NoRoute)
+        MadOutcome::Dropped(DropReason::NoRoute)
     );
 }
 
@@ -146,7 +146,7 @@ fn a_route_may_begin_and_end_by_lid() {
         let mut to = directed(mad);
         to.to.lid = Lid(first);
         let (verdict, out) = rig.send(&to);
-        assert_eq!(verdict, Verdict::Answered, "{what}");
+        assert_eq!(verdict, MadOutcome::Replied, "{what}");
         let info = NodeInfo::decode(smp::data(&out[0].mad.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(node), "{what}");
         assert_eq!(out[0].mad.mad.as_bytes()[6], 0, "{what}");
@@ -161,12 +161,12 @@ fn only_a_switch_turns_from_lid_to_route_and_back() {
     by_lid_to_a_host.to.lid = Lid(3);
     assert_eq!(
         rig.send(&by_lid_to_a_host).0,
-        Verdict::Dropped(DropReason::NotASwitch)
+        MadOutcome::Dropped(DropReason::NotASwitch)
     );
     let out_of_a_host = with_ends(&path_to(2), 0xFFFF, 2);
     assert_eq!(
         rig.send(&directed(out_of_a_host)).0,
-        Verdict::Dropped(DropReason::NotASwitch)
+        MadOutcome::Dropped(DropReason::NotASwitch)
     );
     // The link header and the ends of the route must tell the same.
     let no_sender = MadOut {
@@ -174,7 +174,7 @@ fn only_a_switch_turns_from_lid_to_route_and_back() {
         mad: with_ends(&path_to(1), 0xFFFF, 0xFFFF),
     };
     for bad in [no_sender, directed(with_ends(&path_to(1), 1, 0xFFFF))] {
-        assert_eq!(rig.send(&bad).0, Verdict::Dropped(DropReason::Malformed));
+        assert_eq!(rig.send(&bad).0, MadOutcome::Dropped(DropReason::Malformed));
     }
 }
 

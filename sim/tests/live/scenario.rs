@@ -6,10 +6,10 @@ use std::time::Duration;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::generate;
-use ferrosm_sim::oracle::Expect;
+use ferrosm_sim::oracle::Expectations;
 use ferrosm_sim::scenario::{HELP, Script};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{Pace, World};
+use ferrosm_sim::world::{LivenessTiming, World};
 
 use crate::discovery::Explorer;
 
@@ -102,24 +102,27 @@ fn the_reference_is_of_this_language() {
 fn the_liveness_oracle_waits_for_its_bound_and_no_longer() {
     let mut world = playing("ring:4,1", "loss 100%");
     world.run_until(ms(10));
-    let pace = Pace {
-        patience: Duration::from_millis(100),
-        interval: Duration::from_secs(1),
-        window: 10,
-        takeover: Duration::ZERO,
+    let pace = LivenessTiming {
+        request_timeout: Duration::from_millis(100),
+        sweep_interval: Duration::from_secs(1),
+        max_outstanding: 10,
+        takeover_delay: Duration::ZERO,
     };
     let at = world.fabric().default_port();
     let begun = world.now();
-    let live = world.converge(&pace, &Expect::new(at), |_| Ok(()));
+    let live = world.converge(&pace, &Expectations::new(at), |_| Ok(()));
     assert!(!live.is_live());
     assert_eq!(live.bound, pace.bound(world.fabric()));
     let waited = world.now().since(begun);
     assert!((live.bound..live.bound + Duration::from_millis(250)).contains(&waited));
-    assert!(live.wrong.contains("LID"), "{live}");
+    assert!(live.violations.contains("LID"), "{live}");
     // More to do is more time; a takeover comes on top.
     let larger = Fabric::new(&generate::from_spec("fat-tree:8").unwrap()).unwrap();
     assert!(pace.bound(&larger) > pace.bound(world.fabric()));
     let takeover = Duration::from_secs(50);
-    let with_other = Pace { takeover, ..pace };
+    let with_other = LivenessTiming {
+        takeover_delay: takeover,
+        ..pace
+    };
     assert_eq!(with_other.bound(&larger), pace.bound(&larger) + takeover);
 }

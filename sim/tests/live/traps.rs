@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, SystemImageGuid};
 use ferrosm_mad::mad::{MadIn, Method, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
-use ferrosm_sim::fabric::{DropReason, LocalChange, Verdict};
+use ferrosm_sim::fabric::{DropReason, LocalChange, MadOutcome};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
@@ -76,7 +76,7 @@ fn a_trap_is_repeated_at_subnet_timeout_until_it_is_repressed() {
         rig.now = rig.now + Duration::from_nanos(1);
         assert_eq!(rig.advance(), [first], "the same trap with the same TID");
     }
-    assert_eq!(rig.repress(&first), Verdict::Taken);
+    assert_eq!(rig.repress(&first), MadOutcome::Consumed);
     assert_eq!(rig.fabric.pending_traps(), 0);
     rig.now = rig.now + SPACING * 9;
     assert!(rig.advance().is_empty());
@@ -91,21 +91,21 @@ fn a_repress_with_another_tid_or_a_wrong_key_does_nothing() {
     let mut header = other.mad.header();
     header.tid.0 += 1;
     other.mad.set_header(&header);
-    assert_eq!(rig.repress(&other), Verdict::Taken);
+    assert_eq!(rig.repress(&other), MadOutcome::Consumed);
     assert_eq!(rig.fabric.pending_traps(), 1);
     let key = MKey::new(9);
     assert_eq!(
         rig.change_port(&path_to(2), 0, |i| i.m_key = key),
         Some(Status::OK)
     );
-    assert_eq!(rig.repress(&first), Verdict::Dropped(DropReason::MKey));
+    assert_eq!(rig.repress(&first), MadOutcome::Dropped(DropReason::MKey));
     assert_eq!(
         rig.fabric.pending_traps(),
         1 + 1,
         "and reported by a trap of its own"
     );
     rig.m_key = key;
-    assert_eq!(rig.repress(&first), Verdict::Taken);
+    assert_eq!(rig.repress(&first), MadOutcome::Consumed);
     assert_eq!(rig.fabric.pending_traps(), 1);
 }
 
@@ -117,7 +117,7 @@ fn two_changes_are_one_trap_while_it_waits_and_two_traps_keep_their_distance() {
     assert_eq!(rig.fabric.pending_traps(), 1);
     let traps = rig.advance();
     assert_eq!(traps.len(), 1);
-    assert_eq!(rig.repress(&traps[0]), Verdict::Taken);
+    assert_eq!(rig.repress(&traps[0]), MadOutcome::Consumed);
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
     assert!(rig.advance().is_empty(), "too early");
     rig.now = rig.now + SPACING;
@@ -161,7 +161,7 @@ fn injected_traps_say_what_happened() {
     let trap = rig.advance()[0];
     let details = LinkErrorDetails::decode(&notice(&trap).data_details);
     assert_eq!((details.lid, details.port_num), (Lid(2), PortNum(2)));
-    assert_eq!(rig.repress(&trap), Verdict::Taken);
+    assert_eq!(rig.repress(&trap), MadOutcome::Consumed);
     rig.fabric.set_description(3, "renamed");
     let trap = rig.advance()[0];
     let n = notice(&trap);
@@ -172,7 +172,7 @@ fn injected_traps_say_what_happened() {
     let details = LocalChangeDetails::decode(&n.data_details);
     assert!(details.other_local_changes);
     assert_eq!(details.change_flags, LocalChangeDetails::NODE_DESCRIPTION);
-    assert_eq!(rig.repress(&trap), Verdict::Taken);
+    assert_eq!(rig.repress(&trap), MadOutcome::Consumed);
     rig.fabric.set_system_image_guid(3, SystemImageGuid(7));
     rig.now = rig.now + SPACING;
     assert_eq!(

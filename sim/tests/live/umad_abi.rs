@@ -2,7 +2,7 @@
 
 use ferrosm_mad::attr::CapMask;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::umad::abi::{self, Errno, Layout};
+use ferrosm_sim::umad::abi::{self, Errno, HeaderLayout};
 use ferrosm_sim::umad::{MAX_AGENTS, QUEUE_MESSAGES, ReadOutcome};
 
 use crate::umad_rig::*;
@@ -11,29 +11,37 @@ use crate::umad_rig::*;
 fn the_old_layout_is_used_until_p_key_indices_are_enabled() {
     let mut hosts = Hosts::new();
     let file = hosts.open(LEFT);
-    assert_eq!(hosts.layout(file), Layout::Old);
+    assert_eq!(hosts.layout(file), HeaderLayout::Old);
     assert_eq!(
         hosts.umad.ioctl(file, abi::ENABLE_PKEY, &mut []),
         Ok(()),
         "before any agent"
     );
-    assert_eq!(hosts.layout(file), Layout::New);
+    assert_eq!(hosts.layout(file), HeaderLayout::New);
 
     let old = hosts.open(LEFT);
     let mut arg = [0; 28];
     arg[20..23].copy_from_slice(&[1, 4, 1]);
     assert_eq!(hosts.umad.ioctl(old, abi::REGISTER_AGENT, &mut arg), Ok(()));
-    assert_eq!(hosts.layout(old), Layout::Old, "56 bytes");
+    assert_eq!(hosts.layout(old), HeaderLayout::Old, "56 bytes");
     assert_eq!(
         hosts.umad.ioctl(old, abi::ENABLE_PKEY, &mut []),
         Err(Errno::EINVAL),
         "after an agent"
     );
     hosts.register(old, &SA_CLIENT);
-    assert_eq!(hosts.layout(old), Layout::Old, "settled by the first agent");
+    assert_eq!(
+        hosts.layout(old),
+        HeaderLayout::Old,
+        "settled by the first agent"
+    );
 
     let new = hosts.agent(LEFT, &SA_CLIENT);
-    assert_eq!(hosts.layout(new), Layout::New, "REGISTER_AGENT2 first");
+    assert_eq!(
+        hosts.layout(new),
+        HeaderLayout::New,
+        "REGISTER_AGENT2 first"
+    );
 }
 
 #[test]
@@ -229,10 +237,10 @@ fn a_read_needs_room_for_the_first_256_bytes_and_says_how_much_there_is() {
     let outcome = |count| message.read_outcome(count);
     assert_eq!(outcome(63), ReadOutcome::TooSmall);
     assert_eq!(outcome(64 + 255), ReadOutcome::TooSmall);
-    assert_eq!(outcome(64 + 256), ReadOutcome::Start(64 + 256));
-    assert_eq!(outcome(whole - 1), ReadOutcome::Start(64 + 256));
-    assert_eq!(outcome(whole), ReadOutcome::Whole(whole));
-    assert_eq!(outcome(whole + 1), ReadOutcome::Whole(whole));
+    assert_eq!(outcome(64 + 256), ReadOutcome::FirstSegment(64 + 256));
+    assert_eq!(outcome(whole - 1), ReadOutcome::FirstSegment(64 + 256));
+    assert_eq!(outcome(whole), ReadOutcome::Complete(whole));
+    assert_eq!(outcome(whole + 1), ReadOutcome::Complete(whole));
 
     let mut small = [0xEE; 400];
     assert_eq!(message.read(&mut small), Err(Errno::ENOSPC));

@@ -7,10 +7,10 @@ use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, Qpn, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Status};
 use ferrosm_mad::smp::SmpRequest;
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::fabric::{Fabric, Packet, Reaction};
+use ferrosm_sim::fabric::{AcceptOutcome, Fabric, Packet};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::umad::abi::{self, Errno, Layout, UserHeader};
-use ferrosm_sim::umad::{FileId, Umad};
+use ferrosm_sim::umad::abi::{self, Errno, HeaderLayout, UserHeader};
+use ferrosm_sim::umad::{FileId, UmadLayer};
 
 use crate::rig::{Rig, chain, path_to};
 
@@ -33,7 +33,7 @@ pub(crate) enum Fate {
 
 pub(crate) struct Hosts {
     pub(crate) fabric: Fabric,
-    pub(crate) umad: Umad,
+    pub(crate) umad: UmadLayer,
     pub(crate) now: Instant,
     /// Packets that were sent since this was emptied.
     pub(crate) sent: Vec<Packet>,
@@ -131,7 +131,7 @@ impl Hosts {
         rig.fabric.detach(rig.at).unwrap();
         Self {
             fabric: rig.fabric,
-            umad: Umad::new(),
+            umad: UmadLayer::new(),
             now: rig.now,
             sent: Vec::new(),
         }
@@ -223,12 +223,12 @@ impl Hosts {
                 return;
             }
             match self.fabric.accept(packet, self.now) {
-                Reaction::Answer => {}
-                Reaction::Deliver(delivery) => {
+                AcceptOutcome::Reply => {}
+                AcceptOutcome::Deliver(delivery) => {
                     self.umad.deliver(&self.fabric, &delivery, self.now);
                     return;
                 }
-                Reaction::Taken | Reaction::Dropped(_) => return,
+                AcceptOutcome::Consumed | AcceptOutcome::Dropped(_) => return,
             }
         }
     }
@@ -276,7 +276,7 @@ impl Hosts {
         Some((header, body))
     }
 
-    pub(crate) fn layout(&self, file: FileId) -> Layout {
+    pub(crate) fn layout(&self, file: FileId) -> HeaderLayout {
         self.umad.layout(file).unwrap()
     }
 }

@@ -10,10 +10,10 @@ use ferrosm_mad::mad::{Address, MadOut, Status};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::faults::{Action, Faults, Garbage};
+use ferrosm_sim::faults::{FabricAction, Faults, Garbage};
 use ferrosm_sim::generate;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
-use ferrosm_sim::world::{Event, ForeignSm, ManagerId, World};
+use ferrosm_sim::world::{ForeignSm, MadEvent, ManagerId, World};
 use proptest::prelude::*;
 
 use crate::discovery::Explorer;
@@ -93,8 +93,8 @@ fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
         jitter: Duration::from_micros(50),
         ..Faults::NONE
     });
-    world.schedule(at(1), Action::Reboot(9));
-    world.schedule(at(70), Action::Cut(PortAt::new(8, 1)));
+    world.schedule(at(1), FabricAction::Reboot(9));
+    world.schedule(at(70), FabricAction::Cut(PortAt::new(8, 1)));
     world.run_until(at(2_000));
     (world.trace_hash(), taken(&all))
 }
@@ -165,7 +165,7 @@ fn arrivals(prepare: impl FnOnce(&mut World<Explorer>)) -> Vec<(Tid, u64)> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     world.observe(move |e| {
-        if e.event == Event::Delivered {
+        if e.event == MadEvent::Delivered {
             sink.lock().unwrap().push((e.mad.tid(), e.now.as_nanos()));
         }
     });
@@ -236,7 +236,7 @@ fn refused_sets_are_answered_and_not_done() {
     let statuses = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&statuses);
     world.observe(move |e| {
-        if e.event == Event::Delivered {
+        if e.event == MadEvent::Delivered {
             sink.lock().unwrap().push(e.mad.status());
         }
     });
@@ -265,7 +265,7 @@ fn garbage_is_of_the_kind_that_was_asked_for() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
         world.observe(move |e| {
-            if e.event == Event::Delivered {
+            if e.event == MadEvent::Delivered {
                 sink.lock().unwrap().push(*e.mad);
             }
         });
@@ -291,9 +291,9 @@ fn garbage_is_of_the_kind_that_was_asked_for() {
 #[test]
 fn scheduled_things_happen_when_they_should() {
     let (mut world, id) = idle(&chain(2), 1);
-    world.schedule(at(10), Action::Cut(PortAt::new(1, 2)));
-    world.schedule(at(20), Action::Restore(PortAt::new(1, 2)));
-    world.schedule(at(30), Action::Cut(PortAt::new(1, 4)));
+    world.schedule(at(10), FabricAction::Cut(PortAt::new(1, 2)));
+    world.schedule(at(20), FabricAction::Restore(PortAt::new(1, 2)));
+    world.schedule(at(30), FabricAction::Cut(PortAt::new(1, 4)));
     for (ms, answered) in [(5, 1), (15, 1), (25, 2)] {
         world.run_until(at(ms));
         ask(&mut world, id, path_to(2), 1);
@@ -315,7 +315,7 @@ fn links_take_their_time_to_train_where_that_is_set() {
     world
         .fabric_mut()
         .set_link_training(Duration::from_millis(40));
-    world.schedule(at(10), Action::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(10), FabricAction::Bounce(PortAt::new(1, 2)));
     for (ms, up) in [(9, true), (11, false), (49, false), (51, true)] {
         world.run_until(at(ms));
         assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
@@ -329,16 +329,16 @@ fn a_link_that_bounces_while_it_trains_trains_in_full() {
     world
         .fabric_mut()
         .set_link_training(Duration::from_millis(40));
-    world.schedule(at(10), Action::Bounce(PortAt::new(1, 2)));
-    world.schedule(at(40), Action::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(10), FabricAction::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(40), FabricAction::Bounce(PortAt::new(1, 2)));
     for (ms, up) in [(51, false), (79, false), (81, true)] {
         world.run_until(at(ms));
         assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
     }
     // A cable that was cut while it trained stays down.
-    world.schedule(at(100), Action::Bounce(PortAt::new(1, 2)));
-    world.schedule(at(110), Action::Cut(PortAt::new(1, 2)));
-    world.schedule(at(120), Action::Restore(PortAt::new(1, 2)));
+    world.schedule(at(100), FabricAction::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(110), FabricAction::Cut(PortAt::new(1, 2)));
+    world.schedule(at(120), FabricAction::Restore(PortAt::new(1, 2)));
     for (ms, up) in [(141, false), (159, false), (161, true)] {
         world.run_until(at(ms));
         assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
@@ -361,11 +361,11 @@ fn traps_reach_the_manager_and_come_again() {
         let is_trap = e.mad.method() == ferrosm_mad::mad::Method::Trap;
         let number = Notice::decode(ferrosm_mad::smp::data(e.mad)).trap_number;
         let is_ours = number == TrapNumber::BufferOverrun;
-        *sink.lock().unwrap() += u32::from(is_trap && is_ours && e.event == Event::Delivered);
+        *sink.lock().unwrap() += u32::from(is_trap && is_ours && e.event == MadEvent::Delivered);
     });
     world.schedule(
         at(10),
-        Action::Trap(PortAt::new(2, 2), TrapNumber::BufferOverrun),
+        FabricAction::Trap(PortAt::new(2, 2), TrapNumber::BufferOverrun),
     );
     world.run_until(at(10 + 3 * 1_074));
     assert_eq!(
@@ -383,7 +383,7 @@ fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status,
     let seen = Arc::new(Mutex::new(None));
     let sink = Arc::clone(&seen);
     world.observe(move |e| {
-        if e.event == Event::Delivered && e.mad.method().is_response() {
+        if e.event == MadEvent::Delivered && e.mad.method().is_response() {
             let info = SmInfo::decode(ferrosm_mad::smp::data(e.mad));
             *sink.lock().unwrap() = Some((e.mad.status(), info));
         }
@@ -457,11 +457,11 @@ fn lost_requests_are_reported_only_where_that_is_wanted() {
 fn duplicate_guids_can_be_made() {
     let (mut world, _) = idle(&chain(2), 1);
     let (guid, port) = (NodeGuid(0x2000), PortGuid(0x1001));
-    world.schedule(at(1), Action::NodeGuid(2, guid));
-    world.schedule(at(1), Action::PortGuid(PortAt::new(3, 1), port));
+    world.schedule(at(1), FabricAction::NodeGuid(2, guid));
+    world.schedule(at(1), FabricAction::PortGuid(PortAt::new(3, 1), port));
     world.schedule(
         at(1),
-        Action::Lid(PortAt::new(3, 1), Lid(5), ferrosm_mad::ids::Lmc(0)),
+        FabricAction::Lid(PortAt::new(3, 1), Lid(5), ferrosm_mad::ids::Lmc(0)),
     );
     world.run_until(at(2));
     let fabric = world.fabric();

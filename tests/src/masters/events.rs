@@ -7,7 +7,7 @@ use crate::simulated::Dice;
 use ferrosm_core::Input;
 use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 
@@ -240,7 +240,7 @@ impl Events {
     }
 
     fn cut(&mut self, stage: &mut Stage, at: PortAt) {
-        stage.act(Action::Cut(at));
+        stage.act(FabricAction::Cut(at));
         if !self.cut.contains(&at) {
             self.cut.push(at);
         }
@@ -289,7 +289,7 @@ impl Events {
             stage.tally.add("tenures at a heal", stage.tenures.held());
         }
         for at in &cut {
-            stage.act(Action::Restore(*at));
+            stage.act(FabricAction::Restore(*at));
         }
         format!("{} cables are back", cut.len())
     }

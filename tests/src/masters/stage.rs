@@ -14,7 +14,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
 
@@ -466,14 +466,14 @@ impl Stage {
     }
 
     /// A cable is cut or mended, or a node gets or loses power.
-    pub(crate) fn act(&mut self, action: Action) {
+    pub(crate) fn act(&mut self, action: FabricAction) {
         self.lab.world.act(action).unwrap();
         self.pieces.changes += 1;
     }
 
     /// A host has no power any more, nor what it knew.
     pub(crate) fn power_off(&mut self, node: NodeIdx) {
-        self.act(Action::PowerOff(node));
+        self.act(FabricAction::PowerOff(node));
         self.clients.lose_power(node);
         self.tenures.lose_power(node);
         self.powerless.insert(node);
@@ -482,7 +482,7 @@ impl Stage {
 
     pub(crate) fn power_on(&mut self, node: NodeIdx) {
         if !self.lab.world.fabric().is_powered(node) {
-            self.act(Action::PowerOn(node));
+            self.act(FabricAction::PowerOn(node));
             self.powers += 1;
         }
     }

@@ -9,7 +9,7 @@ use ferrosm_core::election::ElectionNotice;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::oracle::Group;
+use ferrosm_sim::oracle::ExpectedGroup;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::masters::stage::Stage;
@@ -227,7 +227,7 @@ fn beside_foreign(stage: &Stage, state: SmState, here: &[usize]) -> Result<(), S
 }
 
 /// The groups that a manager knows, for the oracle of trees.
-fn groups_of(stage: &Stage, master: usize) -> Vec<Group> {
+fn groups_of(stage: &Stage, master: usize) -> Vec<ExpectedGroup> {
     let fabric = stage.lab.world.fabric();
     let places: BTreeMap<PortGuid, PortAt> = fabric
         .end_ports()
@@ -238,12 +238,12 @@ fn groups_of(stage: &Stage, master: usize) -> Vec<Group> {
     };
     let groups = sm.core().registry().groups();
     let all = (0..4).filter_map(|n| groups.get(plain(n)));
-    let mut by_mlid: BTreeMap<Lid, Group> = BTreeMap::new();
+    let mut by_mlid: BTreeMap<Lid, ExpectedGroup> = BTreeMap::new();
     for group in all.filter(|g| !g.members.is_empty()) {
         let members = group.members.keys().filter_map(|guid| places.get(guid));
         let there = by_mlid
             .entry(group.mlid)
-            .or_insert_with(|| Group::new(group.mlid, []));
+            .or_insert_with(|| ExpectedGroup::new(group.mlid, []));
         there.sl = group.parameters.sl;
         there.members.extend(members);
     }

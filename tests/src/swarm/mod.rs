@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::simulated::{Lab, Sm, expect_of};
 use ferrosm_core::SmConfig;
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::world::{Pace, World};
+use ferrosm_sim::world::{LivenessTiming, World};
 
 use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use stores::StoreFaults;
@@ -46,12 +46,12 @@ pub enum Mode {
 }
 
 /// How patient our manager was told to be. Another one may have been master until now.
-fn pace(cfg: &SmConfig) -> Pace {
-    Pace {
-        patience: cfg.smp_timeout * (1 + u32::from(cfg.smp_retries)),
-        interval: cfg.sweep_interval,
-        window: u32::try_from(cfg.max_outstanding).unwrap_or(u32::MAX),
-        takeover: cfg.sm_poll_interval * (1 + u32::from(cfg.sm_poll_retries)),
+fn pace(cfg: &SmConfig) -> LivenessTiming {
+    LivenessTiming {
+        request_timeout: cfg.smp_timeout * (1 + u32::from(cfg.smp_retries)),
+        sweep_interval: cfg.sweep_interval,
+        max_outstanding: u32::try_from(cfg.max_outstanding).unwrap_or(u32::MAX),
+        takeover_delay: cfg.sm_poll_interval * (1 + u32::from(cfg.sm_poll_retries)),
     }
 }
 

@@ -12,7 +12,9 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
 use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::fabric::PortCounter;
-use ferrosm_sim::faults::{Action, AgentChange, Cable, Garbage, Place, WireChange};
+use ferrosm_sim::faults::{
+    AgentFault, FabricAction, FaultScope, Garbage, LinkDirection, TransportFault,
+};
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, ManagerAction, ManagerId};
 
@@ -63,60 +65,57 @@ impl Wild {
         self.d.index(lab.world.fabric().num_nodes())
     }
 
-    fn cable(&mut self, lab: &Lab) -> Cable {
+    fn cable(&mut self, lab: &Lab) -> LinkDirection {
         let link = lab.spec.links[self.d.index(lab.spec.links.len())];
         let at = if self.d.one_in(2) { link.a } else { link.b };
         match self.d.below(3) {
-            0 => Cable::Both(at),
-            1 => Cable::Into(at),
-            _ => Cable::OutOf(at),
+            0 => LinkDirection::Both(at),
+            1 => LinkDirection::Into(at),
+            _ => LinkDirection::OutOf(at),
         }
     }
 
-    fn place(&mut self, lab: &Lab) -> Place {
+    fn place(&mut self, lab: &Lab) -> FaultScope {
         match self.d.below(4) {
-            0 => Place::Fabric,
-            1 => Place::Node(self.node(lab)),
-            _ => Place::Cable(self.cable(lab)),
+            0 => FaultScope::Fabric,
+            1 => FaultScope::Node(self.node(lab)),
+            _ => FaultScope::Link(self.cable(lab)),
         }
     }
 
     /// A fault that lasts until peace.
-    fn fault(&mut self, lab: &Lab) -> Action {
+    fn fault(&mut self, lab: &Lab) -> FabricAction {
         let place = self.place(lab);
         let d = &mut self.d;
         match d.below(9) {
-            0 => Action::Wire(place, WireChange::Loss(d.unit() * d.unit() * 0.5)),
-            1 => Action::Wire(place, WireChange::Duplicate(d.unit() * 0.5)),
-            2 => Action::Wire(place, WireChange::Jitter(seconds(d.unit() * 0.2))),
-            3 => Action::Wire(
+            0 => FabricAction::Wire(place, TransportFault::Loss(d.unit() * d.unit() * 0.5)),
+            1 => FabricAction::Wire(place, TransportFault::Duplicate(d.unit() * 0.5)),
+            2 => FabricAction::Wire(place, TransportFault::Jitter(seconds(d.unit() * 0.2))),
+            3 => FabricAction::Wire(
                 place,
-                WireChange::Latency(seconds(d.unit() * d.unit() * 0.05)),
+                TransportFault::Latency(seconds(d.unit() * d.unit() * 0.05)),
             ),
             4 => {
                 let attr = ATTRS[d.index(ATTRS.len())];
-                Action::AttrLoss(place, attr, d.unit())
+                FabricAction::AttrLoss(place, attr, d.unit())
             }
             5 => {
                 let time = seconds(d.unit() * d.unit() * 0.02);
-                Action::Drain(self.cable(lab), time)
+                FabricAction::Drain(self.cable(lab), time)
             }
             6 => {
                 let most = u32::try_from(1 + d.below(20)).unwrap();
-                Action::Agent(None, AgentChange::Backlog(most))
+                FabricAction::Agent(None, AgentFault::Backlog(most))
             }
             7 => {
                 let chance = d.unit() * d.unit();
                 let node = self.node(lab);
-                Action::Agent(
-                    Some(node),
-                    AgentChange::Garbage(Some(Garbage::Data), chance),
-                )
+                FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Data), chance))
             }
             _ => {
                 let chance = d.unit();
                 let node = self.node(lab);
-                Action::Agent(Some(node), AgentChange::Garbage(Some(Garbage::Any), chance))
+                FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Any), chance))
             }
         }
     }
@@ -124,7 +123,7 @@ impl Wild {
     /// Faults from the beginning.
     pub(crate) fn begin(&mut self, lab: &mut Lab) -> Vec<String> {
         let count = self.d.upto(3);
-        let faults: Vec<Action> = (0..count).map(|_| self.fault(lab)).collect();
+        let faults: Vec<FabricAction> = (0..count).map(|_| self.fault(lab)).collect();
         faults.into_iter().map(|f| act(lab, f)).collect()
     }
 
@@ -133,7 +132,7 @@ impl Wild {
         let cable = self.cable(lab).port();
         match self.d.below(12) {
             0 => {
-                let flap = Action::Flap {
+                let flap = FabricAction::Flap {
                     at: cable,
                     period: seconds(self.d.unit()),
                     times: u32::try_from(1 + self.d.below(6)).unwrap(),
@@ -143,11 +142,11 @@ impl Wild {
             1 => {
                 let speed = LinkSpeed::ALL[self.d.index(4)];
                 let width = LinkWidth([1, 4][self.d.index(2)]);
-                act(lab, Action::Degrade(cable, speed, width))
+                act(lab, FabricAction::Degrade(cable, speed, width))
             }
             2 => {
                 let other = self.cable(lab).port();
-                act(lab, Action::SwapCables(cable, other))
+                act(lab, FabricAction::SwapCables(cable, other))
             }
             3 => self.take_a_guid(lab),
             4 | 5 => self.invite(lab),
@@ -157,7 +156,7 @@ impl Wild {
                 let n = 1 + self.d.below(1000);
                 act(
                     lab,
-                    Action::Count {
+                    FabricAction::Count {
                         at: cable,
                         counter: PortCounter::SymbolErrors,
                         n,
@@ -166,7 +165,7 @@ impl Wild {
             }
             9 => {
                 let place = self.place(lab);
-                act(lab, Action::Heal(place))
+                act(lab, FabricAction::Heal(place))
             }
             _ => {
                 let fault = self.fault(lab);
@@ -289,7 +288,7 @@ pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Du
 }
 
 /// Does it if it can be done, and says what it was.
-fn act(lab: &mut Lab, action: Action) -> String {
+fn act(lab: &mut Lab, action: FabricAction) -> String {
     let text = format!("{action:?}");
     match lab.world.act(action) {
         Ok(()) => text,

@@ -10,7 +10,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::JoinState;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
 use ferrosm_tests::members::{BROADCAST, Members, ask, header, hosts, plain};
@@ -64,7 +64,7 @@ fn role(lab: &Lab, id: ManagerId) -> SmState {
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-fn act(lab: &mut Lab, action: Action) {
+fn act(lab: &mut Lab, action: FabricAction) {
     lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
 }
 
@@ -149,11 +149,11 @@ fn a_masters_knowledge_outlives_its_link() {
     let before = told(&lab);
     let kept = lab.manager().kept.clone();
     lab.world.fabric_mut().reset_counters();
-    act(&mut lab, Action::Cut(own));
+    act(&mut lab, FabricAction::Cut(own));
     lab.world.run_for(LONG);
     assert_eq!(role(&lab, sm), SmState::Discovering);
     assert!(lab.manager().core().view().is_none(), "nobody is answered");
-    act(&mut lab, Action::Restore(own));
+    act(&mut lab, FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, sm), SmState::Master);
@@ -175,10 +175,10 @@ fn another_master_meanwhile_knows_better() {
     let second = standby(&mut lab);
     let copy = whole_copy(&lab);
     give_copy(&mut lab, second, Some(copy));
-    act(&mut lab, Action::Cut(own));
+    act(&mut lab, FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
-    act(&mut lab, Action::Restore(own));
+    act(&mut lab, FabricAction::Restore(own));
     lab.world.run_for(LONG);
     assert_eq!(
         [role(&lab, first), role(&lab, second)],
@@ -199,12 +199,12 @@ fn who_was_told_of_another_master_registers_again() {
     let second = standby(&mut lab);
     let copy = whole_copy(&lab);
     give_copy(&mut lab, second, Some(copy));
-    act(&mut lab, Action::Cut(own));
+    act(&mut lab, FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
     lab.world.kill(second);
     let before = told(&lab);
-    act(&mut lab, Action::Restore(own));
+    act(&mut lab, FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, first), SmState::Master);
@@ -222,7 +222,7 @@ fn a_standby_that_was_cut_off_does_not_go_by_an_old_copy() {
         let second = standby(&mut lab);
         let copy = whole_copy(&lab);
         give_copy(&mut lab, second, Some(copy));
-        act(&mut lab, Action::Cut(THERE));
+        act(&mut lab, FabricAction::Cut(THERE));
         lab.world.run_for(LONG);
         let taken = lab.world.with_manager(second, |sm, _| sm.copy.is_none());
         assert_eq!(taken, Some(true), "it has recalled");
@@ -234,7 +234,7 @@ fn a_standby_that_was_cut_off_does_not_go_by_an_old_copy() {
         give_copy(&mut lab, second, Some(copy).filter(|_| again));
         lab.world.kill(first);
         let before = told(&lab);
-        act(&mut lab, Action::Restore(THERE));
+        act(&mut lab, FabricAction::Restore(THERE));
         until_master(&mut lab, second);
         (lab.sm, lab.at) = (second, THERE);
         lab.until("the first sweep", 60, |lab| {
@@ -256,7 +256,7 @@ fn a_standby_that_was_cut_off_does_not_go_by_an_old_copy() {
 fn who_begins_without_a_link_does_not_go_by_an_old_copy() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
-    act(&mut lab, Action::Cut(THERE));
+    act(&mut lab, FabricAction::Cut(THERE));
     let sm = Sm::new(cfg(0), whole_copy(&lab), lab.world.now());
     let second = lab.world.add_manager(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
@@ -266,7 +266,7 @@ fn who_begins_without_a_link_does_not_go_by_an_old_copy() {
     lab.world.run_for(Duration::from_secs(12));
     lab.world.kill(first);
     let before = told(&lab);
-    act(&mut lab, Action::Restore(THERE));
+    act(&mut lab, FabricAction::Restore(THERE));
     until_master(&mut lab, second);
     (lab.sm, lab.at) = (second, THERE);
     lab.until("the first sweep", 60, |lab| {
@@ -334,7 +334,7 @@ fn a_cut_way_is_no_dead_master() {
         };
         let events = |lab: &Lab| lab.world.manager(second).unwrap().events.clone();
         let before = events(&lab).len();
-        act(&mut lab, Action::Cut(at));
+        act(&mut lab, FabricAction::Cut(at));
         lab.world.run_for(LONG);
         let events = &events(&lab)[before..];
         let roles = events.iter().filter(|e| matches!(e, Event::Role { .. }));

@@ -12,7 +12,7 @@ use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::DrPath;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, ManagerId};
 use ferrosm_tests::members::{BROADCAST, Members};
@@ -346,7 +346,7 @@ fn two_islands_become_one() {
         };
         lab.world.kill(lab.sm);
         for at in &between {
-            lab.world.act(Action::Cut(*at)).unwrap();
+            lab.world.act(FabricAction::Cut(*at)).unwrap();
         }
         let now = lab.world.now();
         let at = lab.at;
@@ -364,7 +364,7 @@ fn two_islands_become_one() {
             (SmState::Master, SmState::Master)
         );
         for at in &between {
-            lab.world.act(Action::Restore(*at)).unwrap();
+            lab.world.act(FabricAction::Restore(*at)).unwrap();
         }
         lab.world.run_for(Duration::from_mins(2));
         let lower_guid = guids[0] < guids[1];
@@ -396,7 +396,7 @@ fn hosts_of_another_island_register_again() {
     theirs.insert(guid(&far), (Lid(1), Lmc(0)));
     lab.world.kill(lab.sm);
     for at in &between {
-        lab.world.act(Action::Cut(*at)).unwrap();
+        lab.world.act(FabricAction::Cut(*at)).unwrap();
     }
     let mut begin = |at, priority, lids: LidMap| {
         let cfg = SmConfig {
@@ -434,7 +434,7 @@ fn hosts_of_another_island_register_again() {
     };
     let before = state(&lab);
     for at in &between {
-        lab.world.act(Action::Restore(*at)).unwrap();
+        lab.world.act(FabricAction::Restore(*at)).unwrap();
     }
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[a, b], a);

@@ -6,7 +6,7 @@ use ferrosm_core::{ProblemKind, SmConfig};
 use ferrosm_mad::attr::{NodeType, PortState, TrapNumber, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::faults::{Action, Faults};
+use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::simulated::Lab;
 
@@ -318,7 +318,7 @@ fn cables_that_flap_hold_nothing_up() {
         let (flapping, others) = flapping(&lab, whose);
         let quiet = (0..lab.spec.nodes.len()).rfind(|n| lab.world.fabric().is_switch(*n));
         for (at, late) in flapping.iter().zip([0, 30, 70]) {
-            let flap = Action::Flap {
+            let flap = FabricAction::Flap {
                 at: *at,
                 period: Duration::from_millis(100),
                 times: u32::try_from(SECONDS * 10).unwrap(),

@@ -21,7 +21,7 @@ use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::RateCode;
-use ferrosm_sim::oracle::{Expect, Group};
+use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::ask;
 use ferrosm_tests::simulated::Lab;
@@ -334,7 +334,7 @@ fn up() -> Case {
 }
 
 /// What tables should hold: exactly these groups, each with who receives and who only sends.
-fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Expect {
+fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Expectations {
     let lab = &case.lab;
     let mut expect = lab.expect();
     for at in lab.world.fabric().end_ports() {
@@ -349,7 +349,7 @@ fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Ex
         expect.partitions.keys.insert(at, keys.collect());
     }
     let groups = groups.iter().map(|(mlid, (members, senders))| {
-        let mut group = Group::new(Lid(*mlid), members.iter().copied());
+        let mut group = ExpectedGroup::new(Lid(*mlid), members.iter().copied());
         group.senders.extend(senders.iter().copied());
         group
     });

@@ -7,7 +7,7 @@ use ferrosm_core::{Input, PortRef, RestoredState, SmConfig};
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
-use ferrosm_sim::oracle::{Expect, SettingFault, Violation, judge_fabric};
+use ferrosm_sim::oracle::{Expectations, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
@@ -53,7 +53,7 @@ fn what_is_written_has_no_credit_loop() {
 #[test]
 fn without_the_lanes_the_same_tables_deadlock() {
     let lab = brought_up("torus:5,5,1", "lash");
-    let one_lane = Expect::new(lab.at);
+    let one_lane = Expectations::new(lab.at);
     assert!(lab.verdict(&one_lane).is_err());
 }
 
@@ -134,7 +134,7 @@ fn lanes_that_another_one_left_do_not_matter() {
                     fabric.corrupt_sl_to_vl(PortAt { node, port }, table);
                 }
             }
-            assert!(lab.verdict(&Expect::new(lab.at)).is_err(), "{what}");
+            assert!(lab.verdict(&Expectations::new(lab.at)).is_err(), "{what}");
             lab.begin_again(cfg(engine), RestoredState::default());
             let report = lab.next_sweep(600);
             assert!(report.is_clean(), "{what}: {report:?}");
@@ -157,10 +157,10 @@ fn lanes_that_another_one_left_do_not_matter() {
 }
 
 /// The oracle has nothing to say but of tables for ports without a cable, and from a port to itself.
-fn assert_carried(lab: &Lab, expect: &Expect, what: &str) {
+fn assert_carried(lab: &Lab, expect: &Expectations, what: &str) {
     let verdict = judge_fabric(lab.world.fabric(), expect);
     for v in &verdict.violations {
-        let left = matches!(v, Violation::Setting(SettingFault::SlToVlBeyond { .. }));
+        let left = matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
         assert!(left, "{what}: {v}");
     }
 }

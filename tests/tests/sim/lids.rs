@@ -5,7 +5,7 @@ use std::time::Duration;
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
@@ -41,7 +41,7 @@ fn an_old_map_takes_no_lid_from_who_is_away() {
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
-    power(&mut lab, Action::PowerOff(away.node));
+    power(&mut lab, FabricAction::PowerOff(away.node));
     lab.world.run_for(Duration::from_secs(30));
     let copy = RestoredState {
         complete: true,
@@ -53,7 +53,7 @@ fn an_old_map_takes_no_lid_from_who_is_away() {
     (lab.sm, lab.at) = (second, THERE);
     lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
-    power(&mut lab, Action::PowerOn(away.node));
+    power(&mut lab, FabricAction::PowerOn(away.node));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(lab.world.fabric().lid(away), (lid, lmc), "{}", lab.repeat());
     lab.assert_good();

@@ -142,13 +142,13 @@ fn a_change_that_was_begun_is_brought_to_an_end() {
 /// A host is away while the key changes, twice, over a restart; it comes back with its oldest key.
 #[test]
 fn a_host_that_was_away_is_known_by_its_old_key() {
-    use ferrosm_sim::faults::Action;
+    use ferrosm_sim::faults::FabricAction;
     let mut lab = locked(1);
     let fabric = lab.world.fabric();
     let away = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
     let away = away.last().expect("a host");
     let guid = fabric.port_guid(away);
-    lab.world.act(Action::Cut(away)).expect("a cable");
+    lab.world.act(FabricAction::Cut(away)).expect("a cable");
     lab.world.run_for(Duration::from_secs(15));
     for key in [0xBBBB, 0xCCCC] {
         let restored = kill(&mut lab);
@@ -158,7 +158,7 @@ fn a_host_that_was_away_is_known_by_its_old_key() {
         expected.insert(guid, 0xAAAA);
         assert_eq!(keys_kept(&lab), expected);
     }
-    lab.world.act(Action::Restore(away)).expect("a cable");
+    lab.world.act(FabricAction::Restore(away)).expect("a cable");
     lab.until_good(60);
     lab.until("all have it", 60, |lab| keys_kept(lab) == of_all(0xCCCC));
     assert!(has(&lab, 0xCCCC).0);

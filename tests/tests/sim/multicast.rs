@@ -13,7 +13,7 @@ use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::tables::MftRecord;
 use ferrosm_sim::faults::Faults;
-use ferrosm_sim::net::Event;
+use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{BROADCAST, Members, ask, hosts, plain};
@@ -220,7 +220,7 @@ fn nothing_loops_while_tables_are_written() {
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
         lab.world.observe(move |e| {
-            if matches!(e.event, Event::Sent)
+            if matches!(e.event, MadEvent::Sent)
                 && e.mad.method().is_response()
                 && [id::MFT, id::LFT, id::SL_TO_VL].contains(&e.mad.attr_id())
             {

@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Qpn};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{ask, header, hosts};
 use ferrosm_tests::simulated::Lab;
@@ -64,7 +64,7 @@ fn gid(lab: &Lab, at: PortAt) -> Gid {
     Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
 }
 
-fn act(lab: &mut Lab, action: Action) {
+fn act(lab: &mut Lab, action: FabricAction) {
     let now = lab.world.now();
     lab.world.schedule(now, action);
 }
@@ -92,7 +92,7 @@ fn a_change_is_known_when_it_is_told() {
         capabilities(&mut lab, client, target) & DEVICE_MANAGEMENT,
         0
     );
-    act(&mut lab, Action::SrpTarget(target.node, true));
+    act(&mut lab, FabricAction::SrpTarget(target.node, true));
     let expected = (144, gid(&lab, target));
     for _ in 0..20_000 {
         lab.world.run_for(Duration::from_millis(1));
@@ -114,7 +114,7 @@ fn a_lost_link_is_told_of_its_switches() {
     let fabric = lab.world.fabric();
     let far = fabric.peer(cable).expect("a cable");
     let ends = [cable, far].map(|at| PortAt { port: 0, ..at });
-    act(&mut lab, Action::Cut(cable));
+    act(&mut lab, FabricAction::Cut(cable));
     lab.world.run_for(Duration::from_secs(20));
     let expected: BTreeSet<_> = ends.iter().map(|at| (128, gid(&lab, *at))).collect();
     assert_eq!(heard(&mut lab, client), expected);
@@ -129,7 +129,7 @@ fn each_trap_goes_to_who_asked_for_it() {
     subscribe(&mut lab, curious, 0xFFFF);
     subscribe(&mut lab, choosy, 128);
     for number in [129, 130, 131, 257] {
-        act(&mut lab, Action::Trap(issuer, TrapNumber(number)));
+        act(&mut lab, FabricAction::Trap(issuer, TrapNumber(number)));
         lab.world.run_for(Duration::from_secs(1));
     }
     lab.world.run_for(Duration::from_secs(20));
@@ -148,7 +148,7 @@ fn a_flood_is_told_a_few_times() {
     let all = hosts(&lab);
     subscribe(&mut lab, all[2], 0xFFFF);
     for _ in 0..500 {
-        act(&mut lab, Action::Trap(all[9], TrapNumber(257)));
+        act(&mut lab, FabricAction::Trap(all[9], TrapNumber(257)));
         lab.world.run_for(Duration::from_millis(2));
     }
     let lid = lab.world.fabric().lid(all[2]).0;

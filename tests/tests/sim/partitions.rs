@@ -17,7 +17,7 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{self as sa, Request, Verdict};
-use ferrosm_sim::oracle::{Enforcement as Checks, Expect};
+use ferrosm_sim::oracle::{Expectations, PKeyEnforcement};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::{Dice, Lab};
 
@@ -54,9 +54,9 @@ fn guid(lab: &Lab, at: PortAt) -> PortGuid {
 fn expecting(
     lab: &Lab,
     extra: &BTreeMap<PortAt, Vec<u16>>,
-    checks: Checks,
+    checks: PKeyEnforcement,
     first: impl Fn(PortAt) -> Option<u16>,
-) -> Expect {
+) -> Expectations {
     let mut expect = lab.expect();
     for at in lab.world.fabric().end_ports() {
         let default = if at == lab.at { 0xFFFF } else { 0x7FFF };
@@ -72,7 +72,7 @@ fn expecting(
     expect
 }
 
-fn assert_good(lab: &Lab, expect: &Expect, what: &str) {
+fn assert_good(lab: &Lab, expect: &Expectations, what: &str) {
     if let Err(why) = lab.verdict(expect) {
         panic!("{what} {}: {why}", lab.repeat());
     }
@@ -107,10 +107,10 @@ fn without_partitions_one_question_for_each_end_port() {
 #[test]
 fn tables_and_enforcement_are_as_configured() {
     for (enforcement, checks) in [
-        (Enforcement::Both, Checks::Both),
-        (Enforcement::In, Checks::Inbound),
-        (Enforcement::Out, Checks::Outbound),
-        (Enforcement::Off, Checks::Off),
+        (Enforcement::Both, PKeyEnforcement::Both),
+        (Enforcement::In, PKeyEnforcement::Inbound),
+        (Enforcement::Out, PKeyEnforcement::Outbound),
+        (Enforcement::Off, PKeyEnforcement::Off),
     ] {
         let what = format!("{enforcement:?}");
         let paper = Lab::new("fat-tree:4", 1);
@@ -161,7 +161,7 @@ fn tables_and_enforcement_are_as_configured() {
         reload(&mut lab, SmConfig::default());
         assert!(lab.next_sweep(60).is_clean(), "{what}");
         let mut expect = lab.expect();
-        expect.partitions.enforcement = Checks::Off;
+        expect.partitions.enforcement = PKeyEnforcement::Off;
         assert_good(&lab, &expect, &what);
     }
 }
@@ -205,14 +205,14 @@ fn a_restarted_host_gets_its_keys_again() {
         .collect();
     for _ in 0..240 {
         lab.world.run_for(std::time::Duration::from_millis(250));
-        let expect = expecting(&lab, &extra, Checks::Both, |_| None);
+        let expect = expecting(&lab, &extra, PKeyEnforcement::Both, |_| None);
         if lab.verdict(&expect).is_ok() && lab.world.fabric().pkeys(victim)[1] == PKey(0x8011) {
             return;
         }
     }
     assert_good(
         &lab,
-        &expecting(&lab, &extra, Checks::Both, |_| None),
+        &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
         "restart",
     );
 }
@@ -309,7 +309,7 @@ fn groups_see_what_they_share_and_keys_stay() {
             .collect();
         assert_good(
             &lab,
-            &expecting(&lab, &extra, Checks::Both, |_| None),
+            &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
             "groups",
         );
         for (at, index, key) in &placed {
@@ -377,7 +377,7 @@ fn small_tables_are_told() {
         let extra: Vec<u16> = numbers.iter().map(|n| n | FULL).collect();
         hosts(lab).into_iter().map(|p| (p, extra.clone())).collect()
     };
-    let expect = expecting(&lab, &keys(&[1], &lab), Checks::Both, |_| None);
+    let expect = expecting(&lab, &keys(&[1], &lab), PKeyEnforcement::Both, |_| None);
     assert_good(&lab, &expect, "two keys");
     reload(&mut lab, cfg(&[1, 2]));
     let report = lab.next_sweep(60);
@@ -390,7 +390,7 @@ fn small_tables_are_told() {
         capacity: 2,
     };
     assert_eq!(told(too_small, &report), hosts(&lab).len());
-    let expect = expecting(&lab, &keys(&[1, 2], &lab), Checks::Off, |_| None);
+    let expect = expecting(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
     assert_good(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
     let report = lab.next_sweep(60);

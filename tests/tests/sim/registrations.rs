@@ -14,7 +14,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
-use ferrosm_sim::faults::{Action, Faults};
+use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
@@ -40,7 +40,7 @@ fn mft_sets(lab: &Lab) -> u32 {
 
 fn cut(lab: &mut Lab, at: PortAt) {
     let now = lab.world.now();
-    lab.world.schedule(now, Action::Cut(at));
+    lab.world.schedule(now, FabricAction::Cut(at));
     lab.world.run_for(Duration::from_millis(1));
 }
 
@@ -293,7 +293,7 @@ fn who_was_cut_off_is_told_by_whoever_finds_it() {
         };
         let before = told(&lab);
         for at in &cables {
-            lab.world.act(Action::Restore(*at)).expect("a cable");
+            lab.world.act(FabricAction::Restore(*at)).expect("a cable");
         }
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(lids(&lab), lids_before);

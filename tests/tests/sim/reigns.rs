@@ -14,7 +14,7 @@ use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
 use ferrosm_tests::members::{Members, hosts, plain};
@@ -110,7 +110,7 @@ fn a_drain_ends_with_the_reign() {
         let (mut lab, mut other) = pair("mesh:3,2,1,1", 1, cfg);
         let cable = lab.node("switch-1-0");
         let cable = PortAt::new(cable, 4);
-        lab.world.act(Action::Cut(cable)).expect("a cable");
+        lab.world.act(FabricAction::Cut(cable)).expect("a cable");
         let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
         lab.until("tables are written", 20, writes);
         lab.world.run_for(Duration::from_millis(200));

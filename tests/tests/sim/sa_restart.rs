@@ -14,7 +14,7 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sa::View;
 use ferrosm_sa::view::saved::Snapshot;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::kept_view::snapshot_of;
 use ferrosm_tests::members::{Members, hosts, try_join_broadcast};
@@ -221,7 +221,7 @@ fn what_changed_meanwhile_is_left_out() {
             .map(|_| others.swap_remove(dice.index(others.len())))
             .collect();
         for at in &gone {
-            lab.world.schedule(now, Action::Cut(*at));
+            lab.world.schedule(now, FabricAction::Cut(*at));
         }
         // Two hosts have changed their LIDs, a third has none any more.
         let [x, y, z] = [0, 1, 2].map(|_| others.swap_remove(dice.index(others.len())));

@@ -136,7 +136,7 @@ fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
     let sent = Arc::new(Mutex::new(Sent::default()));
     let (at, counts) = (lab.at, Arc::clone(&sent));
     lab.world.observe(move |event| {
-        if event.at != at || event.event != net::Event::Sent {
+        if event.at != at || event.event != net::MadEvent::Sent {
             return;
         }
         let header = event.mad.header();

@@ -15,7 +15,7 @@ use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::members::{BROADCAST, Members, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
@@ -75,12 +75,12 @@ fn with_a_past(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
         if cut.len() < 2 {
             let at = lab.spare_cable(dice.index(4));
             if !cut.contains(&at) {
-                lab.world.act(Action::Cut(at)).expect("a cable");
+                lab.world.act(FabricAction::Cut(at)).expect("a cable");
                 cut.push(at);
             }
         } else {
             let at = cut.swap_remove(dice.index(cut.len()));
-            lab.world.act(Action::Restore(at)).expect("a cable");
+            lab.world.act(FabricAction::Restore(at)).expect("a cable");
         }
         lab.world.run_for(Duration::from_secs(2));
         lab.until_good(60);
@@ -368,7 +368,7 @@ fn what_was_lost_meanwhile_is_repaired() {
                 let at = (0..).map(|skip| lab.spare_cable(skip));
                 let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
                 let at = up.next().expect("a cable");
-                lab.world.act(Action::Cut(at)).expect("a cable");
+                lab.world.act(FabricAction::Cut(at)).expect("a cable");
                 lab.world.run_for(Duration::from_secs(1));
             });
             println!("{spec:18} {engine:10} {way:?} {all} {cost:?}");
@@ -392,7 +392,7 @@ fn a_master_that_died_at_work_is_followed() {
         let at = (0..).map(|skip| lab.spare_cable(skip));
         let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
         let at = up.next().expect("a cable");
-        lab.world.act(Action::Cut(at)).expect("a cable");
+        lab.world.act(FabricAction::Cut(at)).expect("a cable");
         for _ in 0..dice.below(400) {
             if lab.manager().reports().len() == sweeps {
                 lab.world.step();
@@ -452,7 +452,7 @@ fn it_is_a_routing_like_any_other() {
     let at = (0..).map(|skip| lab.spare_cable(skip));
     let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
     let at = up.next().expect("a cable");
-    lab.world.act(Action::Cut(at)).expect("a cable");
+    lab.world.act(FabricAction::Cut(at)).expect("a cable");
     let report = lab.next_sweep(60);
     let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("repaired"));
     assert!(repaired(&report.engine_notes), "{report:?}");

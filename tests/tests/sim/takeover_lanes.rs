@@ -12,7 +12,7 @@ use ferrosm_mad::attr::{VlArb, id};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
@@ -211,21 +211,21 @@ fn lanes_of_cables_that_came_back_are_taken_back() {
                 links.filter(|l| ends.contains(&l.a.node) && ends.contains(&l.b.node));
             between.next().expect("a cable").a
         });
-        let act = |lab: &mut Lab, action: fn(PortAt) -> Action| {
+        let act = |lab: &mut Lab, action: fn(PortAt) -> FabricAction| {
             for at in cut {
                 lab.world.act(action(at)).expect("a cable");
             }
         };
-        act(&mut lab, Action::Cut);
+        act(&mut lab, FabricAction::Cut);
         lab.next_sweep(600);
         lab.world.run_for(Duration::from_secs(20));
         lab.assert_good();
         assert_eq!(lab.last_report().engine, "lash");
         let as_it_was = lanes(&lab);
         lab.world.fabric_mut().reset_counters();
-        act(&mut lab, Action::Restore);
+        act(&mut lab, FabricAction::Restore);
         let restored = die_after(&mut lab, sets).expect("so many tables");
-        act(&mut lab, Action::Cut);
+        act(&mut lab, FabricAction::Cut);
         lab.world.run_for(Duration::from_secs(1));
         changed += usize::from(differing(&as_it_was, &lanes(&lab)) > 0);
         take_over(&mut lab, cfg.clone(), sets % 2 == 0, restored);

@@ -12,8 +12,8 @@ use ferrosm_core::{Input, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::faults::Faults;
-use ferrosm_sim::net::Event;
-use ferrosm_sim::oracle::{Lost, Violation, judge_fabric};
+use ferrosm_sim::net::MadEvent;
+use ferrosm_sim::oracle::{DeliveryFailure, Violation, judge_fabric};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn with(engine: &str, vls: u8) -> SmConfig {
@@ -189,7 +189,7 @@ fn nothing_deadlocks_while_lanes_change() {
         let flag = Arc::clone(&written);
         lab.world.observe(move |e| {
             let attr = e.mad.attr_id();
-            if matches!(e.event, Event::Sent)
+            if matches!(e.event, MadEvent::Sent)
                 && e.mad.method().is_response()
                 && (attr == id::LFT || attr == id::SL_TO_VL)
             {
@@ -246,7 +246,7 @@ fn watched(
                 let loops = matches!(
                     v,
                     Violation::Undelivered {
-                        why: Lost::Loop(_),
+                        why: DeliveryFailure::Loop(_),
                         ..
                     }
                 );

@@ -17,7 +17,7 @@ use crate::verbs::device::{Context, Device, devices, port_attributes};
 /// Devices that were listed. They are never freed: a program may use one after it freed the list, and there are few.
 static KNOWN: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
-fn known(place: u32, about: ferrosm_channel::verbs::Device) -> &'static Device {
+fn known(place: u32, about: ferrosm_channel::verbs::DeviceAttributes) -> &'static Device {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let same = |device: &&&Device| device.place == place && device.about == about;
     if let Some(device) = known.iter().find(same) {

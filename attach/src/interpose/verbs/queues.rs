@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use ferrosm_channel::verbs::{Route, Send, SetUp};
+use ferrosm_channel::verbs::{GlobalRoute, QpParameters, SendMessage};
 use libc::{POLLIN, pollfd, size_t};
 use rustix::io::Errno;
 
@@ -100,7 +100,7 @@ pub(super) unsafe extern "C" fn req_notify_cq(cq: *mut abi::Cq, _solicited_only:
 /// # Safety
 ///
 /// A work request of the program.
-unsafe fn message(wr: &abi::SendWr) -> Result<Send, u32> {
+unsafe fn message(wr: &abi::SendWr) -> Result<SendMessage, u32> {
     if wr.opcode != abi::WR_SEND || wr.ah.is_null() {
         return Err(status::LOC_QP_OP_ERR);
     }
@@ -112,14 +112,14 @@ unsafe fn message(wr: &abi::SendWr) -> Result<Send, u32> {
         }
         ((*wr.ah.cast::<Ah>()).attr, list.gather())
     };
-    let route = Route {
+    let route = GlobalRoute {
         dgid: abi::gid_bytes(attr.grh.dgid),
         sgid_index: attr.grh.sgid_index.into(),
         flow_label: attr.grh.flow_label,
         traffic_class: attr.grh.traffic_class.into(),
         hop_limit: attr.grh.hop_limit.into(),
     };
-    Ok(Send {
+    Ok(SendMessage {
         dlid: attr.dlid,
         dest_qpn: wr.remote_qpn,
         q_key: wr.remote_qkey,
@@ -234,7 +234,7 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
 }
 
 /// What a queue pair is set to after `attr`.
-fn modified(now: SetUp, attr: &abi::QpAttr, mask: c_int) -> SetUp {
+fn modified(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpParameters {
     let mut next = now;
     if mask & mask::STATE != 0 {
         next.state = attr.qp_state.cast_unsigned();

@@ -12,8 +12,10 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
-use ferrosm_sim::oracle::{self, Expect};
-use ferrosm_sim::scenario::{self, Clock, Command, Names, Query, Script, Statement, Target};
+use ferrosm_sim::oracle::{self, Expectations};
+use ferrosm_sim::scenario::{
+    self, Command, NodeNames, Query, Script, ScriptClock, Statement, Target,
+};
 use ferrosm_sim::spec::PortAt;
 
 use super::Engine;
@@ -72,9 +74,9 @@ fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> 
     }
     engine.advance(now);
     let fabric = engine.net.fabric();
-    let names = Names::of(fabric);
+    let names = NodeNames::of(fabric);
     let plan = statement
-        .plan(&names, fabric, &mut Clock::new(now))
+        .plan(&names, fabric, &mut ScriptClock::new(now))
         .map_err(|e| e.to_string())?;
     for (at, action) in plan {
         if at > now {
@@ -249,7 +251,7 @@ fn lids(fabric: &Fabric) -> String {
 }
 
 fn counters(fabric: &Fabric, target: Option<&Target>) -> Result<String, String> {
-    let names = Names::of(fabric);
+    let names = NodeNames::of(fabric);
     let ports: Vec<PortAt> = match target {
         None => (0..fabric.num_nodes())
             .flat_map(|node| fabric.external_ports(node))
@@ -288,5 +290,5 @@ fn judge(fabric: &Fabric) -> Result<String, String> {
         .end_ports()
         .find(|&at| fabric.lid(at).0 == known)
         .ok_or_else(|| format!("the master's LID {known} belongs to no port"))?;
-    Ok(oracle::judge_fabric(fabric, &Expect::new(master)).to_string())
+    Ok(oracle::judge_fabric(fabric, &Expectations::new(master)).to_string())
 }

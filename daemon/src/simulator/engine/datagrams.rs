@@ -6,10 +6,12 @@
 use std::collections::VecDeque;
 
 use ferrosm_channel::ServerEnd;
-use ferrosm_channel::verbs::{self, Answer, Call, Event, MAX_DATAGRAM};
+use ferrosm_channel::verbs::{self, AsyncEvent, MAX_DATAGRAM, VerbsReply, VerbsRequest};
 use ferrosm_mad::attr::{LinkSpeed, NodeType, PortState};
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
-use ferrosm_sim::datagram::{Datagrams, QpId, Route, Send, Setup, State, table};
+use ferrosm_sim::datagram::{
+    DatagramOut, Datagrams, GlobalRoute, QpId, QpParameters, QpState, table,
+};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::umad::{Errno, sysfs};
@@ -61,7 +63,7 @@ struct Watch {
     conn: ConnId,
     end: ServerEnd,
     ports: Vec<(PortAt, Option<Snapshot>)>,
-    events: VecDeque<Event>,
+    events: VecDeque<AsyncEvent>,
 }
 
 /// What verbs programs hold open.
@@ -85,7 +87,7 @@ impl Engine {
     pub(in crate::simulator) fn verbs_call(
         &mut self,
         conn: ConnId,
-        call: Call,
+        call: VerbsRequest,
     ) -> Result<VerbsAnswer, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
         let device = |place: u32| {
@@ -93,21 +95,21 @@ impl Engine {
             cas.get(place).copied().ok_or(Errno::ENXIO)
         };
         match call {
-            Call::Devices => {
+            VerbsRequest::Devices => {
                 let fabric = self.net.fabric();
                 let devices = cas.iter().enumerate();
                 let devices = devices.map(|(i, node)| describe(fabric, i, *node));
-                Ok((Some(Answer::Devices(devices.collect())), None))
+                Ok((Some(VerbsReply::Devices(devices.collect())), None))
             }
-            Call::Port {
+            VerbsRequest::Port {
                 device: place,
                 port,
             } => {
                 let at = end_port(self.net.fabric(), device(place)?, port)?;
                 let port = port_of(self.net.fabric(), at).ok_or(Errno::EINVAL)?;
-                Ok((Some(Answer::Port(Box::new(port))), None))
+                Ok((Some(VerbsReply::Port(Box::new(port))), None))
             }
-            Call::Watch { device: place } => {
+            VerbsRequest::Watch { device: place } => {
                 let node = device(place)?;
                 self.is_free(conn)?;
                 let (end, fds) = self.ring_pair()?;
@@ -121,7 +123,7 @@ impl Engine {
                 });
                 Ok((None, Some(fds)))
             }
-            Call::CreateQueuePair { device: place } => {
+            VerbsRequest::CreateQueuePair { device: place } => {
                 let node = device(place)?;
                 self.is_free(conn)?;
                 let (end, fds) = self.ring_pair()?;
@@ -132,12 +134,12 @@ impl Engine {
                     end,
                     waiting: false,
                 });
-                Ok((Some(Answer::QueuePair(id.qpn.0)), Some(fds)))
+                Ok((Some(VerbsReply::QueuePair(id.qpn.0)), Some(fds)))
             }
-            Call::SetUp(wanted) => {
+            VerbsRequest::ModifyQueuePair(wanted) => {
                 // What was sent before is sent as things were.
                 self.take_datagrams();
-                let setup = Setup {
+                let setup = QpParameters {
                     state: state(wanted.state),
                     port: u8::try_from(wanted.port).map_err(|_| Errno::EINVAL)?,
                     pkey_index: u16::try_from(wanted.pkey_index).map_err(|_| Errno::EINVAL)?,
@@ -148,7 +150,7 @@ impl Engine {
                 self.verbs.datagrams.set_up(fabric, id, setup)?;
                 Ok((None, None))
             }
-            Call::Multicast { attach, mgid, mlid } => {
+            VerbsRequest::Multicast { attach, mgid, mlid } => {
                 let id = self.queue_pair(conn)?;
                 let (mgid, mlid) = (Gid(mgid), Lid(mlid));
                 if attach {
@@ -184,7 +186,7 @@ impl Engine {
                 let qp = &mut self.verbs.queue_pairs[index];
                 let id = qp.id;
                 let message = match qp.end.receive(&mut self.buffer) {
-                    Ok(true) => verbs::Send::decode(&self.buffer),
+                    Ok(true) => verbs::SendMessage::decode(&self.buffer),
                     Ok(false) => break,
                     Err(error) => {
                         warn!(%error, "a program spoilt its ring and is cut off");
@@ -233,7 +235,7 @@ impl Engine {
         let mut corrupt = None;
         for qp in queue_pairs.iter_mut().filter(|qp| qp.waiting) {
             while let Some(message) = datagrams.front(qp.id) {
-                let message = verbs::Received {
+                let message = verbs::ReceivedMessage {
                     slid: message.slid.0,
                     src_qpn: message.src_qpn.0,
                     sl: message.sl.0.into(),
@@ -285,7 +287,7 @@ impl Engine {
                 for kind in changes(before.as_ref(), after.as_ref()) {
                     if watch.events.len() < EVENTS_KEPT {
                         let port = at.port.into();
-                        watch.events.push_back(Event { kind, port });
+                        watch.events.push_back(AsyncEvent { kind, port });
                     }
                 }
                 *before = after;
@@ -314,23 +316,23 @@ impl Engine {
 }
 
 /// States as verbs number them.
-const fn state(number: u32) -> State {
+const fn state(number: u32) -> QpState {
     match number {
-        0 => State::Reset,
-        1 => State::Init,
-        2 => State::ReadyToReceive,
-        3 => State::ReadyToSend,
-        _ => State::Error,
+        0 => QpState::Reset,
+        1 => QpState::Init,
+        2 => QpState::ReadyToReceive,
+        3 => QpState::ReadyToSend,
+        _ => QpState::Error,
     }
 }
 
-fn request(message: &verbs::Send) -> Result<Send<'_>, Errno> {
+fn request(message: &verbs::SendMessage) -> Result<DatagramOut<'_>, Errno> {
     let byte = |number: u32| u8::try_from(number).map_err(|_| Errno::EINVAL);
     if message.payload.len() > MAX_DATAGRAM {
         return Err(Errno::ENOSPC);
     }
     let route = match &message.route {
-        Some(route) => Some(Route {
+        Some(route) => Some(GlobalRoute {
             dgid: Gid(route.dgid),
             sgid_index: byte(route.sgid_index)?,
             flow_label: route.flow_label,
@@ -339,7 +341,7 @@ fn request(message: &verbs::Send) -> Result<Send<'_>, Errno> {
         }),
         None => None,
     };
-    Ok(Send {
+    Ok(DatagramOut {
         dlid: Lid(message.dlid),
         dest_qpn: Qpn(message.dest_qpn & 0xFF_FFFF),
         q_key: message.q_key,
@@ -357,11 +359,11 @@ fn end_port(fabric: &Fabric, node: NodeIdx, port: u32) -> Result<PortAt, Errno> 
         .ok_or(Errno::EINVAL)
 }
 
-fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::Device {
+fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::DeviceAttributes {
     let adapter = table::adapter(fabric, node);
     let ports: Vec<PortAt> = fabric.end_ports().filter(|at| at.node == node).collect();
     let pkeys = ports.first().map_or(0, |at| fabric.pkey_cap(*at));
-    verbs::Device {
+    verbs::DeviceAttributes {
         name: sysfs::ca_name(place),
         firmware: sysfs::FIRMWARE.to_owned(),
         node_type: match fabric.kind(node) {
@@ -379,14 +381,14 @@ fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::Device {
     }
 }
 
-fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::Port> {
+fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::PortAttributes> {
     let info = fabric.port_info(at)?;
     let speed = if fabric.is_fdr10(at) {
         Some(LinkSpeed::Fdr10)
     } else {
         info.speed()
     };
-    Some(verbs::Port {
+    Some(verbs::PortAttributes {
         state: info.port_state.0.into(),
         phys_state: info.port_physical_state.0.into(),
         max_mtu: info.mtu_cap.0.into(),

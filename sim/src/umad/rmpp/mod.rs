@@ -12,14 +12,14 @@ use ferrosm_mad::sa::{RmppHeader, RmppStatus, RmppType};
 use super::queue::Body;
 use super::receive::Origin;
 use super::register::AgentIdx;
-use super::{Umad, class};
+use super::{UmadLayer, class};
 use crate::fabric::{Fabric, Packet};
 use send::Acknowledged;
 
 /// Segments that a receiver lets a sender be ahead: an eighth of the kernel's receive queue.
 const WINDOW: u32 = 64;
 
-impl Umad {
+impl UmadLayer {
     /// An RMPP packet for an agent; what comes out is a complete message.
     pub(super) fn receive_rmpp(
         &mut self,

@@ -16,7 +16,7 @@ use crate::umad::queue::{Body, QUEUE_LONG_BYTES};
 use crate::umad::receive::Origin;
 use crate::umad::register::AgentIdx;
 use crate::umad::store::TimerKey;
-use crate::umad::{Timer, Umad, class};
+use crate::umad::{Timer, UmadLayer, class};
 
 /// A whole reception may take so long.
 const TOTAL_TIME: Duration = Duration::from_secs(40);
@@ -127,7 +127,7 @@ fn message_len(segments: u32, offset: usize, last_payload: u32) -> usize {
     whole.saturating_sub(padding as usize)
 }
 
-impl Umad {
+impl UmadLayer {
     pub(super) fn receive_data(
         &mut self,
         fabric: &Fabric,
