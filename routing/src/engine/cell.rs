@@ -4,7 +4,7 @@ use super::RouteError;
 use crate::work::BudgetExceeded;
 
 /// The number type of a cell.
-pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
+pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
     /// Not reached.
     const FAR: Self;
     /// No hops: the destination itself.
@@ -21,7 +21,7 @@ pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
 
 macro_rules! cell {
     ($int:ty) => {
-        impl Cell for $int {
+        impl HopCell for $int {
             const FAR: Self = <$int>::MAX >> 1;
             const HERE: Self = 0;
             #[inline(always)]
@@ -71,7 +71,7 @@ impl From<Stop> for RouteError {
 }
 
 /// Runs the same with cells of one byte and, if a distance does not fit, of two.
-pub(crate) fn smallest_cells<T>(
+pub(crate) fn with_smallest_cells<T>(
     narrow: impl FnOnce() -> Result<T, Stop>,
     wide: impl FnOnce() -> Result<T, Stop>,
 ) -> Result<T, RouteError> {

@@ -2,9 +2,9 @@
 //! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Balance comes first; where lanes are short,
 //! ways with fewer turns are taken.
 
-use super::cell::smallest_cells;
+use super::cell::with_smallest_cells;
 use super::graph::Graph;
-use super::layers::{Aim, route};
+use super::virtual_layers::{Objective, route};
 use super::{Engine, Request, RouteError, Routing};
 
 /// The `dfsssp` engine.
@@ -18,10 +18,10 @@ impl Engine for DfSssp {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
-        graph.connected()?;
-        smallest_cells(
-            || route::<u8>(self.name(), request, &graph, Aim::Balance),
-            || route::<u16>(self.name(), request, &graph, Aim::Balance),
+        graph.check_connected()?;
+        with_smallest_cells(
+            || route::<u8>(self.name(), request, &graph, Objective::Balance),
+            || route::<u16>(self.name(), request, &graph, Objective::Balance),
         )?
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The levels give an order of all switches; up and down this order is free of credit loops and connects every pair,
 //! also where only a way over a leaf is left. Among the legal next hops destinations are dealt by their number in the
-//! order of leaves (see `deal`). After Gliksberg and others (Dmodc, 2020).
+//! order of leaves (see `assignment`). After Gliksberg and others (Dmodc, 2020).
 //!
 //! One lane, as long as end ports hang on leaves. Where so many hang above them (an aggregation node in every switch) that
 //! their traffic with each other would crowd the few leaves at which that order lets them turn, these pairs go down and up
@@ -26,7 +26,7 @@ impl Engine for Dmodc {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
-        graph.connected()?;
+        graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
         let notes = vec![Note::Tree(TreeFigures::of(&tree))];
         let order = by_levels(&graph, &tree);

@@ -23,13 +23,13 @@ impl Engine for DownUp {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
-        graph.connected()?;
+        graph.check_connected()?;
         let bottom = with_hosts(topo);
         let notes = vec![Note::LowestLevel(bottom.len())];
         let order = by_distance(&graph, bottom.into_iter(), true);
         let tree = tree_in(topo, &graph, hints)
             .ok()
-            .filter(|_| !ordered::balance_is_given(hints));
+            .filter(|_| !ordered::has_balance_hints(hints));
         ordered::route(
             self.name(),
             request,

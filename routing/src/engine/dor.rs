@@ -11,12 +11,12 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::graph::Graph;
-use super::grids::cables;
-use super::grids::check::{Check, LaneRule};
-use super::grids::detours::{self, Given, NoLanes};
+use super::grids::credit_loops::{CreditLoopCheck, VlRule};
+use super::grids::detours::{self, PairVl, VlError};
 use super::grids::frame::Frame;
-use super::grids::lines::{Lines, Rings, crosses};
-use super::grids::paths::{Gaps, Paths};
+use super::grids::lines::{Lines, Rings, crosses_dateline};
+use super::grids::link_choice;
+use super::grids::paths::{GapRule, Paths};
 use super::grids::spanning;
 use super::{Engine, Request, RouteError, Routing, ShapeError, TreeConstraint};
 use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
@@ -40,9 +40,9 @@ impl Engine for Dor {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
         let graph = Graph::new(topo);
-        graph.connected()?;
+        graph.check_connected()?;
         if graph.len() == 0 {
-            return Ok(result(
+            return Ok(routing(
                 Tables::new(),
                 Lanes::single(),
                 TreeConstraint::Search,
@@ -58,20 +58,20 @@ impl Engine for Dor {
         } else {
             Rings::Cut
         };
-        let mut tried = with(request, &graph, &frame, first, &mut notes);
+        let mut tried = route_with_rings(request, &graph, &frame, first, &mut notes);
         if datelines && matches!(tried, Err(RouteError::TooFewVls { .. })) {
-            tried = with(request, &graph, &frame, Rings::Cut, &mut notes).or(tried);
+            tried = route_with_rings(request, &graph, &frame, Rings::Cut, &mut notes).or(tried);
         }
-        let (tables, lanes, trees) = tried?;
-        Ok(result(tables, lanes, trees, notes))
+        let (tables, vl_plan, trees) = tried?;
+        Ok(routing(tables, vl_plan, trees, notes))
     }
 }
 
-fn result(tables: Tables, lanes: Lanes, trees: TreeConstraint, notes: Vec<Note>) -> Routing {
+fn routing(tables: Tables, vl_plan: Lanes, trees: TreeConstraint, notes: Vec<Note>) -> Routing {
     Routing {
         engine: "dor",
         tables,
-        vl_plan: lanes,
+        vl_plan,
         order: None,
         trees,
         notes,
@@ -79,7 +79,7 @@ fn result(tables: Tables, lanes: Lanes, trees: TreeConstraint, notes: Vec<Note>)
 }
 
 /// Routes with one way of treating rings.
-fn with(
+fn route_with_rings(
     request: &Request<'_>,
     graph: &Graph,
     frame: &Frame,
@@ -90,20 +90,20 @@ fn with(
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, rings, false))
         .collect();
-    let paths = Paths::new(graph, frame, &lines, Gaps::Detours);
-    let mut scheme = Scheme::new(frame, rings);
+    let paths = Paths::new(graph, frame, &lines, GapRule::Detours);
+    let mut scheme = DatelineVls::new(frame, rings);
     let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
-    let given = detours::lanes(graph, &paths, share, further, request.budget);
-    let (given, used) = given.map_err(|why| match why {
-        NoLanes::Budget => RouteError::Budget,
-        NoLanes::More(more) => RouteError::TooFewVls {
+    let pair_vls = detours::assign_vls(graph, &paths, share, further, request.budget);
+    let (pair_vls, used) = pair_vls.map_err(|why| match why {
+        VlError::Budget => RouteError::Budget,
+        VlError::TooFewVls(more) => RouteError::TooFewVls {
             needed: scheme.vls + more,
             usable,
         },
-        NoLanes::Pairs(pairs) => ShapeError::TooManyDetours(pairs).into(),
+        VlError::TooManyPairs(pairs) => ShapeError::TooManyDetours(pairs).into(),
     })?;
-    scheme.give(graph, frame, &given, used);
+    scheme.assign_pairs(graph, frame, &pair_vls, used);
     let ring_count = frame
         .axes
         .iter()
@@ -118,7 +118,7 @@ fn with(
         notes.push(Note::Detours {
             detours: paths.detours.len(),
             paths: graph.len() * graph.len().saturating_sub(1),
-            pairs: given.iter().filter(|g| g.2 > 0).count(),
+            pairs: pair_vls.iter().filter(|g| g.2 > 0).count(),
             vls: used,
         });
     }
@@ -130,8 +130,8 @@ fn with(
         usize::from(usable),
         notes,
     );
-    let tables = cables::tables(request.topo, graph, &paths, &[], request.previous);
-    Ok((tables, scheme.lanes(request.topo, graph, frame), trees))
+    let tables = link_choice::choose_links(request.topo, graph, &paths, &[], request.previous);
+    Ok((tables, scheme.vl_plan(request.topo, graph, frame), trees))
 }
 
 /// A tree on SL 0 if one goes with the routes, else on a lane of its own if there is one.
@@ -139,30 +139,30 @@ fn trees(
     graph: &Graph,
     frame: &Frame,
     paths: &Paths,
-    scheme: &mut Scheme,
+    scheme: &mut DatelineVls,
     usable: usize,
     notes: &mut Vec<Note>,
 ) -> TreeConstraint {
-    let check =
-        (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
+    let check = (!frame.whole)
+        .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
     let with = check.as_ref().map(|check| (check, &*scheme));
-    if let Some(up) = spanning::within(graph, frame, paths, with) {
-        return spanning::trees(graph, &up, 0);
+    if let Some(up) = spanning::compatible_tree(graph, frame, paths, with) {
+        return spanning::constraint(graph, &up, 0);
     }
-    match spanning::any(graph, frame, paths) {
+    match spanning::central_tree(graph, frame, paths) {
         Some(up) if scheme.vls < usable && scheme.sls < SLS => {
             let sl = u8::try_from(scheme.sls).unwrap_or(0);
             scheme.sls += 1;
             scheme.vls += 1;
             notes.push(Note::MulticastSl(sl));
-            spanning::trees(graph, &up, sl)
+            spanning::constraint(graph, &up, sl)
         }
         _ => TreeConstraint::Search,
     }
 }
 
 /// SLs and VLs: first the combinations of datelines crossed, then one SL and VL for each further lane.
-struct Scheme {
+struct DatelineVls {
     /// The bit of an SL for each axis that has a dateline.
     bits: Vec<Option<u32>>,
     /// SLs of combinations of datelines.
@@ -176,16 +176,16 @@ struct Scheme {
     rows: Vec<Arc<[u8]>>,
 }
 
-impl Scheme {
+impl DatelineVls {
     fn new(frame: &Frame, rings: Rings) -> Self {
         let mut next = 0;
         let bits: Vec<Option<u32>> = frame
             .axes
             .iter()
             .map(|axis| {
-                let dated = axis.kind == DimKind::Ring && rings == Rings::Datelines;
-                next += u32::from(dated);
-                dated.then(|| next - 1)
+                let has_dateline = axis.kind == DimKind::Ring && rings == Rings::Datelines;
+                next += u32::from(has_dateline);
+                has_dateline.then(|| next - 1)
             })
             .collect();
         let base = if next > 0 { 2 } else { 1 };
@@ -200,7 +200,7 @@ impl Scheme {
     }
 
     /// Gives every pair its SL.
-    fn give(&mut self, graph: &Graph, frame: &Frame, given: &[Given], used: usize) {
+    fn assign_pairs(&mut self, graph: &Graph, frame: &Frame, pair_vls: &[PairVl], used: usize) {
         self.sls += used;
         self.vls += used;
         if self.sls == 1 {
@@ -210,11 +210,11 @@ impl Scheme {
         let mut rows: Vec<Vec<u8>> = (0..n)
             .map(|s| (0..n).map(|d| self.crossed(frame, s, d)).collect())
             .collect();
-        for &(a, b, lane) in given {
-            let sl = if lane == 0 {
+        for &(a, b, vl) in pair_vls {
+            let sl = if vl == 0 {
                 0
             } else {
-                self.combinations + lane - 1
+                self.combinations + vl - 1
             };
             let sl = u8::try_from(sl).unwrap_or(0);
             rows[a][b] = sl;
@@ -228,13 +228,13 @@ impl Scheme {
         let bits = self.bits.iter().enumerate();
         bits.filter_map(|(axis, bit)| {
             let (a, b) = (frame.along(s, axis), frame.along(d, axis));
-            let crossed = crosses(frame.axes[axis].size, a, b);
+            let crossed = crosses_dateline(frame.axes[axis].size, a, b);
             bit.map(|bit| u8::from(crossed) << bit)
         })
         .sum()
     }
 
-    fn lanes(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> Lanes {
+    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> Lanes {
         let vls = u8::try_from(self.vls).unwrap_or(1);
         let path_sl = if self.rows.is_empty() {
             PathSl::Uniform(0)
@@ -273,7 +273,7 @@ impl Scheme {
     }
 }
 
-impl LaneRule for Scheme {
+impl VlRule for DatelineVls {
     fn vls(&self) -> usize {
         self.vls
     }

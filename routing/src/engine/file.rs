@@ -26,14 +26,14 @@ impl Engine for File {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
-        Graph::new(topo).connected()?;
+        Graph::new(topo).check_connected()?;
         let Some(file) = &request.hints.file else {
             return Err(HintError::NoTables.into());
         };
-        let mut lanes = file.lanes.clone().unwrap_or_default();
-        if lanes.vls > request.usable_vls() {
+        let mut vl_plan = file.lanes.clone().unwrap_or_default();
+        if vl_plan.vls > request.usable_vls() {
             return Err(RouteError::TooFewVls {
-                needed: lanes.vls.into(),
+                needed: vl_plan.vls.into(),
                 usable: request.usable_vls(),
             });
         }
@@ -64,7 +64,7 @@ impl Engine for File {
                 };
                 table.set(d.lid, port);
             }
-            same_sl(&mut lanes, d.lid, like);
+            same_sl(&mut vl_plan, d.lid, like);
         }
         if let Some(first) = lost.first() {
             notes.push(Note::MovedLids {
@@ -79,7 +79,7 @@ impl Engine for File {
         Ok(Routing {
             engine: self.name(),
             tables: tables.collect(),
-            vl_plan: lanes,
+            vl_plan,
             order: None,
             trees: TreeConstraint::Search,
             notes,
@@ -123,7 +123,7 @@ fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
 }
 
 /// Paths to `lid` get the SLs of paths to `like`.
-fn same_sl(lanes: &mut Lanes, lid: Lid, like: Lid) {
+fn same_sl(vl_plan: &mut Lanes, lid: Lid, like: Lid) {
     let copy = |row: &mut Arc<[u8]>| {
         let sl = row.get(usize::from(like.raw())).copied().unwrap_or(0);
         let mut new = row.to_vec();
@@ -133,7 +133,7 @@ fn same_sl(lanes: &mut Lanes, lid: Lid, like: Lid) {
         new[usize::from(lid.raw())] = sl;
         *row = new.into();
     };
-    match &mut lanes.path_sl {
+    match &mut vl_plan.path_sl {
         PathSl::Uniform(_) | PathSl::BySwitches(_) => {}
         PathSl::ByLid(row) => copy(row),
         PathSl::BySwitchAndLid(rows) => rows.iter_mut().for_each(copy),
@@ -186,7 +186,7 @@ mod tests {
         f(Arc::make_mut(hints.file.as_mut().unwrap()));
     }
 
-    fn refusal(topo: &Topology, hints: &Hints) -> String {
+    fn error_text(topo: &Topology, hints: &Hints) -> String {
         let e = File
             .route(&Request::new(topo).with_hints(hints))
             .unwrap_err();
@@ -224,8 +224,8 @@ mod tests {
         let mut hints = hints(&ring(&[]));
         let mut row = vec![0; 15];
         row[11] = 1;
-        let lanes = Lanes::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
-        change(&mut hints, |f| f.lanes = Some(lanes));
+        let vl_plan = Lanes::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
+        change(&mut hints, |f| f.lanes = Some(vl_plan));
         let topo = ring(&[20]);
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         assert_eq!(routing.tables[0].get(Lid(20)), PortNum(4));
@@ -259,13 +259,13 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_the_reason() {
         let topo = ring(&[]);
-        assert!(refusal(&topo, &Hints::default()).starts_with("no tables configured"));
+        assert!(error_text(&topo, &Hints::default()).starts_with("no tables configured"));
         let good = hints(&topo);
 
         let mut bad = good.clone();
         change(&mut bad, |f| f.lfts[2] = None);
         assert_eq!(
-            refusal(&topo, &bad),
+            error_text(&topo, &bad),
             "the file has no table for the switch with LID 3"
         );
 
@@ -274,7 +274,7 @@ mod tests {
             Arc::make_mut(f.lfts[1].as_mut().unwrap()).set(Lid(11), PortNum(9))
         });
         assert_eq!(
-            refusal(&topo, &bad),
+            error_text(&topo, &bad),
             "the file forwards LID 11 to port 9 of the switch with LID 2, which has 4 ports"
         );
 
@@ -283,7 +283,7 @@ mod tests {
             f.lfts[3] = Some(Arc::new(Lft::drop_all(Lid(20))))
         });
         assert_eq!(
-            refusal(&topo, &bad),
+            error_text(&topo, &bad),
             "the file has no route to LID 4 of the switch with LID 4"
         );
 

@@ -1,9 +1,9 @@
 //! Which of the possible next hops is taken: the part that balances load. Shared by engines that
-//! route by [`Legs`].
+//! route by [`HopMatrix`].
 //!
-//! On trees the destinations are dealt among the columns ([`Deal`]): a closed form, a row at a time, in parallel. On
+//! On trees the destinations are dealt among the columns ([`DmodcAssignment`]): a closed form, a row at a time, in parallel. On
 //! other graphs, or where the operator says how load is to be counted, paths are spread by the load that is
-//! there already ([`super::spread`]); so are the LIDs that cross the busiest cables of a tree that is not whole. Either way an entry is a legal next hop of [`Legs`], and fresh tables depend on nothing
+//! there already ([`super::load_balance`]); so are the LIDs that cross the busiest cables of a tree that is not whole. Either way an entry is a legal next hop of [`HopMatrix`], and fresh tables depend on nothing
 //! but the graph; [`settle`] then keeps what is installed where that is as good.
 
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::cell::Cell;
-use super::deal::{Deal, END};
+use super::cell::HopCell;
+use super::dmodc_assignment::{DmodcAssignment, TRUNK_END};
 use super::graph::Graph;
-use super::legs::{Bits, Legs};
-use super::{Previous, Request, spread};
+use super::hop_matrix::{Bits, HopMatrix};
+use super::{Previous, Request, load_balance};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::BudgetExceeded;
@@ -26,28 +26,28 @@ const RELIEVED_ENTRIES: usize = 60_000_000;
 /// A choice among the slots of a switch: one bit each.
 type Mask<const W: usize> = [u64; W];
 
-/// Tables for all switches: dealt, or spread if there is no deal.
-pub(crate) fn fill<C: Cell>(
+/// Tables for all switches: dealt, or spread if there is no assignment.
+pub(crate) fn fill<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
-    legs: &Legs<C>,
-    deal: Option<&Deal>,
+    matrix: &HopMatrix<C>,
+    assignment: Option<&DmodcAssignment>,
 ) -> Result<Tables, BudgetExceeded> {
     let (topo, hints) = (request.topo, request.hints);
-    let fresh = match deal {
-        Some(deal) => {
+    let fresh = match assignment {
+        Some(assignment) => {
             let mut fresh = if graph.most_slots() <= 64 {
-                rows::<C, 1>(topo, graph, legs, deal)
+                rows::<C, 1>(topo, graph, matrix, assignment)
             } else {
-                rows::<C, 4>(topo, graph, legs, deal)
+                rows::<C, 4>(topo, graph, matrix, assignment)
             };
             let small = graph.len() * topo.destinations().len() <= RELIEVED_ENTRIES;
             if small {
-                let may_move = |d: &Destination| deal.may_move(d);
-                spread::relieve(
+                let may_move = |d: &Destination| assignment.may_move(d);
+                load_balance::relieve_overloaded_links(
                     topo,
                     graph,
-                    legs,
+                    matrix,
                     hints,
                     may_move,
                     &mut fresh,
@@ -56,17 +56,17 @@ pub(crate) fn fill<C: Cell>(
             }
             fresh
         }
-        None => spread::tables(topo, graph, legs, hints, request.budget)?,
+        None => load_balance::balanced_tables(topo, graph, matrix, hints, request.budget)?,
     };
-    Ok(settle(topo, graph, legs, fresh, request.previous))
+    Ok(settle(topo, graph, matrix, fresh, request.previous))
 }
 
 /// Tables from nothing but the graph.
-fn rows<C: Cell, const W: usize>(
+fn rows<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
-    legs: &Legs<C>,
-    deal: &Deal,
+    matrix: &HopMatrix<C>,
+    assignment: &DmodcAssignment,
 ) -> Vec<Lft> {
     (0..graph.len())
         .into_par_iter()
@@ -76,25 +76,25 @@ fn rows<C: Cell, const W: usize>(
                 next.fill([0; W]);
                 for (k, &slot) in graph.slots(v).iter().enumerate() {
                     let (word, bit) = (k / 64, k % 64);
-                    legs.next_hops(v, slot, |d, may| next[d][word] |= u64::from(may) << bit);
+                    matrix.next_hops(v, slot, |d, may| next[d][word] |= u64::from(may) << bit);
                 }
-                row(topo, graph, legs, deal, v, next)
+                row(topo, graph, matrix, assignment, v, next)
             },
         )
         .collect()
 }
 
 /// The table of one switch. `next[d]` holds the slots that may be the next hop to switch `d`.
-fn row<C: Cell, const W: usize>(
+fn row<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
-    legs: &Legs<C>,
-    deal: &Deal,
+    matrix: &HopMatrix<C>,
+    assignment: &DmodcAssignment,
     v: usize,
     next: &[Mask<W>],
 ) -> Lft {
     let mut entries = Lft::drop_all(topo.top_lid()).into_entries();
-    let cells = legs.row(v);
+    let cells = matrix.row(v);
     let ports: Vec<(usize, &[u8])> = graph
         .slots(v)
         .iter()
@@ -116,7 +116,7 @@ fn row<C: Cell, const W: usize>(
             continue;
         }
         let hops = cells[dest].hops();
-        let (trunks, length) = deal.trunks(dest, lids.len());
+        let (trunks, length) = assignment.trunks(dest, lids.len());
         for (i, (d, trunk)) in lids.iter().zip(trunks.chunks_exact(length)).enumerate() {
             let entry = &mut entries[usize::from(d.lid.raw())];
             if d.port == PortNum::ZERO {
@@ -129,7 +129,7 @@ fn row<C: Cell, const W: usize>(
             // As far out as the trunk can be met.
             let (mut choice, mut met) = (*all, false);
             for (depth, &node) in trunk.iter().enumerate().rev() {
-                if node == END || cells[node as usize].hops() + depth + 1 != hops {
+                if node == TRUNK_END || cells[node as usize].hops() + depth + 1 != hops {
                     continue;
                 }
                 let towards = std::array::from_fn(|w| all[w] & next[node as usize][w]);
@@ -144,13 +144,16 @@ fn row<C: Cell, const W: usize>(
             if *entry != PortNum::DROP.raw() {
                 continue;
             }
-            let share = deal.share(dest, i);
-            let meant = deal.meant(v, &share).filter(|&k| met && has(&choice, k));
-            let slot = meant.or_else(|| nth(&choice, deal.instead(v, &share, count(&choice))));
+            let lid = assignment.lid(dest, i);
+            let meant = assignment
+                .preferred_slot(v, &lid)
+                .filter(|&k| met && has(&choice, k));
+            let slot =
+                meant.or_else(|| nth(&choice, assignment.alternative(v, &lid, count(&choice))));
             // Dropping the packet is what is left when there is no slot, which a connected graph excludes.
             *entry = slot.map_or(PortNum::DROP.raw(), |k| {
                 let (peer, ports) = ports[k];
-                ports[deal.cable(v, peer, &share, ports.len())]
+                ports[assignment.link(v, peer, &lid, ports.len())]
             });
         }
     }
@@ -199,10 +202,10 @@ fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
 /// fresh tables would) the fresh tables are taken whole: otherwise a repaired cable would idle for
 /// ever. The fresh tables depend on nothing but the graph, so a cable lost and repaired leads back
 /// to the tables before the loss.
-fn settle<C: Cell>(
+fn settle<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     fresh: Vec<Lft>,
     previous: &Previous,
 ) -> Tables {
@@ -226,7 +229,7 @@ fn settle<C: Cell>(
                     if d.switch.index() != v
                         && was != lft.get(d.lid)
                         && peer_of[was.index()]
-                            .is_some_and(|peer| legs.may_go(v, peer, d.switch.index()))
+                            .is_some_and(|peer| matrix.is_next_hop(v, peer, d.switch.index()))
                     {
                         lft.set(d.lid, was);
                     }

@@ -27,7 +27,7 @@ impl Engine for FatTree {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
-        graph.connected()?;
+        graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
         pure(&graph, &tree, hints)?;
         let mut notes = vec![Note::Tree(TreeFigures::of(&tree))];

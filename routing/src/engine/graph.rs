@@ -124,7 +124,7 @@ impl Graph {
     }
 
     /// An error unless every switch can be reached from every other.
-    pub(crate) fn connected(&self) -> Result<(), RouteError> {
+    pub(crate) fn check_connected(&self) -> Result<(), RouteError> {
         let mut seen = fixedbitset::FixedBitSet::with_capacity(self.len());
         let mut components = 0;
         for start in 0..self.len() {

@@ -2,9 +2,9 @@
 //! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few lanes come first;
 //! where one lane is enough for the best balance, that is taken.
 
-use super::cell::smallest_cells;
+use super::cell::with_smallest_cells;
 use super::graph::Graph;
-use super::layers::{Aim, route};
+use super::virtual_layers::{Objective, route};
 use super::{Engine, Request, RouteError, Routing};
 
 /// The `lash` engine.
@@ -18,10 +18,10 @@ impl Engine for Lash {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
-        graph.connected()?;
-        smallest_cells(
-            || route::<u8>(self.name(), request, &graph, Aim::FewLanes),
-            || route::<u16>(self.name(), request, &graph, Aim::FewLanes),
+        graph.check_connected()?;
+        with_smallest_cells(
+            || route::<u8>(self.name(), request, &graph, Objective::FewVls),
+            || route::<u16>(self.name(), request, &graph, Objective::FewVls),
         )?
     }
 }

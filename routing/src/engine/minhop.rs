@@ -11,11 +11,11 @@ use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
 
-use super::cell::{Cell, Stop, smallest_cells};
-use super::deal::Deal;
+use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::dmodc_assignment::DmodcAssignment;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, TreeConstraint, ordered};
 use crate::hints::Hints;
@@ -36,16 +36,16 @@ impl Engine for MinHop {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
-        graph.connected()?;
+        graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).ok();
         let (tables, order) = if hints.hop_weights.is_empty() {
-            smallest_cells(
+            with_smallest_cells(
                 || tables::<u8>(request, &graph, tree.as_ref()),
                 || tables::<u16>(request, &graph, tree.as_ref()),
             )?
         } else {
-            let legs = Legs::weighted(&graph, weights(topo, hints))?;
-            let tables = fill(request, &graph, &legs, None).map_err(Stop::from)?;
+            let matrix = HopMatrix::weighted(&graph, weights(topo, hints))?;
+            let tables = fill(request, &graph, &matrix, None).map_err(Stop::from)?;
             (tables, None)
         };
         Ok(match order {
@@ -66,22 +66,23 @@ impl Engine for MinHop {
 }
 
 /// Tables, and the order of switches that they keep to, if they do.
-fn tables<C: Cell>(
+fn tables<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
 ) -> Result<(Tables, Option<Vec<usize>>), Stop> {
-    let shortest = Legs::<C>::shortest(graph)?;
-    let filled = |legs: &Legs<C>| {
-        let dealt = tree.filter(|_| !ordered::balance_is_given(request.hints));
-        let deal = dealt.map(|tree| Deal::new(request.topo, graph, tree, request.hints, legs));
-        fill(request, graph, legs, deal.as_ref())
+    let shortest = HopMatrix::<C>::shortest(graph)?;
+    let filled = |matrix: &HopMatrix<C>| {
+        let dealt = tree.filter(|_| !ordered::has_balance_hints(request.hints));
+        let assignment = dealt
+            .map(|tree| DmodcAssignment::new(request.topo, graph, tree, request.hints, matrix));
+        fill(request, graph, matrix, assignment.as_ref())
     };
     let Some(tree) = tree else {
         return Ok((filled(&shortest)?, None));
     };
     let order = by_levels(graph, tree);
-    let up_down = Legs::<C>::up_down(graph, &order)?;
+    let up_down = HopMatrix::<C>::up_down(graph, &order)?;
     let longer = longer(graph, &up_down, &shortest);
     let mut tables = filled(&up_down)?;
     if longer.is_clear() {
@@ -107,7 +108,11 @@ fn tables<C: Cell>(
 }
 
 /// Switches with end ports to which up and down is farther than it must be, from others with end ports.
-fn longer<C: Cell>(graph: &Graph, up_down: &Legs<C>, shortest: &Legs<C>) -> FixedBitSet {
+fn longer<C: HopCell>(
+    graph: &Graph,
+    up_down: &HopMatrix<C>,
+    shortest: &HopMatrix<C>,
+) -> FixedBitSet {
     let n = graph.len();
     (0..n)
         .into_par_iter()

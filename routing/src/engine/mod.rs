@@ -2,25 +2,26 @@
 //!
 //! An engine is a pure function from a graph (and the tables of the run before) to tables. It never
 //! decides whether its tables are good enough to install: [`crate::verify()`] does. One file per
-//! engine; what engines share is in `legs` (who may be the next hop), `order` (which end of a link
+//! engine; what engines share is in `matrix` (who may be the next hop), `order` (which end of a link
 //! is up) and `fill` (which next hop is taken).
 
 mod cell;
-mod deal;
 mod dfsssp;
 mod dmodc;
+mod dmodc_assignment;
 mod dnup;
 mod dor;
-mod down_up;
+mod down_up_pairs;
+mod down_up_search;
 mod error;
 mod file;
 mod fill;
 mod ftree;
 pub(crate) mod graph;
 mod grids;
+mod hop_matrix;
 mod lash;
-mod layers;
-mod legs;
+mod load_balance;
 mod minhop;
 mod names;
 mod neighbors;
@@ -29,11 +30,10 @@ mod order;
 mod ordered;
 mod request;
 mod routing;
-mod spread;
 mod sssp;
 mod torus_2qos;
 mod updn;
-mod valleys;
+mod virtual_layers;
 
 pub use dfsssp::DfSssp;
 pub use dmodc::Dmodc;

@@ -14,9 +14,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::cell::Cell;
+use super::cell::HopCell;
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use crate::structure::tree::{Tree, distances};
 
 /// Steps of rounded closeness per hop.
@@ -72,7 +72,7 @@ pub(crate) struct Closeness {
 }
 
 impl Closeness {
-    pub(crate) fn new<C: Cell>(graph: &Graph, shortest: &Legs<C>) -> Self {
+    pub(crate) fn new<C: HopCell>(graph: &Graph, shortest: &HopMatrix<C>) -> Self {
         let n = graph.len();
         let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
         let weight = |s: usize| {

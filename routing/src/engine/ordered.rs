@@ -1,14 +1,14 @@
 //! What engines that route up and down one order of switches have in common: legal next hops, tables, multicast trees.
 //! They differ in where the order comes from.
 
-use super::cell::{Cell, Stop, smallest_cells};
-use super::deal::Deal;
-use super::down_up::DownUpPairs;
+use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::dmodc_assignment::DmodcAssignment;
+use super::down_up_pairs::DownUpPairs;
+use super::down_up_search::find_down_up_pairs;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::Legs;
-use super::spread::busy;
-use super::valleys::enter_pairs;
+use super::hop_matrix::HopMatrix;
+use super::load_balance::unavoidable_load;
 use super::{Request, RouteError, Routing, TreeConstraint};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
@@ -17,42 +17,43 @@ use crate::structure::tree::Tree;
 use crate::tables::Tables;
 
 /// Tables for an order of all switches, top first, on one lane. Where there is a tree, destinations are dealt among its
-/// columns. With `lanes`, pairs above the leaves of a tree may go down and up on lanes of their own.
+/// columns. With `vls`, pairs above the leaves of a tree may go down and up on vls of their own.
 pub(crate) fn route(
     engine: &'static str,
     request: &Request<'_>,
     graph: &Graph,
     order: &[usize],
-    (tree, lanes): (Option<&Tree>, u8),
+    (tree, vls): (Option<&Tree>, u8),
     mut notes: Vec<Note>,
 ) -> Result<Routing, RouteError> {
-    let (tables, valleys) = smallest_cells(
-        || tables::<u8>(request, graph, order, tree, lanes),
-        || tables::<u16>(request, graph, order, tree, lanes),
+    let (tables, down_up) = with_smallest_cells(
+        || tables::<u8>(request, graph, order, tree, vls),
+        || tables::<u16>(request, graph, order, tree, vls),
     )?;
-    notes.extend(valleys.as_ref().map(DownUpPairs::note));
+    notes.extend(down_up.as_ref().map(DownUpPairs::note));
     let one_lane = routing(engine, tables, order, places(order), notes);
     Ok(Routing {
-        vl_plan: valleys.map_or_else(Lanes::single, |valleys| valleys.lanes()),
+        vl_plan: down_up.map_or_else(Lanes::single, |pairs| pairs.vl_plan()),
         ..one_lane
     })
 }
 
-fn tables<C: Cell>(
+fn tables<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     order: &[usize],
     tree: Option<&Tree>,
-    lanes: u8,
+    vls: u8,
 ) -> Result<(Tables, Option<DownUpPairs>), Stop> {
     let topo = request.topo;
-    let mut legs = Legs::<C>::up_down(graph, order)?;
+    let mut matrix = HopMatrix::<C>::up_down(graph, order)?;
     if let Some(tree) = tree {
-        enter_pairs(graph, tree, lanes, busy(topo, graph), &mut legs);
+        find_down_up_pairs(graph, tree, vls, unavoidable_load(topo, graph), &mut matrix);
     }
-    let deal = tree.map(|tree| Deal::new(topo, graph, tree, request.hints, &legs));
-    let tables = fill(request, graph, &legs, deal.as_ref())?;
-    Ok((tables, legs.down_up))
+    let assignment =
+        tree.map(|tree| DmodcAssignment::new(topo, graph, tree, request.hints, &matrix));
+    let tables = fill(request, graph, &matrix, assignment.as_ref())?;
+    Ok((tables, matrix.down_up))
 }
 
 /// A routing up and down `order`; `kept` is what is remembered of it.
@@ -83,6 +84,6 @@ pub(crate) fn places(order: &[usize]) -> Vec<u32> {
 }
 
 /// Whether the operator says how load is to be counted or ports are to be chosen: then nothing is dealt.
-pub(crate) fn balance_is_given(hints: &Hints) -> bool {
+pub(crate) fn has_balance_hints(hints: &Hints) -> bool {
     !hints.routing_order.is_empty() || !hints.port_order.is_empty() || !hints.not_counted.is_empty()
 }

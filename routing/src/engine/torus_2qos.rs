@@ -16,11 +16,11 @@ use ferrosm_mad::ids::PortNum;
 
 use super::graph::Graph;
 use super::grids::axes;
-use super::grids::cables;
-use super::grids::check::{Check, LaneRule};
+use super::grids::credit_loops::{CreditLoopCheck, VlRule};
 use super::grids::frame::Frame;
-use super::grids::lines::{Lines, Rings, crosses};
-use super::grids::paths::{Gaps, Paths};
+use super::grids::lines::{Lines, Rings, crosses_dateline};
+use super::grids::link_choice;
+use super::grids::paths::{GapRule, Paths};
 use super::grids::spanning;
 use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, TreeConstraint};
 use crate::hints::TorusHint;
@@ -44,7 +44,7 @@ impl Engine for Torus2Qos {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let (topo, hint) = (request.topo, request.hints.torus.as_ref());
         let graph = Graph::new(topo);
-        graph.connected()?;
+        graph.check_connected()?;
         if graph.len() == 0 {
             return Err(ShapeError::NoSwitches.into());
         }
@@ -55,13 +55,13 @@ impl Engine for Torus2Qos {
                 usable,
             });
         }
-        limits(topo, &graph, hint)?;
+        check_port_groups(topo, &graph, hint)?;
         let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
         // Where one way to see rings has one that is cut into parts, another may not.
         let frames = axes::frames(topo, &grid, hint)?;
         let mut refused = ShapeError::NoAxes.into();
         for (i, frame) in frames.iter().enumerate() {
-            match along(request, &graph, frame) {
+            match route_in_frame(request, &graph, frame) {
                 Ok(routing) => return Ok(routing),
                 Err(why) if i == 0 => refused = why,
                 Err(_) => {}
@@ -72,7 +72,11 @@ impl Engine for Torus2Qos {
 }
 
 /// Routes along these axes.
-fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing, RouteError> {
+fn route_in_frame(
+    request: &Request<'_>,
+    graph: &Graph,
+    frame: &Frame,
+) -> Result<Routing, RouteError> {
     let (topo, hint) = (request.topo, request.hints.torus.as_ref());
     let usable = request.usable_vls();
     let axes = frame.axes.iter().map(|axis| (axis.kind, axis.size));
@@ -87,21 +91,24 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
         .collect();
-    let paths = Paths::new(graph, frame, &lines, Gaps::EarlyTurns);
+    let paths = Paths::new(graph, frame, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.lost {
         let lid = |s| topo.lid(SwitchIdx::at(s));
         let (from, to) = (lid(s), lid(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
-    let rule = Rule::new(frame);
-    let check =
-        (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), &paths, &rule));
-    if check.as_ref().is_some_and(|check| !check.unicast()) {
+    let rule = TorusVls::new(frame);
+    let check = (!frame.whole)
+        .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), &paths, &rule));
+    if check
+        .as_ref()
+        .is_some_and(|check| !check.is_unicast_acyclic())
+    {
         return Err(ShapeError::CreditLoop.into());
     }
     let with = check.as_ref().map(|check| (check, &rule));
-    let trees = match spanning::within(graph, frame, &paths, with) {
-        Some(up) => spanning::trees(graph, &up, 0),
+    let trees = match spanning::compatible_tree(graph, frame, &paths, with) {
+        Some(up) => spanning::constraint(graph, &up, 0),
         None => {
             notes.push(Note::NoSpanningTree);
             TreeConstraint::Search
@@ -110,8 +117,8 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
     let order = hint.map_or(&[][..], |hint| &hint.port_order);
     Ok(Routing {
         engine: "torus-2QoS",
-        tables: cables::tables(topo, graph, &paths, order, request.previous),
-        vl_plan: rule.lanes(topo, graph, frame, levels),
+        tables: link_choice::choose_links(topo, graph, &paths, order, request.previous),
+        vl_plan: rule.vl_plan(topo, graph, frame, levels),
         order: None,
         trees,
         notes,
@@ -119,18 +126,22 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
 }
 
 /// The limits that the file sets: parallel cables, and end ports of a switch together with its port 0.
-fn limits(topo: &Topology, graph: &Graph, hint: Option<&TorusHint>) -> Result<(), RouteError> {
+fn check_port_groups(
+    topo: &Topology,
+    graph: &Graph,
+    hint: Option<&TorusHint>,
+) -> Result<(), RouteError> {
     let Some(most) = hint.map(|h| usize::from(h.portgroup_max_ports)) else {
         return Ok(());
     };
     for &s in &graph.by_lid {
         let ends = topo.end_ports(SwitchIdx::at(s)).len() + 1;
-        let cables = graph
+        let links = graph
             .slots(s)
             .iter()
             .map(|&slot| graph.ports(slot).len())
             .max();
-        let ports = ends.max(cables.unwrap_or(0));
+        let ports = ends.max(links.unwrap_or(0));
         if ports > most {
             let lid = topo.lid(SwitchIdx::at(s));
             return Err(HintError::PortGroupTooLarge { lid, ports, most }.into());
@@ -140,29 +151,29 @@ fn limits(topo: &Topology, graph: &Graph, hint: Option<&TorusHint>) -> Result<()
 }
 
 /// SLs and VLs of the lower level of service.
-struct Rule {
+struct TorusVls {
     /// By axis: whether it has a dateline.
-    dated: Vec<bool>,
+    has_dateline: Vec<bool>,
     rows: Vec<Arc<[u8]>>,
 }
 
-impl Rule {
+impl TorusVls {
     fn new(frame: &Frame) -> Self {
-        let dated: Vec<bool> = frame.axes.iter().map(|a| a.kind == DimKind::Ring).collect();
+        let has_dateline: Vec<bool> = frame.axes.iter().map(|a| a.kind == DimKind::Ring).collect();
         let sl = |s: usize, d: usize| {
-            let crossed = |&(axis, dated): &(usize, &bool)| {
+            let crossed = |&(axis, has_dateline): &(usize, &bool)| {
                 let (a, b) = (frame.along(s, axis), frame.along(d, axis));
-                *dated && crosses(frame.axes[axis].size, a, b)
+                *has_dateline && crosses_dateline(frame.axes[axis].size, a, b)
             };
-            let axes = dated.iter().enumerate().filter(crossed);
+            let axes = has_dateline.iter().enumerate().filter(crossed);
             axes.fold(0u8, |sl, (axis, _)| sl | 1 << axis)
         };
         let n = frame.switches();
         let rows = (0..n).map(|s| (0..n).map(|d| sl(s, d)).collect()).collect();
-        Self { dated, rows }
+        Self { has_dateline, rows }
     }
 
-    fn lanes(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> Lanes {
+    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> Lanes {
         let axis_of = frame.axis_of_slots(graph);
         let between = |input: Option<usize>, output: usize| {
             let mut map = [0; SLS];
@@ -203,7 +214,7 @@ impl Rule {
     }
 }
 
-impl LaneRule for Rule {
+impl VlRule for TorusVls {
     fn vls(&self) -> usize {
         usize::from(LEVEL_VLS)
     }
@@ -213,7 +224,7 @@ impl LaneRule for Rule {
     }
 
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {
-        let date = usize::from(self.dated[out_axis]) & usize::from(sl >> out_axis & 1);
+        let date = usize::from(self.has_dateline[out_axis]) & usize::from(sl >> out_axis & 1);
         let turned = usize::from(in_axis.is_some_and(|axis| axis > out_axis));
         2 * turned + date
     }

@@ -5,11 +5,11 @@
 //! never climbs again. Several ways to order are tried and the one with the shortest paths between
 //! end ports is taken, so trees keep all their shortest paths, and tori and random graphs lose few.
 
-use super::cell::{Cell, Stop, smallest_cells};
-use super::deal::Deal;
+use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::dmodc_assignment::DmodcAssignment;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, Strategy, by_distance, by_levels};
 use super::{Engine, Request, RouteError, Routing, ordered};
 use crate::notes::Note;
@@ -27,9 +27,9 @@ impl Engine for UpDown {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
-        graph.connected()?;
+        graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).ok();
-        smallest_cells(
+        with_smallest_cells(
             || route_in::<u8>(request, &graph, tree.as_ref()),
             || route_in::<u16>(request, &graph, tree.as_ref()),
         )
@@ -40,19 +40,19 @@ impl Engine for UpDown {
 struct Candidate<C> {
     strategy: Strategy,
     order: Vec<usize>,
-    legs: Legs<C>,
+    matrix: HopMatrix<C>,
     /// Sum of the hops between all end ports.
     hops: u64,
 }
 
-fn route_in<C: Cell>(
+fn route_in<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
 ) -> Result<Routing, Stop> {
     let (topo, previous, hints) = (request.topo, request.previous, request.hints);
     let (closeness, least) = {
-        let shortest = Legs::<C>::shortest(graph)?;
+        let shortest = HopMatrix::<C>::shortest(graph)?;
         (Closeness::new(graph, &shortest), shortest.host_hops(graph))
     };
     let kept = previous.order.iter().any(Option::is_some);
@@ -83,8 +83,8 @@ fn route_in<C: Cell>(
             }
             _ => closeness.order(graph, strategy, &previous.order),
         };
-        let legs = Legs::up_down(graph, &order)?;
-        let hops = legs.host_hops(graph);
+        let matrix = HopMatrix::up_down(graph, &order)?;
+        let hops = matrix.host_hops(graph);
         if best
             .as_ref()
             .is_none_or(|b| worse_by_a_percent(b.hops, hops))
@@ -92,7 +92,7 @@ fn route_in<C: Cell>(
             best = Some(Candidate {
                 strategy,
                 order,
-                legs,
+                matrix,
                 hops,
             });
         }
@@ -100,7 +100,7 @@ fn route_in<C: Cell>(
     let Some(Candidate {
         strategy,
         order,
-        legs,
+        matrix,
         hops,
     }) = best
     else {
@@ -112,10 +112,10 @@ fn route_in<C: Cell>(
             Vec::new(),
         ));
     };
-    let deal = tree
-        .filter(|_| !ordered::balance_is_given(hints))
-        .map(|tree| Deal::new(topo, graph, tree, hints, &legs));
-    let tables = fill(request, graph, &legs, deal.as_ref())?;
+    let assignment = tree
+        .filter(|_| !ordered::has_balance_hints(hints))
+        .map(|tree| DmodcAssignment::new(topo, graph, tree, hints, &matrix));
+    let tables = fill(request, graph, &matrix, assignment.as_ref())?;
     let before: &[Option<u32>] = if strategy == Strategy::Kept {
         &previous.order
     } else {

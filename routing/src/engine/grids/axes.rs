@@ -20,7 +20,7 @@ const NAMES: [&str; AXES] = ["x", "y", "z"];
 
 /// Dimensions that make an axis, how they are turned, and where they begin.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct AxisPart {
     dims: Dims,
     axis: Axis,
     backwards: bool,
@@ -36,7 +36,7 @@ enum Dims {
     Two(usize, usize),
 }
 
-impl Part {
+impl AxisPart {
     fn new(grid: &Grid, dims: Dims) -> Result<Self, RouteError> {
         let (kind, size) = match dims {
             Dims::None => (DimKind::Path, 1),
@@ -89,88 +89,92 @@ pub(crate) fn frames(
     grid: &Grid,
     hint: Option<&TorusHint>,
 ) -> Result<Vec<Frame>, RouteError> {
-    let ways = match hint {
-        None => found(topo, grid)?,
-        Some(hint) => vec![said(grid, hint)?],
+    let pairings = match hint {
+        None => detected_axes(topo, grid)?,
+        Some(hint) => vec![axes_from_hint(grid, hint)?],
     };
-    let frame = |parts: Vec<Part>| {
+    let frame = |parts: Vec<AxisPart>| {
         let axes = parts.iter().map(|p| p.axis).collect();
         let along = |s| parts.iter().map(|p| p.along(grid.coords(s))).collect();
         Frame::new(axes, topo.switches().map(along), grid.is_whole())
     };
-    Ok(ways.into_iter().map(frame).collect())
+    Ok(pairings.into_iter().map(frame).collect())
 }
 
 /// Pairs of dimensions of two become rings of four: a ring outlasts a lost cable. Which belong together is in the graph
 /// nowhere. Both ports of a ring lead along both of its dimensions, if the ports tell one way clearly from all others;
 /// if not, switches of a ring are taken to stand together by LID.
-fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<Part>>, RouteError> {
+fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, RouteError> {
     let (twos, others): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
     if twos.len().div_ceil(2) + others.len() > AXES {
         let grid = Box::new(grid.clone());
         return Err(ShapeError::TooManyDimensions { most: AXES, grid }.into());
     }
-    let mut ways = pairings(&twos, twos.len() % 2 == 1);
-    if ways.len() > 1 {
+    let mut pairings = all_pairings(&twos, twos.len() % 2 == 1);
+    if pairings.len() > 1 {
         let ports = ports_along(topo, grid);
-        let shared = |way: &[Dims]| -> usize {
+        let shared = |pairing: &[Dims]| -> usize {
             let along = |d: usize, e: usize| ports[d].iter().zip(&ports[e]);
-            pairs(way)
+            pairs(pairing)
                 .flat_map(|(d, e)| along(d, e))
                 .map(|(a, b)| a.min(b))
                 .sum()
         };
-        let turn = by_lid(topo, grid);
-        let apart =
-            |way: &[Dims]| -> usize { pairs(way).map(|(d, e)| turn[d].abs_diff(turn[e])).sum() };
-        ways.sort_by_key(|way| (Reverse(shared(way)), apart(way)));
-        if 2 * shared(&ways[0]) < 3 * shared(&ways[1]) {
-            ways.sort_by_key(|way| apart(way));
+        let turn = dims_by_lid(topo, grid);
+        let apart = |pairing: &[Dims]| -> usize {
+            pairs(pairing).map(|(d, e)| turn[d].abs_diff(turn[e])).sum()
+        };
+        pairings.sort_by_key(|pairing| (Reverse(shared(pairing)), apart(pairing)));
+        if 2 * shared(&pairings[0]) < 3 * shared(&pairings[1]) {
+            pairings.sort_by_key(|pairing| apart(pairing));
         }
     }
-    let parts = |mut way: Vec<Dims>| {
-        way.extend(others.iter().map(|&d| Dims::One(d)));
-        way.sort_by_key(|dims| match *dims {
+    let parts = |mut pairing: Vec<Dims>| {
+        pairing.extend(others.iter().map(|&d| Dims::One(d)));
+        pairing.sort_by_key(|dims| match *dims {
             Dims::None => usize::MAX,
             Dims::One(d) | Dims::Two(d, _) => d,
         });
-        way.into_iter().map(|d| Part::new(grid, d)).collect()
+        pairing
+            .into_iter()
+            .map(|d| AxisPart::new(grid, d))
+            .collect()
     };
-    ways.into_iter().map(parts).collect()
+    pairings.into_iter().map(parts).collect()
 }
 
 /// All ways to make pairs of these dimensions, with one left over if there is an odd number.
-fn pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
+fn all_pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
     let Some((&first, rest)) = dims.split_first() else {
         return vec![Vec::new()];
     };
-    let mut ways = Vec::new();
+    let mut pairings = Vec::new();
     for (i, &second) in rest.iter().enumerate() {
         let left = [&rest[..i], &rest[i + 1..]].concat();
-        ways.extend(pairings(&left, odd).into_iter().map(|mut way| {
-            way.push(Dims::Two(first, second));
-            way
+        pairings.extend(all_pairings(&left, odd).into_iter().map(|mut pairing| {
+            pairing.push(Dims::Two(first, second));
+            pairing
         }));
     }
     if odd {
-        ways.extend(pairings(rest, false).into_iter().map(|mut way| {
-            way.push(Dims::One(first));
-            way
+        pairings.extend(all_pairings(rest, false).into_iter().map(|mut pairing| {
+            pairing.push(Dims::One(first));
+            pairing
         }));
     }
-    ways
+    pairings
 }
 
-fn pairs(way: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    way.iter().filter_map(|dims| match *dims {
+fn pairs(pairing: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pairing.iter().filter_map(|dims| match *dims {
         Dims::Two(d, e) => Some((d, e)),
         Dims::None | Dims::One(_) => None,
     })
 }
 
 /// Place of each dimension among all, by the lowest LID at which it has left the first switch's.
-fn by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
+fn dims_by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
     let switches = topo.by_lid();
     let left = |d: usize| {
         let at = |s: &SwitchIdx| grid.coords(*s)[d];
@@ -199,7 +203,7 @@ fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
 }
 
 /// What the file says, as far as the fabric agrees.
-fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
+fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteError> {
     let seed = hint
         .seeds
         .iter()
@@ -215,7 +219,7 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
             (Some(d), _) | (None, Some(d)) => Dims::One(d),
             (None, None) => Dims::None,
         };
-        take(&mut free, *part)?;
+        claim_dims(&mut free, *part)?;
     }
     for (i, part) in parts.iter_mut().enumerate() {
         let radix = usize::from(hint.radix[i]);
@@ -236,35 +240,35 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
                 let chosen = match (spare.iter().find(|&&d| size(d) == radix), &twos[..]) {
                     (Some(&d), _) => Dims::One(d),
                     (None, [d, e, ..]) if radix == 4 => Dims::Two(*d, *e),
-                    _ => return Err(differs(grid, hint)),
+                    _ => return Err(torus_mismatch(grid, hint)),
                 };
-                take(&mut free, chosen)?;
+                claim_dims(&mut free, chosen)?;
                 chosen
             }
             other @ (Dims::One(_) | Dims::Two(..)) => other,
         };
     }
     if free.contains(&true) {
-        return Err(differs(grid, hint));
+        return Err(torus_mismatch(grid, hint));
     }
     let mut made = Vec::with_capacity(AXES);
     for (i, dims) in parts.into_iter().enumerate() {
-        let mut part = Part::new(grid, dims)?;
+        let mut part = AxisPart::new(grid, dims)?;
         if part.axis.size != usize::from(hint.radix[i].max(1)) {
-            return Err(differs(grid, hint));
+            return Err(torus_mismatch(grid, hint));
         }
-        turn(grid, &mut part, seed, i)?;
+        orient(grid, &mut part, seed, i)?;
         made.push(part);
     }
     Ok(made)
 }
 
-fn differs(grid: &Grid, hint: &TorusHint) -> RouteError {
+fn torus_mismatch(grid: &Grid, hint: &TorusHint) -> RouteError {
     let (radix, grid) = (hint.radix, Box::new(grid.clone()));
     HintError::TorusMismatch { radix, grid }.into()
 }
 
-fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
+fn claim_dims(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
     let used: &[usize] = match &dims {
         Dims::None => &[],
         Dims::One(d) => &[*d],
@@ -292,9 +296,9 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
 }
 
 /// Directs an axis as the seed says, and moves its origin.
-fn turn(
+fn orient(
     grid: &Grid,
-    part: &mut Part,
+    part: &mut AxisPart,
     seed: Option<&TorusSeed>,
     axis: usize,
 ) -> Result<(), RouteError> {

@@ -15,39 +15,39 @@ const PAIRS_MAX: usize = 2_000_000;
 
 /// Why there are no lanes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoLanes {
+pub(crate) enum VlError {
     /// So many more would be needed at least.
-    More(usize),
+    TooFewVls(usize),
     /// So many pairs would take detours.
-    Pairs(usize),
+    TooManyPairs(usize),
     /// The work budget is used up.
     Budget,
 }
 
 /// A pair of switches, the lower index first, and its lane.
-pub(crate) type Given = (usize, usize, usize);
+pub(crate) type PairVl = (usize, usize, usize);
 
 /// Gives the lane of every pair with a detour that has packets, and how many
 /// further lanes are used. Lane 0 is only tried with `share`: without it, the packets of dimension order are on lanes
 /// of their own.
-pub(crate) fn lanes(
+pub(crate) fn assign_vls(
     graph: &Graph,
     paths: &Paths,
     share: bool,
     further: usize,
     budget: &WorkBudget,
-) -> Result<(Vec<Given>, usize), NoLanes> {
+) -> Result<(Vec<PairVl>, usize), VlError> {
     if paths.detours.is_empty() {
         return Ok((Vec::new(), 0));
     }
     if paths.detours.len() > PAIRS_MAX {
-        return Err(NoLanes::Pairs(paths.detours.len()));
+        return Err(VlError::TooManyPairs(paths.detours.len()));
     }
-    let as_they_are: Vec<usize> = (0..graph.len()).collect();
-    let index = index_channels(graph, &as_they_are);
+    let natural_order: Vec<usize> = (0..graph.len()).collect();
+    let index = index_channels(graph, &natural_order);
     // Index 0 is lane 0, whether it may be used or not.
-    let mut open: Vec<Option<VirtualLayer>> = vec![if share {
-        VirtualLayer::from_dependencies(&index, straight(graph, &index, paths))
+    let mut layers: Vec<Option<VirtualLayer>> = vec![if share {
+        VirtualLayer::from_dependencies(&index, dimension_order_dependencies(graph, &index, paths))
     } else {
         None
     }];
@@ -60,7 +60,7 @@ pub(crate) fn lanes(
         .collect();
     pairs.sort_unstable();
     pairs.dedup();
-    let mut given = Vec::with_capacity(pairs.len());
+    let mut assigned = Vec::with_capacity(pairs.len());
     let mut wanted = Vec::new();
     for (low, high) in pairs {
         let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
@@ -69,46 +69,51 @@ pub(crate) fn lanes(
             let channels: Vec<u32> = paths.channels(graph, from, to).map(narrow).collect();
             wanted.extend(channels.windows(2).map(|w| (w[0], w[1])));
         }
-        let mut admits = |lane: &mut Option<VirtualLayer>| {
-            lane.as_mut()
-                .is_some_and(|lane| lane.admit_within(&index, &wanted, budget) == Ok(true))
+        let mut admits = |layer: &mut Option<VirtualLayer>| {
+            layer
+                .as_mut()
+                .is_some_and(|layer| layer.admit_within(&index, &wanted, budget) == Ok(true))
         };
-        let free = open.iter_mut().position(&mut admits);
-        budget.check().map_err(|BudgetExceeded| NoLanes::Budget)?;
-        let lane = match free {
-            Some(lane) => lane,
-            None if open.len() <= further => {
+        let admitting = layers.iter_mut().position(&mut admits);
+        budget.check().map_err(|BudgetExceeded| VlError::Budget)?;
+        let layer = match admitting {
+            Some(layer) => layer,
+            None if layers.len() <= further => {
                 let mut fresh = Some(VirtualLayer::new(&index));
                 if !admits(&mut fresh) {
-                    return Err(NoLanes::More(further + 1));
+                    return Err(VlError::TooFewVls(further + 1));
                 }
-                open.push(fresh);
-                open.len() - 1
+                layers.push(fresh);
+                layers.len() - 1
             }
-            None => return Err(NoLanes::More(further + 1)),
+            None => return Err(VlError::TooFewVls(further + 1)),
         };
-        given.push((a.min(b), a.max(b), lane));
+        assigned.push((a.min(b), a.max(b), layer));
     }
-    Ok((given, open.len() - 1))
+    Ok((assigned, layers.len() - 1))
 }
 
 /// Dependencies of all packets in dimension order.
-fn straight(graph: &Graph, index: &ChannelIndex, paths: &Paths) -> DependencySet {
+fn dimension_order_dependencies(
+    graph: &Graph,
+    index: &ChannelIndex,
+    paths: &Paths,
+) -> DependencySet {
     let mut found = DependencySet::empty(index);
-    let mut bent = vec![false; graph.len()];
+    let mut takes_detour = vec![false; graph.len()];
     let mut rest = paths.detours.as_slice();
     for dest in 0..graph.len() {
         let here = rest.partition_point(|&(_, d)| d == dest);
         let failed = &rest[..here];
         rest = &rest[here..];
-        failed.iter().for_each(|&(s, _)| bent[s] = true);
-        for s in (0..graph.len()).filter(|&s| s != dest && !bent[s]) {
+        failed.iter().for_each(|&(s, _)| takes_detour[s] = true);
+        for s in (0..graph.len()).filter(|&s| s != dest && !takes_detour[s]) {
             let mut two = paths.channels(graph, s, dest);
             if let (Some(x), Some(y)) = (two.next(), two.next()) {
                 found.insert(index, (narrow(x), narrow(y)));
             }
         }
-        failed.iter().for_each(|&(s, _)| bent[s] = false);
+        failed.iter().for_each(|&(s, _)| takes_detour[s] = false);
     }
     found
 }

@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     /// Distance between neighbouring places along each axis.
     stride: Vec<usize>,
     place: Vec<usize>,
-    who: Vec<Option<usize>>,
+    switch_at: Vec<Option<usize>>,
     /// Neighbouring places that have a switch each and no cable, and places without a switch.
     pub(crate) whole: bool,
 }
@@ -52,15 +52,15 @@ impl Frame {
         let place: Vec<usize> = coords
             .map(|c| c.iter().zip(&stride).map(|(x, step)| x * step).sum())
             .collect();
-        let mut who = vec![None; stride.pop().unwrap_or(1)];
+        let mut switch_at = vec![None; stride.pop().unwrap_or(1)];
         for (s, &p) in place.iter().enumerate() {
-            who[p] = Some(s);
+            switch_at[p] = Some(s);
         }
         Self {
             axes,
             stride,
             place,
-            who,
+            switch_at,
             whole,
         }
     }
@@ -83,13 +83,13 @@ impl Frame {
 
     /// How many lines there are along an axis.
     pub(crate) fn lines(&self, axis: usize) -> usize {
-        self.who.len() / self.axes[axis].size
+        self.switch_at.len() / self.axes[axis].size
     }
 
     /// The switch at a place in a line.
     pub(crate) fn at(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
         let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
-        self.who[line / below * above + along * below + line % below]
+        self.switch_at[line / below * above + along * below + line % below]
     }
 
     /// The axis of each slot of the graph.

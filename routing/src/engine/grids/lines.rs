@@ -32,7 +32,7 @@ pub(crate) const NONE: u8 = u8::MAX;
 /// Rings in which opposite places send to each other round the ring, half of the pairs each way: then all cables carry the
 /// same. Two lanes allow that for two pairs each way, so for rings of up to eight. In rings of other even sizes opposite
 /// places use the same way there and back.
-const fn is_shared_out(size: usize) -> bool {
+const fn splits_opposite_pairs(size: usize) -> bool {
     size == 4 || size == 8
 }
 
@@ -44,9 +44,9 @@ const fn is_shared_out(size: usize) -> bool {
 /// dateline from the shorter ways on lane 1, all others from those on lane 0. A pair leaves out the dependencies at its own two
 /// places. So lane 0 may have the pairs with a place at the dateline (the first, upwards; the last, downwards), since
 /// the dependency there stays unused; lane 1 may have any one pair.
-pub(crate) fn crosses(size: usize, a: usize, b: usize) -> bool {
+pub(crate) fn crosses_dateline(size: usize, a: usize, b: usize) -> bool {
     let inner = 2 * a.abs_diff(b);
-    if inner == size && is_shared_out(size) {
+    if inner == size && splits_opposite_pairs(size) {
         return a.min(b) != 0 && a.min(b) != size / 2 - 1;
     }
     inner > size || (inner == size && a.min(b) % 2 == 1)
@@ -54,10 +54,10 @@ pub(crate) fn crosses(size: usize, a: usize, b: usize) -> bool {
 
 /// Whether that way leads to higher places (and from the last to the first).
 fn forward(size: usize, a: usize, b: usize) -> bool {
-    if 2 * a.abs_diff(b) == size && is_shared_out(size) {
+    if 2 * a.abs_diff(b) == size && splits_opposite_pairs(size) {
         return a.min(b).is_multiple_of(2);
     }
-    (a < b) != crosses(size, a, b)
+    (a < b) != crosses_dateline(size, a, b)
 }
 
 impl Lines {
@@ -167,15 +167,15 @@ fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
         }
     }
     let direct = next.clone();
-    let cabled = |a: usize, b: usize| direct[a * size + b] != NONE;
-    let cables: Vec<usize> = (0..size)
-        .map(|a| (0..size).filter(|&b| cabled(a, b)).count())
+    let linked = |a: usize, b: usize| direct[a * size + b] != NONE;
+    let degree: Vec<usize> = (0..size)
+        .map(|a| (0..size).filter(|&b| linked(a, b)).count())
         .collect();
-    let after = |a: usize, b: usize| (cables[a], b) < (cables[b], a);
+    let after = |a: usize, b: usize| (degree[a], b) < (degree[b], a);
     for a in 0..size {
-        for b in (0..size).filter(|&b| b != a && !cabled(a, b)) {
+        for b in (0..size).filter(|&b| b != a && !linked(a, b)) {
             let ways: Vec<usize> = (0..size)
-                .filter(|&c| cabled(a, c) && cabled(c, b) && !(after(c, a) && after(c, b)))
+                .filter(|&c| linked(a, c) && linked(c, b) && !(after(c, a) && after(c, b)))
                 .collect();
             // The same way back.
             if let Some(&c) = ways.get((a + b) % ways.len().max(1)) {

@@ -15,10 +15,10 @@
 //! within a line they follow an order too. Rings close circles within a line; a dateline cuts them (Dally and Seitz).
 
 pub(super) mod axes;
-pub(super) mod cables;
-pub(super) mod check;
+pub(super) mod credit_loops;
 pub(super) mod detours;
 pub(super) mod frame;
 pub(super) mod lines;
+pub(super) mod link_choice;
 pub(super) mod paths;
 pub(super) mod spanning;

@@ -15,7 +15,7 @@ use super::lines::{Lines, NONE};
 
 /// What happens where dimension order fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gaps {
+pub(crate) enum GapRule {
     /// The next axis is turned to before a missing switch.
     EarlyTurns,
     /// A detour to where dimension order leads on.
@@ -34,7 +34,7 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gaps: Gaps) -> Self {
+    pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gap_rule: GapRule) -> Self {
         let n = graph.len();
         let mut next = vec![NONE; n * n];
         let found: Vec<(Vec<usize>, Option<usize>)> = next
@@ -44,14 +44,14 @@ impl Paths {
                 || (Vec::new(), Vec::new()),
                 |(hops, stack), (dest, column)| {
                     for (s, next) in column.iter_mut().enumerate() {
-                        *next = toward(frame, lines, gaps, s, dest);
+                        *next = toward(frame, lines, gap_rule, s, dest);
                     }
                     if frame.whole {
                         return (Vec::new(), None);
                     }
                     measure(graph, column, dest, hops, stack);
                     let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == FAR).collect();
-                    if gaps == Gaps::EarlyTurns {
+                    if gap_rule == GapRule::EarlyTurns {
                         return (Vec::new(), failed.first().copied());
                     }
                     detour(graph, column, hops, &failed);
@@ -111,7 +111,7 @@ const BUSY: usize = usize::MAX - 1;
 const FAR: usize = usize::MAX - 2;
 
 /// The slot of dimension order.
-fn toward(frame: &Frame, lines: &[Lines], gaps: Gaps, s: usize, dest: usize) -> u8 {
+fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usize) -> u8 {
     for (axis, lines) in lines.iter().enumerate() {
         let (a, b) = (frame.along(s, axis), frame.along(dest, axis));
         if a == b {
@@ -119,7 +119,7 @@ fn toward(frame: &Frame, lines: &[Lines], gaps: Gaps, s: usize, dest: usize) -> 
         }
         let line = frame.line(s, axis);
         let slot = lines.next(line, a, b);
-        let early = gaps == Gaps::EarlyTurns && frame.at(axis, line, b).is_none();
+        let early = gap_rule == GapRule::EarlyTurns && frame.at(axis, line, b).is_none();
         if slot != NONE || !early {
             return slot;
         }

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::super::TreeConstraint;
 use super::super::graph::Graph;
-use super::check::{Check, LaneRule, Tree};
+use super::credit_loops::{CreditLoopCheck, Tree, VlRule};
 use super::frame::Frame;
 use super::paths::Paths;
 
@@ -19,14 +19,15 @@ const ROOTS_MAX: usize = 12;
 pub(crate) type Up = Vec<Option<usize>>;
 
 /// A tree on SL 0 that goes with the routes. `check` is asked for nothing in a whole grid.
-pub(crate) fn within<R: LaneRule>(
+pub(crate) fn compatible_tree<R: VlRule>(
     graph: &Graph,
     frame: &Frame,
     paths: &Paths,
-    check: Option<(&Check<'_>, &R)>,
+    check: Option<(&CreditLoopCheck<'_>, &R)>,
 ) -> Option<Up> {
     let roots = roots(graph, frame);
-    let safe = |up: &Up| check.is_none_or(|(check, rule)| check.with(Tree { up, sl: 0 }, rule));
+    let safe =
+        |up: &Up| check.is_none_or(|(check, rule)| check.is_acyclic_with(Tree { up, sl: 0 }, rule));
     roots
         .into_iter()
         .take(ROOTS_MAX)
@@ -35,13 +36,13 @@ pub(crate) fn within<R: LaneRule>(
 }
 
 /// The tree of the switch in the middle, for a lane of its own.
-pub(crate) fn any(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
+pub(crate) fn central_tree(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
     let root = roots(graph, frame).into_iter().next()?;
     Some(toward(graph, paths, root))
 }
 
 /// What the subnet manager is told.
-pub(crate) fn trees(graph: &Graph, up: &Up, sl: u8) -> TreeConstraint {
+pub(crate) fn constraint(graph: &Graph, up: &Up, sl: u8) -> TreeConstraint {
     let port = |(v, k): (usize, &Option<usize>)| {
         let slot = graph.slots(v).get((*k)?)?;
         graph.ports(*slot).first().copied().map(PortNum)

@@ -1,4 +1,4 @@
-//! Routing inside a dependency graph that never has a circle: every connected graph, on any number of lanes from one.
+//! Routing inside a dependency graph that never has a circle: every connected graph, on any number of vls from one.
 //!
 //! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden 2017):
 //! paths are searched in the graph of channels and their dependencies, and a dependency that would close a circle is not
@@ -8,28 +8,28 @@
 //! |---|---|
 //! | `net` | switches and channels, numbered by LID |
 //! | `base` | the order to start from, the escape tree |
-//! | `search` | the paths to one switch, on one lane |
-//! | `pairs` | with more lanes: shorter paths, a lane for each pair of switches |
+//! | `search` | the paths to one switch, on one vl |
+//! | `pairs` | with more vls: shorter paths, a vl for each pair of switches |
 //! | `spread` | the paths to each LID, for balance |
-//! | `polish` | single routes taken off busy cables |
+//! | `refine` | single routes taken off busy cables |
 //! | `shifts` | flows of one shift on different cables, where the fabric is not large |
 
-mod base;
-mod net;
-mod pairs;
-mod polish;
+mod balance;
+mod escape_tree;
+mod network;
+mod pair_vls;
+mod refinement;
 mod search;
 mod shifts;
-mod spread;
 
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::cell::{Cell, Stop, smallest_cells};
+use super::cell::{HopCell, Stop, with_smallest_cells};
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, Strategy};
 use super::{Engine, Request, RouteError, Routing, TreeConstraint};
 use crate::lanes::{Lanes, PathSl};
@@ -39,24 +39,24 @@ use crate::topology::SwitchIdx;
 use crate::work::{BudgetExceeded, WorkBudget};
 
 use crate::channels::VirtualLayer;
-use base::Base;
-use net::{NO_SLOT, Net};
-use pairs::{Pairs, flows};
-use polish::is_fine;
-use search::{Effort, Search};
-use spread::{Within, by_depth, depths};
+use balance::{BalanceScope, depths, switches_by_depth};
+use escape_tree::EscapeTree;
+use network::{NO_SLOT, Network};
+use pair_vls::{PairVls, flows};
+use refinement::is_balanced;
+use search::{PathSearch, ReorderPolicy};
 
-/// Channels that all searches for circles in one lane may visit: bounds the time on very large fabrics that are no trees.
+/// Channels that all searches for circles in one vl may visit: bounds the time on very large fabrics that are no trees.
 const SEARCH_BUDGET: usize = 20_000_000;
 
-/// The same for each further lane: more gives no better balance on large fabrics.
-const LANE_BUDGET: usize = 3_000_000;
+/// The same for each further vl: more gives no better balance on large fabrics.
+const FURTHER_VL_BUDGET: usize = 3_000_000;
 
-/// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
-const BALANCED: u64 = 125;
+/// With more vls at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
+const SINGLE_VL_PERCENT: u64 = 125;
 
-/// Switches times channels up to which several attempts at one lane are made.
-const ATTEMPTS_BELOW: usize = 1_000_000;
+/// Switches times channels up to which several attempts at one vl are made.
+const ATTEMPTS_SIZE_MAX: usize = 1_000_000;
 
 /// Work units of a channel that a search for circles visits, and of one that the search for the paths to a switch visits.
 const SEARCH_UNITS: u64 = 2;
@@ -73,17 +73,17 @@ impl Engine for Nue {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
-        graph.connected()?;
-        let orders = smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
-        let net = Net::new(request.topo, &graph);
+        graph.check_connected()?;
+        let orders = with_smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
+        let net = Network::new(request.topo, &graph);
         Ok(route_in(request, &net, &orders).map_err(Stop::from)?)
     }
 }
 
 /// Orders of the switches from the top, by LID rank: each that `updn` would try. The one that there was is not preferred:
 /// the routes depend on more than the order, and a graph that is as it was gets the routes that it had.
-fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
-    let closeness = Closeness::new(graph, &Legs::<C>::shortest(graph)?);
+fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
+    let closeness = Closeness::new(graph, &HopMatrix::<C>::shortest(graph)?);
     let order = |&strategy| {
         let order = closeness.order(graph, strategy, &[]);
         order.into_iter().map(|s| graph.lid_rank[s]).collect()
@@ -93,86 +93,86 @@ fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
 
 fn route_in(
     request: &Request<'_>,
-    net: &Net,
+    net: &Network,
     orders: &[Vec<usize>],
 ) -> Result<Routing, BudgetExceeded> {
     let budget = request.budget;
     let least = least_hops(net);
-    let Some(OneLane {
-        base,
+    let Some(SingleVlRouting {
+        escape,
         cdg,
         mut trees,
         mut hops,
         ..
-    }) = best_lane(net, orders, least, budget)?
+    }) = best_single_vl(net, orders, least, budget)?
     else {
-        return Ok(nothing());
+        return Ok(empty_routing());
     };
-    let asked = asked_order(request, net);
+    let dests = destination_order(request, net);
     let mut notes = Vec::new();
 
-    let within = Within {
+    let scope = BalanceScope {
         net,
         cdgs: std::slice::from_ref(&cdg),
-        lane: &[],
+        vl: &[],
         trees: &trees,
         budget,
     };
     let many = request.usable_vls() > 1;
     let mut cells = Vec::new();
-    // Where paths are too long on one lane, it is not worked on.
+    // Where paths are too long on one vl, it is not worked on.
     let enough = !(many && hops > least) && {
         let load;
-        (cells, load) = spread(&within, &asked)?;
-        !many || is_fine(&load, BALANCED)
+        (cells, load) = balance(&scope, &dests)?;
+        !many || is_balanced(&load, SINGLE_VL_PERCENT)
     };
-    let mut lanes = Lanes::single();
+    let mut plan = Lanes::single();
     if !enough {
         let mut cdgs = vec![cdg.clone()];
         cdgs.resize_with(usize::from(request.usable_vls()), || {
-            base.cdg_without_tree(net, LANE_BUDGET)
+            escape.dependency_graph_without_tree(net, FURTHER_VL_BUDGET)
         });
-        let mut pairs = Pairs::new(net, cdgs, budget);
+        let mut pairs = PairVls::new(net, cdgs, budget);
         let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
         for &dest in &dests {
-            pairs.shorten(&mut trees, dest, &nearest(net, dest))?;
+            pairs.shorten(&mut trees, dest, &min_hops(net, dest))?;
         }
         pairs.balance(&mut trees, &dests);
         hops = all_hops(net, &trees);
-        let within = Within {
+        let scope = BalanceScope {
             net,
             cdgs: &pairs.cdgs,
-            lane: &pairs.lane,
+            vl: &pairs.vl,
             trees: &trees,
             budget,
         };
-        (cells, _) = spread(&within, &asked)?;
-        lanes = lanes_of(net, &pairs.lane);
-        notes.push(Note::PairVls(lanes.vls));
+        (cells, _) = balance(&scope, &dests)?;
+        plan = vl_plan(net, &pairs.vl);
+        notes.push(Note::PairVls(plan.vls));
     }
     if hops > least {
         notes.push(Note::LongerPaths {
             hops,
             least,
-            vls: Some(lanes.vls),
+            vls: Some(plan.vls),
         });
     }
     Ok(Routing {
         engine: "nue",
         tables: tables(request, net, &cells),
-        vl_plan: lanes,
-        order: Some(base.places(net)),
+        vl_plan: plan,
+        order: Some(escape.places(net)),
         trees: TreeConstraint::Within {
-            up: base.ports_up(net),
+            up: escape.ports_up(net),
             sl: 0,
         },
         notes,
     })
 }
 
-/// A routing on one lane.
-struct OneLane {
-    base: Base,
+/// A routing on one vl.
+struct SingleVlRouting {
+    escape: EscapeTree,
     cdg: VirtualLayer,
     /// A row per destination, a cell per switch.
     trees: Vec<u8>,
@@ -184,7 +184,7 @@ struct OneLane {
 
 /// In which order destinations choose, and what they may change.
 #[derive(Debug, Clone, Copy)]
-enum Turn {
+enum Attempt {
     /// Far from the top first.
     FarFirst,
     /// By LID.
@@ -192,74 +192,83 @@ enum Turn {
     /// Near the top first.
     NearFirst,
     /// Far from the top first, within the order as it is.
-    AsItIs,
+    FixedOrder,
 }
 
-impl Turn {
-    const ALL: [Self; 4] = [Self::FarFirst, Self::ByLid, Self::NearFirst, Self::AsItIs];
+impl Attempt {
+    const ALL: [Self; 4] = [
+        Self::FarFirst,
+        Self::ByLid,
+        Self::NearFirst,
+        Self::FixedOrder,
+    ];
 }
 
-/// The shortest paths on one lane that a few attempts give. Where the first gives the shortest that there are, as on
+/// The shortest paths on one vl that a few attempts give. Where the first gives the shortest that there are, as on
 /// trees, or where the fabric is very large, it is the only one.
-fn best_lane(
-    net: &Net,
+fn best_single_vl(
+    net: &Network,
     orders: &[Vec<usize>],
     least: u64,
     budget: &WorkBudget,
-) -> Result<Option<OneLane>, BudgetExceeded> {
+) -> Result<Option<SingleVlRouting>, BudgetExceeded> {
     let Some(order) = orders.first() else {
         return Ok(None);
     };
-    let first = one_lane(net, order, Turn::FarFirst, budget)?;
-    if first.hops == least || net.n * net.channels.len() > ATTEMPTS_BELOW {
+    let first = route_single_vl(net, order, Attempt::FarFirst, budget)?;
+    if first.hops == least || net.n * net.channels.len() > ATTEMPTS_SIZE_MAX {
         return Ok(Some(first));
     }
     let attempts = orders
         .iter()
-        .flat_map(|order| Turn::ALL.map(|turn| (order, turn)));
-    let attempts: Vec<(&Vec<usize>, Turn)> = attempts.skip(1).collect();
-    let others: Vec<OneLane> = attempts
+        .flat_map(|order| Attempt::ALL.map(|attempt| (order, attempt)));
+    let attempts: Vec<(&Vec<usize>, Attempt)> = attempts.skip(1).collect();
+    let others: Vec<SingleVlRouting> = attempts
         .into_par_iter()
-        .map(|(order, turn)| one_lane(net, order, turn, budget))
+        .map(|(order, attempt)| route_single_vl(net, order, attempt, budget))
         .collect::<Result<_, _>>()?;
     let all = std::iter::once(first).chain(others);
-    Ok(all.min_by_key(|lane| (lane.hops, lane.squares)))
+    Ok(all.min_by_key(|r| (r.hops, r.squares)))
 }
 
-/// Paths to all switches that have LIDs, on one lane. Those where no end port hangs come last, and may not change the order of
+/// Paths to all switches that have LIDs, on one vl. Those where no end port hangs come last, and may not change the order of
 /// channels any more.
-fn one_lane(
-    net: &Net,
+fn route_single_vl(
+    net: &Network,
     order: &[usize],
-    turn: Turn,
+    attempt: Attempt,
     budget: &WorkBudget,
-) -> Result<OneLane, BudgetExceeded> {
-    let base = Base::new(net, order);
-    let mut cdg = base.cdg(net, SEARCH_BUDGET);
-    let mut search = Search::new(net);
+) -> Result<SingleVlRouting, BudgetExceeded> {
+    let escape = EscapeTree::new(net, order);
+    let mut cdg = escape.dependency_graph(net, SEARCH_BUDGET);
+    let mut search = PathSearch::new(net);
     let mut trees = vec![NO_SLOT; net.n * net.n];
     let (mut depth, mut near) = (Vec::new(), Vec::new());
-    let mut dests: Vec<usize> = match turn {
-        Turn::FarFirst | Turn::AsItIs => order.iter().rev().copied().collect(),
-        Turn::ByLid => (0..net.n).collect(),
-        Turn::NearFirst => order.to_vec(),
+    let mut dests: Vec<usize> = match attempt {
+        Attempt::FarFirst | Attempt::FixedOrder => order.iter().rev().copied().collect(),
+        Attempt::ByLid => (0..net.n).collect(),
+        Attempt::NearFirst => order.to_vec(),
     };
     dests.retain(|&d| net.lid_base[d] < net.lid_base[d + 1]);
     dests.sort_by_key(|&d| net.host_lids(d) == 0);
     let mut hops = 0;
     for dest in dests {
         let lids = net.host_lids(dest) as u64;
-        let effort = match turn {
-            Turn::FarFirst | Turn::ByLid | Turn::NearFirst if lids > 0 => Effort::Turn,
-            Turn::FarFirst | Turn::ByLid | Turn::NearFirst | Turn::AsItIs => Effort::Agree,
+        let policy = match attempt {
+            Attempt::FarFirst | Attempt::ByLid | Attempt::NearFirst if lids > 0 => {
+                ReorderPolicy::Reorder
+            }
+            Attempt::FarFirst | Attempt::ByLid | Attempt::NearFirst | Attempt::FixedOrder => {
+                ReorderPolicy::KeepOrder
+            }
         };
         let visited = cdg.visited();
-        let tree = search.tree(&mut cdg, dest, effort);
+        let tree = search.tree(&mut cdg, dest, policy);
         budget.spend(SEARCH_UNITS * (cdg.visited() - visited) as u64)?;
         budget.spend_len(TREE_UNITS * net.channels.len())?;
         depths(net, &tree, dest, &mut depth);
-        by_depth(&depth, &mut near);
-        hops += weigh(net, dest, &depth);
+        switches_by_depth(&depth, &mut near);
+        hops += weighted_hops(net, dest, &depth);
         let flow = flows(net, &tree, &near);
         for v in near.iter().skip(1).map(|&v| v as usize) {
             search.load[net.channel(v, tree[v])] += flow[v] * lids;
@@ -271,8 +280,8 @@ fn one_lane(
         .iter()
         .map(|&l| u128::from(l) * u128::from(l))
         .sum();
-    Ok(OneLane {
-        base,
+    Ok(SingleVlRouting {
+        escape,
         cdg,
         trees,
         hops,
@@ -281,7 +290,7 @@ fn one_lane(
 }
 
 /// The routing of no switches.
-fn nothing() -> Routing {
+fn empty_routing() -> Routing {
     Routing {
         engine: "nue",
         tables: Vec::new(),
@@ -293,16 +302,19 @@ fn nothing() -> Routing {
 }
 
 /// Ports for all LIDs, and the routes on each cable.
-fn spread(within: &Within<'_>, dests: &[usize]) -> Result<(Vec<u8>, Vec<u64>), BudgetExceeded> {
-    let mut cells = within.spread(dests)?;
-    spread::cables(within.net, &mut cells, within.budget)?;
-    let mut load = within.polish(&mut cells)?;
-    within.spread_shifts(&mut cells, &mut load);
+fn balance(
+    scope: &BalanceScope<'_>,
+    dests: &[usize],
+) -> Result<(Vec<u8>, Vec<u64>), BudgetExceeded> {
+    let mut cells = scope.balance(dests)?;
+    balance::choose_links(scope.net, &mut cells, scope.budget)?;
+    let mut load = scope.refine(&mut cells)?;
+    scope.balance_shifts(&mut cells, &mut load);
     Ok((cells, load))
 }
 
 /// All switches; those with LIDs that the operator wants to be routed first, first.
-fn asked_order(request: &Request<'_>, net: &Net) -> Vec<usize> {
+fn destination_order(request: &Request<'_>, net: &Network) -> Vec<usize> {
     let mut turn = vec![usize::MAX; net.n];
     for (i, lid) in request.hints.routing_order.iter().enumerate() {
         let at = net.lids.iter().position(|(l, _)| l == lid);
@@ -317,22 +329,22 @@ fn asked_order(request: &Request<'_>, net: &Net) -> Vec<usize> {
 }
 
 /// Hops of all routes between end ports.
-fn all_hops(net: &Net, trees: &[u8]) -> u64 {
+fn all_hops(net: &Network, trees: &[u8]) -> u64 {
     let hops_to = |dest: usize| {
         let mut hops = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
-        weigh(net, dest, &hops)
+        weighted_hops(net, dest, &hops)
     };
     (0..net.n).into_par_iter().map(hops_to).sum()
 }
 
 /// The same, if all paths were as short as they can be.
-fn least_hops(net: &Net) -> u64 {
-    let hops_to = |dest: usize| weigh(net, dest, &nearest(net, dest));
+fn least_hops(net: &Network) -> u64 {
+    let hops_to = |dest: usize| weighted_hops(net, dest, &min_hops(net, dest));
     (0..net.n).into_par_iter().map(hops_to).sum()
 }
 
-fn weigh(net: &Net, dest: usize, hops: &[u32]) -> u64 {
+fn weighted_hops(net: &Network, dest: usize, hops: &[u32]) -> u64 {
     let lids = net.host_lids(dest) as u64;
     if lids == 0 {
         return 0;
@@ -345,7 +357,7 @@ fn weigh(net: &Net, dest: usize, hops: &[u32]) -> u64 {
 }
 
 /// Fewest hops from every switch.
-fn nearest(net: &Net, dest: usize) -> Vec<u32> {
+fn min_hops(net: &Network, dest: usize) -> Vec<u32> {
     let mut hops = vec![u32::MAX; net.n];
     hops[dest] = 0;
     let mut found = vec![dest];
@@ -364,10 +376,10 @@ fn nearest(net: &Net, dest: usize) -> Vec<u32> {
 }
 
 /// Lanes of pairs, by the topology's numbers of switches.
-fn lanes_of(net: &Net, lane: &[u8]) -> Lanes {
+fn vl_plan(net: &Network, vl: &[u8]) -> Lanes {
     let rank = ranks(net);
-    let vls = lane.iter().max().map_or(1, |&l| l + 1);
-    let row = |&a: &usize| rank.iter().map(|&b| lane[a * net.n + b]).collect();
+    let vls = vl.iter().max().map_or(1, |&l| l + 1);
+    let row = |&a: &usize| rank.iter().map(|&b| vl[a * net.n + b]).collect();
     if vls == 1 {
         Lanes::single()
     } else {
@@ -376,7 +388,7 @@ fn lanes_of(net: &Net, lane: &[u8]) -> Lanes {
 }
 
 /// Our number of each switch of the topology.
-fn ranks(net: &Net) -> Vec<usize> {
+fn ranks(net: &Network) -> Vec<usize> {
     let mut rank = vec![0; net.n];
     for (v, s) in net.switch.iter().enumerate() {
         rank[s.index()] = v;
@@ -384,7 +396,7 @@ fn ranks(net: &Net) -> Vec<usize> {
     rank
 }
 
-fn tables(request: &Request<'_>, net: &Net, cells: &[u8]) -> Tables {
+fn tables(request: &Request<'_>, net: &Network, cells: &[u8]) -> Tables {
     let row = |(s, v): (usize, usize)| {
         let mut lft = Lft::drop_all(request.topo.top_lid());
         for (at, &(lid, port)) in net.lids.iter().enumerate() {

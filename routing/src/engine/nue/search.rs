@@ -1,16 +1,16 @@
-//! One path from every switch to one destination, inside the dependency graph of a lane.
+//! One path from every switch to one destination, inside the dependency graph of a vl.
 //!
 //! Breadth first from the destination: a switch takes a neighbour that is one hop nearer, the one with the lightest path
 //! among those that the dependency graph lets it use. Some switches may find none, since all paths to one
 //! destination share next hops. They are repaired, and a repair always exists:
 //!
 //! The order of channels always agrees with the escape tree, so from every switch there is a path to the destination
-//! along which the order grows. Where such a path meets a switch that is routed already, that switch either lets it
+//! along which the order agrees_from. Where such a path meets a switch that is routed already, that switch either lets it
 //! in, or it is sent along the path as well. It may be if the channel it now takes comes after all channels that
 //! lead packets to it. The last channel, in the order, with which a way to the destination begins always does. So no
 //! destination has to fall back to the escape tree as a whole, as in the paper.
 
-use super::net::{NO_SLOT, Net};
+use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, DependencyStatus, VirtualLayer, narrow};
 
 const NONE: u32 = u32::MAX;
@@ -18,17 +18,17 @@ const FAR: u32 = u32::MAX;
 
 /// How far a search goes for short paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
+pub(super) enum ReorderPolicy {
     /// The order of channels may be changed.
-    Turn,
+    Reorder,
     /// Only what agrees with the order as it is.
-    Agree,
+    KeepOrder,
 }
 
 /// Finds the paths to one destination after the other.
 #[derive(Debug)]
-pub(super) struct Search<'a> {
-    net: &'a Net,
+pub(super) struct PathSearch<'a> {
+    net: &'a Network,
     /// Routes over each channel so far.
     pub(super) load: Vec<u64>,
     /// Hops to the destination; after a repair of others, as they were when the switch was routed.
@@ -43,8 +43,8 @@ pub(super) struct Search<'a> {
     from: Vec<u32>,
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(net: &'a Net) -> Self {
+impl<'a> PathSearch<'a> {
+    pub(super) fn new(net: &'a Network) -> Self {
         Self {
             net,
             load: vec![0; net.channels.len()],
@@ -59,7 +59,12 @@ impl<'a> Search<'a> {
 
     /// The slot that each switch takes to `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Their
     /// dependencies are used from now on.
-    pub(super) fn tree(&mut self, cdg: &mut VirtualLayer, dest: usize, effort: Effort) -> Vec<u8> {
+    pub(super) fn tree(
+        &mut self,
+        cdg: &mut VirtualLayer,
+        dest: usize,
+        policy: ReorderPolicy,
+    ) -> Vec<u8> {
         let net = self.net;
         self.hops.fill(FAR);
         self.next.fill(NONE);
@@ -67,12 +72,12 @@ impl<'a> Search<'a> {
         self.levels.iter_mut().for_each(Vec::clear);
         self.hops[dest] = 0;
         self.weight[dest] = 0;
-        self.settled(dest);
+        self.push_to_level(dest);
         let mut lost = 0;
         let mut level = 0;
         loop {
             while level < self.levels.len() {
-                self.grow(cdg, dest, level, effort);
+                self.extend_level(cdg, dest, level, policy);
                 level += 1;
             }
             // Switches that no neighbour could take, lowest LID first; one that has none but other such switches waits.
@@ -97,7 +102,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    fn settled(&mut self, v: usize) {
+    fn push_to_level(&mut self, v: usize) {
         let at = self.hops[v] as usize;
         while self.levels.len() <= at {
             self.levels.push(Vec::new());
@@ -106,7 +111,13 @@ impl<'a> Search<'a> {
     }
 
     /// Lets the neighbours of the switches at `level` hops choose one of them.
-    fn grow(&mut self, cdg: &mut VirtualLayer, dest: usize, level: usize, effort: Effort) {
+    fn extend_level(
+        &mut self,
+        cdg: &mut VirtualLayer,
+        dest: usize,
+        level: usize,
+        policy: ReorderPolicy,
+    ) {
         let net = self.net;
         let mut waiting: Vec<u32> = Vec::new();
         for &v in &self.levels[level] {
@@ -133,7 +144,7 @@ impl<'a> Search<'a> {
                     cdg.status(&net.channels, (c, self.next[v]))
                 };
                 if dep == DependencyStatus::Free
-                    || (dep == DependencyStatus::Against && effort == Effort::Turn)
+                    || (dep == DependencyStatus::Against && policy == ReorderPolicy::Reorder)
                 {
                     options.push((dep, self.weight[v] + self.load[c as usize], c));
                 }
@@ -145,7 +156,7 @@ impl<'a> Search<'a> {
                     self.hops[u] = narrow(level + 1);
                     self.next[u] = c;
                     self.weight[u] = weight;
-                    self.settled(u);
+                    self.push_to_level(u);
                     break;
                 }
             }
@@ -207,7 +218,7 @@ impl<'a> Search<'a> {
             if fresh {
                 self.hops[v] = hops;
                 self.weight[v] = 0;
-                self.settled(v);
+                self.push_to_level(v);
                 nearest = nearest.min(hops as usize);
             }
             let before = self.from[c as usize];

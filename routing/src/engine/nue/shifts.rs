@@ -3,21 +3,21 @@
 //! Balance of all routes leaves much open: which pairs of end ports share a cable. Those of the same distance send at the
 //! same time in the stages of a collective, others do not. So routes with a distance that a cable carries often already are moved to
 //! one that carries it less often, if nothing gets longer, no cable carries more routes than the busiest did before, and all
-//! paths still agree with the order of channels in their lanes. The measure is the sum of the fourth powers of the
+//! paths still agree with the order of channels in their vls. The measure is the sum of the fourth powers of the
 //! flows on each cable in each shift. Only for fabrics that are not large: it counts for each cable and distance.
 
 use std::ops::Range;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::polish::Tree;
-use super::spread::Within;
+use super::balance::BalanceScope;
+use super::refinement::Tree;
 
 /// Most cables times end ports.
 const CELLS_MAX: usize = 4_000_000;
 
 /// Flows that may be looked at in all.
-const LOOKS_MAX: u64 = 40_000_000;
+const VISITS_MAX: u64 = 40_000_000;
 
 /// Most passes over all LIDs.
 const PASSES: usize = 10;
@@ -31,7 +31,7 @@ struct Places {
     count: usize,
 }
 
-impl Within<'_> {
+impl BalanceScope<'_> {
     fn places(&self) -> Places {
         let net = self.net;
         let mut places = Places {
@@ -64,7 +64,7 @@ impl Within<'_> {
 
     /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. `load` are the routes
     /// on each cable.
-    pub(super) fn spread_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
+    pub(super) fn balance_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
         let places = self.places();
         let Some(size) = places.count.checked_mul(load.len()) else {
             return;
@@ -73,11 +73,11 @@ impl Within<'_> {
             return;
         }
         let mut work = Shifts {
-            within: self,
+            scope: self,
             most: load.iter().copied().max().unwrap_or(0),
             places,
             flows: vec![0; size],
-            left: LOOKS_MAX,
+            left: VISITS_MAX,
             sources: Vec::new(),
         };
         // This is an improvement: without a budget for it, the routing stays valid.
@@ -103,7 +103,7 @@ impl Within<'_> {
 }
 
 struct Shifts<'a, 'n> {
-    within: &'a Within<'n>,
+    scope: &'a BalanceScope<'n>,
     /// Routes over the busiest cable.
     most: u64,
     places: Places,
@@ -114,16 +114,16 @@ struct Shifts<'a, 'n> {
     sources: Vec<usize>,
 }
 
-/// By how much the fourth power grows from this number to the next.
+/// By how much the fourth power agrees_from from this number to the next.
 const fn step(flows: u16) -> i64 {
     let n = flows as i64;
     4 * n * n * n + 6 * n * n + 4 * n + 1
 }
 
 impl Shifts<'_, '_> {
-    fn cell(&self, cable: usize, from: usize, to: usize) -> usize {
+    fn cell(&self, link: usize, from: usize, to: usize) -> usize {
         let count = self.places.count;
-        cable * count + (to + count - from) % count
+        link * count + (to + count - from) % count
     }
 
     /// Counts the flows of one tree.
@@ -131,7 +131,7 @@ impl Shifts<'_, '_> {
         let Some(to) = self.places.of[tree.lid] else {
             return;
         };
-        for u in (0..self.within.net.n).filter(|&u| u != tree.dest) {
+        for u in (0..self.scope.net.n).filter(|&u| u != tree.dest) {
             self.sources.clear();
             self.sources.extend(self.places.on[u].clone());
             self.along(tree, u, to, 1);
@@ -142,12 +142,12 @@ impl Shifts<'_, '_> {
     fn along(&mut self, tree: &Tree<'_>, u: usize, to: usize, by: i16) {
         let mut at = u;
         while at != tree.dest && tree.leads(at) {
-            let cable = self.within.cable(tree.row, at);
+            let link = self.scope.link(tree.row, at);
             for i in 0..self.sources.len() {
-                let cell = self.cell(cable, self.sources[i], to);
+                let cell = self.cell(link, self.sources[i], to);
                 self.flows[cell] = self.flows[cell].saturating_add_signed(by);
             }
-            at = self.within.head(cable);
+            at = self.scope.head(link);
         }
     }
 
@@ -156,8 +156,8 @@ impl Shifts<'_, '_> {
         let Some(to) = self.places.of[tree.lid] else {
             return 0;
         };
-        let within = self.within;
-        let net = within.net;
+        let scope = self.scope;
+        let net = scope.net;
         let mut moves = 0;
         for u in 0..net.n {
             if self.left == 0 {
@@ -166,7 +166,7 @@ impl Shifts<'_, '_> {
             if u == tree.dest || tree.flow[u] == 0 || !tree.leads(u) {
                 continue;
             }
-            let own = within.cable(tree.row, u);
+            let own = scope.link(tree.row, u);
             let nearer = |c: &u32| tree.is_nearer(net.channels.head[*c as usize] as usize, u);
             let options: Vec<usize> = net
                 .channels
@@ -179,19 +179,19 @@ impl Shifts<'_, '_> {
                 continue;
             }
             self.sources.clear();
-            for x in within.senders(tree, u) {
+            for x in scope.senders(tree, u) {
                 self.sources.extend(self.places.on[x].clone());
             }
             let mut best: Option<(i64, usize)> = None;
-            for cable in options {
-                let gain = self.gain(tree, load, u, cable, to);
-                if gain > best.map_or(0, |b| b.0) && within.agrees(tree, u, net.channel_of(cable)) {
-                    best = Some((gain, cable));
+            for link in options {
+                let gain = self.gain(tree, load, u, link, to);
+                if gain > best.map_or(0, |b| b.0) && scope.agrees(tree, u, net.channel_of(link)) {
+                    best = Some((gain, link));
                 }
             }
-            if let Some((_, cable)) = best {
+            if let Some((_, link)) = best {
                 self.along(tree, u, to, -1);
-                within.shift(tree, load, u, cable);
+                scope.shift(tree, load, u, link);
                 self.along(tree, u, to, 1);
                 moves += 1;
             }
@@ -200,9 +200,9 @@ impl Shifts<'_, '_> {
     }
 
     /// By how much the sum falls if `u` takes another cable; nothing where one would carry too much.
-    fn gain(&mut self, tree: &Tree<'_>, load: &[u64], u: usize, cable: usize, to: usize) -> i64 {
-        let within = self.within;
-        let (mut old, mut new) = (within.cable(tree.row, u), cable);
+    fn gain(&mut self, tree: &Tree<'_>, load: &[u64], u: usize, link: usize, to: usize) -> i64 {
+        let scope = self.scope;
+        let (mut old, mut new) = (scope.link(tree.row, u), link);
         let mut gain = 0;
         loop {
             if load[new] + tree.flow[u] > self.most {
@@ -213,11 +213,11 @@ impl Shifts<'_, '_> {
                 let less = self.flows[self.cell(old, from, to)].saturating_sub(1);
                 gain += step(less) - step(self.flows[self.cell(new, from, to)]);
             }
-            let (v, w) = (within.head(old), within.head(new));
+            let (v, w) = (scope.head(old), scope.head(new));
             if v == w || v == tree.dest || w == tree.dest {
                 return gain;
             }
-            (old, new) = (within.cable(tree.row, v), within.cable(tree.row, w));
+            (old, new) = (scope.link(tree.row, v), scope.link(tree.row, w));
         }
     }
 }

@@ -2,16 +2,16 @@
 //! topologies, and nothing against credit loops: fine on trees, refused by the proof on rings and tori, where `dfsssp`
 //! is for.
 
-mod ways;
+mod lid_trees;
 mod weigh;
 
-pub(crate) use ways::Ways;
-pub(crate) use weigh::{Spread, Taste, weigh};
+pub(crate) use lid_trees::LidTrees;
+pub(crate) use weigh::{Granularity, PathPreference, weigh_lids};
 
-use super::cell::{Cell, Stop, smallest_cells};
+use super::cell::{HopCell, Stop, with_smallest_cells};
 use super::graph::Graph;
-use super::layers::{Single, single};
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
+use super::virtual_layers::{SingleVl, route_on_one_vl};
 use super::{Engine, Request, RouteError, Routing, TreeConstraint};
 use crate::lanes::Lanes;
 
@@ -26,23 +26,23 @@ impl Engine for Sssp {
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
-        graph.connected()?;
-        smallest_cells(
+        graph.check_connected()?;
+        with_smallest_cells(
             || route_in::<u8>(request, &graph),
             || route_in::<u16>(request, &graph),
         )
     }
 }
 
-fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, Stop> {
-    let legs = Legs::<C>::shortest(graph)?;
-    let (ways, trees) = match single(request, graph, &legs)? {
-        Single::Fits(ways, trees) => (ways, trees),
-        Single::Not(ways) => (ways, TreeConstraint::Search),
+fn route_in<C: HopCell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, Stop> {
+    let matrix = HopMatrix::<C>::shortest(graph)?;
+    let (lid_trees, trees) = match route_on_one_vl(request, graph, &matrix)? {
+        SingleVl::Fits(lid_trees, trees) => (lid_trees, trees),
+        SingleVl::DoesNotFit(lid_trees) => (lid_trees, TreeConstraint::Search),
     };
     Ok(Routing {
         engine: "sssp",
-        tables: ways.tables(request.topo, request.previous),
+        tables: lid_trees.tables(request.topo, request.previous),
         vl_plan: Lanes::single(),
         order: None,
         trees,

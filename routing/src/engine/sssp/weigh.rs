@@ -1,81 +1,91 @@
-//! Chooses ways by weight: each LID in turn gets the lightest tree of shortest paths, and weighs on the channels that
-//! its packets cross (Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand Networks, HOTI 2009).
+//! Chooses trees by weight: each LID in dependency gets the lightest tree of shortest paths, and weighs on the channels that
+//! its packets cross (Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-WeightedSearch InfiniBand Networks, HOTI 2009).
 //!
 //! Only paths of the fewest hops are looked at, so Dijkstra's queue is a sweep over the switches by distance. Which
-//! cables lead nearer to a switch is found once for all LIDs on it, and for the next switches while this one's LIDs are
+//! cables lead dag to a switch is found once for all LIDs on it, and for the next switches while this one's LIDs are
 //! weighed. The weighing itself is one LID after the other by nature.
 
 use rayon::prelude::*;
 
-use super::super::cell::Cell;
+use super::super::cell::HopCell;
 use super::super::graph::Graph;
-use super::super::layers::{Orders, Rest};
-use super::super::legs::Legs;
+use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
+use super::super::virtual_layers::{SuffixOrders, SwitchOrders};
 use super::super::{Previous, Request};
-use super::ways::Ways;
+use super::lid_trees::LidTrees;
 use crate::channels::DependencySet;
 use crate::topology::{Destination, Topology};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// Switches whose graphs of shortest paths are made at a time.
+/// Switches whose graphs of shortest paths are next at a time.
 const BATCH: usize = 32;
 
-/// How much the LIDs on one switch may differ in their ways.
+/// How much the LIDs on one switch may differ in their trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub(crate) enum Granularity {
     /// Each LID has a tree of its own: the best balance.
-    ByLid,
+    PerLid,
     /// All LIDs on a switch go by the same switches, only parallel cables are shared out: the fewest channel
     /// dependencies.
-    BySwitch,
+    PerSwitch,
 }
 
-/// What is preferred among shortest ways.
+/// What is preferred among shortest trees.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Taste<'a> {
+pub(crate) enum PathPreference<'a> {
     /// The least weight.
-    Light,
+    LeastLoad,
     /// The fewest channel dependencies that no way had before; then the least weight.
-    FewTurns,
-    /// The first port: ways that agree where cabling is regular.
+    FewestDependencies,
+    /// The first port: trees that agree where cabling is regular.
     FirstPort,
     /// The first of these orders that the way can keep to; then the least weight.
-    Orders(&'a Orders),
+    Orders(&'a SwitchOrders),
 }
 
-/// Ways for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained;
+/// LidTrees for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained;
 /// says whether all are new.
-pub(crate) fn weigh<C: Cell>(
+pub(crate) fn weigh_lids<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     channels: &NeighborChannels,
-    spread: Spread,
-    taste: Taste<'_>,
-) -> Result<(Ways, bool), BudgetExceeded> {
+    granularity: Granularity,
+    preference: PathPreference<'_>,
+) -> Result<(LidTrees, bool), BudgetExceeded> {
     let topo = request.topo;
-    let cables = Cables::new(request, channels);
-    let scale = || Scale::new(topo, graph, legs, channels, &cables, spread, taste);
-    let fresh = || scale().weigh_all(request, None);
+    let links = LinkTable::new(request, channels);
+    let search = || {
+        WeightedSearch::new(
+            topo,
+            graph,
+            matrix,
+            channels,
+            &links,
+            granularity,
+            preference,
+        )
+    };
+    let fresh = || search().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
         return Ok((fresh()?, true));
     }
-    // A repaired cable would idle for ever if everything were kept.
-    let idle = cables.idle_in(topo, previous);
+    // A repaired cable would without_end_ports for ever if everything were kept.
+    let idle = links.idle_links(topo, previous);
     if !idle.is_empty() {
-        let ways = fresh()?;
-        if cables.any_used(&ways, &idle) {
-            return Ok((ways, true));
+        let trees = fresh()?;
+        if links.any_used(&trees, &idle) {
+            return Ok((trees, true));
         }
     }
-    Ok((scale().weigh_all(request, Some(previous))?, false))
+    Ok((search().weigh_all(request, Some(previous))?, false))
 }
 
-/// Cables by switch, in the order in which they are tried.
-struct Cables {
+/// LinkTable by switch, in the order in which they are tried.
+struct LinkTable {
     first: Vec<usize>,
     peer: Vec<u32>,
     port: Vec<u8>,
@@ -87,12 +97,12 @@ struct Cables {
     behind: Vec<u32>,
 }
 
-impl Cables {
+impl LinkTable {
     const NONE: u32 = u32::MAX;
 
     fn new(request: &Request<'_>, channels: &NeighborChannels) -> Self {
         let (topo, hints) = (request.topo, request.hints);
-        let mut cables = Self {
+        let mut links = Self {
             first: vec![0],
             peer: Vec::new(),
             port: Vec::new(),
@@ -101,40 +111,40 @@ impl Cables {
             behind: vec![Self::NONE; topo.num_switches() * 256],
         };
         for s in topo.switches() {
-            let asked = hints.port_order.iter().find(|(at, _)| *at == s);
-            let mut links = topo.links(s).to_vec();
-            if let Some((_, order)) = asked {
-                links.sort_by_key(|l| {
+            let requested = hints.port_order.iter().find(|(at, _)| *at == s);
+            let mut ordered = topo.links(s).to_vec();
+            if let Some((_, order)) = requested {
+                ordered.sort_by_key(|l| {
                     order
                         .iter()
                         .position(|p| *p == l.port)
                         .unwrap_or(order.len())
                 });
             }
-            for link in links {
-                cables.behind[s.index() * 256 + link.port.index()] =
-                    u32::try_from(cables.peer.len()).unwrap_or(Self::NONE);
-                cables.peer.push(link.peer.0);
-                cables.port.push(link.port.raw());
-                cables
+            for link in ordered {
+                links.behind[s.index() * 256 + link.port.index()] =
+                    u32::try_from(links.peer.len()).unwrap_or(Self::NONE);
+                links.peer.push(link.peer.0);
+                links.port.push(link.port.raw());
+                links
                     .channel
                     .push(channels.behind(s.index(), link.port.raw()));
                 let ignored = hints.not_counted.contains(&(s, link.port));
-                cables.counts.push(u64::from(!ignored));
+                links.counts.push(u64::from(!ignored));
             }
-            cables.first.push(cables.peer.len());
+            links.first.push(links.peer.len());
         }
-        cables
+        links
     }
 
     /// The cable behind a port.
     fn at(&self, v: usize, port: PortNum) -> Option<usize> {
-        let cable = self.behind[v * 256 + port.index()];
-        (cable != Self::NONE).then_some(cable as usize)
+        let link = self.behind[v * 256 + port.index()];
+        (link != Self::NONE).then_some(link as usize)
     }
 
     /// Ports (switch, port) of cables between known switches that nothing installed uses, either way.
-    fn idle_in(&self, topo: &Topology, previous: &Previous) -> Vec<(usize, u8)> {
+    fn idle_links(&self, topo: &Topology, previous: &Previous) -> Vec<(usize, u8)> {
         let used: Vec<Option<[bool; 256]>> = (0..topo.num_switches())
             .into_par_iter()
             .map(|v| {
@@ -147,34 +157,35 @@ impl Cables {
                 })
             })
             .collect();
-        let idle = |v: usize, port: PortNum| used[v].is_some_and(|used| !used[port.index()]);
+        let is_idle = |v: usize, port: PortNum| used[v].is_some_and(|used| !used[port.index()]);
         topo.switches()
             .flat_map(|s| topo.links(s).iter().map(move |l| (s.index(), l)))
-            .filter(|(v, l)| idle(*v, l.port) && idle(l.peer.index(), l.peer_port))
+            .filter(|(v, l)| is_idle(*v, l.port) && is_idle(l.peer.index(), l.peer_port))
             .map(|(v, l)| (v, l.port.raw()))
             .collect()
     }
 
-    fn any_used(&self, ways: &Ways, ports: &[(usize, u8)]) -> bool {
-        ways.all()
+    fn any_used(&self, trees: &LidTrees, ports: &[(usize, u8)]) -> bool {
+        trees
+            .all()
             .any(|column| ports.iter().any(|&(v, port)| column[v] == port))
     }
 }
 
-/// Which cables lead one hop nearer to one switch.
-struct Nearer {
+/// Which cables lead one hop dag to one switch.
+struct ShortestPathDag {
     /// Switches by distance, without the switch itself.
     order: Vec<u32>,
     /// First cable of each switch in `order`, and the total.
     first: Vec<u32>,
     /// (cable, switch behind it).
-    cables: Vec<(u32, u32)>,
+    links: Vec<(u32, u32)>,
 }
 
-impl Nearer {
-    fn new<C: Cell>(legs: &Legs<C>, cables: &Cables, dest: usize) -> Self {
-        // Cables go both ways: the row of the destination is its column.
-        let row = legs.row(dest);
+impl ShortestPathDag {
+    fn new<C: HopCell>(matrix: &HopMatrix<C>, links: &LinkTable, dest: usize) -> Self {
+        // LinkTable go both trees: the row of the destination is its column.
+        let row = matrix.row(dest);
         let far = row.iter().map(|c| c.hops()).max().unwrap_or(0);
         let mut ends = vec![0u32; far + 2];
         for c in row {
@@ -193,10 +204,10 @@ impl Nearer {
         first.push(0);
         for &v in &order {
             let v = v as usize;
-            let from = cables.first[v];
-            for (cable, &peer) in (from..).zip(&cables.peer[from..cables.first[v + 1]]) {
+            let from = links.first[v];
+            for (link, &peer) in (from..).zip(&links.peer[from..links.first[v + 1]]) {
                 if row[peer as usize].farther() == row[v] {
-                    nearer.push((u32::try_from(cable).unwrap_or(Cables::NONE), peer));
+                    nearer.push((u32::try_from(link).unwrap_or(LinkTable::NONE), peer));
                 }
             }
             first.push(u32::try_from(nearer.len()).unwrap_or(u32::MAX));
@@ -204,7 +215,7 @@ impl Nearer {
         Self {
             order,
             first,
-            cables: nearer,
+            links: nearer,
         }
     }
 
@@ -214,136 +225,140 @@ impl Nearer {
         self.order
             .iter()
             .zip(self.first.windows(2))
-            .map(|(&v, ends)| (v as usize, &self.cables[ends[0] as usize..ends[1] as usize]))
+            .map(|(&v, ends)| (v as usize, &self.links[ends[0] as usize..ends[1] as usize]))
     }
 }
 
 /// LIDs on one switch that are weighed together.
-struct Job {
+struct DestinationJob {
     dest: usize,
     columns: Vec<usize>,
-    /// Packets of management only, which are not counted as load.
-    idle: bool,
+    /// Packets of route_switch_lids only, which are not counted as load.
+    without_end_ports: bool,
 }
 
 /// The state of weighing.
-struct Scale<'a, C> {
+struct WeightedSearch<'a, C> {
     topo: &'a Topology,
     graph: &'a Graph,
-    legs: &'a Legs<C>,
+    matrix: &'a HopMatrix<C>,
     channels: &'a NeighborChannels,
-    cables: &'a Cables,
-    spread: Spread,
-    taste: Taste<'a>,
-    ways: Ways,
+    links: &'a LinkTable,
+    granularity: Granularity,
+    preference: PathPreference<'a>,
+    trees: LidTrees,
     lids: Vec<Destination>,
     /// Routes between end ports over each cable.
     load: Vec<u64>,
     /// Routes to switches without end ports over each cable.
-    idle_load: Vec<u64>,
+    switch_load: Vec<u64>,
     /// Of the LID at hand, by switch: weight of the way, the cable, routes that come by.
     weight: Vec<u64>,
-    cable: Vec<u32>,
+    link: Vec<u32>,
     routes: Vec<u64>,
     /// The same: dependencies that no way had before.
-    news: Vec<u64>,
+    new_dependencies: Vec<u64>,
     /// The same: orders kept to.
-    rest: Vec<Rest>,
-    /// Dependencies of all ways so far, if the taste asks for them.
-    turns: Option<DependencySet>,
+    suffix_orders: Vec<SuffixOrders>,
+    /// Dependencies of all trees so far, if the preference asks for them.
+    dependencies: Option<DependencySet>,
 }
 
-impl<'a, C: Cell> Scale<'a, C> {
+impl<'a, C: HopCell> WeightedSearch<'a, C> {
     fn new(
         topo: &'a Topology,
         graph: &'a Graph,
-        legs: &'a Legs<C>,
+        matrix: &'a HopMatrix<C>,
         channels: &'a NeighborChannels,
-        cables: &'a Cables,
-        spread: Spread,
-        taste: Taste<'a>,
+        links: &'a LinkTable,
+        granularity: Granularity,
+        preference: PathPreference<'a>,
     ) -> Self {
         let n = topo.num_switches();
-        let ways = Ways::new(topo);
+        let trees = LidTrees::new(topo);
         Self {
-            lids: ways.destinations(topo).copied().collect(),
+            lids: trees.destinations(topo).copied().collect(),
             topo,
             graph,
-            legs,
+            matrix,
             channels,
-            cables,
-            spread,
-            taste,
-            ways,
-            load: vec![0; cables.peer.len()],
-            idle_load: vec![0; cables.peer.len()],
+            links,
+            granularity,
+            preference,
+            trees,
+            load: vec![0; links.peer.len()],
+            switch_load: vec![0; links.peer.len()],
             weight: vec![0; n],
-            cable: vec![Cables::NONE; n],
+            link: vec![LinkTable::NONE; n],
             routes: vec![0; n],
-            news: vec![0; n],
-            rest: vec![(Orders::ALL, 0); n],
-            turns: match taste {
-                Taste::FewTurns => Some(DependencySet::empty(&channels.index)),
-                Taste::Light | Taste::FirstPort | Taste::Orders(_) => None,
+            new_dependencies: vec![0; n],
+            suffix_orders: vec![(SwitchOrders::ALL, 0); n],
+            dependencies: match preference {
+                PathPreference::FewestDependencies => Some(DependencySet::empty(&channels.index)),
+                PathPreference::LeastLoad
+                | PathPreference::FirstPort
+                | PathPreference::Orders(_) => None,
             },
         }
     }
 
-    /// All LIDs. Those whose ways can all be kept come first, so that the others find the load that is there to stay.
+    /// All LIDs. Those whose trees can all be kept come first, so that the others find the load that is there to stay.
     fn weigh_all(
         mut self,
         request: &Request<'_>,
         keep: Option<&Previous>,
-    ) -> Result<Ways, BudgetExceeded> {
+    ) -> Result<LidTrees, BudgetExceeded> {
         let mut jobs = self.jobs(request);
         if let Some(old) = keep {
             let mut late = Vec::new();
             for job in &mut jobs {
                 let (whole, torn): (Vec<usize>, Vec<usize>) = std::mem::take(&mut job.columns)
                     .into_iter()
-                    .partition(|&c| self.all_kept(c, old));
+                    .partition(|&c| self.is_fully_kept(c, old));
                 job.columns = whole;
-                late.push(Job {
+                late.push(DestinationJob {
                     dest: job.dest,
                     columns: torn,
-                    idle: job.idle,
+                    without_end_ports: job.without_end_ports,
                 });
             }
             jobs.extend(late);
         }
         jobs.retain(|job| !job.columns.is_empty());
-        let make = |batch: &[Job], legs, cables| -> Vec<Nearer> {
+        let build_dags = |batch: &[DestinationJob], matrix, links| -> Vec<ShortestPathDag> {
             let batch = batch.par_iter();
             batch
-                .map(|job| Nearer::new(legs, cables, job.dest))
+                .map(|job| ShortestPathDag::new(matrix, links, job.dest))
                 .collect()
         };
         let mut batches = jobs.chunks(BATCH);
-        let mut at_hand = batches.next().map(|b| (b, make(b, self.legs, self.cables)));
-        while let Some((batch, nearer)) = at_hand.take() {
-            let (legs, cables) = (self.legs, self.cables);
+        let mut current = batches
+            .next()
+            .map(|b| (b, build_dags(b, self.matrix, self.links)));
+        while let Some((batch, dags)) = current.take() {
+            let (matrix, links) = (self.matrix, self.links);
             let after = batches.next();
-            let visits = |n: &Nearer| n.cables.len() + 2 * n.order.len();
-            let units = batch.iter().zip(&nearer);
-            let units = units.map(|(job, nearer)| (job.columns.len() + 1) * visits(nearer));
+            let visits = |n: &ShortestPathDag| n.links.len() + 2 * n.order.len();
+            let units = batch.iter().zip(&dags);
+            let units = units.map(|(job, dag)| (job.columns.len() + 1) * visits(dag));
             request.budget.spend_len(units.sum())?;
-            let ((), made) = rayon::join(
+            let ((), next) = rayon::join(
                 || {
-                    for (job, nearer) in batch.iter().zip(&nearer) {
-                        self.weigh_job(job, nearer, keep);
+                    for (job, dag) in batch.iter().zip(&dags) {
+                        self.weigh_job(job, dag, keep);
                     }
                 },
-                || after.map(|b| (b, make(b, legs, cables))),
+                || after.map(|b| (b, build_dags(b, matrix, links))),
             );
-            at_hand = made;
+            current = next;
         }
-        self.management(keep);
-        Ok(self.ways)
+        self.route_switch_lids(keep);
+        Ok(self.trees)
     }
 
     /// What is weighed together, in the order of weighing: as the operator asks, then compute, I/O, all others; among
     /// these, switch by switch.
-    fn jobs(&self, request: &Request<'_>) -> Vec<Job> {
+    fn jobs(&self, request: &Request<'_>) -> Vec<DestinationJob> {
         let hints = request.hints;
         let class = |d: &Destination| {
             let listed = |lids: &Option<Vec<Lid>>| {
@@ -364,7 +379,7 @@ impl<'a, C: Cell> Scale<'a, C> {
                 2usize
             }
         };
-        let asked: Vec<Option<usize>> = if hints.routing_order.is_empty() {
+        let requested: Vec<Option<usize>> = if hints.routing_order.is_empty() {
             vec![None; self.lids.len()]
         } else {
             let at = |d: &Destination| hints.routing_order.iter().position(|lid| *lid == d.lid);
@@ -374,134 +389,138 @@ impl<'a, C: Cell> Scale<'a, C> {
         for (column, d) in self.lids.iter().enumerate() {
             let dest = d.switch.index();
             if d.port != PortNum::ZERO {
-                let turn = asked[column].unwrap_or_else(|| usize::MAX - 3 + class(d));
-                columns.push((turn, self.graph.lid_rank[dest], column, dest));
+                let priority = requested[column].unwrap_or_else(|| usize::MAX - 3 + class(d));
+                columns.push((priority, self.graph.lid_rank[dest], column, dest));
             }
         }
         columns.sort_unstable();
-        let mut jobs: Vec<Job> = Vec::new();
-        let mut turn_before = None;
-        for (turn, _, column, dest) in columns {
+        let mut jobs: Vec<DestinationJob> = Vec::new();
+        let mut last_priority = None;
+        for (priority, _, column, dest) in columns {
             match jobs.last_mut() {
-                Some(job) if job.dest == dest && turn_before == Some(turn) => {
+                Some(job) if job.dest == dest && last_priority == Some(priority) => {
                     job.columns.push(column);
                 }
-                Some(_) | None => jobs.push(Job {
+                Some(_) | None => jobs.push(DestinationJob {
                     dest,
                     columns: vec![column],
-                    idle: false,
+                    without_end_ports: false,
                 }),
             }
-            turn_before = Some(turn);
+            last_priority = Some(priority);
         }
         let bare = self.graph.by_lid.iter().copied();
-        jobs.extend(bare.filter(|&s| self.graph.hosts[s] == 0).map(|dest| Job {
-            dest,
-            columns: self.ways.columns_on(dest).collect(),
-            idle: true,
-        }));
+        jobs.extend(
+            bare.filter(|&s| self.graph.hosts[s] == 0)
+                .map(|dest| DestinationJob {
+                    dest,
+                    columns: self.trees.columns_on(dest).collect(),
+                    without_end_ports: true,
+                }),
+        );
         jobs
     }
 
-    /// The cable that is installed for a LID, if it still leads one hop nearer.
-    fn kept(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
-        let cable = self.cables.at(v, old.get(v)?.get(lid))?;
-        let row = self.legs.row(dest);
-        (row[self.cables.peer[cable] as usize].farther() == row[v]).then_some(cable)
+    /// The cable that is installed for a LID, if it still leads one hop dag.
+    fn installed_link(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
+        let link = self.links.at(v, old.get(v)?.get(lid))?;
+        let row = self.matrix.row(dest);
+        (row[self.links.peer[link] as usize].farther() == row[v]).then_some(link)
     }
 
-    fn all_kept(&self, column: usize, old: &Previous) -> bool {
+    fn is_fully_kept(&self, column: usize, old: &Previous) -> bool {
         let d = self.lids[column];
         let dest = d.switch.index();
-        (0..self.graph.len()).all(|v| v == dest || self.kept(v, d.lid, dest, old).is_some())
+        (0..self.graph.len())
+            .all(|v| v == dest || self.installed_link(v, d.lid, dest, old).is_some())
     }
 
-    fn weigh_job(&mut self, job: &Job, nearer: &Nearer, keep: Option<&Previous>) {
-        let mut model: Option<usize> = None;
+    fn weigh_job(&mut self, job: &DestinationJob, dag: &ShortestPathDag, keep: Option<&Previous>) {
+        let mut template: Option<usize> = None;
         for &column in &job.columns {
-            self.choose(job, nearer, column, model, keep);
-            if self.spread == Spread::BySwitch {
-                model.get_or_insert(column);
+            self.choose_links(job, dag, column, template, keep);
+            if self.granularity == Granularity::PerSwitch {
+                template.get_or_insert(column);
             }
-            let load = if job.idle {
-                &mut self.idle_load
+            let load = if job.without_end_ports {
+                &mut self.switch_load
             } else {
                 &mut self.load
             };
             for (routes, &hosts) in self.routes.iter_mut().zip(&self.graph.hosts) {
                 *routes = u64::from(hosts);
             }
-            for (v, _) in nearer.each().rev() {
-                let cable = self.cable[v] as usize;
+            for (v, _) in dag.each().rev() {
+                let link = self.link[v] as usize;
                 let routes = self.routes[v];
-                load[cable] += routes * self.cables.counts[cable];
-                self.routes[self.cables.peer[cable] as usize] += routes;
+                load[link] += routes * self.links.counts[link];
+                self.routes[self.links.peer[link] as usize] += routes;
             }
         }
     }
 
-    /// The lightest way of every switch to one LID; by the switches that the LID `model` goes by, if there is one.
-    fn choose(
+    /// The lightest way of every switch to one LID; by the switches that the LID `template` goes by, if there is one.
+    fn choose_links(
         &mut self,
-        job: &Job,
-        nearer: &Nearer,
+        job: &DestinationJob,
+        dag: &ShortestPathDag,
         column: usize,
-        model: Option<usize>,
+        template: Option<usize>,
         keep: Option<&Previous>,
     ) {
         let lid = self.lids[column].lid;
         self.weight[job.dest] = 0;
-        self.rest[job.dest] = (Orders::ALL, 0);
-        for (v, cables) in nearer.each() {
-            let load = if job.idle {
-                &self.idle_load
+        self.suffix_orders[job.dest] = (SwitchOrders::ALL, 0);
+        for (v, links) in dag.each() {
+            let load = if job.without_end_ports {
+                &self.switch_load
             } else {
                 &self.load
             };
-            let lightest = |cables: &mut dyn Iterator<Item = &(u32, u32)>| {
+            let lightest = |links: &mut dyn Iterator<Item = &(u32, u32)>| {
                 let weigh = |&(c, peer): &(u32, u32)| self.weight[peer as usize] + load[c as usize];
-                cables
+                links
                     .map(|c| (weigh(c), c.0))
                     .min_by_key(|&(weight, _)| weight)
             };
-            let kept = keep.and_then(|old| self.kept(v, lid, job.dest, old));
-            let found = if let Some(cable) = kept {
-                let cable = u32::try_from(cable).unwrap_or(Cables::NONE);
-                lightest(&mut cables.iter().filter(|c| c.0 == cable))
-            } else if let Some(model) = model {
-                let port = PortNum(self.ways.column(model)[v]);
-                let peer = self.cables.at(v, port).map(|c| self.cables.peer[c]);
-                lightest(&mut cables.iter().filter(|c| Some(c.1) == peer))
+            let kept = keep.and_then(|old| self.installed_link(v, lid, job.dest, old));
+            let found = if let Some(link) = kept {
+                let link = u32::try_from(link).unwrap_or(LinkTable::NONE);
+                lightest(&mut links.iter().filter(|c| c.0 == link))
+            } else if let Some(template) = template {
+                let port = PortNum(self.trees.column(template)[v]);
+                let peer = self.links.at(v, port).map(|c| self.links.peer[c]);
+                lightest(&mut links.iter().filter(|c| Some(c.1) == peer))
             } else {
-                Some(self.taste_best(job.dest, cables, load))
+                Some(self.preferred_link(job.dest, links, load))
             };
             // On a connected graph there always is one.
-            let (weight, cable) =
-                found.unwrap_or_else(|| (0, cables.first().map_or(Cables::NONE, |c| c.0)));
+            let (weight, link) =
+                found.unwrap_or_else(|| (0, links.first().map_or(LinkTable::NONE, |c| c.0)));
             self.weight[v] = weight;
-            self.cable[v] = cable;
-            self.taste_taken(v, job.dest);
+            self.link[v] = link;
+            self.record_link(v, job.dest);
         }
-        self.remember(nearer, job.dest);
-        let chosen = self.ways.column_mut(column);
-        for &v in &nearer.order {
-            chosen[v as usize] = self.cables.port[self.cable[v as usize] as usize];
+        self.record_dependencies(dag, job.dest);
+        let chosen = self.trees.column_mut(column);
+        for &v in &dag.order {
+            chosen[v as usize] = self.links.port[self.link[v as usize] as usize];
         }
     }
 
-    /// The cable that the taste prefers, with the weight of its way.
+    /// The cable that the preference prefers, with the weight of its way.
     #[inline(always)]
-    fn taste_best(&self, dest: usize, cables: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
-        let weigh = |&(cable, peer): &(u32, u32)| self.weight[peer as usize] + load[cable as usize];
+    fn preferred_link(&self, dest: usize, links: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
+        let weigh = |&(link, peer): &(u32, u32)| self.weight[peer as usize] + load[link as usize];
         let least = |key: &dyn Fn(&(u32, u32)) -> u64| {
-            let keyed = cables.iter().map(|c| ((key(c), weigh(c)), c.0));
+            let keyed = links.iter().map(|c| ((key(c), weigh(c)), c.0));
             let best = keyed.min_by_key(|&(key, _)| key);
-            best.map_or((0, Cables::NONE), |((_, weight), cable)| (weight, cable))
+            best.map_or((0, LinkTable::NONE), |((_, weight), link)| (weight, link))
         };
-        match self.taste {
-            Taste::Light => {
-                let mut best = (u64::MAX, Cables::NONE);
-                for c in cables {
+        match self.preference {
+            PathPreference::LeastLoad => {
+                let mut best = (u64::MAX, LinkTable::NONE);
+                for c in links {
                     let weight = weigh(c);
                     if weight < best.0 {
                         best = (weight, c.0);
@@ -509,75 +528,81 @@ impl<'a, C: Cell> Scale<'a, C> {
                 }
                 best
             }
-            Taste::FewTurns => least(&|&(cable, peer)| self.news_by(dest, cable, peer as usize)),
-            Taste::FirstPort => cables
+            PathPreference::FewestDependencies => {
+                least(&|&(link, peer)| self.new_dependencies_over(dest, link, peer as usize))
+            }
+            PathPreference::FirstPort => links
                 .first()
-                .map_or((0, Cables::NONE), |c| (weigh(c), c.0)),
-            Taste::Orders(orders) => least(&|&(cable, peer)| {
-                let rest = self.rest[peer as usize];
-                let (kept, _) = orders.before(self.cables.channel[cable as usize], rest);
+                .map_or((0, LinkTable::NONE), |c| (weigh(c), c.0)),
+            PathPreference::Orders(orders) => least(&|&(link, peer)| {
+                let suffix_orders = self.suffix_orders[peer as usize];
+                let (kept, _) = orders.before(self.links.channel[link as usize], suffix_orders);
                 u64::from(kept.trailing_zeros())
             }),
         }
     }
 
     /// Dependencies of the way over this cable that no way had before.
-    fn news_by(&self, dest: usize, cable: u32, peer: usize) -> u64 {
+    fn new_dependencies_over(&self, dest: usize, link: u32, peer: usize) -> u64 {
         if peer == dest {
             return 0;
         }
-        let (x, y) = (cable as usize, self.cable[peer] as usize);
-        let turn = (self.cables.channel[x], self.cables.channel[y]);
-        let had = |turns: &DependencySet| turns.contains(&self.channels.index, turn);
-        self.news[peer] + u64::from(!self.turns.as_ref().is_some_and(had))
+        let (x, y) = (link as usize, self.link[peer] as usize);
+        let dependency = (self.links.channel[x], self.links.channel[y]);
+        let had =
+            |dependencies: &DependencySet| dependencies.contains(&self.channels.index, dependency);
+        self.new_dependencies[peer] + u64::from(!self.dependencies.as_ref().is_some_and(had))
     }
 
-    /// Notes what the taste has to know of the cable that was taken.
-    fn taste_taken(&mut self, v: usize, dest: usize) {
-        let cable = self.cable[v];
-        let peer = self.cables.peer[cable as usize] as usize;
-        match self.taste {
-            Taste::Light | Taste::FirstPort => {}
-            Taste::FewTurns => self.news[v] = self.news_by(dest, cable, peer),
-            Taste::Orders(orders) => {
-                self.rest[v] = orders.before(self.cables.channel[cable as usize], self.rest[peer]);
+    /// Notes what the preference has to know of the cable that was taken.
+    fn record_link(&mut self, v: usize, dest: usize) {
+        let link = self.link[v];
+        let peer = self.links.peer[link as usize] as usize;
+        match self.preference {
+            PathPreference::LeastLoad | PathPreference::FirstPort => {}
+            PathPreference::FewestDependencies => {
+                self.new_dependencies[v] = self.new_dependencies_over(dest, link, peer)
+            }
+            PathPreference::Orders(orders) => {
+                self.suffix_orders[v] =
+                    orders.before(self.links.channel[link as usize], self.suffix_orders[peer]);
             }
         }
     }
 
     /// The dependencies of the LID at hand are there from now on.
-    fn remember(&mut self, nearer: &Nearer, dest: usize) {
-        let Some(turns) = &mut self.turns else {
+    fn record_dependencies(&mut self, dag: &ShortestPathDag, dest: usize) {
+        let Some(dependencies) = &mut self.dependencies else {
             return;
         };
-        for &v in &nearer.order {
-            let x = self.cable[v as usize] as usize;
-            let peer = self.cables.peer[x] as usize;
+        for &v in &dag.order {
+            let x = self.link[v as usize] as usize;
+            let peer = self.links.peer[x] as usize;
             if peer != dest {
-                let y = self.cable[peer] as usize;
-                let channel = &self.cables.channel;
-                turns.insert(&self.channels.index, (channel[x], channel[y]));
+                let y = self.link[peer] as usize;
+                let channel = &self.links.channel;
+                dependencies.insert(&self.channels.index, (channel[x], channel[y]));
             }
         }
     }
 
-    /// LIDs of switches with end ports: management goes the way of one of these, which brings no dependencies that are
+    /// LIDs of switches with end ports: route_switch_lids goes the way of one of these, which brings no dependencies that are
     /// not there anyway.
-    fn management(&mut self, keep: Option<&Previous>) {
+    fn route_switch_lids(&mut self, keep: Option<&Previous>) {
         for (rank, &dest) in self.graph.by_lid.iter().enumerate() {
-            let columns = self.ways.columns_on(dest);
+            let columns = self.trees.columns_on(dest);
             let (own, others): (Vec<usize>, Vec<usize>) =
                 columns.partition(|&c| self.lids[c].port == PortNum::ZERO);
             if others.is_empty() {
                 continue;
             }
             for column in own {
-                let model = self.ways.column(others[rank % others.len()]).to_vec();
+                let template = self.trees.column(others[rank % others.len()]).to_vec();
                 let lid = self.lids[column].lid;
-                for (v, port) in model.into_iter().enumerate().filter(|(v, _)| *v != dest) {
-                    let kept = keep.and_then(|old| self.kept(v, lid, dest, old));
-                    let port = kept.map_or(port, |cable| self.cables.port[cable]);
-                    self.ways.column_mut(column)[v] = port;
+                for (v, port) in template.into_iter().enumerate().filter(|(v, _)| *v != dest) {
+                    let kept = keep.and_then(|old| self.installed_link(v, lid, dest, old));
+                    let port = kept.map_or(port, |link| self.links.port[link]);
+                    self.trees.column_mut(column)[v] = port;
                 }
             }
         }

@@ -7,19 +7,19 @@
 //! |---|---|
 //! | `orders` | orders of the switches that paths may keep to |
 //! | `paths` | which dependencies a path has |
-//! | `split` | pairs of switches to lanes |
+//! | `assignment` | pairs of switches to lanes |
 //! | `tree` | a multicast tree beside them |
-//! | `polish` | routes off busy cables, lanes as they are |
+//! | `refinement` | routes off busy cables, lanes as they are |
 //! | `rest` | one lane where end ports alone need no more |
-//! | `plan` | several ways to route, and which is taken |
+//! | `planner` | several ways to route, and which is taken |
 
-mod orders;
 mod paths;
 mod plan;
-mod polish;
-mod rest;
-mod split;
-mod tree;
+mod refinement;
+mod single_vl;
+mod spanning_tree;
+mod switch_orders;
+mod vl_assignment;
 
-pub(crate) use orders::{Orders, Rest};
-pub(crate) use plan::{Aim, Single, route, single};
+pub(crate) use plan::{Objective, SingleVl, route, route_on_one_vl};
+pub(crate) use switch_orders::{SuffixOrders, SwitchOrders};

@@ -6,7 +6,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::net::{NO_SLOT, Net};
+use super::network::{NO_SLOT, Network};
 use crate::channels::{VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
@@ -17,7 +17,7 @@ const COLUMN_UNITS: usize = 2;
 const PARTS: u64 = 5040;
 
 /// Hops from each switch to the root of a tree, `u32::MAX` where the tree does not reach.
-pub(super) fn depths(net: &Net, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
+pub(super) fn depths(net: &Network, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
     hops.clear();
     hops.resize(net.n, u32::MAX);
     hops[dest] = 0;
@@ -37,7 +37,7 @@ pub(super) fn depths(net: &Net, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
 }
 
 /// Switches by hops, nearest first, without those that are not reached.
-pub(super) fn by_depth(hops: &[u32], order: &mut Vec<u32>) {
+pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
     let most = hops
         .iter()
         .filter(|&&h| h != u32::MAX)
@@ -60,33 +60,33 @@ pub(super) fn by_depth(hops: &[u32], order: &mut Vec<u32>) {
 
 /// What the LIDs are spread within.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Within<'a> {
+pub(super) struct BalanceScope<'a> {
     /// The graph.
-    pub(super) net: &'a Net,
-    /// Dependencies of each lane, in their final order.
+    pub(super) net: &'a Network,
+    /// Dependencies of each vl, in their final order.
     pub(super) cdgs: &'a [VirtualLayer],
-    /// The lane of each pair of switches; nothing if there is only one.
-    pub(super) lane: &'a [u8],
+    /// The vl of each pair of switches; nothing if there is only one.
+    pub(super) vl: &'a [u8],
     /// Paths that are allowed: a row per destination switch, a cell per switch.
     pub(super) trees: &'a [u8],
     /// The work that may be spent.
     pub(super) budget: &'a WorkBudget,
 }
 
-impl Within<'_> {
-    /// The lane between two switches.
+impl BalanceScope<'_> {
+    /// The vl between two switches.
     #[inline(always)]
-    pub(super) fn lane_of(&self, a: usize, b: usize) -> usize {
-        if self.lane.is_empty() {
+    pub(super) fn vl_of(&self, a: usize, b: usize) -> usize {
+        if self.vl.is_empty() {
             0
         } else {
-            usize::from(self.lane[a * self.net.n + b])
+            usize::from(self.vl[a * self.net.n + b])
         }
     }
 
-    /// The slot that each switch takes to each LID: a row per LID (as in [`Net::lids`]), a cell per switch. The LIDs of
+    /// The slot that each switch takes to each LID: a row per LID (as in [`Network::lids`]), a cell per switch. The LIDs of
     /// the switches in `dests` are placed in this order.
-    pub(super) fn spread(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
+    pub(super) fn balance(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
         let share: Vec<u64> = (0..net.channels.len())
@@ -96,11 +96,11 @@ impl Within<'_> {
         let (mut hops, mut near) = (Vec::new(), Vec::new());
         let mut options = Options::default();
         let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
-        let mut lanes = vec![0u16; net.n];
+        let mut vls = vec![0u16; net.n];
         for &dest in dests {
             let tree = &self.trees[dest * net.n..][..net.n];
             depths(net, tree, dest, &mut hops);
-            by_depth(&hops, &mut near);
+            switches_by_depth(&hops, &mut near);
             options.find(self, dest, &hops, &near);
             let lids = net.lid_base[dest + 1] - net.lid_base[dest];
             let units = options.channels.len() + COLUMN_UNITS * net.n;
@@ -112,7 +112,7 @@ impl Within<'_> {
                     // Management packets are no load.
                     continue;
                 }
-                lanes[dest] = u16::MAX;
+                vls[dest] = u16::MAX;
                 for &v in near.iter().skip(1) {
                     let v = v as usize;
                     let total =
@@ -124,7 +124,7 @@ impl Within<'_> {
                         let fits = may
                             .iter()
                             .copied()
-                            .filter(|&c| self.fits(dest, v, c, row, &lanes));
+                            .filter(|&c| self.fits(dest, v, c, row, &vls));
                         fits.min_by_key(|&c| total(c))
                     };
                     let Some(c) = best else {
@@ -135,7 +135,7 @@ impl Within<'_> {
                     cost[v] = total(c);
                     row[v] = net.slot(c as usize);
                     if self.cdgs.len() > 1 {
-                        lanes[v] = self.lanes_along(dest, c, row, &lanes);
+                        vls[v] = self.vls_along(dest, c, row, &vls);
                     }
                 }
                 flow.iter_mut()
@@ -152,19 +152,19 @@ impl Within<'_> {
         Ok(slots)
     }
 
-    /// Whether the path of `v` over `c` agrees with the order of its lane. `lanes` are those with which the paths of nearer
+    /// Whether the path of `v` over `c` agrees with the order of its vl. `vls` are those with which the paths of nearer
     /// switches agree, one bit each.
-    fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], lanes: &[u16]) -> bool {
+    fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], vls: &[u16]) -> bool {
         let w = self.net.channels.head[c as usize] as usize;
-        let lane = self.lane_of(v, dest);
-        let cdg = &self.cdgs[lane];
+        let vl = self.vl_of(v, dest);
+        let cdg = &self.cdgs[vl];
         w == dest
-            || (lanes[w] >> lane & 1 == 1
+            || (vls[w] >> vl & 1 == 1
                 && cdg.position(c as usize) < cdg.position(self.net.channel(w, row[w])))
     }
 
-    /// The lanes with which the path over `c` agrees.
-    fn lanes_along(&self, dest: usize, c: u32, row: &[u8], lanes: &[u16]) -> u16 {
+    /// The vls with which the path over `c` agrees.
+    fn vls_along(&self, dest: usize, c: u32, row: &[u8], vls: &[u16]) -> u16 {
         let w = self.net.channels.head[c as usize] as usize;
         if w == dest {
             return u16::MAX;
@@ -175,11 +175,11 @@ impl Within<'_> {
             .iter()
             .enumerate()
             .filter(|(_, cdg)| cdg.position(c as usize) < cdg.position(next));
-        agree.fold(0, |mask, (lane, _)| mask | 1 << lane) & lanes[w]
+        agree.fold(0, |mask, (vl, _)| mask | 1 << vl) & vls[w]
     }
 }
 
-/// Next hops of all switches to one destination that keep the number of hops. With one lane every combination of them
+/// Next hops of all switches to one destination that keep the number of hops. With one vl every combination of them
 /// agrees with its order.
 #[derive(Debug, Default)]
 struct Options {
@@ -192,11 +192,11 @@ struct Options {
 }
 
 impl Options {
-    fn find(&mut self, within: &Within<'_>, dest: usize, hops: &[u32], near: &[u32]) {
-        let net = within.net;
-        let tree = &within.trees[dest * net.n..][..net.n];
-        let single = within.cdgs.len() == 1;
-        let place = |c: usize| within.cdgs.first().map_or(0, |cdg| cdg.position(c));
+    fn find(&mut self, scope: &BalanceScope<'_>, dest: usize, hops: &[u32], near: &[u32]) {
+        let net = scope.net;
+        let tree = &scope.trees[dest * net.n..][..net.n];
+        let single = scope.cdgs.len() == 1;
+        let place = |c: usize| scope.cdgs.first().map_or(0, |cdg| cdg.position(c));
         self.channels.clear();
         self.first.clear();
         self.first.resize(net.n, u32::MAX);
@@ -235,8 +235,8 @@ impl Options {
 
 /// Turns slots into cables, in place: the place of the port among all that lead from the switch to others. Of parallel
 /// cables it is the one with the fewest routes.
-pub(super) fn cables(
-    net: &Net,
+pub(super) fn choose_links(
+    net: &Network,
     slots: &mut [u8],
     budget: &WorkBudget,
 ) -> Result<(), BudgetExceeded> {
@@ -248,7 +248,7 @@ pub(super) fn cables(
             budget.spend_len(2 * COLUMN_UNITS * net.n)?;
             let row = &mut slots[lid * net.n..][..net.n];
             depths(net, row, dest, &mut hops);
-            by_depth(&hops, &mut near);
+            switches_by_depth(&hops, &mut near);
             let counts = net.lids[lid].1 != PortNum::ZERO;
             flow.iter_mut()
                 .zip(&net.hosts)

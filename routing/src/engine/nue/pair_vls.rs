@@ -1,13 +1,13 @@
-//! More lanes: shorter paths for those pairs of switches that one lane sends a long way round, and away from busy cables.
+//! More vls: shorter paths for those pairs of switches that one vl sends a long way round, and away from busy cables.
 //!
-//! It starts with a routing that needs one lane. Then switches are moved, one by one and destination by destination, to a
+//! It starts with a routing that needs one vl. Then switches are moved, one by one and destination by destination, to a
 //! next hop nearer to the destination, or one as near with less to carry. A move changes the paths of all who send through that switch; each of them must
-//! find a lane in which its new path closes no circle, or the move is not made. The lane belongs to a pair of switches,
+//! find a vl in which its new path closes no circle, or the move is not made. The vl belongs to a pair of switches,
 //! not to a direction, since answers use the SL of their request: the path back must fit it as well.
-//! (The paper gives each lane to a set of destinations; answers could then deadlock.)
+//! (The paper gives each vl to a set of destinations; answers could then deadlock.)
 
-use super::net::{NO_SLOT, Net};
-use super::spread::{by_depth, depths};
+use super::balance::{depths, switches_by_depth};
+use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
@@ -17,21 +17,21 @@ const ROUNDS: usize = 4;
 /// Lanes that are tried for pairs of switches in all, for balance: bounds the time on large fabrics.
 const TRIES_MAX: usize = 4_000_000;
 
-/// Work units of trying a lane for a pair of switches, and of a channel that a search for circles visits.
+/// Work units of trying a vl for a pair of switches, and of a channel that a search for circles visits.
 const TRY_UNITS: u64 = 20;
 const SEARCH_UNITS: u64 = 2;
 
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;
 
-/// The lanes, and the lane of each pair of switches.
+/// The vls, and the vl of each pair of switches.
 #[derive(Debug)]
-pub(super) struct Pairs<'a> {
-    net: &'a Net,
-    /// Dependencies of each lane.
+pub(super) struct PairVls<'a> {
+    net: &'a Network,
+    /// Dependencies of each vl.
     pub(super) cdgs: Vec<VirtualLayer>,
     /// A row and a cell per switch, the same both ways.
-    pub(super) lane: Vec<u8>,
+    pub(super) vl: Vec<u8>,
     log: Vec<(usize, Dependency)>,
     fresh: Vec<Dependency>,
     /// Routes on each channel, divided by its cables.
@@ -42,13 +42,13 @@ pub(super) struct Pairs<'a> {
     units: u64,
 }
 
-impl<'a> Pairs<'a> {
-    /// All pairs are on the first lane.
-    pub(super) fn new(net: &'a Net, cdgs: Vec<VirtualLayer>, budget: &'a WorkBudget) -> Self {
+impl<'a> PairVls<'a> {
+    /// All pairs are on the first vl.
+    pub(super) fn new(net: &'a Network, cdgs: Vec<VirtualLayer>, budget: &'a WorkBudget) -> Self {
         Self {
             net,
             cdgs,
-            lane: vec![0; net.n * net.n],
+            vl: vec![0; net.n * net.n],
             log: Vec::new(),
             fresh: Vec::new(),
             load: vec![0; net.channels.len()],
@@ -75,7 +75,7 @@ impl<'a> Pairs<'a> {
             for &u in &order {
                 let u = u as usize;
                 self.units += 1;
-                self.count_work()?;
+                self.spend_units()?;
                 if hops[u] <= nearest[u] {
                     continue;
                 }
@@ -93,7 +93,7 @@ impl<'a> Pairs<'a> {
                 options.sort_unstable();
                 if options
                     .iter()
-                    .any(|&(_, c)| self.turn_to(trees, dest, u, c as usize))
+                    .any(|&(_, c)| self.reroute(trees, dest, u, c as usize))
                 {
                     moved = true;
                     self.units += net.n as u64;
@@ -115,7 +115,7 @@ impl<'a> Pairs<'a> {
         for &dest in dests {
             let tree = &trees[dest * net.n..][..net.n];
             depths(net, tree, dest, &mut hops);
-            by_depth(&hops, &mut near);
+            switches_by_depth(&hops, &mut near);
             let flow = flows(net, tree, &near);
             for v in near.iter().skip(1).map(|&v| v as usize) {
                 let c = net.channel(v, tree[v]);
@@ -125,7 +125,7 @@ impl<'a> Pairs<'a> {
         for _ in 0..ROUNDS {
             let mut moved = false;
             for &dest in dests {
-                match self.balance_one(trees, dest) {
+                match self.balance_destination(trees, dest) {
                     Ok(here) => moved |= here,
                     // An improvement: what was reached is valid.
                     Err(BudgetExceeded) => return,
@@ -137,11 +137,15 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn balance_one(&mut self, trees: &mut [u8], dest: usize) -> Result<bool, BudgetExceeded> {
+    fn balance_destination(
+        &mut self,
+        trees: &mut [u8],
+        dest: usize,
+    ) -> Result<bool, BudgetExceeded> {
         let net = self.net;
         let (mut hops, mut near) = (Vec::new(), Vec::new());
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
-        by_depth(&hops, &mut near);
+        switches_by_depth(&hops, &mut near);
         let mut flow = flows(net, &trees[dest * net.n..][..net.n], &near);
         let lids = net.host_lids(dest) as u64;
         let mut moved = false;
@@ -150,7 +154,7 @@ impl<'a> Pairs<'a> {
                 break;
             }
             self.units += 8;
-            self.count_work()?;
+            self.spend_units()?;
             let tree = &trees[dest * net.n..][..net.n];
             let routes = flow[u] * lids;
             let mut options: Vec<(i128, u32)> = net
@@ -165,7 +169,7 @@ impl<'a> Pairs<'a> {
             options.sort_unstable();
             for (_, c) in options {
                 let old = path(net, &trees[dest * net.n..][..net.n], u);
-                if self.turn_to(trees, dest, u, c as usize) {
+                if self.reroute(trees, dest, u, c as usize) {
                     let tree = &trees[dest * net.n..][..net.n];
                     for &c in &old {
                         self.load[c as usize] -= self.part(c as usize, routes);
@@ -183,7 +187,7 @@ impl<'a> Pairs<'a> {
         Ok(moved)
     }
 
-    fn count_work(&mut self) -> Result<(), BudgetExceeded> {
+    fn spend_units(&mut self) -> Result<(), BudgetExceeded> {
         self.budget.spend(core::mem::take(&mut self.units))
     }
 
@@ -215,46 +219,46 @@ impl<'a> Pairs<'a> {
         gain
     }
 
-    /// Lets `u` send packets for `dest` over `channel`, whose other end is nearer, if all who send through `u` find a lane.
-    fn turn_to(&mut self, trees: &mut [u8], dest: usize, u: usize, channel: usize) -> bool {
+    /// Lets `u` send packets for `dest` over `channel`, whose other end is nearer, if all who send through `u` find a vl.
+    fn reroute(&mut self, trees: &mut [u8], dest: usize, u: usize, channel: usize) -> bool {
         let net = self.net;
         let row = dest * net.n;
         let before = std::mem::replace(&mut trees[row + u], net.slot(channel));
         let through = senders(net, &trees[row..][..net.n], u);
         self.log.clear();
-        let mut lanes = Vec::with_capacity(through.len());
+        let mut vls = Vec::with_capacity(through.len());
         for &x in &through {
             let x = x as usize;
-            let Some(lane) = self.lane_for(trees, x, dest) else {
+            let Some(vl) = self.find_vl(trees, x, dest) else {
                 trees[row + u] = before;
-                for (lane, added) in self.log.drain(..) {
-                    self.cdgs[lane].remove(&self.net.channels, added);
+                for (vl, added) in self.log.drain(..) {
+                    self.cdgs[vl].remove(&self.net.channels, added);
                 }
                 return false;
             };
-            lanes.push((x, lane));
+            vls.push((x, vl));
         }
-        for (x, lane) in lanes {
-            let lane = u8::try_from(lane).unwrap_or(0);
-            self.lane[x * net.n + dest] = lane;
-            self.lane[dest * net.n + x] = lane;
+        for (x, vl) in vls {
+            let vl = u8::try_from(vl).unwrap_or(0);
+            self.vl[x * net.n + dest] = vl;
+            self.vl[dest * net.n + x] = vl;
         }
         true
     }
 
-    /// A lane for the paths between two switches, the present one if it will do. Their dependencies are used there.
-    fn lane_for(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
+    /// A vl for the paths between two switches, the present one if it will do. Their dependencies are used there.
+    fn find_vl(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
         let net = self.net;
         if net.hosts[x] == 0 && net.hosts[dest] == 0 {
             return Some(0);
         }
         let there = path(net, &trees[dest * net.n..][..net.n], x);
         let back = path(net, &trees[x * net.n..][..net.n], dest);
-        let own = usize::from(self.lane[x * net.n + dest]);
+        let own = usize::from(self.vl[x * net.n + dest]);
         let others = (0..self.cdgs.len()).filter(|&l| l != own);
-        std::iter::once(own).chain(others).find(|&lane| {
+        std::iter::once(own).chain(others).find(|&vl| {
             self.tries_left = self.tries_left.saturating_sub(1);
-            let cdg = &mut self.cdgs[lane];
+            let cdg = &mut self.cdgs[vl];
             let visited = cdg.visited();
             self.fresh.clear();
             let fits = [&there, &back].iter().all(|path| {
@@ -264,7 +268,7 @@ impl<'a> Pairs<'a> {
             self.units += TRY_UNITS + SEARCH_UNITS * (cdg.visited() - visited) as u64;
             if fits {
                 self.log
-                    .extend(self.fresh.drain(..).map(|added| (lane, added)));
+                    .extend(self.fresh.drain(..).map(|added| (vl, added)));
             } else {
                 for added in self.fresh.drain(..) {
                     cdg.remove(&net.channels, added);
@@ -276,7 +280,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// End ports that send through each switch; `near` holds the switches by hops.
-pub(super) fn flows(net: &Net, tree: &[u8], near: &[u32]) -> Vec<u64> {
+pub(super) fn flows(net: &Network, tree: &[u8], near: &[u32]) -> Vec<u64> {
     let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
     for v in near.iter().skip(1).rev().map(|&v| v as usize) {
         flow[net.channels.head[net.channel(v, tree[v])] as usize] += flow[v];
@@ -285,7 +289,7 @@ pub(super) fn flows(net: &Net, tree: &[u8], near: &[u32]) -> Vec<u64> {
 }
 
 /// The channels from a switch to the root of a tree.
-fn path(net: &Net, tree: &[u8], from: usize) -> Vec<u32> {
+fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
     let mut at = from;
     let mut path = Vec::new();
     while tree[at] != NO_SLOT && path.len() <= net.n {
@@ -297,7 +301,7 @@ fn path(net: &Net, tree: &[u8], from: usize) -> Vec<u32> {
 }
 
 /// A switch and all whose packets pass it on a tree.
-fn senders(net: &Net, tree: &[u8], u: usize) -> Vec<u32> {
+fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
     let mut found = vec![narrow(u)];
     let mut next = 0;
     while let Some(&w) = found.get(next) {

@@ -5,46 +5,46 @@
 //! loops stays so at every step, no path gets longer, and no lane is added. Owned by one engine run.
 
 use super::super::Request;
-use super::super::cell::Cell;
+use super::super::cell::HopCell;
 use super::super::graph::Graph;
-use super::super::legs::Legs;
+use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
-use super::super::sssp::Ways;
+use super::super::sssp::LidTrees;
 use crate::channels::{Dependency, VirtualLayer};
 use crate::topology::Destination;
 use crate::work::{BudgetExceeded, WorkBudget};
 use ferrosm_mad::ids::PortNum;
 
 /// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
-const FINE: u64 = 103;
+const BALANCED_PERCENT: u64 = 103;
 
 /// Most passes over all LIDs for each power.
 const PASSES: usize = 8;
 
-/// Steps along paths that may be looked at in all: bounds the time on large fabrics.
-const LOOKS_MAX: u64 = 40_000_000;
+/// Steps along paths that may be looked at in all: constraints the time on large fabrics.
+const VISITS_MAX: u64 = 40_000_000;
 
 /// What a question to the lanes counts for.
-const LOOKS_OF_FIT: u64 = 50;
+const VISITS_PER_ADMISSION: u64 = 50;
 
 /// Work units of a switch when the tree of a LID is made.
 const COLUMN_UNITS: usize = 2;
 
 /// Lanes that must stay free of circles, and which pair of switches is on which.
 #[derive(Debug)]
-pub(crate) struct Bounds<'s> {
-    pub(crate) lanes: &'s mut [VirtualLayer],
+pub(crate) struct LayerConstraints<'s> {
+    pub(crate) layers: &'s mut [VirtualLayer],
     /// By switch and switch; nothing if there is one lane only.
-    pub(crate) lane_of: &'s [u8],
+    pub(crate) vl_of: &'s [u8],
     /// Whether the first lane keeps dependencies that no route has: those of a multicast tree.
     pub(crate) tree: bool,
 }
 
 /// Loads of all cables, and what is needed to change them.
 #[derive(Debug)]
-pub(crate) struct Polish<'a, C> {
+pub(crate) struct Refinement<'a, C> {
     graph: &'a Graph,
-    legs: &'a Legs<C>,
+    matrix: &'a HopMatrix<C>,
     channels: &'a NeighborChannels,
     budget: &'a WorkBudget,
     lids: Vec<Destination>,
@@ -53,7 +53,7 @@ pub(crate) struct Polish<'a, C> {
     /// Whether routes over it count.
     counts: Vec<bool>,
     /// Number of directed cables between switches.
-    cables: u64,
+    links: u64,
     /// Steps that may still be looked at.
     left: u64,
     tree: Tree,
@@ -86,30 +86,30 @@ struct Choice {
     peer: usize,
 }
 
-impl<'a, C: Cell> Polish<'a, C> {
+impl<'a, C: HopCell> Refinement<'a, C> {
     pub(crate) fn new(
         request: &Request<'a>,
         graph: &'a Graph,
-        legs: &'a Legs<C>,
+        matrix: &'a HopMatrix<C>,
         channels: &'a NeighborChannels,
-        ways: &Ways,
+        lid_trees: &LidTrees,
     ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
         let mut counts = vec![true; n * 256];
         for (s, port) in &request.hints.not_counted {
             counts[s.index() * 256 + port.index()] = false;
         }
-        let cables = topo.switches().map(|s| topo.links(s).len() as u64).sum();
+        let links = topo.switches().map(|s| topo.links(s).len() as u64).sum();
         let mut made = Self {
             graph,
-            legs,
+            matrix,
             channels,
             budget: request.budget,
-            lids: ways.destinations(topo).copied().collect(),
+            lids: lid_trees.destinations(topo).copied().collect(),
             load: vec![0; n * 256],
             counts,
-            cables,
-            left: LOOKS_MAX,
+            links,
+            left: VISITS_MAX,
             tree: Tree {
                 dest: 0,
                 order: Vec::new(),
@@ -120,11 +120,11 @@ impl<'a, C: Cell> Polish<'a, C> {
                 shortest: vec![false; n],
             },
         };
-        made.each(ways, |polish, column| {
-            let ports = ways.column(column);
-            for &v in &polish.tree.order {
+        made.each(lid_trees, |refinement, column| {
+            let ports = lid_trees.column(column);
+            for &v in &refinement.tree.order {
                 let v = v as usize;
-                polish.load[v * 256 + usize::from(ports[v])] += polish.tree.flow[v];
+                refinement.load[v * 256 + usize::from(ports[v])] += refinement.tree.flow[v];
             }
         })?;
         Ok(made)
@@ -137,30 +137,33 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Nothing is left to gain.
-    fn is_fine(&self) -> bool {
-        self.max_load() * 100 * self.cables <= self.load.iter().sum::<u64>() * FINE
+    fn is_balanced(&self) -> bool {
+        self.max_load() * 100 * self.links <= self.load.iter().sum::<u64>() * BALANCED_PERCENT
     }
 
-    /// Works on all LIDs of end ports, pass by pass, until nothing more is gained. After each pass `renew` may free lanes
+    /// Works on all LIDs of end ports, pass by pass, until nothing more is gained. After each pass `rebuild_layers` may free lanes
     /// of dependencies that are gone. Ends early when the work budget is used up: the ways and lanes are valid at every step.
     pub(crate) fn work(
         &mut self,
-        ways: &mut Ways,
-        bounds: &mut Bounds<'_>,
-        mut renew: impl FnMut(&Ways, &mut Bounds<'_>) -> Result<(), BudgetExceeded>,
+        lid_trees: &mut LidTrees,
+        constraints: &mut LayerConstraints<'_>,
+        mut rebuild_layers: impl FnMut(
+            &LidTrees,
+            &mut LayerConstraints<'_>,
+        ) -> Result<(), BudgetExceeded>,
     ) {
         for power in [1u32, 2, 3] {
             for _ in 0..PASSES {
-                if self.left == 0 || self.is_fine() {
+                if self.left == 0 || self.is_balanced() {
                     return;
                 }
                 let mut moves = 0;
                 for i in 0..self.graph.len() {
                     let dest = self.graph.by_lid[i];
-                    for column in self.enter(ways, dest) {
+                    for column in self.enter(lid_trees, dest) {
                         let left = self.left;
-                        self.plant(ways.column(column));
-                        moves += self.improve(ways.column_mut(column), power, bounds);
+                        self.build_tree(lid_trees.column(column));
+                        moves += self.improve(lid_trees.column_mut(column), power, constraints);
                         let units = u64::try_from(COLUMN_UNITS * self.graph.len());
                         let units = units.unwrap_or(u64::MAX).saturating_add(left - self.left);
                         if self.budget.spend(units).is_err() {
@@ -171,7 +174,7 @@ impl<'a, C: Cell> Polish<'a, C> {
                 if moves == 0 {
                     break;
                 }
-                if renew(ways, bounds).is_err() {
+                if rebuild_layers(lid_trees, constraints).is_err() {
                     return;
                 }
             }
@@ -179,11 +182,11 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Prepares for the LIDs on a switch: columns of its end ports.
-    fn enter(&mut self, ways: &Ways, dest: usize) -> Vec<usize> {
+    fn enter(&mut self, lid_trees: &LidTrees, dest: usize) -> Vec<usize> {
         let of_hosts = |&c: &usize| self.lids[c].port != PortNum::ZERO;
-        let columns: Vec<usize> = ways.columns_on(dest).filter(of_hosts).collect();
+        let columns: Vec<usize> = lid_trees.columns_on(dest).filter(of_hosts).collect();
         if !columns.is_empty() {
-            let row = self.legs.row(dest);
+            let row = self.matrix.row(dest);
             let tree = &mut self.tree;
             tree.dest = dest;
             tree.order.clear();
@@ -198,12 +201,12 @@ impl<'a, C: Cell> Polish<'a, C> {
     /// Does something with the tree of each LID of an end port.
     fn each(
         &mut self,
-        ways: &Ways,
+        lid_trees: &LidTrees,
         mut work: impl FnMut(&mut Self, usize),
     ) -> Result<(), BudgetExceeded> {
         for i in 0..self.graph.len() {
-            for column in self.enter(ways, self.graph.by_lid[i]) {
-                self.plant(ways.column(column));
+            for column in self.enter(lid_trees, self.graph.by_lid[i]) {
+                self.build_tree(lid_trees.column(column));
                 work(self, column);
                 self.budget.spend_len(COLUMN_UNITS * self.graph.len())?;
             }
@@ -212,7 +215,7 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Makes the tree of one LID.
-    fn plant(&mut self, ports: &[u8]) {
+    fn build_tree(&mut self, ports: &[u8]) {
         let tree = &mut self.tree;
         for (flow, &hosts) in tree.flow.iter_mut().zip(&self.graph.hosts) {
             *flow = u64::from(hosts);
@@ -224,9 +227,9 @@ impl<'a, C: Cell> Polish<'a, C> {
             let next = self.channels.index.head[self.channels.behind(at, ports[at]) as usize];
             tree.next[at] = next;
             tree.flow[next as usize] += tree.flow[at];
-            tree.hang(v, next);
+            tree.attach(v, next);
         }
-        let row = self.legs.row(tree.dest);
+        let row = self.matrix.row(tree.dest);
         tree.shortest.fill(false);
         tree.shortest[tree.dest] = true;
         for i in 0..tree.order.len() {
@@ -237,7 +240,12 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Improves the tree that is planted; says how many switches send elsewhere.
-    fn improve(&mut self, ports: &mut [u8], power: u32, bounds: &mut Bounds<'_>) -> usize {
+    fn improve(
+        &mut self,
+        ports: &mut [u8],
+        power: u32,
+        constraints: &mut LayerConstraints<'_>,
+    ) -> usize {
         let mut moves = 0;
         for i in 0..self.tree.order.len() {
             let v = self.tree.order[i] as usize;
@@ -247,8 +255,9 @@ impl<'a, C: Cell> Polish<'a, C> {
             let mut choices = self.choices(ports, v, power);
             choices.sort_by(|a, b| a.delta.total_cmp(&b.delta));
             let found = choices.into_iter().find(|choice| {
-                self.left = self.left.saturating_sub(LOOKS_OF_FIT);
-                choice.peer == self.tree.next[v] as usize || self.fits(ports, v, choice, bounds)
+                self.left = self.left.saturating_sub(VISITS_PER_ADMISSION);
+                choice.peer == self.tree.next[v] as usize
+                    || self.fits(ports, v, choice, constraints)
             });
             if let Some(choice) = found {
                 self.shift(ports, v, &choice);
@@ -260,7 +269,7 @@ impl<'a, C: Cell> Polish<'a, C> {
 
     /// Cables over which the sum would be smaller.
     fn choices(&mut self, ports: &[u8], v: usize, power: u32) -> Vec<Choice> {
-        let row = self.legs.row(self.tree.dest);
+        let row = self.matrix.row(self.tree.dest);
         let mut found = Vec::new();
         for slot in self.graph.slots(v) {
             if row[slot.peer].farther() != row[v] || !self.tree.shortest[slot.peer] {
@@ -318,7 +327,13 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Whether all lanes in which packets go through the switch take its new way.
-    fn fits(&self, ports: &[u8], v: usize, choice: &Choice, bounds: &mut Bounds<'_>) -> bool {
+    fn fits(
+        &self,
+        ports: &[u8],
+        v: usize,
+        choice: &Choice,
+        constraints: &mut LayerConstraints<'_>,
+    ) -> bool {
         let (tree, channels) = (&self.tree, self.channels);
         let n = self.graph.len();
         let to = channels.behind(v, choice.port);
@@ -330,32 +345,30 @@ impl<'a, C: Cell> Polish<'a, C> {
             (x, at) = (y, tree.next[at] as usize);
         }
         // Lanes of the packets that come in from each neighbour.
-        let lane_of = |s: usize| match bounds.lane_of {
+        let vl_of = |s: usize| match constraints.vl_of {
             [] => 1u64,
-            lanes => 1 << lanes[s * n + tree.dest],
+            vls => 1 << vls[s * n + tree.dest],
         };
         let mut behind: Vec<(u32, u64)> = Vec::new();
         for child in tree.children(v) {
             let c = child as usize;
-            let lanes = if bounds.lane_of.is_empty() {
+            let vls = if constraints.vl_of.is_empty() {
                 1
             } else {
-                tree.subtree(c).fold(0, |all, s| all | lane_of(s as usize))
+                tree.subtree(c).fold(0, |all, s| all | vl_of(s as usize))
             };
-            behind.push((channels.behind(c, ports[c]), lanes));
+            behind.push((channels.behind(c, ports[c]), vls));
         }
-        let all = behind
-            .iter()
-            .fold(lane_of(v), |all, (_, lanes)| all | lanes);
+        let all = behind.iter().fold(vl_of(v), |all, (_, vls)| all | vls);
         let mut wanted: Vec<Dependency> = Vec::new();
-        (0..bounds.lanes.len()).all(|l| {
+        (0..constraints.layers.len()).all(|l| {
             if all >> l & 1 == 0 {
                 return true;
             }
             wanted.clone_from(&beyond);
-            let of_lane = behind.iter().filter(|(_, lanes)| lanes >> l & 1 == 1);
+            let of_lane = behind.iter().filter(|(_, vls)| vls >> l & 1 == 1);
             wanted.extend(of_lane.map(|&(from, _)| (from, to)));
-            bounds.lanes[l].admit(&channels.index, &wanted)
+            constraints.layers[l].admit(&channels.index, &wanted)
         })
     }
 
@@ -380,23 +393,23 @@ impl<'a, C: Cell> Polish<'a, C> {
         };
         along(&mut self.tree, ports, false);
         ports[v] = choice.port;
-        self.tree.unhang(v);
+        self.tree.detach(v);
         let peer = u32::try_from(choice.peer).unwrap_or(NONE);
         self.tree.next[v] = peer;
-        self.tree.hang(u32::try_from(v).unwrap_or(NONE), peer);
+        self.tree.attach(u32::try_from(v).unwrap_or(NONE), peer);
         along(&mut self.tree, ports, true);
     }
 }
 
 impl Tree {
     /// Notes that `v` sends to `next`.
-    fn hang(&mut self, v: u32, next: u32) {
+    fn attach(&mut self, v: u32, next: u32) {
         self.sibling[v as usize] = self.child[next as usize];
         self.child[next as usize] = v;
     }
 
     /// Forgets where `v` sends to.
-    fn unhang(&mut self, v: usize) {
+    fn detach(&mut self, v: usize) {
         let next = self.next[v] as usize;
         let after = self.sibling[v];
         if self.child[next] as usize == v {

@@ -6,19 +6,19 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::net::Net;
+use super::network::Network;
 use crate::channels::{VirtualLayer, narrow};
 
 /// The order of the switches (by place) and, for each switch, the channel to the one above in the escape tree.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(super) struct EscapeTree {
     place: Vec<usize>,
     up: Vec<Option<u32>>,
 }
 
-impl Base {
+impl EscapeTree {
     /// `order` holds all switches of a connected graph, from the top: each but the first has a neighbour before it.
-    pub(super) fn new(net: &Net, order: &[usize]) -> Self {
+    pub(super) fn new(net: &Network, order: &[usize]) -> Self {
         let mut place = vec![0; net.n];
         for (i, &v) in order.iter().enumerate() {
             place[v] = i;
@@ -38,7 +38,11 @@ impl Base {
 
     /// A dependency graph in which nothing is used. First in its order are the channels that lead up, the lowest
     /// switches' first, then those that lead down, the highest switches' first.
-    pub(super) fn cdg_without_tree(&self, net: &Net, visits_max: usize) -> VirtualLayer {
+    pub(super) fn dependency_graph_without_tree(
+        &self,
+        net: &Network,
+        visits_max: usize,
+    ) -> VirtualLayer {
         let mut order: Vec<u32> = (0..narrow(net.channels.len())).collect();
         order.sort_by_key(|&c| {
             let tail = self.place[net.channels.tail[c as usize] as usize];
@@ -53,8 +57,8 @@ impl Base {
     }
 
     /// The same, and the escape tree is used.
-    pub(super) fn cdg(&self, net: &Net, visits_max: usize) -> VirtualLayer {
-        let mut cdg = self.cdg_without_tree(net, visits_max);
+    pub(super) fn dependency_graph(&self, net: &Network, visits_max: usize) -> VirtualLayer {
+        let mut cdg = self.dependency_graph_without_tree(net, visits_max);
         for v in 0..net.n {
             let own = self.up[v];
             let children = net.channels.leaving(v).filter(|&c| {
@@ -78,7 +82,7 @@ impl Base {
     }
 
     /// The escape tree as ports towards the root, by the topology's numbers of switches.
-    pub(super) fn ports_up(&self, net: &Net) -> Vec<Option<PortNum>> {
+    pub(super) fn ports_up(&self, net: &Network) -> Vec<Option<PortNum>> {
         let mut ports = vec![None; net.n];
         for (v, up) in self.up.iter().enumerate() {
             let port = up.and_then(|c| net.ports(c as usize).first().copied());
@@ -88,7 +92,7 @@ impl Base {
     }
 
     /// Each switch's place, by the topology's numbers of switches.
-    pub(super) fn places(&self, net: &Net) -> Vec<u32> {
+    pub(super) fn places(&self, net: &Network) -> Vec<u32> {
         let mut places = vec![0; net.n];
         for (v, &place) in self.place.iter().enumerate() {
             places[net.switch[v].index()] = narrow(place);

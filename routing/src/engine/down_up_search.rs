@@ -1,35 +1,35 @@
-//! Ways down and up again, on lanes of their own: for end ports above the leaves of a tree.
+//! Ways down and up again, on vls of their own: for end ports above the leaves of a tree.
 //!
-//! Two roots of a tree have no way up and down it between them. On one lane such pairs must all turn at one leaf (the few
+//! Two roots of a tree have no way up and down it between them. On one vl such pairs must all turn at one leaf (the few
 //! that come before some roots in the order), because turns at several leaves wait for each other in a circle. With an
 //! aggregation node in every switch this one leaf carries most of the fabric's pairs of switches.
 //!
-//! On a lane of their own they may turn at any leaf: what first descends and then climbs has no circle, as what first
+//! On a vl of their own they may turn at any leaf: what first descends and then climbs has no circle, as what first
 //! climbs and then descends has none. Switches of one level in the middle of a tree need more: down, up, and down again to
-//! their own level. All those of one level share a lane: what they descend on first is below the level, what they descend
-//! on last is above it, so nothing waits in a circle there either. The lane belongs to the pair of switches, the same in both
+//! their own level. All those of one level share a vl: what they descend on first is below the level, what they descend
+//! on last is above it, so nothing waits in a circle there either. The vl belongs to the pair of switches, the same in both
 //! directions.
 //!
-//! Where a tree is broken, some pairs have neither: they, and those that they pass, keep to the one order on lane 0. It
-//! decides no balance; it says which next hops are legal, for [`super::legs::Legs`].
+//! Where a tree is broken, some pairs have neither: they, and those that they pass, keep to the one order on vl 0. It
+//! decides no balance; it says which next hops are legal, for [`super::hop_matrix::HopMatrix`].
 
 use std::cmp::Reverse;
 
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
 
-use super::cell::Cell;
-use super::down_up::{APART, DownUpPairs};
+use super::cell::HopCell;
+use super::down_up_pairs::{DownUpPairs, NO_TRANSIT};
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use crate::structure::tree::Tree;
 
 /// The ways from all switches to one destination.
 struct Column<C> {
     /// Those that go down first, from the bottom: hops, and whether their ways may end in a descent.
-    valleys: Vec<(usize, C, bool)>,
+    down_up: Vec<(usize, C, bool)>,
     /// Those whose ways are not to be met.
-    apart: Vec<usize>,
+    no_transit: Vec<usize>,
 }
 
 /// What all ways from a switch to a destination are like.
@@ -63,19 +63,19 @@ impl Shape {
     }
 }
 
-/// Finds them, if end ports above the leaves are so many that it matters and there are the lanes, and enters them in
-/// `legs`. `busy` is a load that some cable has in any case.
-pub(crate) fn enter_pairs<C: Cell>(
+/// Finds them, if end ports above the leaves are so many that it matters and there are the vls, and enters them in
+/// `matrix`. `busy` is a load that some cable has in any case.
+pub(crate) fn find_down_up_pairs<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
-    lanes: u8,
+    vls: u8,
     busy: u64,
-    legs: &mut Legs<C>,
+    matrix: &mut HopMatrix<C>,
 ) {
     let n = graph.len();
     let above: Vec<usize> = (0..n).filter(|&v| tree.rank[v] > 0).collect();
     let with_hosts = above.iter().filter(|&&v| graph.hosts[v] > 0).count();
-    if lanes < 2 || with_hosts < 2 {
+    if vls < 2 || with_hosts < 2 {
         return;
     }
     let mut down: Vec<usize> = (0..n).collect();
@@ -90,56 +90,57 @@ pub(crate) fn enter_pairs<C: Cell>(
     }
     let without: Vec<Vec<usize>> = above
         .par_chunks(64)
-        .flat_map_iter(|dests| without_way(graph, tree, &down, &place, dests))
+        .flat_map_iter(|dests| pairs_without_up_down_path(graph, tree, &down, &place, dests))
         .collect();
-    if 4 * turning(graph, &above, &without) <= busy * most_neighbours(graph, tree) {
+    if 4 * turning_pairs(graph, &above, &without) <= busy * max_leaf_degree(graph, tree) {
         return;
     }
-    let Some((columns, wanted)) = settled(graph, tree, &place, legs, &above, without) else {
+    let Some((columns, wanted)) = symmetric_columns(graph, tree, &place, matrix, &above, without)
+    else {
         return;
     };
     let mut this = DownUpPairs {
         n,
         place,
-        lane: vec![0; n * n],
-        lanes: 2,
+        vl: vec![0; n * n],
+        vls: 2,
         pairs: 0,
     };
-    // The lane of a level comes after that of plain valleys, for levels that need one.
+    // The vl of a level comes after that of plain down_up, for levels that need one.
     let descending = above.iter().zip(&columns);
     let mut levels: Vec<u32> = descending
-        .filter(|(_, column)| column.valleys.iter().any(|v| v.2))
+        .filter(|(_, column)| column.down_up.iter().any(|v| v.2))
         .map(|(&d, _)| tree.rank[d])
         .collect();
     levels.sort_unstable();
     levels.dedup();
-    this.lanes = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
-    if this.lanes > lanes || wanted == 0 {
+    this.vls = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
+    if this.vls > vls || wanted == 0 {
         return;
     }
     let number = |d: usize| levels.binary_search(&tree.rank[d]).unwrap_or(0) + 2;
     for (&d, column) in above.iter().zip(&columns) {
-        for &v in &column.apart {
-            this.lane[v * n + d] = APART;
+        for &v in &column.no_transit {
+            this.vl[v * n + d] = NO_TRANSIT;
         }
     }
     for (&d, column) in above.iter().zip(&columns) {
-        for &(v, cell, descends) in &column.valleys {
-            let lane = if descends { number(d) } else { 1 };
-            let lane = u8::try_from(lane).unwrap_or(u8::MAX);
+        for &(v, cell, descends) in &column.down_up {
+            let vl = if descends { number(d) } else { 1 };
+            let vl = u8::try_from(vl).unwrap_or(u8::MAX);
             // Either direction decides for both.
             for at in [v * n + d, d * n + v] {
-                this.lane[at] = this.lane[at].max(lane);
+                this.vl[at] = this.vl[at].max(vl);
             }
             this.pairs += usize::from(v < d);
-            legs.set(v, d, cell);
+            matrix.set(v, d, cell);
         }
     }
-    legs.down_up = Some(this);
+    matrix.down_up = Some(this);
 }
 
 /// For each of up to 64 destinations, the switches above the leaves that have no way up and down to it.
-fn without_way(
+fn pairs_without_up_down_path(
     graph: &Graph,
     tree: &Tree,
     down: &[usize],
@@ -167,7 +168,7 @@ fn without_way(
 }
 
 /// Pairs of end ports that would all have to turn at one leaf.
-fn turning(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 {
+fn turning_pairs(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 {
     let hosts = |v: usize| u64::from(graph.hosts[v]);
     let pairs = above.iter().zip(without);
     pairs
@@ -175,7 +176,7 @@ fn turning(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 {
         .sum()
 }
 
-fn most_neighbours(graph: &Graph, tree: &Tree) -> u64 {
+fn max_leaf_degree(graph: &Graph, tree: &Tree) -> u64 {
     let leaves = (0..graph.len()).filter(|&v| tree.rank[v] == 0);
     let most = leaves.map(|v| graph.slots(v).len() as u64).max();
     most.unwrap_or(1)
@@ -183,11 +184,11 @@ fn most_neighbours(graph: &Graph, tree: &Tree) -> u64 {
 
 /// The columns of all switches above the leaves, once every pair goes down first in both directions or in none, and how
 /// many do. `None`: too many broken pairs to come to an end soon.
-fn settled<C: Cell>(
+fn symmetric_columns<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
     place: &[usize],
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     above: &[usize],
     without: Vec<Vec<usize>>,
 ) -> Option<(Vec<Column<C>>, usize)> {
@@ -206,8 +207,8 @@ fn settled<C: Cell>(
     let without: Vec<FixedBitSet> = wanted.clone();
     let mut columns: Vec<Column<C>> = Vec::new();
     columns.resize_with(above.len(), || Column {
-        valleys: Vec::new(),
-        apart: Vec::new(),
+        down_up: Vec::new(),
+        no_transit: Vec::new(),
     });
     let mut dirty: Vec<usize> = (0..above.len()).collect();
     for _ in 0..ROUNDS {
@@ -216,13 +217,16 @@ fn settled<C: Cell>(
             .map(|&i| {
                 let without = &without[i];
                 let from = wanted[i].clone();
-                (i, column(graph, tree, place, legs, above[i], without, from))
+                (
+                    i,
+                    column(graph, tree, place, matrix, above[i], without, from),
+                )
             })
             .collect();
         let mut next: Vec<usize> = Vec::new();
         for (i, column) in fresh {
             let mut left = FixedBitSet::with_capacity(graph.len());
-            left.extend(column.valleys.iter().map(|v| v.0));
+            left.extend(column.down_up.iter().map(|v| v.0));
             for v in wanted[i].difference(&left).collect::<Vec<_>>() {
                 let back = &mut wanted[row[v]];
                 if back.contains(above[i]) {
@@ -250,25 +254,25 @@ fn settled<C: Cell>(
 
 /// The ways to one destination. Of `from`, those go down first that can and that no other switch sends by; `without` are
 /// all that have no way up and down.
-fn column<C: Cell>(
+fn column<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
     place: &[usize],
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     dest: usize,
     without: &FixedBitSet,
     mut from: FixedBitSet,
 ) -> Column<C> {
     let n = graph.len();
     let mut column = Column {
-        valleys: Vec::new(),
-        apart: Vec::new(),
+        down_up: Vec::new(),
+        no_transit: Vec::new(),
     };
     if without.is_clear() {
         return column;
     }
     let mut near: Vec<usize> = (0..n).filter(|&v| v != dest).collect();
-    near.sort_by_cached_key(|&v| (legs.cell(v, dest).hops(), graph.lid_rank[v]));
+    near.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
     let mut shape = vec![Shape::NONE; n];
     loop {
         // What others send by goes where they think it goes.
@@ -277,7 +281,7 @@ fn column<C: Cell>(
                 continue;
             }
             for slot in graph.slots(v) {
-                if from[slot.peer] && legs.may_go(v, slot.peer, dest) {
+                if from[slot.peer] && matrix.is_next_hop(v, slot.peer, dest) {
                     from.set(slot.peer, false);
                 }
             }
@@ -289,14 +293,14 @@ fn column<C: Cell>(
                 continue;
             }
             let legal = graph.slots(v).iter().map(|s| s.peer);
-            let legal = legal.filter(|&p| legs.may_go(v, p, dest));
+            let legal = legal.filter(|&p| matrix.is_next_hop(v, p, dest));
             shape[v] = legal.fold(Shape::HERE, |own, p| own.and(place[p] < place[v], shape[p]));
         }
         let mut lowest_first: Vec<usize> = from.ones().collect();
         lowest_first.sort_unstable_by_key(|&v| Reverse(place[v]));
         let mut hops = vec![C::FAR; n];
         let mut lost = false;
-        column.valleys.clear();
+        column.down_up.clear();
         for v in lowest_first {
             let below = || {
                 let peers = graph.slots(v).iter().map(|s| s.peer);
@@ -305,7 +309,7 @@ fn column<C: Cell>(
                     let cell = if from[p] {
                         hops[p]
                     } else if shape[p].up_down {
-                        legs.cell(p, dest).down()
+                        matrix.cell(p, dest).down()
                     } else {
                         C::FAR
                     };
@@ -320,7 +324,7 @@ fn column<C: Cell>(
                 Some(nearest) if climbs || level => {
                     hops[v] = nearest;
                     shape[v].climbs = climbs;
-                    column.valleys.push((v, nearest, !climbs));
+                    column.down_up.push((v, nearest, !climbs));
                 }
                 _ => {
                     from.set(v, false);
@@ -332,10 +336,10 @@ fn column<C: Cell>(
             break;
         }
     }
-    let apart = (0..n).filter(|&v| v != dest && !from[v] && !shape[v].up_down);
-    column.apart.extend(apart);
+    let no_transit = (0..n).filter(|&v| v != dest && !from[v] && !shape[v].up_down);
+    column.no_transit.extend(no_transit);
     column
 }
 
-/// How often the two directions are compared. What keeps to lane 0 is met by few.
+/// How often the two directions are compared. What keeps to vl 0 is met by few.
 const ROUNDS: usize = 64;

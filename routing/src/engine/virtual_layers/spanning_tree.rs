@@ -12,10 +12,10 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// For each switch the port towards the root, `None` for the root; nothing if no tree was found that fits. The tree's
 /// dependencies are in the lane afterwards (some of them also if there is no tree). Switches join in the order given,
 /// each at the first possible switch in that order.
-pub(crate) fn grow(
+pub(crate) fn grow_spanning_tree(
     graph: &Graph,
     index: &ChannelIndex,
-    lane: &mut VirtualLayer,
+    layer: &mut VirtualLayer,
     order: &[usize],
     budget: &WorkBudget,
 ) -> Result<Option<Vec<Option<PortNum>>>, BudgetExceeded> {
@@ -51,7 +51,7 @@ pub(crate) fn grow(
                     wanted.push((to, next));
                     wanted.push((index.back[next as usize], from));
                 }
-                lane.admit_within(index, &wanted, budget) == Ok(true)
+                layer.admit_within(index, &wanted, budget) == Ok(true)
             });
             let Some(k) = found else { return true };
             let slot = graph.slots(v)[k];

@@ -1,4 +1,4 @@
-//! Paths spread by load, on any graph: each LID takes, among the legal next hops of [`Legs`], the ways that carry least.
+//! Paths balance by load, on any graph: each LID takes, among the legal next hops of [`HopMatrix`], the ways that carry least.
 //!
 //! One LID after the other, switches decide from the destination outwards: the way whose busiest cable carries least, and of
 //! several the one with the least on all its cables; what a switch will send counts at once, so that the switches do not
@@ -6,14 +6,14 @@
 //! alone, so tables do not depend on the number of threads.
 //!
 //! Two uses: tables from nothing ([`tables`]), and the mending of tables that were made otherwise, where cables carry more
-//! than they need to ([`relieve`]).
+//! than they need to ([`relieve_overloaded_links`]).
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use super::cell::Cell;
+use super::cell::HopCell;
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 use crate::hints::Hints;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
@@ -29,10 +29,10 @@ const COLUMN_UNITS: usize = 8;
 const NONE: u32 = u32::MAX;
 
 /// Tables from nothing but the graph and what the operator says of it.
-pub(crate) fn tables<C: Cell>(
+pub(crate) fn balanced_tables<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     hints: &Hints,
     budget: &WorkBudget,
 ) -> Result<Vec<Lft>, BudgetExceeded> {
@@ -42,19 +42,19 @@ pub(crate) fn tables<C: Cell>(
             lft.set(d.lid, d.port);
         }
     }
-    let spread = Spread::new(topo, graph, legs, hints);
-    let mut load = vec![0; spread.cables.port.len()];
-    let order = in_order(topo, graph, hints);
-    spread.batches(&order, &mut lfts, &mut load, None, budget)?;
+    let balance = LoadBalance::new(topo, graph, matrix, hints);
+    let mut load = vec![0; balance.links.port.len()];
+    let order = lids_in_order(topo, graph, hints);
+    balance.route_batches(&order, &mut lfts, &mut load, None, budget)?;
     Ok(lfts)
 }
 
 /// Moves LIDs, of those that may be moved, away from cables that carry more than the most loaded cable must, as far as
 /// there are other ways.
-pub(crate) fn relieve<C: Cell>(
+pub(crate) fn relieve_overloaded_links<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     hints: &Hints,
     may_move: impl Fn(&Destination) -> bool,
     lfts: &mut [Lft],
@@ -63,30 +63,30 @@ pub(crate) fn relieve<C: Cell>(
     if !topo.destinations().iter().any(&may_move) {
         return Ok(());
     }
-    let spread = Spread::new(topo, graph, legs, hints);
-    let mut order = in_order(topo, graph, hints);
-    let mut load = vec![0; spread.cables.port.len()];
+    let balance = LoadBalance::new(topo, graph, matrix, hints);
+    let mut order = lids_in_order(topo, graph, hints);
+    let mut load = vec![0; balance.links.port.len()];
     for part in order.chunks(64) {
         let lids: usize = part.iter().map(Vec::len).sum();
         budget.spend_len(COLUMN_UNITS * lids * graph.len())?;
         let flows: Vec<Vec<(usize, u64)>> = part
             .par_iter()
-            .map(|lids| spread.present_load(lids, lfts))
+            .map(|lids| balance.present_load(lids, lfts))
             .collect();
-        for (cable, flow) in flows.into_iter().flatten() {
-            load[cable] += flow;
+        for (link, flow) in flows.into_iter().flatten() {
+            load[link] += flow;
         }
     }
     order.iter_mut().for_each(|lids| lids.retain(&may_move));
     // And a quarter more.
-    let enough = busy(topo, graph) * 5 / 4;
+    let enough = unavoidable_load(topo, graph) * 5 / 4;
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
         if busiest <= enough {
             return Ok(());
         }
         let before = lfts.to_vec();
-        spread.batches(&order, lfts, &mut load, Some(enough), budget)?;
+        balance.route_batches(&order, lfts, &mut load, Some(enough), budget)?;
         let now = load.iter().copied().max().unwrap_or(0);
         if 10 * now > 9 * busiest {
             // Not worth the pattern that was there.
@@ -100,12 +100,12 @@ pub(crate) fn relieve<C: Cell>(
 
 /// A load that some cable has in any case: what a switch with end ports sends and receives, divided among its cables;
 /// and all that is sent to one LID, so that a full tree with few hosts is left as it is.
-pub(crate) fn busy(topo: &Topology, graph: &Graph) -> u64 {
+pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
     let of = |s: SwitchIdx| {
         let own = u64::from(graph.hosts[s.index()]);
-        let cables = topo.links(s).len() as u64;
-        (own * (hosts - own)).div_ceil(cables.max(1))
+        let links = topo.links(s).len() as u64;
+        (own * (hosts - own)).div_ceil(links.max(1))
     };
     topo.switches().map(of).max().unwrap_or(0).max(hosts)
 }
@@ -114,7 +114,7 @@ pub(crate) fn busy(topo: &Topology, graph: &Graph) -> u64 {
 type Lids = Vec<Destination>;
 
 /// Which LIDs are routed together, and in which order: first those that the operator names, then by switch.
-fn in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
+fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     let mut first: Vec<Lids> = Vec::new();
     let mut done = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
     for lid in &hints.routing_order {
@@ -145,8 +145,8 @@ fn in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     first
 }
 
-/// Cables between switches by slot, in the order in which they are tried.
-struct Cables {
+/// LinkTable between switches by slot, in the order in which they are tried.
+struct LinkTable {
     /// By slot: its first cable.
     base: Vec<usize>,
     port: Vec<u8>,
@@ -160,7 +160,7 @@ struct Cables {
     at_port: Vec<(u32, u32)>,
 }
 
-impl Cables {
+impl LinkTable {
     fn new(topo: &Topology, graph: &Graph, hints: &Hints) -> Self {
         let mut ignored: Vec<(SwitchIdx, PortNum)> = hints.not_counted.clone();
         ignored.sort_unstable();
@@ -190,8 +190,8 @@ impl Cables {
                 ports.sort_by_key(|&p| place(p));
                 firsts.push(ports.first().copied().map(place));
                 for port in ports {
-                    let cable = u32::try_from(this.port.len()).unwrap_or(NONE);
-                    this.at_port[at_port + usize::from(port)] = (cable, SwitchIdx::at(slot.peer).0);
+                    let link = u32::try_from(this.port.len()).unwrap_or(NONE);
+                    this.at_port[at_port + usize::from(port)] = (link, SwitchIdx::at(slot.peer).0);
                     this.port.push(port);
                     let counted = ignored.binary_search(&(s, PortNum(port))).is_err();
                     this.counted.push(counted);
@@ -212,22 +212,22 @@ impl Cables {
         ports.get(port).copied().unwrap_or((NONE, 0))
     }
 
-    fn port_of(&self, cable: u32) -> u8 {
-        let port = self.port.get(cable as usize).copied();
+    fn port_of(&self, link: u32) -> u8 {
+        let port = self.port.get(link as usize).copied();
         port.unwrap_or(PortNum::DROP.raw())
     }
 
     /// The cable of a slot that carries least.
     fn lightest(&self, slot: usize, load: &[u64]) -> usize {
-        let cables = self.base[slot]..self.base[slot + 1];
-        let from = cables.start;
-        cables.min_by_key(|&c| load[c]).unwrap_or(from)
+        let links = self.base[slot]..self.base[slot + 1];
+        let from = links.start;
+        links.min_by_key(|&c| load[c]).unwrap_or(from)
     }
 }
 
 /// What was found for some LIDs.
 #[derive(Default)]
-struct Routed {
+struct BatchResult {
     /// For each LID that moved, the switches where it did, and their ports.
     moved: Vec<(Lid, Vec<(usize, u8)>)>,
     /// Load that was taken away, load that was added.
@@ -236,38 +236,38 @@ struct Routed {
 }
 
 /// Switches from a destination outwards, and their legal slots.
-struct Outwards {
+struct OutwardOrder {
     order: Vec<usize>,
     legal: Vec<(usize, usize)>,
     base: Vec<usize>,
 }
 
-struct Spread<'a, C> {
+struct LoadBalance<'a, C> {
     graph: &'a Graph,
-    legs: &'a Legs<C>,
-    cables: Cables,
+    matrix: &'a HopMatrix<C>,
+    links: LinkTable,
 }
 
 /// What one task works with.
-struct Desk {
+struct Scratch {
     load: Vec<u64>,
     /// The cable that each switch takes, and where it leads.
     taken: Vec<(u32, u32)>,
     flow: Vec<u64>,
-    guess: Vec<u64>,
+    estimate: Vec<u64>,
 }
 
-impl<'a, C: Cell> Spread<'a, C> {
-    fn new(topo: &Topology, graph: &'a Graph, legs: &'a Legs<C>, hints: &Hints) -> Self {
+impl<'a, C: HopCell> LoadBalance<'a, C> {
+    fn new(topo: &Topology, graph: &'a Graph, matrix: &'a HopMatrix<C>, hints: &Hints) -> Self {
         Self {
             graph,
-            legs,
-            cables: Cables::new(topo, graph, hints),
+            matrix,
+            links: LinkTable::new(topo, graph, hints),
         }
     }
 
     /// Routes all LIDs, or, given how much load is enough, those that cross cables with more.
-    fn batches(
+    fn route_batches(
         &self,
         order: &[Lids],
         lfts: &mut [Lft],
@@ -276,7 +276,7 @@ impl<'a, C: Cell> Spread<'a, C> {
         budget: &WorkBudget,
     ) -> Result<(), BudgetExceeded> {
         for batch in order.chunks((self.graph.len() / 128).clamp(1, 16)) {
-            let routed: Vec<Routed> = batch
+            let routed: Vec<BatchResult> = batch
                 .par_iter()
                 .map(|lids| self.route(lids, lfts, load, enough))
                 .collect();
@@ -288,58 +288,58 @@ impl<'a, C: Cell> Spread<'a, C> {
                         lfts[v].set(lid, PortNum(port));
                     }
                 }
-                one.more.iter().for_each(|&(cable, by)| load[cable] += by);
-                one.less.iter().for_each(|&(cable, by)| load[cable] -= by);
+                one.more.iter().for_each(|&(link, by)| load[link] += by);
+                one.less.iter().for_each(|&(link, by)| load[link] -= by);
             }
         }
         Ok(())
     }
 
-    fn outwards(&self, dest: usize, slots: bool) -> Outwards {
+    fn outwards(&self, dest: usize, slots: bool) -> OutwardOrder {
         let graph = self.graph;
         let mut order: Vec<usize> = (0..graph.len()).filter(|&v| v != dest).collect();
-        order.sort_by_cached_key(|&v| (self.legs.cell(v, dest).hops(), graph.lid_rank[v]));
+        order.sort_by_cached_key(|&v| (self.matrix.cell(v, dest).hops(), graph.lid_rank[v]));
         let (mut legal, mut base) = (Vec::new(), vec![0]);
         for &v in order.iter().filter(|_| slots) {
             let slots = graph.slots(v).iter().enumerate();
             legal.extend(
                 slots
-                    .filter(|(_, s)| self.legs.may_go(v, s.peer, dest))
+                    .filter(|(_, s)| self.matrix.is_next_hop(v, s.peer, dest))
                     .map(|(k, s)| (graph.first_slot(v) + k, s.peer)),
             );
             base.push(legal.len());
         }
-        Outwards { order, legal, base }
+        OutwardOrder { order, legal, base }
     }
 
     /// Reads where switches send a LID now.
-    fn read(&self, lid: Lid, order: &[usize], lfts: &[Lft], desk: &mut Desk) {
+    fn read_installed(&self, lid: Lid, order: &[usize], lfts: &[Lft], scratch: &mut Scratch) {
         for &v in order {
             let port = lfts[v].get(lid);
-            desk.taken[v] = self.cables.behind(v, port.index());
+            scratch.taken[v] = self.links.behind(v, port.index());
         }
     }
 
     /// The flow through each switch, from the outside inwards, by the cables taken.
-    fn flows(&self, order: &[usize], desk: &mut Desk) {
-        for (flow, &hosts) in desk.flow.iter_mut().zip(&self.graph.hosts) {
+    fn flows(&self, order: &[usize], scratch: &mut Scratch) {
+        for (flow, &hosts) in scratch.flow.iter_mut().zip(&self.graph.hosts) {
             *flow = u64::from(hosts);
         }
         for &v in order.iter().rev() {
-            let (cable, peer) = desk.taken[v];
-            if cable != NONE {
-                desk.flow[peer as usize] += desk.flow[v];
+            let (link, peer) = scratch.taken[v];
+            if link != NONE {
+                scratch.flow[peer as usize] += scratch.flow[v];
             }
         }
     }
 
-    fn desk(&self, load: &[u64]) -> Desk {
+    fn scratch(&self, load: &[u64]) -> Scratch {
         let n = self.graph.len();
-        Desk {
+        Scratch {
             load: load.to_vec(),
             taken: vec![(NONE, 0); n],
             flow: vec![0; n],
-            guess: vec![0; n],
+            estimate: vec![0; n],
         }
     }
 
@@ -349,15 +349,15 @@ impl<'a, C: Cell> Spread<'a, C> {
             return Vec::new();
         };
         let outwards = self.outwards(dest, false);
-        let mut desk = self.desk(&[]);
-        let mut sum = vec![0; self.cables.port.len()];
+        let mut scratch = self.scratch(&[]);
+        let mut sum = vec![0; self.links.port.len()];
         for d in lids.iter().filter(|d| d.port != PortNum::ZERO) {
-            self.read(d.lid, &outwards.order, lfts, &mut desk);
-            self.flows(&outwards.order, &mut desk);
+            self.read_installed(d.lid, &outwards.order, lfts, &mut scratch);
+            self.flows(&outwards.order, &mut scratch);
             for &v in &outwards.order {
-                let cable = desk.taken[v].0;
-                if cable != NONE && self.cables.counted[cable as usize] {
-                    sum[cable as usize] += desk.flow[v];
+                let link = scratch.taken[v].0;
+                if link != NONE && self.links.counted[link as usize] {
+                    sum[link as usize] += scratch.flow[v];
                 }
             }
         }
@@ -372,26 +372,26 @@ impl<'a, C: Cell> Spread<'a, C> {
         lfts: &[Lft],
         before: &[u64],
         enough: Option<u64>,
-    ) -> Routed {
-        let mut routed = Routed::default();
+    ) -> BatchResult {
+        let mut routed = BatchResult::default();
         let Some(dest) = lids.first().map(|d| d.switch.index()) else {
             return routed;
         };
         let mut outwards = self.outwards(dest, enough.is_none());
-        let mut desk = self.desk(before);
+        let mut scratch = self.scratch(before);
         for d in lids {
             let host = d.port != PortNum::ZERO;
-            desk.taken.fill((NONE, 0));
-            desk.guess.fill(0);
+            scratch.taken.fill((NONE, 0));
+            scratch.estimate.fill(0);
             if let Some(enough) = enough {
                 if !host {
                     continue;
                 }
-                self.read(d.lid, &outwards.order, lfts, &mut desk);
-                self.flows(&outwards.order, &mut desk);
+                self.read_installed(d.lid, &outwards.order, lfts, &mut scratch);
+                self.flows(&outwards.order, &mut scratch);
                 let over = |v: usize| {
-                    let cable = desk.taken[v].0;
-                    cable != NONE && desk.flow[v] > 0 && desk.load[cable as usize] > enough
+                    let link = scratch.taken[v].0;
+                    link != NONE && scratch.flow[v] > 0 && scratch.load[link as usize] > enough
                 };
                 if !outwards.order.iter().any(|&v| over(v)) {
                     continue;
@@ -399,26 +399,29 @@ impl<'a, C: Cell> Spread<'a, C> {
                 if outwards.legal.is_empty() {
                     outwards = self.outwards(dest, true);
                 }
-                self.count(&outwards.order, &mut desk, false);
-                desk.guess.copy_from_slice(&desk.flow);
+                self.add_load(&outwards.order, &mut scratch, false);
+                scratch.estimate.copy_from_slice(&scratch.flow);
             }
-            for (guess, &hosts) in desk.guess.iter_mut().zip(&self.graph.hosts) {
-                *guess = (*guess).max(u64::from(hosts));
+            for (estimate, &hosts) in scratch.estimate.iter_mut().zip(&self.graph.hosts) {
+                *estimate = (*estimate).max(u64::from(hosts));
             }
-            let was = desk.taken.clone();
-            self.choose(&outwards, dest, host, enough.unwrap_or(0), &mut desk);
+            let was = scratch.taken.clone();
+            self.choose_links(&outwards, dest, host, enough.unwrap_or(0), &mut scratch);
             if host {
-                self.flows(&outwards.order, &mut desk);
-                self.count(&outwards.order, &mut desk, true);
+                self.flows(&outwards.order, &mut scratch);
+                self.add_load(&outwards.order, &mut scratch, true);
             }
-            let moved = outwards.order.iter().filter(|&&v| was[v] != desk.taken[v]);
-            let ports = moved.map(|&v| (v, self.cables.port_of(desk.taken[v].0)));
+            let moved = outwards
+                .order
+                .iter()
+                .filter(|&&v| was[v] != scratch.taken[v]);
+            let ports = moved.map(|&v| (v, self.links.port_of(scratch.taken[v].0)));
             routed.moved.push((d.lid, ports.collect()));
         }
-        for (cable, (&now, &then)) in desk.load.iter().zip(before).enumerate() {
+        for (link, (&now, &then)) in scratch.load.iter().zip(before).enumerate() {
             match now.cmp(&then) {
-                std::cmp::Ordering::Greater => routed.more.push((cable, now - then)),
-                std::cmp::Ordering::Less => routed.less.push((cable, then - now)),
+                std::cmp::Ordering::Greater => routed.more.push((link, now - then)),
+                std::cmp::Ordering::Less => routed.less.push((link, then - now)),
                 std::cmp::Ordering::Equal => {}
             }
         }
@@ -426,15 +429,15 @@ impl<'a, C: Cell> Spread<'a, C> {
     }
 
     /// Adds the flows to the load of the cables taken, or takes them away.
-    fn count(&self, order: &[usize], desk: &mut Desk, add: bool) {
+    fn add_load(&self, order: &[usize], scratch: &mut Scratch, add: bool) {
         for &v in order {
-            let cable = desk.taken[v].0;
-            if cable != NONE && self.cables.counted[cable as usize] {
-                let load = &mut desk.load[cable as usize];
+            let link = scratch.taken[v].0;
+            if link != NONE && self.links.counted[link as usize] {
+                let load = &mut scratch.load[link as usize];
                 *load = if add {
-                    *load + desk.flow[v]
+                    *load + scratch.flow[v]
                 } else {
-                    load.saturating_sub(desk.flow[v])
+                    load.saturating_sub(scratch.flow[v])
                 };
             }
         }
@@ -442,64 +445,71 @@ impl<'a, C: Cell> Spread<'a, C> {
 
     /// Chooses a way for every switch, from the destination outwards. What is there is kept where no cable on the way
     /// carries more than enough.
-    fn choose(&self, outwards: &Outwards, dest: usize, host: bool, enough: u64, desk: &mut Desk) {
-        let mut guessed: Vec<(u32, u64)> = Vec::new();
+    fn choose_links(
+        &self,
+        outwards: &OutwardOrder,
+        dest: usize,
+        host: bool,
+        enough: u64,
+        scratch: &mut Scratch,
+    ) {
+        let mut estimated: Vec<(u32, u64)> = Vec::new();
         for (i, &v) in outwards.order.iter().enumerate() {
-            let own = desk.guess[v];
+            let own = scratch.estimate[v];
             // The busiest and all of the load on a way that begins with this cable.
-            let on_way = |cable: usize, peer: usize| {
-                let first = desk.load[cable] + own;
+            let on_way = |link: usize, peer: usize| {
+                let first = scratch.load[link] + own;
                 let (mut most, mut all, mut at) = (first, first, peer);
-                for _ in 0..WALK {
+                for _ in 0..WALK_MAX {
                     if at == dest {
                         break;
                     }
-                    let (next, to) = desk.taken[at];
+                    let (next, to) = scratch.taken[at];
                     if next == NONE {
                         break;
                     }
-                    let load = desk.load[next as usize] + own;
+                    let load = scratch.load[next as usize] + own;
                     most = most.max(load);
                     all += load;
                     at = to as usize;
                 }
                 (most, all)
             };
-            let (was, to) = desk.taken[v];
+            let (was, to) = scratch.taken[v];
             if was != NONE && on_way(was as usize, to as usize).0 <= enough {
                 // Stays.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
                 let best = slots.iter().min_by_key(|&&(slot, peer)| {
-                    let cable = self.cables.lightest(slot, &desk.load);
-                    let stays = u32::try_from(cable).is_ok_and(|c| c == was);
-                    (on_way(cable, peer), !stays, self.cables.preference[slot])
+                    let link = self.links.lightest(slot, &scratch.load);
+                    let stays = u32::try_from(link).is_ok_and(|c| c == was);
+                    (on_way(link, peer), !stays, self.links.preference[slot])
                 });
-                desk.taken[v] = best.map_or((NONE, 0), |&(slot, peer)| {
-                    let cable = self.cables.lightest(slot, &desk.load);
-                    (u32::try_from(cable).unwrap_or(NONE), SwitchIdx::at(peer).0)
+                scratch.taken[v] = best.map_or((NONE, 0), |&(slot, peer)| {
+                    let link = self.links.lightest(slot, &scratch.load);
+                    (u32::try_from(link).unwrap_or(NONE), SwitchIdx::at(peer).0)
                 });
             }
             if host && own > 0 {
                 let mut at = v;
-                for _ in 0..WALK {
-                    let (cable, to) = desk.taken[at];
-                    if at == dest || cable == NONE {
+                for _ in 0..WALK_MAX {
+                    let (link, to) = scratch.taken[at];
+                    if at == dest || link == NONE {
                         break;
                     }
-                    if self.cables.counted[cable as usize] {
-                        desk.load[cable as usize] += own;
-                        guessed.push((cable, own));
+                    if self.links.counted[link as usize] {
+                        scratch.load[link as usize] += own;
+                        estimated.push((link, own));
                     }
                     at = to as usize;
                 }
             }
         }
-        for (cable, by) in guessed {
-            desk.load[cable as usize] -= by;
+        for (link, by) in estimated {
+            scratch.load[link as usize] -= by;
         }
     }
 }
 
-/// Cables that are looked at on a way. Longer ways are judged by their beginning.
-const WALK: usize = 8;
+/// LinkTable that are looked at on a way. Longer ways are judged by their beginning.
+const WALK_MAX: usize = 8;

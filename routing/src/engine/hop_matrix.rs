@@ -16,13 +16,13 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::cell::{Cell, Stop};
-use super::down_up::DownUpPairs;
+use super::cell::{HopCell, Stop};
+use super::down_up_pairs::DownUpPairs;
 use super::graph::{Graph, Slot};
 
 /// The matrix of cells.
 #[derive(Debug)]
-pub(crate) struct Legs<C> {
+pub(crate) struct HopMatrix<C> {
     n: usize,
     cells: Vec<C>,
     /// Place of each switch from the top; `None` if there is no up and down.
@@ -33,7 +33,7 @@ pub(crate) struct Legs<C> {
     pub(crate) down_up: Option<DownUpPairs>,
 }
 
-impl<C: Cell> Legs<C> {
+impl<C: HopCell> HopMatrix<C> {
     /// Shortest paths, whatever their turns.
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, Stop> {
         let n = graph.len();
@@ -169,14 +169,14 @@ impl<C: Cell> Legs<C> {
     }
 
     /// Whether `peer` may be the next hop of its neighbour `v` towards `dest`.
-    pub(crate) fn may_go(&self, v: usize, peer: usize, dest: usize) -> bool {
+    pub(crate) fn is_next_hop(&self, v: usize, peer: usize, dest: usize) -> bool {
         let (own, next) = (self.cell(v, dest), self.cell(peer, dest));
         if !self.weights.is_empty() {
             return own.hops() == next.hops() + self.weight(v, peer);
         }
         if let Some(pairs) = &self.down_up {
             let nearer = own.hops() == next.hops() + 1;
-            if let Some(may) = pairs.may_go(v, peer, dest, nearer) {
+            if let Some(may) = pairs.is_next_hop(v, peer, dest, nearer) {
                 return may;
             }
         }
@@ -192,7 +192,7 @@ impl<C: Cell> Legs<C> {
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
         if self.down_up.is_some() {
-            return (0..self.n).for_each(|d| mark(d, self.may_go(v, slot.peer, d)));
+            return (0..self.n).for_each(|d| mark(d, self.is_next_hop(v, slot.peer, d)));
         }
         let pairs = self.row(v).iter().zip(self.row(slot.peer)).enumerate();
         if self.is_up(v, slot.peer) {
@@ -218,7 +218,7 @@ impl<C: Cell> Legs<C> {
     }
 }
 
-impl Legs<u16> {
+impl HopMatrix<u16> {
     /// Shortest paths where the ways from a switch to a neighbour count as several hops: (switch, neighbour, hops).
     pub(crate) fn weighted(
         graph: &Graph,
@@ -227,7 +227,7 @@ impl Legs<u16> {
         weights.sort_unstable();
         weights.dedup_by_key(|&mut (v, peer, _)| (v, peer));
         let n = graph.len();
-        let mut legs = Self {
+        let mut matrix = Self {
             n,
             cells: vec![u16::FAR; n * n],
             place: None,
@@ -236,34 +236,34 @@ impl Legs<u16> {
         };
         for dest in 0..n {
             let mut queue = BinaryHeap::from([Reverse((0, dest))]);
-            legs.cells[dest * n + dest] = 0;
+            matrix.cells[dest * n + dest] = 0;
             while let Some(Reverse((hops, at))) = queue.pop() {
-                if hops > legs.cell(at, dest).hops() {
+                if hops > matrix.cell(at, dest).hops() {
                     continue;
                 }
                 for slot in graph.slots(at) {
-                    let farther = hops + legs.weight(slot.peer, at);
-                    if farther < legs.cell(slot.peer, dest).hops() {
-                        legs.cells[slot.peer * n + dest] =
+                    let farther = hops + matrix.weight(slot.peer, at);
+                    if farther < matrix.cell(slot.peer, dest).hops() {
+                        matrix.cells[slot.peer * n + dest] =
                             u16::try_from(farther).map_err(|_| Stop::CellOverflow)?;
                         queue.push(Reverse((farther, slot.peer)));
                     }
                 }
             }
         }
-        legs.checked()
+        matrix.checked()
     }
 }
 
 /// A cell that may climb does, to whatever is one hop nearer.
 #[inline(always)]
-fn by_climbing<C: Cell>(own: C, next: C) -> bool {
+fn by_climbing<C: HopCell>(own: C, next: C) -> bool {
     own == next.climb()
 }
 
 /// Every cell may descend, to a neighbour that is one hop nearer and descends too.
 #[inline(always)]
-fn by_descending<C: Cell>(own: C, next: C) -> bool {
+fn by_descending<C: HopCell>(own: C, next: C) -> bool {
     own.down() == next.farther()
 }
 

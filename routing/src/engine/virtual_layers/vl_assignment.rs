@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use super::super::cell::Cell;
-use super::super::legs::Legs;
-use super::orders::Orders;
+use super::super::cell::HopCell;
+use super::super::hop_matrix::HopMatrix;
 use super::paths::Paths;
-use super::polish::Bounds;
+use super::refinement::LayerConstraints;
+use super::switch_orders::SwitchOrders;
 use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::work::{BudgetExceeded, WorkBudget};
 
@@ -20,18 +20,18 @@ use crate::work::{BudgetExceeded, WorkBudget};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directions {
     /// They are.
-    Together,
+    Shared,
     /// Each is by itself.
-    Apart,
+    Separate,
 }
 
 /// Pairs of switches by lane.
 #[derive(Debug)]
-pub(crate) struct Split {
+pub(crate) struct VlAssignment {
     /// The lanes.
-    pub(crate) lanes: Vec<VirtualLayer>,
+    pub(crate) layers: Vec<VirtualLayer>,
     /// By switch and switch.
-    pub(crate) lane_of: Vec<u8>,
+    pub(crate) vl_of: Vec<u8>,
     directions: Directions,
 }
 
@@ -39,19 +39,19 @@ pub(crate) struct Split {
 pub(crate) type Pair = (u32, u32);
 
 /// Most lanes that are ever counted.
-const LANES_MAX: usize = 64;
+const LAYERS_MAX: usize = 64;
 
 /// All pairs that send each other anything, the farthest first; among equals by LID.
-pub(crate) fn pairs<C: Cell>(
+pub(crate) fn pairs<C: HopCell>(
     paths: &Paths<'_>,
-    legs: &Legs<C>,
+    matrix: &HopMatrix<C>,
     directions: Directions,
 ) -> Vec<Pair> {
     let graph = paths.graph;
     let mut by_distance: Vec<Vec<Pair>> = Vec::new();
     let narrow = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
     for (i, &a) in graph.by_lid.iter().enumerate() {
-        let row = legs.row(a);
+        let row = matrix.row(a);
         for &b in &graph.by_lid[..i] {
             let hops = row[b].hops();
             if graph.hosts[a] + graph.hosts[b] > 0 {
@@ -59,7 +59,7 @@ pub(crate) fn pairs<C: Cell>(
                     by_distance.resize_with(hops + 1, Vec::new);
                 }
                 by_distance[hops].push((narrow(a), narrow(b)));
-                if directions == Directions::Apart {
+                if directions == Directions::Separate {
                     by_distance[hops].push((narrow(b), narrow(a)));
                 }
             }
@@ -68,56 +68,56 @@ pub(crate) fn pairs<C: Cell>(
     by_distance.into_iter().rev().flatten().collect()
 }
 
-/// Shares pairs out to as many lanes as it takes; to no more than [`LANES_MAX`], or nothing comes of it. A pair stays on
+/// Shares pairs out to as many lanes as it takes; to no more than [`LAYERS_MAX`], or nothing comes of it. A pair stays on
 /// the lane that it has in `old`, by switch and switch, if it can.
-pub(crate) fn split(
+pub(crate) fn assign_vls(
     paths: &Paths<'_>,
     pairs: &[Pair],
     directions: Directions,
-    orders: Option<&Orders>,
+    orders: Option<&SwitchOrders>,
     old: Option<&[Arc<[u8]>]>,
     budget: &WorkBudget,
-) -> Result<Option<Split>, BudgetExceeded> {
+) -> Result<Option<VlAssignment>, BudgetExceeded> {
     let n = paths.graph.len();
-    let mut split = Split {
-        lanes: Vec::new(),
-        lane_of: vec![0; n * n],
+    let mut assignment = VlAssignment {
+        layers: Vec::new(),
+        vl_of: vec![0; n * n],
         directions,
     };
     let mut wanted = Vec::new();
-    let rest = match (old, orders) {
-        (Some(old), _) => split.as_before(paths, pairs, old, budget)?,
-        (None, Some(orders)) => split.by_orders(paths, pairs, orders, budget)?,
+    let remaining = match (old, orders) {
+        (Some(old), _) => assignment.keep_previous(paths, pairs, old, budget)?,
+        (None, Some(orders)) => assignment.by_orders(paths, pairs, orders, budget)?,
         (None, None) => pairs.to_vec(),
     };
-    for pair in rest {
+    for pair in remaining {
         dependencies(paths, pair, directions, &mut wanted);
         let mut fits = None;
-        for (number, lane) in split.lanes.iter_mut().enumerate() {
-            if lane.admit_within(&paths.channels.index, &wanted, budget)? {
+        for (number, layer) in assignment.layers.iter_mut().enumerate() {
+            if layer.admit_within(&paths.channels.index, &wanted, budget)? {
                 fits = Some(number);
                 break;
             }
         }
-        let lane = match fits {
-            Some(lane) => lane,
-            None if split.lanes.len() == LANES_MAX => return Ok(None),
+        let vl = match fits {
+            Some(vl) => vl,
+            None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
             None => {
                 // Shortest paths between two switches never turn back on themselves: this cannot fail.
                 let mut fresh = VirtualLayer::new(&paths.channels.index);
                 fresh.admit(&paths.channels.index, &wanted);
-                split.lanes.push(fresh);
-                split.lanes.len() - 1
+                assignment.layers.push(fresh);
+                assignment.layers.len() - 1
             }
         };
-        split.put(n, pair, lane);
+        assignment.assign(n, pair, vl);
     }
-    Ok(Some(split))
+    Ok(Some(assignment))
 }
 
 /// Makes the lanes anew, with the dependencies of the ways as they are now and no others.
-pub(crate) fn renew(
-    bounds: &mut Bounds<'_>,
+pub(crate) fn rebuild_layers(
+    constraints: &mut LayerConstraints<'_>,
     paths: &Paths<'_>,
     pairs: &[Pair],
     directions: Directions,
@@ -125,20 +125,20 @@ pub(crate) fn renew(
 ) -> Result<(), BudgetExceeded> {
     let n = paths.graph.len();
     let index = &paths.channels.index;
-    let mut fresh = vec![DependencySet::empty(index); bounds.lanes.len()];
+    let mut fresh = vec![DependencySet::empty(index); constraints.layers.len()];
     let mut wanted = Vec::new();
     for &(a, b) in pairs {
         dependencies(paths, (a, b), directions, &mut wanted);
         budget.spend_len(wanted.len() + 1)?;
-        let fresh = &mut fresh[usize::from(bounds.lane_of[a as usize * n + b as usize])];
+        let fresh = &mut fresh[usize::from(constraints.vl_of[a as usize * n + b as usize])];
         for &dependency in &wanted {
             fresh.insert(index, dependency);
         }
     }
-    let fixed = usize::from(bounds.tree);
-    for (lane, fresh) in bounds.lanes.iter_mut().zip(fresh).skip(fixed) {
+    let fixed = usize::from(constraints.tree);
+    for (layer, fresh) in constraints.layers.iter_mut().zip(fresh).skip(fixed) {
         if let Some(fresh) = VirtualLayer::from_dependencies(index, fresh) {
-            *lane = fresh;
+            *layer = fresh;
         }
     }
     Ok(())
@@ -153,22 +153,22 @@ fn dependencies(
 ) {
     wanted.clear();
     paths.between(a as usize, b as usize, wanted);
-    if directions == Directions::Together {
+    if directions == Directions::Shared {
         paths.between(b as usize, a as usize, wanted);
     }
 }
 
-impl Split {
-    fn put(&mut self, n: usize, (a, b): Pair, lane: usize) {
-        let lane = u8::try_from(lane).unwrap_or(u8::MAX);
-        self.lane_of[a as usize * n + b as usize] = lane;
-        if self.directions == Directions::Together {
-            self.lane_of[b as usize * n + a as usize] = lane;
+impl VlAssignment {
+    fn assign(&mut self, n: usize, (a, b): Pair, vl: usize) {
+        let vl = u8::try_from(vl).unwrap_or(u8::MAX);
+        self.vl_of[a as usize * n + b as usize] = vl;
+        if self.directions == Directions::Shared {
+            self.vl_of[b as usize * n + a as usize] = vl;
         }
     }
 
     /// All pairs that can stay on their lanes; the rest is returned.
-    fn as_before(
+    fn keep_previous(
         &mut self,
         paths: &Paths<'_>,
         pairs: &[Pair],
@@ -176,27 +176,27 @@ impl Split {
         budget: &WorkBudget,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
-        let lane_of =
+        let vl_of =
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
-        let most = pairs.iter().map(|&p| lane_of(p)).max().unwrap_or(0);
-        self.lanes = (0..=most.min(LANES_MAX - 1))
+        let most = pairs.iter().map(|&p| vl_of(p)).max().unwrap_or(0);
+        self.layers = (0..=most.min(LAYERS_MAX - 1))
             .map(|_| VirtualLayer::new(&paths.channels.index))
             .collect();
         let mut wanted = Vec::new();
-        let mut rest = pairs.to_vec();
-        rest.retain(|&pair| {
+        let mut remaining = pairs.to_vec();
+        remaining.retain(|&pair| {
             dependencies(paths, pair, self.directions, &mut wanted);
-            let lane = lane_of(pair);
-            let fits = self.lanes.get_mut(lane).is_some_and(|l| {
+            let vl = vl_of(pair);
+            let fits = self.layers.get_mut(vl).is_some_and(|l| {
                 l.admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
             });
             if fits {
-                self.put(n, pair, lane);
+                self.assign(n, pair, vl);
             }
             !fits
         });
         budget.check()?;
-        Ok(rest)
+        Ok(remaining)
     }
 
     /// One lane for each order, the order that most pairs keep to first; then whatever else fits. The rest is returned.
@@ -204,53 +204,58 @@ impl Split {
         &mut self,
         paths: &Paths<'_>,
         pairs: &[Pair],
-        orders: &Orders,
+        orders: &SwitchOrders,
         budget: &WorkBudget,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
         let mut wanted = Vec::new();
-        let mut rest: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
+        let mut remaining: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
         for &pair in pairs {
             dependencies(paths, pair, self.directions, &mut wanted);
             budget.spend_len(wanted.len() + 1)?;
-            rest.push((pair, orders.kept_by(&wanted)));
+            remaining.push((pair, orders.kept_by(&wanted)));
         }
         loop {
-            let keep_to = |k: &u32| rest.iter().filter(|(_, kept)| kept >> k & 1 == 1).count();
+            let keep_to = |k: &u32| {
+                remaining
+                    .iter()
+                    .filter(|(_, kept)| kept >> k & 1 == 1)
+                    .count()
+            };
             let counts = (0..u8::BITS).map(|k| (keep_to(&k), std::cmp::Reverse(k)));
             let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
                 break;
             };
-            let mut lane = VirtualLayer::new(&paths.channels.index);
-            let number = self.lanes.len();
+            let mut layer = VirtualLayer::new(&paths.channels.index);
+            let number = self.layers.len();
             for others in [false, true] {
-                rest.retain(|&(pair, kept)| {
+                remaining.retain(|&(pair, kept)| {
                     if !others && kept >> order & 1 == 0 {
                         return true;
                     }
                     dependencies(paths, pair, self.directions, &mut wanted);
                     let fits =
-                        lane.admit_within(&paths.channels.index, &wanted, budget) == Ok(true);
+                        layer.admit_within(&paths.channels.index, &wanted, budget) == Ok(true);
                     if fits {
-                        self.put(n, pair, number);
+                        self.assign(n, pair, number);
                     }
                     !fits
                 });
             }
             budget.check()?;
-            self.lanes.push(lane);
+            self.layers.push(layer);
         }
-        Ok(rest.into_iter().map(|(pair, _)| pair).collect())
+        Ok(remaining.into_iter().map(|(pair, _)| pair).collect())
     }
 
     /// Gives lane `lane` the number 0, and the one that had it the other's.
-    pub(crate) fn make_first(&mut self, lane: usize) {
-        self.lanes.swap(0, lane);
-        for l in &mut self.lane_of {
-            if usize::from(*l) == lane {
+    pub(crate) fn make_first(&mut self, vl: usize) {
+        self.layers.swap(0, vl);
+        for l in &mut self.vl_of {
+            if usize::from(*l) == vl {
                 *l = 0;
             } else if *l == 0 {
-                *l = u8::try_from(lane).unwrap_or(u8::MAX);
+                *l = u8::try_from(vl).unwrap_or(u8::MAX);
             }
         }
     }
@@ -261,10 +266,10 @@ impl Split {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;
         let routes = |(a, b): Pair| u64::from(hosts[a as usize]) * u64::from(hosts[b as usize]);
-        let lane_of = |all: &[u8], (a, b): Pair| usize::from(all[a as usize * n + b as usize]);
-        let mut load = vec![0u64; self.lanes.len()];
+        let vl_of = |all: &[u8], (a, b): Pair| usize::from(all[a as usize * n + b as usize]);
+        let mut load = vec![0u64; self.layers.len()];
         for &pair in pairs {
-            load[lane_of(&self.lane_of, pair)] += routes(pair);
+            load[vl_of(&self.vl_of, pair)] += routes(pair);
         }
         let fair = load.iter().sum::<u64>() / load.len().max(1) as u64;
         let mut wanted = Vec::new();
@@ -272,7 +277,7 @@ impl Split {
             if budget.is_exceeded() {
                 return;
             }
-            let (from, count) = (lane_of(&self.lane_of, pair), routes(pair));
+            let (from, count) = (vl_of(&self.vl_of, pair), routes(pair));
             if count == 0 || load[from] <= fair {
                 continue;
             }
@@ -281,12 +286,12 @@ impl Split {
             by_load.sort_by_key(|&l| (load[l], l));
             let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
             let found = room.into_iter().find(|&l| {
-                self.lanes[l].admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
+                self.layers[l].admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
             });
             if let Some(to) = found {
                 load[from] -= count;
                 load[to] += count;
-                self.put(n, pair, to);
+                self.assign(n, pair, to);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Takes routes off busy cables, one switch and LID at a time.
 //!
 //! A switch is sent over another cable, to a neighbour as near to the LID, if that makes the sum of a power of all loads
-//! smaller, and if the paths of all who send through it still agree with the order of channels in their lanes. So a
+//! smaller, and if the paths of all who send through it still agree with the order of channels in their vls. So a
 //! routing stays proven at every step, and no path gets longer. The orders themselves do not change any more.
 
 use ferrosm_mad::ids::PortNum;
 
-use super::net::NO_SLOT;
-use super::spread::{Within, by_depth, depths};
+use super::balance::{BalanceScope, depths, switches_by_depth};
+use super::network::NO_SLOT;
 use crate::channels::{VirtualLayer, narrow};
 use crate::work::BudgetExceeded;
 
@@ -15,16 +15,16 @@ use crate::work::BudgetExceeded;
 const COLUMN_UNITS: usize = 4;
 
 /// Channels that may be looked at in all: bounds the time on large fabrics.
-const LOOKS_MAX: u64 = 150_000_000;
+const VISITS_MAX: u64 = 150_000_000;
 
 /// Most passes over all LIDs for each power.
 const PASSES: usize = 12;
 
 /// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
-const FINE: u64 = 105;
+const BALANCED_PERCENT: u64 = 105;
 
 /// Whether the greatest of these loads is at most so many hundredths of the mean.
-pub(super) fn is_fine(load: &[u64], percent: u64) -> bool {
+pub(super) fn is_balanced(load: &[u64], percent: u64) -> bool {
     let most = u128::from(load.iter().copied().max().unwrap_or(0));
     let sum: u128 = load.iter().map(|&l| u128::from(l)).sum();
     most * 100 * load.len() as u128 <= sum * u128::from(percent)
@@ -54,9 +54,9 @@ impl Tree<'_> {
     }
 }
 
-/// By how much the second or fourth power of a load grows with `more`.
+/// By how much the second or fourth power of a load agrees_from with `more`.
 #[inline(always)]
-fn rise(load: u64, more: u64, power: u32) -> i128 {
+fn power_increase(load: u64, more: u64, power: u32) -> i128 {
     let (old, new) = (i128::from(load), i128::from(load + more));
     let squares = i128::from(more) * (old + new);
     if power == 2 {
@@ -66,25 +66,25 @@ fn rise(load: u64, more: u64, power: u32) -> i128 {
     }
 }
 
-impl Within<'_> {
+impl BalanceScope<'_> {
     /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. Gives the routes
     /// on each cable.
-    pub(super) fn polish(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
+    pub(super) fn refine(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
         let net = self.net;
         let mut load = vec![0u64; net.num_ports()];
         let mut near = Vec::new();
         self.each(cells, |tree| {
-            by_depth(&tree.hops, &mut near);
+            switches_by_depth(&tree.hops, &mut near);
             for &v in near.iter().skip(1) {
-                load[self.cable(tree.row, v as usize)] += tree.flow[v as usize];
+                load[self.link(tree.row, v as usize)] += tree.flow[v as usize];
             }
             0
         })?;
-        let mut left = LOOKS_MAX;
+        let mut left = VISITS_MAX;
         for power in [2, 4] {
             for _ in 0..PASSES {
                 let mut moves = 0u64;
-                if is_fine(&load, FINE) {
+                if is_balanced(&load, BALANCED_PERCENT) {
                     return Ok(load);
                 }
                 let pass = self.each(cells, |tree| {
@@ -125,16 +125,16 @@ impl Within<'_> {
                     *slot = if row[v] == NO_SLOT {
                         NO_SLOT
                     } else {
-                        net.slot(net.channel_of(self.cable(row, v)))
+                        net.slot(net.channel_of(self.link(row, v)))
                     };
                 }
                 let mut hops = Vec::new();
                 depths(net, &tree_slots, dest, &mut hops);
-                by_depth(&hops, &mut near);
+                switches_by_depth(&hops, &mut near);
                 let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
                 for &v in near.iter().skip(1).rev() {
                     let v = v as usize;
-                    let w = net.channels.head[net.channel_of(self.cable(row, v))] as usize;
+                    let w = net.channels.head[net.channel_of(self.link(row, v))] as usize;
                     flow[w] += flow[v];
                 }
                 let units = work(&mut Tree {
@@ -153,7 +153,7 @@ impl Within<'_> {
 
     /// Place of the cable that a switch takes in the row of all ports.
     #[inline(always)]
-    pub(super) fn cable(&self, row: &[u8], v: usize) -> usize {
+    pub(super) fn link(&self, row: &[u8], v: usize) -> usize {
         self.net.first_port(v) + usize::from(row[v])
     }
 
@@ -166,24 +166,24 @@ impl Within<'_> {
             if u == tree.dest || flow == 0 || tree.row[u] == NO_SLOT {
                 continue;
             }
-            let own = self.cable(tree.row, u);
+            let own = self.link(tree.row, u);
             let mut best: Option<(i128, usize)> = None;
             for c in net.channels.leaving(u) {
                 if !tree.is_nearer(net.channels.head[c as usize] as usize, u) {
                     continue;
                 }
-                for cable in net.port_range(c as usize).filter(|&p| p != own) {
-                    let gain = self.gain(tree, load, u, cable, power, left);
+                for link in net.port_range(c as usize).filter(|&p| p != own) {
+                    let gain = self.gain(tree, load, u, link, power, left);
                     if gain > 0
                         && best.is_none_or(|(g, _)| gain > g)
                         && self.agrees(tree, u, c as usize)
                     {
-                        best = Some((gain, cable));
+                        best = Some((gain, link));
                     }
                 }
             }
-            if let Some((_, cable)) = best {
-                self.shift(tree, load, u, cable);
+            if let Some((_, link)) = best {
+                self.shift(tree, load, u, link);
                 moves += 1;
             }
         }
@@ -196,28 +196,28 @@ impl Within<'_> {
         tree: &Tree<'_>,
         load: &[u64],
         u: usize,
-        cable: usize,
+        link: usize,
         power: u32,
         left: &mut u64,
     ) -> i128 {
         let flow = tree.flow[u];
-        let (mut old, mut new) = (self.cable(tree.row, u), cable);
+        let (mut old, mut new) = (self.link(tree.row, u), link);
         let mut gain = 0;
         loop {
             *left = left.saturating_sub(1);
-            gain +=
-                rise(load[old].saturating_sub(flow), flow, power) - rise(load[new], flow, power);
+            gain += power_increase(load[old].saturating_sub(flow), flow, power)
+                - power_increase(load[new], flow, power);
             let (v, w) = (self.head(old), self.head(new));
             if v == w || v == tree.dest || w == tree.dest {
                 return gain;
             }
-            (old, new) = (self.cable(tree.row, v), self.cable(tree.row, w));
+            (old, new) = (self.link(tree.row, v), self.link(tree.row, w));
         }
     }
 
     #[inline(always)]
-    pub(super) fn head(&self, cable: usize) -> usize {
-        self.net.channels.head[self.net.channel_of(cable)] as usize
+    pub(super) fn head(&self, link: usize) -> usize {
+        self.net.channels.head[self.net.channel_of(link)] as usize
     }
 
     /// Whether all who send through `u` may go on over `channel`.
@@ -229,21 +229,21 @@ impl Within<'_> {
         let mut checked = 0u32;
         while let Some(&(x, via)) = from.get(next) {
             next += 1;
-            let lane = self.lane_of(x, tree.dest);
-            let cdg = &self.cdgs[lane];
+            let vl = self.vl_of(x, tree.dest);
+            let cdg = &self.cdgs[vl];
             if via != u32::MAX && cdg.position(via as usize) >= cdg.position(channel) {
                 return false;
             }
-            if checked >> lane & 1 == 0 {
-                checked |= 1 << lane;
-                if !self.grows(cdg, tree, channel) {
+            if checked >> vl & 1 == 0 {
+                checked |= 1 << vl;
+                if !self.agrees_from(cdg, tree, channel) {
                     return false;
                 }
             }
             for c in net.channels.leaving(x) {
                 let into = net.channels.back[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
-                if tree.row[y] != NO_SLOT && net.channel_of(self.cable(tree.row, y)) == into {
+                if tree.row[y] != NO_SLOT && net.channel_of(self.link(tree.row, y)) == into {
                     from.push((y, if x == u { narrow(into) } else { via }));
                 }
             }
@@ -261,7 +261,7 @@ impl Within<'_> {
             for c in net.channels.leaving(x) {
                 let into = net.channels.back[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
-                if tree.leads(y) && net.channel_of(self.cable(tree.row, y)) == into {
+                if tree.leads(y) && net.channel_of(self.link(tree.row, y)) == into {
                     found.push(y);
                 }
             }
@@ -269,8 +269,8 @@ impl Within<'_> {
         found
     }
 
-    /// Whether the path that goes on over `channel` agrees with the order of a lane.
-    fn grows(&self, cdg: &VirtualLayer, tree: &Tree<'_>, channel: usize) -> bool {
+    /// Whether the path that goes on over `channel` agrees with the order of a vl.
+    fn agrees_from(&self, cdg: &VirtualLayer, tree: &Tree<'_>, channel: usize) -> bool {
         let net = self.net;
         let mut at = channel;
         loop {
@@ -278,7 +278,7 @@ impl Within<'_> {
             if v == tree.dest {
                 return true;
             }
-            let next = net.channel_of(self.cable(tree.row, v));
+            let next = net.channel_of(self.link(tree.row, v));
             if cdg.position(at) >= cdg.position(next) {
                 return false;
             }
@@ -287,9 +287,9 @@ impl Within<'_> {
     }
 
     /// Sends `u` over another cable.
-    pub(super) fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, cable: usize) {
+    pub(super) fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, link: usize) {
         let flow = tree.flow[u];
-        let mut at = self.cable(tree.row, u);
+        let mut at = self.link(tree.row, u);
         loop {
             load[at] -= flow;
             let v = self.head(at);
@@ -297,10 +297,10 @@ impl Within<'_> {
             if v == tree.dest {
                 break;
             }
-            at = self.cable(tree.row, v);
+            at = self.link(tree.row, v);
         }
-        tree.row[u] = u8::try_from(cable - self.net.first_port(u)).unwrap_or(NO_SLOT);
-        at = cable;
+        tree.row[u] = u8::try_from(link - self.net.first_port(u)).unwrap_or(NO_SLOT);
+        at = link;
         loop {
             load[at] += flow;
             let v = self.head(at);
@@ -308,7 +308,7 @@ impl Within<'_> {
             if v == tree.dest {
                 break;
             }
-            at = self.cable(tree.row, v);
+            at = self.link(tree.row, v);
         }
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::super::graph::Graph;
 use super::super::neighbors::NeighborChannels;
-use super::super::sssp::Ways;
+use super::super::sssp::LidTrees;
 use crate::channels::{Dependency, DependencySet};
 use crate::topology::{Destination, Topology};
 
@@ -17,7 +17,7 @@ use crate::topology::{Destination, Topology};
 pub(crate) struct Paths<'a> {
     pub(crate) channels: &'a NeighborChannels,
     pub(crate) graph: &'a Graph,
-    ways: &'a Ways,
+    lid_trees: &'a LidTrees,
     /// Number of each switch's first column in `columns`, and the total.
     first: Vec<usize>,
     /// Columns of which no two on one switch go by the same channels, and whether only packets of management do.
@@ -29,16 +29,16 @@ impl<'a> Paths<'a> {
         topo: &Topology,
         graph: &'a Graph,
         channels: &'a NeighborChannels,
-        ways: &'a Ways,
+        lid_trees: &'a LidTrees,
     ) -> Self {
-        let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
+        let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
         let of_switch = |dest: usize| {
-            let mut all: Vec<usize> = ways.columns_on(dest).collect();
+            let mut all: Vec<usize> = lid_trees.columns_on(dest).collect();
             all.sort_by_key(|&c| (lids[c].port == PortNum::ZERO, c));
             let mut different: Vec<(usize, bool)> = Vec::new();
             for column in all {
                 let same = |&(other, _): &(usize, bool)| {
-                    let both = ways.column(other).iter().zip(ways.column(column));
+                    let both = lid_trees.column(other).iter().zip(lid_trees.column(column));
                     both.enumerate().all(|(v, (&p, &q))| {
                         p == q || v == dest || channels.behind(v, p) == channels.behind(v, q)
                     })
@@ -59,7 +59,7 @@ impl<'a> Paths<'a> {
         Self {
             channels,
             graph,
-            ways,
+            lid_trees,
             first,
             columns,
         }
@@ -84,7 +84,7 @@ impl<'a> Paths<'a> {
     }
 
     fn walk(&self, from: usize, dest: usize, column: usize, found: &mut Vec<Dependency>) {
-        let ports = self.ways.column(column);
+        let ports = self.lid_trees.column(column);
         let mut x = self.channels.behind(from, ports[from]);
         let mut v = self.channels.head(x);
         while v != dest {
@@ -108,7 +108,7 @@ impl<'a> Paths<'a> {
                     }
                     continue;
                 }
-                let ports = self.ways.column(column).iter().enumerate();
+                let ports = self.lid_trees.column(column).iter().enumerate();
                 let leaving: Vec<u32> = ports.map(|(v, &p)| self.channels.behind(v, p)).collect();
                 for (v, &x) in leaving.iter().enumerate() {
                     if v == dest {

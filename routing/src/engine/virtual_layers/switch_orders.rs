@@ -1,11 +1,11 @@
 //! A few orders of the switches, each by distance from a root of its own, the roots far from each other.
 //!
-//! Paths that climb such an order and then descend never form a circle (up/down routing). Ways that keep to one of a
+//! Paths that climb such an order and then descend never form a circle (up/down routing). LidTrees that keep to one of a
 //! few orders, and pairs put on one lane by the order that both their paths keep to, need few lanes.
 
-use super::super::cell::Cell;
+use super::super::cell::HopCell;
 use super::super::graph::Graph;
-use super::super::legs::Legs;
+use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
 use crate::channels::Dependency;
 
@@ -14,7 +14,7 @@ const ORDERS: usize = 4;
 
 /// Which channels climb in which order.
 #[derive(Debug)]
-pub(crate) struct Orders {
+pub(crate) struct SwitchOrders {
     /// One bit for each order, by channel.
     up: Vec<u8>,
     /// The bits that stand for an order.
@@ -22,20 +22,25 @@ pub(crate) struct Orders {
 }
 
 /// What is known of a path's rest: the orders that it keeps to, and those in which it climbs at all.
-pub(crate) type Rest = (u8, u8);
+pub(crate) type SuffixOrders = (u8, u8);
 
-impl Orders {
+impl SwitchOrders {
     /// Every order.
     pub(crate) const ALL: u8 = (1 << ORDERS) - 1;
 
-    pub(crate) fn new<C: Cell>(graph: &Graph, legs: &Legs<C>, channels: &NeighborChannels) -> Self {
+    pub(crate) fn new<C: HopCell>(
+        graph: &Graph,
+        matrix: &HopMatrix<C>,
+        channels: &NeighborChannels,
+    ) -> Self {
         let n = graph.len();
-        let reach = |v: usize| legs.row(v).iter().map(|c| c.hops()).sum::<usize>();
+        let reach = |v: usize| matrix.row(v).iter().map(|c| c.hops()).sum::<usize>();
         let mut roots: Vec<usize> = Vec::new();
         roots.extend((0..n).min_by_key(|&v| (reach(v), graph.lid_rank[v])));
         while roots.len() < ORDERS && !roots.is_empty() {
             let apart = |v: usize| {
-                let mut hops: Vec<usize> = roots.iter().map(|&r| legs.cell(r, v).hops()).collect();
+                let mut hops: Vec<usize> =
+                    roots.iter().map(|&r| matrix.cell(r, v).hops()).collect();
                 hops.sort_unstable();
                 (hops, n - graph.lid_rank[v])
             };
@@ -43,7 +48,7 @@ impl Orders {
         }
         let mut up = vec![0; channels.index.len()];
         for (k, &root) in roots.iter().enumerate() {
-            let place = |v: u32| (legs.cell(root, v as usize), graph.lid_rank[v as usize]);
+            let place = |v: u32| (matrix.cell(root, v as usize), graph.lid_rank[v as usize]);
             for (x, up) in up.iter_mut().enumerate() {
                 *up |= u8::from(place(channels.index.head[x]) < place(channels.index.tail[x])) << k;
             }
@@ -71,7 +76,7 @@ impl Orders {
 
     /// What is known of a path that begins with this channel, from what is known of its rest.
     #[inline(always)]
-    pub(crate) fn before(&self, x: u32, (kept, climbs): Rest) -> Rest {
+    pub(crate) fn before(&self, x: u32, (kept, climbs): SuffixOrders) -> SuffixOrders {
         let up = self.up[x as usize];
         (kept & (up | !climbs), up | climbs)
     }

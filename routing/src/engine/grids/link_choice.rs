@@ -16,7 +16,7 @@ use crate::topology::{SwitchIdx, Topology};
 
 /// Tables of all switches. `port_order` says in which order ports of a destination switch are served and cables are
 /// taken; ports that it does not name come after, by number.
-pub(crate) fn tables(
+pub(crate) fn choose_links(
     topo: &Topology,
     graph: &Graph,
     paths: &Paths,
@@ -57,7 +57,7 @@ pub(crate) fn tables(
                 }
             }
             for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&behind) {
-                for (lid, port) in lids.iter().zip(deal(ports, behind)) {
+                for (lid, port) in lids.iter().zip(share_links(ports, behind)) {
                     lft.set(*lid, PortNum(port));
                 }
             }
@@ -70,7 +70,7 @@ pub(crate) fn tables(
 }
 
 /// Ports for the LIDs behind one slot, in their order.
-fn deal(ports: &[u8], behind: &[(PortNum, Option<u8>)]) -> Vec<u8> {
+fn share_links(ports: &[u8], behind: &[(PortNum, Option<u8>)]) -> Vec<u8> {
     let load_of = |port: u8| behind.iter().filter(|(_, was)| *was == Some(port)).count();
     let idle = ports.iter().any(|&p| load_of(p) == 0);
     let keep = !idle || behind.len() < ports.len();

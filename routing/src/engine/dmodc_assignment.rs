@@ -20,23 +20,23 @@ use crate::hints::Hints;
 use crate::structure::tree::Tree;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-use super::cell::Cell;
+use super::cell::HopCell;
 use super::graph::Graph;
-use super::legs::Legs;
+use super::hop_matrix::HopMatrix;
 
 /// No slot.
 const NONE: u16 = u16::MAX;
 /// The trunk has ended.
-pub(crate) const END: u32 = u32::MAX;
+pub(crate) const TRUNK_END: u32 = u32::MAX;
 
 /// Numbers, digits and trunks of all LIDs.
 #[derive(Debug)]
-pub(crate) struct Deal {
+pub(crate) struct DmodcAssignment {
     levels: usize,
     /// Whether every switch has all the columns above it that there are, and all cables to them.
     full: bool,
     /// LIDs that are no hosts on leaves.
-    odd: FixedBitSet,
+    non_hosts: FixedBitSet,
     rank: Vec<u32>,
     /// By switch: where its row in `up` begins.
     up_base: Vec<usize>,
@@ -49,7 +49,7 @@ pub(crate) struct Deal {
     /// By place of a LID and level: the column above that level.
     digit: Vec<u16>,
     /// By place and level: the cable to that column.
-    cable: Vec<u16>,
+    link: Vec<u16>,
     /// By place: its turn when something is dealt.
     mix: Vec<u32>,
     /// By place and level: the switches of the trunk from the LID's own upwards, as far as it goes.
@@ -58,100 +58,108 @@ pub(crate) struct Deal {
 
 /// What is dealt to one LID.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share<'a> {
+pub(crate) struct LidAssignment<'a> {
     digit: &'a [u16],
-    cable: &'a [u16],
+    link: &'a [u16],
     mix: u32,
 }
 
-impl Deal {
-    pub(crate) fn new<C: Cell>(
+impl DmodcAssignment {
+    pub(crate) fn new<C: HopCell>(
         topo: &Topology,
         graph: &Graph,
         tree: &Tree,
         hints: &Hints,
-        legs: &Legs<C>,
+        matrix: &HopMatrix<C>,
     ) -> Self {
         let n = graph.len();
         let levels = tree.levels();
-        let mut deal = Self {
+        let mut assignment = Self {
             levels,
             full: tree.level_cables == 0,
-            odd: FixedBitSet::with_capacity(usize::from(u16::MAX) + 1),
+            non_hosts: FixedBitSet::with_capacity(usize::from(u16::MAX) + 1),
             rank: tree.rank.clone(),
             up_base: Vec::with_capacity(n),
             up: Vec::new(),
             turn: turns(graph, tree),
             base: Vec::with_capacity(n),
             digit: Vec::new(),
-            cable: Vec::new(),
+            link: Vec::new(),
             mix: Vec::new(),
             trunks: Vec::new(),
         };
         for v in 0..n {
-            let from = deal.up.len();
-            deal.up_base.push(from);
+            let from = assignment.up.len();
+            assignment.up_base.push(from);
             let rank = tree.rank[v];
             let arity = tree.arity[rank as usize] as usize;
-            deal.up.resize(from + arity, NONE);
+            assignment.up.resize(from + arity, NONE);
             for (k, slot) in graph.slots(v).iter().enumerate() {
                 let column = tree.column[slot.peer] as usize;
                 if tree.rank[slot.peer] == rank + 1
                     && column < arity
-                    && deal.up[from + column] == NONE
+                    && assignment.up[from + column] == NONE
                 {
-                    deal.up[from + column] = u16::try_from(k).unwrap_or(NONE);
+                    assignment.up[from + column] = u16::try_from(k).unwrap_or(NONE);
                 }
             }
         }
         let below_top = |v: usize| tree.rank[v] as usize + 1 < levels;
         for v in (0..n).filter(|&v| below_top(v)) {
             let arity = tree.arity[tree.rank[v] as usize] as usize;
-            deal.full &= !deal.up[deal.up_base[v]..][..arity].contains(&NONE);
-            let cables = tree.cables[tree.rank[v] as usize] as usize;
+            assignment.full &= !assignment.up[assignment.up_base[v]..][..arity].contains(&NONE);
+            let links = tree.cables[tree.rank[v] as usize] as usize;
             let mut above = graph.slots(v).iter();
-            deal.full &=
-                above.all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= cables);
+            assignment.full &=
+                above.all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= links);
         }
         let mut lids = 0;
         for s in topo.switches() {
-            deal.base.push(lids);
+            assignment.base.push(lids);
             lids += topo.destinations_on(s).len();
         }
-        let number = numbers(topo, graph, tree, hints, &deal.base, lids, &mut deal.odd);
-        deal.digit.reserve(lids * levels);
-        deal.cable.reserve(lids * levels);
-        deal.mix.reserve(lids);
-        deal.trunks = vec![END; lids * levels];
+        let number = numbers(
+            topo,
+            graph,
+            tree,
+            hints,
+            &assignment.base,
+            lids,
+            &mut assignment.non_hosts,
+        );
+        assignment.digit.reserve(lids * levels);
+        assignment.link.reserve(lids * levels);
+        assignment.mix.reserve(lids);
+        assignment.trunks = vec![TRUNK_END; lids * levels];
         for s in topo.switches() {
             for d in topo.destinations_on(s) {
-                let t = number[deal.mix.len()];
-                deal.enter(t, tree);
+                let t = number[assignment.mix.len()];
+                assignment.enter(t, tree);
                 if d.port != PortNum::ZERO {
-                    deal.grow(s.index(), graph, legs);
+                    assignment.grow(s.index(), graph, matrix);
                 }
             }
         }
-        deal
+        assignment
     }
 
     /// Enters the digits of the next LID.
     fn enter(&mut self, mut t: u32, tree: &Tree) {
         let mut mix = 0;
-        for (arity, cables) in tree.arity.iter().zip(&tree.cables) {
+        for (arity, links) in tree.arity.iter().zip(&tree.cables) {
             let digit = t % arity;
             t /= arity;
             // As D-mod-K of PGFTs has it: cables take no digit away from the levels above.
-            let cable = t % cables;
+            let link = t % links;
             self.digit.push(u16::try_from(digit).unwrap_or(0));
-            self.cable.push(u16::try_from(cable).unwrap_or(0));
-            mix += digit + cable;
+            self.link.push(u16::try_from(link).unwrap_or(0));
+            mix += digit + link;
         }
         self.mix.push(mix + t);
     }
 
     /// Grows the trunk of the LID that was entered last.
-    fn grow<C: Cell>(&mut self, dest: usize, graph: &Graph, legs: &Legs<C>) {
+    fn grow<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
         let digits = self.digit.len() - self.levels;
         let (mut tip, mut length) = (dest, 0);
         for level in self.rank[dest] as usize..self.levels - 1 {
@@ -161,7 +169,9 @@ impl Deal {
                 break;
             }
             let above = graph.slots(tip)[usize::from(slot)].peer;
-            if legs.cell(above, dest).hops() != length + 1 || !legs.may_go(above, tip, dest) {
+            if matrix.cell(above, dest).hops() != length + 1
+                || !matrix.is_next_hop(above, tip, dest)
+            {
                 break;
             }
             tip = above;
@@ -173,10 +183,10 @@ impl Deal {
     /// Whether another balance can be better for a LID: always where something is missing, else only for what is no host
     /// on a leaf.
     pub(crate) fn may_move(&self, d: &Destination) -> bool {
-        d.port != PortNum::ZERO && (!self.full || self.odd.contains(usize::from(d.lid.raw())))
+        d.port != PortNum::ZERO && (!self.full || self.non_hosts.contains(usize::from(d.lid.raw())))
     }
 
-    /// The trunks of the LIDs on a switch: a row of so many switches for each, upwards from its own, [`END`] beyond the
+    /// The trunks of the LIDs on a switch: a row of so many switches for each, upwards from its own, [`TRUNK_END`] beyond the
     /// end.
     #[inline(always)]
     pub(crate) fn trunks(&self, dest: usize, lids: usize) -> (&[u32], usize) {
@@ -186,41 +196,47 @@ impl Deal {
 
     /// What is dealt to the `i`th LID on a switch.
     #[inline(always)]
-    pub(crate) fn share(&self, dest: usize, i: usize) -> Share<'_> {
+    pub(crate) fn lid(&self, dest: usize, i: usize) -> LidAssignment<'_> {
         let place = self.base[dest] + i;
         let levels = place * self.levels..(place + 1) * self.levels;
-        Share {
+        LidAssignment {
             digit: &self.digit[levels.clone()],
-            cable: &self.cable[levels],
+            link: &self.link[levels],
             mix: self.mix[place],
         }
     }
 
     /// The slot of a switch to the column that a LID is meant for.
     #[inline(always)]
-    pub(crate) fn meant(&self, v: usize, share: &Share<'_>) -> Option<usize> {
-        let digit = usize::from(share.digit[self.rank[v] as usize]);
+    pub(crate) fn preferred_slot(&self, v: usize, lid: &LidAssignment<'_>) -> Option<usize> {
+        let digit = usize::from(lid.digit[self.rank[v] as usize]);
         let slot = self.up[self.up_base[v] + digit];
         (slot != NONE).then_some(usize::from(slot))
     }
 
     /// Which of so many is next, where what was meant for a LID is not to be had.
     #[inline(always)]
-    pub(crate) fn instead(&self, v: usize, share: &Share<'_>, of: u32) -> u32 {
-        (share.mix + self.turn[v] + 1) % of.max(1)
+    pub(crate) fn alternative(&self, v: usize, lid: &LidAssignment<'_>, of: u32) -> u32 {
+        (lid.mix + self.turn[v] + 1) % of.max(1)
     }
 
     /// Which of so many parallel cables between two switches a LID takes.
     #[inline(always)]
-    pub(crate) fn cable(&self, v: usize, peer: usize, share: &Share<'_>, cables: usize) -> usize {
-        if cables < 2 {
+    pub(crate) fn link(
+        &self,
+        v: usize,
+        peer: usize,
+        lid: &LidAssignment<'_>,
+        links: usize,
+    ) -> usize {
+        if links < 2 {
             return 0;
         }
-        let meant = usize::from(share.cable[self.rank[v].min(self.rank[peer]) as usize]);
-        if meant < cables && self.rank[v] != self.rank[peer] {
+        let meant = usize::from(lid.link[self.rank[v].min(self.rank[peer]) as usize]);
+        if meant < links && self.rank[v] != self.rank[peer] {
             meant
         } else {
-            (meant + share.mix as usize + self.turn[v] as usize) % cables
+            (meant + lid.mix as usize + self.turn[v] as usize) % links
         }
     }
 }
@@ -252,7 +268,7 @@ fn numbers(
     hints: &Hints,
     base: &[usize],
     lids: usize,
-    odd: &mut FixedBitSet,
+    non_hosts: &mut FixedBitSet,
 ) -> Vec<u32> {
     let mut number = vec![0; lids];
     let mut io: Vec<u16> = hints.io.iter().flatten().map(|l| l.raw()).collect();
@@ -290,7 +306,7 @@ fn numbers(
             };
             let raw = usize::from(base_lid.raw());
             if class != 0 || tree.is_service(topo, s, first.port) {
-                odd.insert_range(raw..raw + same_port.len());
+                non_hosts.insert_range(raw..raw + same_port.len());
             }
             for (offset, place) in (0u32..).zip(base[v] + i..base[v] + i + same_port.len()) {
                 number[place] = next[class] + offset;

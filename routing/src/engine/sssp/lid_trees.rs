@@ -1,4 +1,4 @@
-//! One tree of ports for each LID: the ways of all packets, as engines that weigh channels build them.
+//! One tree of ports for each LID: the trees of all packets, as engines that weigh channels build them.
 //!
 //! Stored by LID (a column: the port of every switch), because both who builds it and who walks it look at one LID at
 //! a time. Turned into forwarding tables at the end. Owned by one engine run.
@@ -15,7 +15,7 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// Ports by LID and switch.
 #[derive(Debug, Clone)]
-pub(crate) struct Ways {
+pub(crate) struct LidTrees {
     n: usize,
     /// Number of each switch's first column, and the total.
     first: Vec<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct Ways {
     ports: Vec<u8>,
 }
 
-impl Ways {
+impl LidTrees {
     /// Nothing chosen, but at the owner of each LID.
     pub(crate) fn new(topo: &Topology) -> Self {
         let n = topo.num_switches();
@@ -71,7 +71,7 @@ impl Ways {
     }
 
     /// Puts columns back as they are installed, where all packets still arrive by them.
-    pub(crate) fn keep_whole_columns(&mut self, topo: &Topology, previous: &Previous) {
+    pub(crate) fn keep_installed_columns(&mut self, topo: &Topology, previous: &Previous) {
         let lids: Vec<Destination> = self.destinations(topo).copied().collect();
         let n = self.n;
         let columns = self.ports.par_chunks_exact_mut(n.max(1)).zip(lids);
@@ -79,7 +79,7 @@ impl Ways {
             let installed = |v: usize| previous.get(v).map(|lft| lft.get(d.lid));
             let dest = d.switch.index();
             let differs = (0..n).any(|v| v != dest && installed(v) != Some(PortNum(ports[v])));
-            if differs && arrives(topo, dest, &installed) {
+            if differs && reaches_all(topo, dest, &installed) {
                 for v in (0..n).filter(|&v| v != dest) {
                     ports[v] = installed(v).map_or(PortNum::DROP, |port| port).raw();
                 }
@@ -90,16 +90,16 @@ impl Ways {
     /// The forwarding tables. A table that comes out as it is installed is the installed one.
     pub(crate) fn tables(&self, topo: &Topology, previous: &Previous) -> Tables {
         /// Switches whose tables are written together: one line of memory of each column.
-        const TOGETHER: usize = 64;
+        const ROWS_PER_BLOCK: usize = 64;
         let lids: Vec<usize> = self
             .destinations(topo)
             .map(|d| usize::from(d.lid.raw()))
             .collect();
-        let starts: Vec<usize> = (0..self.n).step_by(TOGETHER).collect();
+        let starts: Vec<usize> = (0..self.n).step_by(ROWS_PER_BLOCK).collect();
         starts
             .into_par_iter()
             .flat_map_iter(|start| {
-                let count = TOGETHER.min(self.n - start);
+                let count = ROWS_PER_BLOCK.min(self.n - start);
                 let mut rows = vec![Lft::drop_all(topo.top_lid()).into_entries(); count];
                 for (column, &lid) in lids.iter().enumerate() {
                     let ports = &self.ports[column * self.n + start..][..count];
@@ -120,17 +120,17 @@ impl Ways {
 }
 
 /// Whether packets from every switch arrive at one, by the ports that `via` gives.
-fn arrives(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortNum>) -> bool {
+fn reaches_all(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortNum>) -> bool {
     let n = topo.num_switches();
-    // 0 unknown, 1 on the way, 2 arrives.
+    // 0 unknown, 1 on the way, 2 reaches_all.
     let mut state = vec![0u8; n];
     state[dest] = 2;
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     for from in 0..n {
         let mut at = from;
         while state[at] == 0 {
             state[at] = 1;
-            way.push(at);
+            path.push(at);
             let next = via(at).and_then(|port| topo.neighbor(SwitchIdx::at(at), port));
             match next {
                 Some((peer, _)) => at = peer.index(),
@@ -140,7 +140,7 @@ fn arrives(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortNum>)
         if state[at] == 1 {
             return false;
         }
-        for v in way.drain(..) {
+        for v in path.drain(..) {
             state[v] = 2;
         }
     }

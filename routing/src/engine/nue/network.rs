@@ -15,7 +15,7 @@ pub(super) const NO_SLOT: u8 = u8::MAX;
 
 /// Switches, channels and who is to be reached.
 #[derive(Debug)]
-pub(super) struct Net {
+pub(super) struct Network {
     /// How many switches there are.
     pub(super) n: usize,
     pub(super) channels: ChannelIndex,
@@ -33,7 +33,7 @@ pub(super) struct Net {
     pub(super) lid_base: Vec<usize>,
 }
 
-impl Net {
+impl Network {
     pub(super) fn new(topo: &Topology, graph: &Graph) -> Self {
         let n = graph.len();
         let mut net = Self {

@@ -11,7 +11,7 @@ use super::paths::Paths;
 use crate::channels::{ChannelIndex, DependencySet, VlChannels, narrow};
 
 /// Lanes of packets.
-pub(crate) trait LaneRule: Sync {
+pub(crate) trait VlRule: Sync {
     /// VLs between switches.
     fn vls(&self) -> usize;
     /// The SL from one switch to another.
@@ -28,7 +28,7 @@ pub(crate) struct Tree<'a> {
 }
 
 /// Dependencies of all unicast packets, to be joined with those of trees.
-pub(crate) struct Check<'a> {
+pub(crate) struct CreditLoopCheck<'a> {
     graph: &'a Graph,
     index: ChannelIndex,
     vls: usize,
@@ -37,12 +37,12 @@ pub(crate) struct Check<'a> {
     unicast: DependencySet,
 }
 
-impl<'a> Check<'a> {
+impl<'a> CreditLoopCheck<'a> {
     pub(crate) fn new(
         graph: &'a Graph,
         axis: Vec<usize>,
         paths: &Paths,
-        rule: &impl LaneRule,
+        rule: &impl VlRule,
     ) -> Self {
         let in_order: Vec<usize> = (0..graph.len()).collect();
         let index = index_channels(graph, &in_order);
@@ -51,7 +51,7 @@ impl<'a> Check<'a> {
         let unicast = (0..graph.len())
             .into_par_iter()
             .fold(empty, |mut found, dest| {
-                one_tree(graph, &channels, &axis, paths, rule, dest, &mut found);
+                add_dependencies_to(graph, &channels, &axis, paths, rule, dest, &mut found);
                 found
             })
             .reduce(empty, |mut a, b| {
@@ -68,13 +68,13 @@ impl<'a> Check<'a> {
     }
 
     /// Whether unicast packets alone are free of cycles.
-    pub(crate) fn unicast(&self) -> bool {
+    pub(crate) fn is_unicast_acyclic(&self) -> bool {
         self.unicast
             .is_acyclic(&VlChannels::new(&self.index, self.vls))
     }
 
     /// Whether they are together with a tree.
-    pub(crate) fn with(&self, tree: Tree<'_>, rule: &impl LaneRule) -> bool {
+    pub(crate) fn is_acyclic_with(&self, tree: Tree<'_>, rule: &impl VlRule) -> bool {
         let (graph, index) = (self.graph, &self.index);
         let channels = VlChannels::new(index, self.vls);
         let mut all = self.unicast.clone();
@@ -116,12 +116,12 @@ impl<'a> Check<'a> {
 }
 
 /// Adds the dependencies of all packets to one switch.
-fn one_tree(
+fn add_dependencies_to(
     graph: &Graph,
     channels: &VlChannels<'_>,
     axis: &[usize],
     paths: &Paths,
-    rule: &impl LaneRule,
+    rule: &impl VlRule,
     dest: usize,
     found: &mut DependencySet,
 ) {

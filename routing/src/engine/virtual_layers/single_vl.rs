@@ -1,15 +1,15 @@
-//! Ways of packets that hosts do not send each other, so that one lane stays enough.
+//! LidTrees of packets that hosts do not send each other, so that one lane stays enough.
 //!
 //! Where the packets between end ports alone are free of circles, shortest ways to switches' own LIDs, and from switches
 //! without end ports, may still close one: on a tree with a cable lost they turn upwards after they went down. Those ways
-//! are then grown anew beside what is there, hop by hop, over turns that the lane takes. Ways of end ports never change.
+//! are then grown anew beside what is there, hop by hop, over turns that the lane takes. LidTrees of end ports never change.
 
 use ferrosm_mad::ids::PortNum;
 
 use super::super::graph::{Graph, Slot};
 use super::super::neighbors::NeighborChannels;
-use super::super::sssp::Ways;
-use super::tree;
+use super::super::sssp::LidTrees;
+use super::spanning_tree;
 use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::engine::Request;
 use crate::topology::Destination;
@@ -23,21 +23,21 @@ type Up = Vec<Option<PortNum>>;
 
 /// Makes one lane of the ways, if the packets between end ports fit into one: the lane, and a spanning tree all of whose
 /// turns are in it. `order` is that in which switches join the tree.
-pub(crate) fn one_lane(
+pub(crate) fn fit_one_vl(
     request: &Request<'_>,
     graph: &Graph,
     channels: &NeighborChannels,
-    ways: &mut Ways,
+    lid_trees: &mut LidTrees,
     order: &[usize],
 ) -> Result<Option<(VirtualLayer, Up)>, BudgetExceeded> {
     let (topo, budget) = (request.topo, request.budget);
     let n = graph.len();
-    let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
+    let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
     let index = &channels.index;
     let mut all = DependencySet::empty(index);
     let mut used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
-        let (ports, dest) = (ways.column(column), d.switch.index());
+        let (ports, dest) = (lid_trees.column(column), d.switch.index());
         budget.spend_len(n)?;
         mark_used(graph, channels, ports, d, &mut used);
         for v in (0..n).filter(|&v| used[v] && v != dest) {
@@ -48,38 +48,39 @@ pub(crate) fn one_lane(
             }
         }
     }
-    let Some(mut lane) = VirtualLayer::from_dependencies(index, all) else {
+    let Some(mut layer) = VirtualLayer::from_dependencies(index, all) else {
         return Ok(None);
     };
-    let Some(up) = tree::grow(graph, index, &mut lane, order, budget)? else {
+    let Some(up) = spanning_tree::grow_spanning_tree(graph, index, &mut layer, order, budget)?
+    else {
         return Ok(None);
     };
-    // Ways to end ports cannot go along the tree: they come first.
-    let mut late: Vec<(bool, usize, usize)> = Vec::new();
+    // LidTrees to end ports cannot go along the tree: they come first.
+    let mut misfits: Vec<(bool, usize, usize)> = Vec::new();
     let mut wanted: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
         budget.spend_len(n)?;
-        turns(graph, channels, ways.column(column), lid, &mut wanted);
-        if !wanted.iter().all(|&turn| lane.contains(index, turn)) {
+        turns(graph, channels, lid_trees.column(column), lid, &mut wanted);
+        if !wanted.iter().all(|&turn| layer.contains(index, turn)) {
             let d = lids[column];
             let rank = graph.lid_rank[d.switch.index()];
-            late.push((d.port == PortNum::ZERO, rank, column));
+            misfits.push((d.port == PortNum::ZERO, rank, column));
         }
     }
-    late.sort_unstable();
-    for (own, _, column) in late {
+    misfits.sort_unstable();
+    for (own, _, column) in misfits {
         let d = lids[column];
-        turns(graph, channels, ways.column(column), &d, &mut wanted);
+        turns(graph, channels, lid_trees.column(column), &d, &mut wanted);
         budget.spend_len(n)?;
-        if lane.admit_within(index, &wanted, budget)? {
+        if layer.admit_within(index, &wanted, budget)? {
             continue;
         }
-        mark_used(graph, channels, ways.column(column), &d, &mut used);
+        mark_used(graph, channels, lid_trees.column(column), &d, &mut used);
         if !regrow(
             graph,
             channels,
-            &mut lane,
-            ways.column_mut(column),
+            &mut layer,
+            lid_trees.column_mut(column),
             &d,
             &used,
         ) {
@@ -90,12 +91,12 @@ pub(crate) fn one_lane(
                 graph,
                 channels,
                 &up,
-                ways.column_mut(column),
+                lid_trees.column_mut(column),
                 d.switch.index(),
             );
         }
     }
-    Ok(Some((lane, up)))
+    Ok(Some((layer, up)))
 }
 
 /// The turns of all packets to a LID that are real: to a switch itself nobody sends but who has end ports.
@@ -150,7 +151,7 @@ fn mark_used(
 fn regrow(
     graph: &Graph,
     channels: &NeighborChannels,
-    lane: &mut VirtualLayer,
+    layer: &mut VirtualLayer,
     ports: &mut [u8],
     d: &Destination,
     used: &[bool],
@@ -182,7 +183,7 @@ fn regrow(
                 };
                 let x = channels.behind(v, port);
                 slot.peer == dest
-                    || lane.admit(
+                    || layer.admit(
                         &channels.index,
                         &[(x, channels.behind(slot.peer, ports[slot.peer]))],
                     )

@@ -1,0 +1,522 @@
+//! Several ways to route a fabric with lanes, and which of them is taken.
+//!
+//! Balance wants many different ways, few lanes want ways that agree. So ways are made by several tastes; each is
+//! shared out to lanes, and of those that the lanes at hand are enough for, the best by the engine's objective is taken.
+//! Lanes that answers can use too (both directions of a pair together) come before any that they cannot.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::super::cell::{HopCell, Stop};
+use super::super::graph::Graph;
+use super::super::hop_matrix::HopMatrix;
+use super::super::neighbors::NeighborChannels;
+use super::super::order::{Closeness, Strategy, by_levels};
+use super::super::sssp::{Granularity, LidTrees, PathPreference, weigh_lids};
+use super::super::{Previous, Request, RouteError, Routing, TreeConstraint};
+use super::paths::Paths;
+use super::refinement::{LayerConstraints, Refinement};
+use super::single_vl::fit_one_vl;
+use super::spanning_tree;
+use super::switch_orders::SwitchOrders;
+use super::vl_assignment::{Directions, Pair, VlAssignment, assign_vls, pairs, rebuild_layers};
+use crate::channels::VirtualLayer;
+use crate::lanes::{Lanes, PathSl};
+use crate::notes::Note;
+use crate::structure::tree::tree_in;
+use crate::work::BudgetExceeded;
+use ferrosm_mad::ids::PortNum;
+
+/// What an engine prefers where it has the choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Objective {
+    /// The lowest load of the busiest channel; fewer lanes where that costs no more than an eighth.
+    Balance,
+    /// The fewest lanes, unless the load of the busiest channel is half as much again as it could be.
+    FewVls,
+}
+
+/// Above so many table entries not every preference is tried, but only until one serves well.
+const THOROUGH_ENTRIES: usize = 2_000_000;
+
+/// One serves well whose busiest channel has at most so many times, divided by [`GOOD_LOAD_DIVISOR`], the routes that it has with the lightest ways.
+const GOOD_LOAD: u64 = 5;
+/// See [`GOOD_LOAD`].
+const GOOD_LOAD_DIVISOR: u64 = 4;
+
+/// One does not serve whose busiest channel has more than so many times the routes that it has with the lightest ways: another
+/// engine, or lanes that answers cannot use, are better than a fabric that waits for one cable.
+const CROWDED_FACTOR: u64 = 4;
+
+/// Up to so many pairs of switches are shared out in several orders, of which the one with the fewest lanes is taken.
+const SHUFFLED_PAIRS_MAX: usize = 60_000;
+
+/// So many orders.
+const SHUFFLES: u64 = 8;
+
+/// LidTrees to make ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PreferenceKind {
+    LeastLoad,
+    FewestDependencies,
+    FirstPort,
+    Orders,
+    Tree,
+}
+
+/// In the order in which they are tried: those first that are balanced and, where there is a tree or an order, need few lanes.
+const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
+    (PreferenceKind::LeastLoad, Granularity::PerLid),
+    (PreferenceKind::Tree, Granularity::PerLid),
+    (PreferenceKind::Orders, Granularity::PerLid),
+    (PreferenceKind::FewestDependencies, Granularity::PerLid),
+    (PreferenceKind::FewestDependencies, Granularity::PerSwitch),
+    (PreferenceKind::Orders, Granularity::PerSwitch),
+    (PreferenceKind::FirstPort, Granularity::PerSwitch),
+];
+
+/// LidTrees and their lanes, and what is needed to compare them.
+struct Candidate {
+    lid_trees: LidTrees,
+    assignment: VlAssignment,
+    directions: Directions,
+    max_load: u64,
+    /// A spanning tree on the first lane.
+    up: Option<Vec<Option<PortNum>>>,
+    /// They are those that are installed, as far as these still can be.
+    kept: bool,
+}
+
+/// What came of one preference.
+enum Attempt {
+    /// The lanes at hand are enough.
+    Fits(Candidate),
+    /// So many lanes are needed.
+    NeedsVls(usize),
+    /// It is not for this fabric, or crowds some channel.
+    Unfit,
+}
+
+/// LidTrees that one lane is enough for, and the trees that go with them; or the lightest ways of all.
+pub(crate) enum SingleVl {
+    Fits(LidTrees, TreeConstraint),
+    DoesNotFit(LidTrees),
+}
+
+/// Routes on one lane, if that can be.
+pub(crate) fn route_on_one_vl<C: HopCell>(
+    request: &Request<'_>,
+    graph: &Graph,
+    matrix: &HopMatrix<C>,
+) -> Result<SingleVl, Stop> {
+    let planner = Planner::new(request, graph, matrix);
+    let Some((min_load, fresh, _)) =
+        planner.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?
+    else {
+        return Ok(SingleVl::DoesNotFit(LidTrees::new(request.topo)));
+    };
+    // LidTrees that do not fit after all stay as they were.
+    let mut lid_trees = min_load.clone();
+    if let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)? {
+        return Ok(SingleVl::Fits(lid_trees, trees));
+    }
+    if let Some((mut lid_trees, fresh, _)) =
+        planner.lid_trees(PreferenceKind::Tree, Granularity::PerLid)?
+        && let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)?
+    {
+        return Ok(SingleVl::Fits(lid_trees, trees));
+    }
+    Ok(SingleVl::DoesNotFit(min_load))
+}
+
+/// Routes by several tastes, on no more lanes than there are.
+pub(crate) fn route<C: HopCell>(
+    name: &'static str,
+    request: &Request<'_>,
+    graph: &Graph,
+    objective: Objective,
+) -> Result<Result<Routing, RouteError>, Stop> {
+    let matrix = HopMatrix::<C>::shortest(graph)?;
+    if let SingleVl::Fits(lid_trees, trees) = route_on_one_vl(request, graph, &matrix)? {
+        return Ok(Ok(Routing {
+            engine: name,
+            tables: lid_trees.tables(request.topo, request.previous),
+            vl_plan: Lanes::single(),
+            order: None,
+            trees,
+            notes: vec![Note::OneVl],
+        }));
+    }
+    let usable = usize::from(request.usable_vls());
+    let mut needed = usize::MAX;
+    // What is installed may need more lanes than new ways.
+    let nothing = Previous::none();
+    let from_scratch = request.with_previous(&nothing);
+    let installed = request.previous.lfts.iter().any(Option::is_some);
+    let requests = [Some(request), installed.then_some(&from_scratch)];
+    for directions in [Directions::Shared, Directions::Separate] {
+        for request in requests.into_iter().flatten() {
+            let planner = Planner::new(request, graph, &matrix);
+            let (found, least) = planner.try_all(objective, directions, usable)?;
+            needed = needed.min(least);
+            if let Some(found) = found {
+                return Ok(Ok(planner.finish(name, found)));
+            }
+        }
+    }
+    // With more work fewer lanes might have been enough.
+    request.budget.check()?;
+    Ok(Err(RouteError::TooFewVls {
+        needed,
+        usable: request.usable_vls(),
+    }))
+}
+
+struct Planner<'a, C> {
+    request: &'a Request<'a>,
+    graph: &'a Graph,
+    channels: NeighborChannels,
+    matrix: &'a HopMatrix<C>,
+}
+
+impl<'a, C: HopCell> Planner<'a, C> {
+    fn new(request: &'a Request<'a>, graph: &'a Graph, matrix: &'a HopMatrix<C>) -> Self {
+        Self {
+            request,
+            graph,
+            channels: NeighborChannels::new(graph),
+            matrix,
+        }
+    }
+
+    /// LidTrees of one preference, and whether nothing installed is kept in them; nothing if the preference is not for this fabric.
+    fn lid_trees(
+        &self,
+        kind: PreferenceKind,
+        granularity: Granularity,
+    ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, Stop> {
+        let (graph, channels) = (self.graph, &self.channels);
+        let orders = match kind {
+            PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix, channels)),
+            PreferenceKind::Tree => {
+                let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
+                    return Ok(None);
+                };
+                Some(SwitchOrders::single(
+                    graph,
+                    channels,
+                    &by_levels(graph, &tree),
+                ))
+            }
+            PreferenceKind::LeastLoad
+            | PreferenceKind::FewestDependencies
+            | PreferenceKind::FirstPort => None,
+        };
+        let preference = match (kind, &orders) {
+            (PreferenceKind::FewestDependencies, _) => PathPreference::FewestDependencies,
+            (PreferenceKind::FirstPort, _) => PathPreference::FirstPort,
+            (PreferenceKind::Orders | PreferenceKind::Tree, Some(orders)) => {
+                PathPreference::Orders(orders)
+            }
+            (PreferenceKind::LeastLoad | PreferenceKind::Orders | PreferenceKind::Tree, _) => {
+                PathPreference::LeastLoad
+            }
+        };
+        let (lid_trees, fresh) = weigh_lids(
+            self.request,
+            graph,
+            self.matrix,
+            channels,
+            granularity,
+            preference,
+        )?;
+        Ok(Some((lid_trees, fresh, orders)))
+    }
+
+    /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
+    fn route_on_one_vl(
+        &self,
+        lid_trees: &mut LidTrees,
+        fresh: bool,
+    ) -> Result<Option<TreeConstraint>, Stop> {
+        let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
+        let budget = self.request.budget;
+        // All paths are followed once.
+        budget.spend_len(graph.len() * topo.destinations().len())?;
+        if !fresh {
+            // LidTrees that were grown beside others are not the shortest: as long as packets arrive by them, they stay.
+            lid_trees.keep_installed_columns(topo, self.request.previous);
+        }
+        let whole = VirtualLayer::from_dependencies(
+            &channels.index,
+            Paths::new(topo, graph, channels, lid_trees).all(),
+        );
+        let (mut layer, up) = if let Some(mut layer) = whole {
+            let up = spanning_tree::grow_spanning_tree(
+                graph,
+                &channels.index,
+                &mut layer,
+                &self.order(),
+                budget,
+            )?;
+            (layer, up)
+        } else {
+            let Some((layer, up)) =
+                fit_one_vl(self.request, graph, channels, lid_trees, &self.order())?
+            else {
+                return Ok(None);
+            };
+            (layer, Some(up))
+        };
+        if fresh {
+            let mut constraints = LayerConstraints {
+                layers: std::slice::from_mut(&mut layer),
+                vl_of: &[],
+                tree: true,
+            };
+            Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.work(
+                lid_trees,
+                &mut constraints,
+                |_, _| Ok(()),
+            );
+        }
+        Ok(Some(up.map_or(TreeConstraint::Search, |up| {
+            TreeConstraint::Within { up, sl: 0 }
+        })))
+    }
+
+    /// The best of all tastes by the objective, and the fewest lanes that any needs.
+    fn try_all(
+        &self,
+        objective: Objective,
+        directions: Directions,
+        usable: usize,
+    ) -> Result<(Option<Candidate>, usize), Stop> {
+        let entries = self.graph.len() * self.request.topo.destinations().len();
+        let (mut fitting, mut least) = (Vec::<Candidate>::new(), usize::MAX);
+        let mut min_load = 0;
+        // Of a large fabric's later tastes none was ever seen to need fewer lanes without crowding.
+        let tried = if entries > THOROUGH_ENTRIES {
+            3
+        } else {
+            PREFERENCES.len()
+        };
+        for (kind, granularity) in PREFERENCES.into_iter().take(tried) {
+            let good_load = min_load * GOOD_LOAD / GOOD_LOAD_DIVISOR;
+            let good =
+                |f: &Candidate| f.kept || entries > THOROUGH_ENTRIES && f.max_load <= good_load;
+            if fitting.iter().any(good) {
+                break;
+            }
+            match self.try_preference((kind, granularity), directions, usable, &mut min_load) {
+                Ok(Attempt::Fits(found)) => {
+                    least = least.min(found.assignment.layers.len());
+                    fitting.push(found);
+                }
+                Ok(Attempt::NeedsVls(needed)) => least = least.min(needed),
+                Ok(Attempt::Unfit) => {}
+                // Later tastes are improvements.
+                Err(Stop::Budget) if !fitting.is_empty() => break,
+                Err(stop) => return Err(stop),
+            }
+        }
+        let lightest = fitting.iter().map(|f| f.max_load).min().unwrap_or(0);
+        let allowed = match objective {
+            Objective::Balance => lightest + lightest / 8,
+            Objective::FewVls => lightest + lightest / 2,
+        };
+        fitting.retain(|f| f.max_load <= allowed);
+        let best = fitting
+            .into_iter()
+            .min_by_key(|f| (f.assignment.layers.len(), f.max_load));
+        Ok((best, least))
+    }
+
+    /// LidTrees of one preference on lanes. `light` is the load of the busiest channel with the lightest ways, once it is known.
+    fn try_preference(
+        &self,
+        (kind, granularity): (PreferenceKind, Granularity),
+        directions: Directions,
+        usable: usize,
+        min_load: &mut u64,
+    ) -> Result<Attempt, Stop> {
+        let Some((mut lid_trees, fresh, orders)) = self.lid_trees(kind, granularity)? else {
+            return Ok(Attempt::Unfit);
+        };
+        if kind == PreferenceKind::LeastLoad {
+            let refinement = Refinement::new(
+                self.request,
+                self.graph,
+                self.matrix,
+                &self.channels,
+                &lid_trees,
+            )?;
+            *min_load = refinement.max_load();
+        }
+        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let all = pairs(&paths, self.matrix, directions);
+        let Some(mut assignment) =
+            self.assign_pairs(&paths, &all, directions, orders.as_ref(), fresh)?
+        else {
+            return Ok(Attempt::Unfit);
+        };
+        if assignment.layers.len() > usable {
+            return Ok(Attempt::NeedsVls(assignment.layers.len()));
+        }
+        let up = self.add_spanning_tree(&mut assignment, !fresh)?;
+        let mut refinement = Refinement::new(
+            self.request,
+            self.graph,
+            self.matrix,
+            &self.channels,
+            &lid_trees,
+        )?;
+        if fresh {
+            let mut constraints = LayerConstraints {
+                layers: &mut assignment.layers,
+                vl_of: &assignment.vl_of,
+                tree: up.is_some(),
+            };
+            refinement.work(
+                &mut lid_trees,
+                &mut constraints,
+                |lid_trees, constraints| {
+                    let paths =
+                        Paths::new(self.request.topo, self.graph, &self.channels, lid_trees);
+                    rebuild_layers(constraints, &paths, &all, directions, self.request.budget)
+                },
+            );
+        }
+        let max_load = refinement.max_load();
+        if fresh && max_load > *min_load * CROWDED_FACTOR {
+            return Ok(Attempt::Unfit);
+        }
+        Ok(Attempt::Fits(Candidate {
+            max_load,
+            lid_trees,
+            assignment,
+            directions,
+            up,
+            kept: !fresh,
+        }))
+    }
+
+    /// The pairs on lanes: those that they had, if ways are kept; the fewest of several orders of the pairs, if not.
+    fn assign_pairs(
+        &self,
+        paths: &Paths<'_>,
+        all: &[Pair],
+        directions: Directions,
+        orders: Option<&SwitchOrders>,
+        fresh: bool,
+    ) -> Result<Option<VlAssignment>, Stop> {
+        let budget = self.request.budget;
+        let last = self.request.previous.last.as_ref();
+        let old = last
+            .filter(|_| !fresh)
+            .and_then(|last| match &last.routing.vl_plan.path_sl {
+                PathSl::BySwitches(rows) if rows.len() == self.graph.len() => Some(rows.as_slice()),
+                PathSl::Uniform(_)
+                | PathSl::ByLid(_)
+                | PathSl::BySwitches(_)
+                | PathSl::BySwitchAndLid(_) => None,
+            });
+        let mut best = assign_vls(paths, all, directions, orders, old, budget)?;
+        if !fresh || all.len() > SHUFFLED_PAIRS_MAX {
+            return Ok(best);
+        }
+        for seed in 1..SHUFFLES {
+            let mut shuffled = all.to_vec();
+            let rank = |v: u32| self.graph.lid_rank[v as usize] as u64;
+            shuffled.sort_by_cached_key(|&(a, b)| {
+                let hops = self.matrix.cell(a as usize, b as usize).hops();
+                let mixed = (rank(a) << 32 | rank(b))
+                    .wrapping_add(seed << 20)
+                    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (Reverse(hops), mixed ^ mixed >> 29)
+            });
+            let found = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
+                Err(BudgetExceeded) if best.is_some() => return Ok(best),
+                found => found?,
+            };
+            if let Some(found) = found
+                && best
+                    .as_ref()
+                    .is_none_or(|b| found.layers.len() < b.layers.len())
+            {
+                best = Some(found);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Switches from the centre outwards, for a tree.
+    fn order(&self) -> Vec<usize> {
+        Closeness::new(self.graph, self.matrix).order(self.graph, Strategy::CentreFirst, &[])
+    }
+
+    /// A spanning tree beside the packets of one lane, which becomes the first.
+    fn add_spanning_tree(
+        &self,
+        assignment: &mut VlAssignment,
+        kept: bool,
+    ) -> Result<Option<Vec<Option<PortNum>>>, Stop> {
+        let order = self.order();
+        // The last lane has the fewest packets, and the most room for a tree. What is installed has one on the first.
+        let last_first = (0..assignment.layers.len()).rev();
+        for vl in kept.then_some(0).into_iter().chain(last_first) {
+            let mut with_tree = assignment.layers[vl].clone();
+            let budget = self.request.budget;
+            if let Some(up) = spanning_tree::grow_spanning_tree(
+                self.graph,
+                &self.channels.index,
+                &mut with_tree,
+                &order,
+                budget,
+            )? {
+                assignment.layers[vl] = with_tree;
+                assignment.make_first(vl);
+                return Ok(Some(up));
+            }
+        }
+        Ok(None)
+    }
+
+    fn finish(&self, name: &'static str, found: Candidate) -> Routing {
+        let n = self.graph.len();
+        let Candidate {
+            lid_trees,
+            mut assignment,
+            directions,
+            up,
+            kept,
+            ..
+        } = found;
+        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
+            up,
+            sl: 0,
+        });
+        if !kept {
+            assignment.balance(
+                &paths,
+                &pairs(&paths, self.matrix, directions),
+                self.request.budget,
+            );
+        }
+        let vls = u8::try_from(assignment.layers.len()).unwrap_or(u8::MAX);
+        let rows = assignment.vl_of.chunks(n).map(Arc::from).collect();
+        let mut notes = vec![Note::Vls(vls)];
+        if directions == Directions::Separate {
+            notes.push(Note::OneWaySls);
+        }
+        Routing {
+            engine: name,
+            tables: lid_trees.tables(self.request.topo, self.request.previous),
+            vl_plan: Lanes::modulo(vls, PathSl::BySwitches(rows)),
+            order: None,
+            trees,
+            notes,
+        }
+    }
+}
