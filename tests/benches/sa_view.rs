@@ -25,7 +25,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::registry::Registry;
 use ferrosm_sa::{Request, View};
-use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator};
+use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, creator};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 

@@ -365,7 +365,7 @@ mod tests {
 
     /// Lost, and found out by the host itself before anybody could look.
     #[test]
-    fn what_was_lost_before_it_is_withdrawn_is_told() {
+    fn registration_lost_before_its_withdrawal_is_reported() {
         for said in [
             "did + service 5 1\nno - service 5 0x0300 1\n",
             "try + service 5\ndid + service 5 1\ntry - service 5\nno - service 5 0x0300 1\ntry + service 6\ndid + service 6 1\n",
@@ -381,7 +381,7 @@ mod tests {
 
     /// The first question may have done it, and its answer is gone.
     #[test]
-    fn what_is_withdrawn_by_a_repeated_question_is_not_lost() {
+    fn withdrawal_by_a_repeated_request_is_no_loss() {
         let found = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
         assert_eq!(found.differences(&BTreeSet::new()), (vec![], vec![]));
         assert_eq!(
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_must_be_there_and_what_was_withdrawn_must_not() {
+    fn acknowledged_records_are_present_and_withdrawn_ones_absent() {
         let found = ledger(
             "did + service 5 1\ndid + service 6 1\ndid - service 6 1\ntry + service 7\n\
              try + service 8\nno + service 8 0x0100 1\nno",

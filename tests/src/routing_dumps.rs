@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_cable_are_read() {
+    fn both_ends_of_a_link_are_read() {
         let dumps = one_cable();
         assert_eq!(dumps.cables[&(0x10, 1)], (0x200, 5));
         assert_eq!(
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_with_one_end_is_refused() {
+    fn link_with_one_end_is_rejected() {
         let half = CABLE.lines().next().unwrap();
         assert!(
             Dumps::default()
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read_and_gaps_forward_nowhere() {
+    fn lft_gaps_mean_no_route() {
         let mut dumps = one_cable();
         let text = "Unicast lids [0-9] of switch Lid 2 guid 0x0000000000000200 ('leaf1'):\n\
             0x0002 000 # Switch portguid 0x0000000000000200: 'leaf1'\n\
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_read_in_both_forms_that_ibdmchk_knows() {
+    fn sl_to_vl_tables_are_read_in_both_ibdmchk_formats() {
         let mut dumps = one_cable();
         let row: Vec<String> = (0..16).map(|vl| vl.to_string()).collect();
         let text = format!(

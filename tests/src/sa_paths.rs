@@ -6,8 +6,8 @@
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;
 
+use crate::sa_expected::{end_ports, share};
 use crate::sa_wire::field;
-use crate::sa_world::{end_ports, share};
 use crate::simulated::Lab;
 
 /// Rates in megabits a second, by code from 2 on.

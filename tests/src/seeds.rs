@@ -53,7 +53,7 @@ pub fn listed(text: &str) -> Vec<Listed<'_>> {
 ///
 /// # Panics
 /// If seeds fail, with how to repeat one; if a number of the environment is none.
-pub fn run_named_or_kept(test: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
+pub fn run_named_or_saved(test: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
         let hash = run(seed, Run::Traced);
         let again = run(seed, Run::Judged);

@@ -132,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_range_gets_the_sum() {
-        let kind = "only_the_last_range_gets_the_sum";
+    fn only_the_last_seed_range_checks_the_sum() {
+        let kind = "only_the_last_seed_range_checks_the_sum";
         assert_eq!(one("a").of_all_ranges(kind, 0, 3), None);
         assert_eq!(one("b").of_all_ranges(kind, 10, 3), None);
         let sum = one("a").of_all_ranges(kind, 20, 3).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_or_too_many_are_a_failure() {
+    fn counts_outside_their_bounds_fail() {
         let tally = one("a");
         tally.assert_at_least(&[("a", 1)]);
         tally.assert_at_most(&[("a", 1)]);

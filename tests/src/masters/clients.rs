@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
+use crate::multicast_members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
 use crate::simulated::{Dice, Sm};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};

@@ -1,6 +1,6 @@
 //! Clients take replies when they come, and replies that did not wait for durable state may be lost with their SM.
 
-use crate::members::{NEW_GROUP, header};
+use crate::multicast_members::{NEW_GROUP, header};
 use crate::sa_wire::Ask;
 use crate::simulated::Sm;
 use ferrosm_core::Input;
@@ -14,7 +14,7 @@ use ferrosm_sim::world::{ManagerId, World};
 
 use crate::masters::clients::{Clients, Place, Registered};
 use crate::masters::deferred::{Request, UnprotectedReply, Want};
-use crate::masters::disk::restore;
+use crate::masters::sm_disk::restore;
 
 impl Clients {
     /// Sends a request, and takes the replies that are there.

@@ -11,8 +11,8 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 
-use crate::masters::disk::Store;
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
+use crate::masters::sm_disk::Store;
 
 /// What happens next, and what has to be made good in the end.
 pub(crate) struct Events {

@@ -14,23 +14,23 @@
     reason = "a seed that is looked at tells what happens in it"
 )]
 
-mod books;
+mod client_views;
 mod clients;
+mod continuity_checks;
 mod deferred;
 mod deferred_replies;
-mod disk;
-mod draw;
 mod events;
 mod foreign;
-mod islands;
+mod fragments;
+mod invariants;
 pub mod phases;
 mod power;
-mod stage;
+mod registration_continuity;
+mod seed_plan;
+mod simulation;
+mod sm_disk;
 mod stores;
-mod tenure;
-mod tenure_looks;
-mod views;
-mod watch;
+mod write_counts;
 
 use std::time::Duration;
 
@@ -38,18 +38,18 @@ use crate::simulated::{Clock, Dice};
 use crate::tally::Tally;
 use ferrosm_core::SmConfig;
 
-use books::Books;
+use client_views::{Views, When};
 use deferred::Deferred;
-pub use draw::{FOREIGN, HOSTS, PHASES, STORES};
-use draw::{Plan, scenario};
 use events::Events;
 use foreign::Foreign;
+use invariants::{Watch, assert_ignored, settled};
 use phases::Phases;
 use power::Power;
-use stage::Stage;
+pub use seed_plan::{FOREIGN, HOSTS, PHASES, STORES};
+use seed_plan::{Plan, scenario};
+use simulation::Stage;
 use stores::StoreFaults;
-use views::{Views, When};
-use watch::{Watch, assert_ignored, settled};
+use write_counts::Books;
 
 /// How long a manager may take to believe something of another one.
 fn belief(cfg: &SmConfig) -> Duration {
@@ -334,7 +334,7 @@ fn rest(stage: &mut Stage, watch: &mut Watch, time: Duration) {
     let end = stage.lab.world.now() + time;
     while stage.lab.world.now() < end {
         let left = end.since(stage.lab.world.now());
-        stage.run_for(left.min(stage::TICK * 2));
+        stage.run_for(left.min(simulation::TICK * 2));
         watch.look(stage);
     }
 }

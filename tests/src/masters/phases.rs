@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::simulated::Dice;
 use ferrosm_core::{Input, Phase};
 
-use crate::masters::disk::Store;
 use crate::masters::power::Power;
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
+use crate::masters::sm_disk::Store;
 
 /// All, in their order.
 pub const ALL: [Phase; 8] = [

@@ -7,7 +7,7 @@ use crate::simulated::Dice;
 use ferrosm_core::Input;
 use ferrosm_sim::spec::NodeIdx;
 
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
 
 /// What happens to hosts.
 pub(crate) struct Power {

@@ -7,7 +7,7 @@ use crate::store::StoreFault;
 use ferrosm_core::Input;
 use ferrosm_core::election::AfterHandover;
 
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
 
 /// See the module's text.
 pub(crate) struct StoreFaults {

@@ -10,10 +10,10 @@
     reason = "a seed that is looked at tells what happens in it"
 )]
 
-mod draw;
+mod faults;
+mod invariants;
+mod seed_plan;
 mod stores;
-mod watch;
-mod wild;
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{LivenessTiming, World};
 
-use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
+use faults::Wild;
+use invariants::Watch;
+use seed_plan::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use stores::StoreFaults;
-use watch::Watch;
-use wild::Wild;
 
 /// Seeds from here on are of the second kind: everything of the first, and rarer faults.
 pub const WILD: u64 = 1_000_000;

@@ -4,9 +4,9 @@ use crate::simulated::{Dice, Lab};
 use crate::store::StoreFault;
 use ferrosm_core::SmConfig;
 
-use crate::swarm::draw::seconds;
-use crate::swarm::watch::Watch;
-use crate::swarm::wild::restart;
+use crate::swarm::faults::restart;
+use crate::swarm::invariants::Watch;
+use crate::swarm::seed_plan::seconds;
 
 /// Faults of the store.
 pub(crate) struct StoreFaults {

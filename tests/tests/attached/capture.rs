@@ -114,7 +114,7 @@ fn packets(status: &str) -> u64 {
 
 /// Nothing malformed, nothing that tshark warns of, nothing unknown but what it cannot know, and transfers that are whole.
 #[test]
-fn tshark_understands_every_packet_of_a_session() {
+fn tshark_dissects_every_packet_of_a_session() {
     let (sim, sent) = session();
 
     // A packet that is dropped later is recorded again, with a remark that says why.

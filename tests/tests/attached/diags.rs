@@ -64,7 +64,7 @@ const SHAPES: [&str; 15] = [
 
 /// The text that ibnetdiscover prints is the one that was loaded, but for order: every record, every line.
 #[test]
-fn ibnetdiscover_gives_the_file_back() {
+fn ibnetdiscover_reproduces_the_fabric_file() {
     let mut wrong = Vec::new();
     for spec in SHAPES {
         let text = by_spec(spec);
@@ -89,7 +89,7 @@ fn ibnetdiscover_gives_the_file_back() {
 
 /// Names with blanks, hashes, brackets and an apostrophe come back as written.
 #[test]
-fn ibnetdiscover_gives_strange_names_back() {
+fn ibnetdiscover_reproduces_unusual_node_names() {
     let names = ["top # of [rack] 7", "it's; a 'leaf'", "host=1 (a), %s %n"];
     let plain = by_spec("star:2");
     let paper = Net::parse(&plain).unwrap();
@@ -164,7 +164,7 @@ fn counter(text: &str, name: &str) -> u64 {
 
 /// All links Active at their speed; nobody errs; one bad port is named, and it alone.
 #[test]
-fn iblinkinfo_and_ibqueryerrors_see_the_fabric_as_it_is() {
+fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     let fabric = Managed::new();
     let text = fabric.run("iblinkinfo", &["-l"]);
     let links = parse_links(&text).unwrap();
@@ -211,7 +211,7 @@ fn iblinkinfo_and_ibqueryerrors_see_the_fabric_as_it_is() {
 
 /// Counters grow by what was sent and go back to 0; a lossy cable shows.
 #[test]
-fn perfquery_counts_what_was_carried() {
+fn perfquery_counts_the_packets_sent() {
     let fabric = Managed::new();
     let far = fabric.lid(FAR);
     let sent = |args: &[&str]| {
@@ -254,7 +254,7 @@ fn perfquery_counts_what_was_carried() {
 
 /// Attributes by LID and by directed route are the same, and the device's.
 #[test]
-fn smpquery_reads_every_attribute_it_knows() {
+fn smpquery_reads_all_its_attributes() {
     let fabric = Managed::new();
     let leaf = fabric.lid("leaf-0-0");
     // The leaf of the host at which the programs run is the first hop.
@@ -300,7 +300,7 @@ fn smpquery_reads_every_attribute_it_knows() {
 
 /// `ibtracert` goes where the tables lead that `dump_fts` shows.
 #[test]
-fn ibtracert_walks_the_tables() {
+fn ibtracert_follows_the_lfts() {
     let fabric = Managed::new();
     let tables = fabric.sim.tables().unwrap();
     let lids = fabric.net.lids();
@@ -417,7 +417,7 @@ fn ibportstate_changes_both_ends() {
 
 /// Lists and addresses.
 #[test]
-fn lists_and_addresses_are_right() {
+fn ibhosts_ibswitches_and_ibaddr_agree_with_the_fabric() {
     let fabric = Managed::new();
     let lines = |program: &str| fabric.run(program, &[]).lines().count();
     assert_eq!(lines("ibhosts"), 16);

@@ -82,7 +82,7 @@ fn explains(known: &Known, difference: &Difference) -> bool {
 
 /// No difference that is not in the table, no line of the table without a difference.
 #[test]
-fn our_nodes_and_ibsim_answer_alike_but_for_what_is_listed() {
+fn ferrosm_and_ibsim_respond_alike_except_for_listed_differences() {
     let found = differences();
     let mut wrong = String::new();
     for difference in &found {
@@ -105,7 +105,7 @@ fn our_nodes_and_ibsim_answer_alike_but_for_what_is_listed() {
 
 /// The page for people has every line of the table, and no other.
 #[test]
-fn the_page_has_the_same_table() {
+fn documented_differences_match_the_list() {
     let page = fs::read_to_string(workspace().join("docs/ibsim-differences.md")).unwrap();
     let told: Vec<&str> = page
         .lines()

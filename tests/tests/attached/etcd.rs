@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Net, Tables};
 use ferrosm_tests::etcd::Etcd;
-use ferrosm_tests::pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, configure};
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::script::{Script, joins, offers, subscribes};
+use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, configure};
 
 const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after a second.
@@ -143,7 +143,7 @@ impl Site {
 
 /// Killed without a word, the master is replaced by the one that has the copy, and nobody on the fabric notices more than that.
 #[test]
-fn a_killed_master_is_replaced_and_nothing_is_lost() {
+fn standby_replaces_killed_master_without_losing_records() {
     let mut site = Site::new();
     site.register();
     let (registered, fabric) = (site.registered(), site.fabric());
@@ -166,7 +166,7 @@ fn a_killed_master_is_replaced_and_nothing_is_lost() {
 
 /// One that was away while another registered, and starts when that one is dead, begins with what etcd has.
 #[test]
-fn who_starts_alone_begins_with_what_etcd_has() {
+fn sm_that_starts_alone_restores_records_from_etcd() {
     let mut site = Site::new();
     site.register();
     site.pair.end(1, Signal::Kill);
@@ -185,7 +185,7 @@ fn who_starts_alone_begins_with_what_etcd_has() {
 /// The member of etcd to which both are connected dies, and nothing is noticed; then the one that leads, and etcd needs longer than a
 /// lease to agree on another: nobody is replaced all the same, and copying goes on, as the next death shows.
 #[test]
-fn a_dead_member_of_etcd_changes_nothing() {
+fn loss_of_one_etcd_member_changes_nothing() {
     let mut site = Site::new();
     site.register();
     let fabric = site.fabric();
@@ -235,7 +235,7 @@ fn a_dead_member_of_etcd_changes_nothing() {
 
 /// Without etcd the fabric goes on as it is, with one alarm; when it is back, the copy is whole again, as the next death shows.
 #[test]
-fn without_etcd_the_fabric_goes_on() {
+fn fabric_is_served_without_etcd() {
     let mut site = Site::new();
     site.register();
     let fabric = site.fabric();
@@ -272,7 +272,7 @@ fn without_etcd_the_fabric_goes_on() {
 /// All of etcd hangs, for longer than a lease lasts and for just as long: nobody is replaced, nothing is read anew, and the fabric
 /// stays as it is.
 #[test]
-fn a_hung_etcd_replaces_nobody() {
+fn hanging_etcd_causes_no_failover() {
     let site_sweeps = |site: &Site| site.count(0, "local=false");
     let mut site = Site::new();
     site.register();
@@ -312,7 +312,7 @@ fn a_hung_etcd_replaces_nobody() {
 /// A master that stands still is replaced. When it goes on it finds that out before it writes anything, stands by, and copies. It is the
 /// worse of the two: the better one would be handed the subnet again.
 #[test]
-fn a_master_that_stood_still_writes_nothing() {
+fn stalled_master_writes_nothing_after_losing_its_lease() {
     let mut site = Site::new();
     site.register();
     let fabric = site.fabric();

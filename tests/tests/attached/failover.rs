@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use ferrosm_tests::clients::Clients;
-use ferrosm_tests::pair::{Pair, certified};
 use ferrosm_tests::process::Signal;
+use ferrosm_tests::sm_pair::{Pair, certified};
 
 fn prepare(dir: &Path) {
     certified(dir, 2);
@@ -14,7 +14,7 @@ fn prepare(dir: &Path) {
 /// Killed without a word, the master is replaced by the one that has the copy; it comes back, gets the subnet, and the other
 /// has a copy again.
 #[test]
-fn a_killed_master_is_replaced_and_comes_back() {
+fn killed_master_is_replaced_and_rejoins() {
     let mut pair = Pair::new(prepare);
     pair.assert_master(0);
     pair.end(0, Signal::Kill);
@@ -33,7 +33,7 @@ fn a_killed_master_is_replaced_and_comes_back() {
 
 /// The operator's word, then SIGTERM: each time the other one has the subnet, from the copy, and nothing is written.
 #[test]
-fn a_planned_change_is_a_takeover_from_the_copy() {
+fn planned_handover_restores_from_the_replica() {
     let mut pair = Pair::new(prepare);
     let state = pair.sim.dir().join("state0").display().to_string();
     let done = pair.sim.ferrosm(&["handover", "--state-dir", &state]);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::etcd::Etcd;
 use ferrosm_tests::load::{Flaps, Ledger, Registrar, Witness, build, registered, smps};
-use ferrosm_tests::pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, certified, configure};
 use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, certified, configure};
 
 const PAUSE: Duration = Duration::from_millis(50);
 /// A fabric on which nothing was written for so long is quiet.
@@ -341,7 +341,7 @@ fn masters_die(managers: usize) {
 
 /// The same through etcd.
 #[test]
-fn a_master_killed_under_load_loses_nothing_through_etcd() {
+fn master_killed_under_load_loses_no_record_with_etcd() {
     let etcd = Etcd::new(3);
     let mut site = Site::through(&etcd);
     site.load();
@@ -351,7 +351,7 @@ fn a_master_killed_under_load_loses_nothing_through_etcd() {
 
 /// A member of etcd dies first, the one that leads the others: what hosts are told waits for it, and nothing of it is lost.
 #[test]
-fn a_member_of_etcd_and_the_master_killed_under_load_lose_nothing() {
+fn master_and_etcd_member_killed_under_load_lose_no_record() {
     let mut etcd = Etcd::new(3);
     let mut site = Site::through(&etcd);
     site.load();
@@ -377,7 +377,7 @@ fn a_member_of_etcd_and_the_master_killed_under_load_lose_nothing() {
 
 /// Without any etcd the fabric is served as before, by the same master. That nobody has a copy is an alarm.
 #[test]
-fn without_etcd_the_load_goes_on() {
+fn sa_load_is_served_without_etcd() {
     let mut etcd = Etcd::new(3);
     let mut site = Site::through(&etcd);
     site.load();
@@ -395,19 +395,19 @@ fn without_etcd_the_load_goes_on() {
 
 /// Nothing that two managers acknowledged is lost when the master is killed.
 #[test]
-fn a_master_killed_under_load_loses_nothing() {
+fn master_killed_under_load_loses_no_record() {
     masters_die(2);
 }
 
 /// Nor when the one that took over is killed, too.
 #[test]
-fn two_masters_killed_under_load_lose_nothing() {
+fn two_masters_killed_under_load_lose_no_record() {
     masters_die(3);
 }
 
 /// With no cable flapping and nobody joining, only paths asked for and services registered, the new master writes no tables.
 #[test]
-fn on_a_calm_fabric_the_new_master_writes_no_tables() {
+fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     let mut site = Site::new(2);
     site.register("joins");
     site.stop_registering();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::managed_fabric::Administered;
 use ferrosm_tests::process::poll_until;
 
 const REPAIRED: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ fn paths(lab: &Administered) -> BTreeSet<(u16, u16)> {
 /// A core switch hangs, then one of its cables is cut: its LFT cannot be written. All pairs of hosts still have paths, because no
 /// other switch sends what it cannot deliver its way any more, and its other entries are as they were.
 #[test]
-fn paths_over_a_hung_switch_remain() {
+fn paths_through_a_hung_switch_remain() {
     let lab = Administered::start("fat-tree:4", &[]);
     let net = lab.sim.net().unwrap();
     let hosts: BTreeSet<u16> = net.hosts().map(|host| host.ports[&1].lid).collect();

@@ -202,7 +202,7 @@ fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
 }
 
 #[test]
-fn ibacm_resolves_names_over_the_fabric() {
+fn ibacm_resolves_names_with_opensm() {
     ibacm_resolves_names(|sim| {
         let mut sm = OpenSm::start(sim, None, &[]);
         sm.wait_until_up(1);
@@ -212,7 +212,7 @@ fn ibacm_resolves_names_over_the_fabric() {
 
 /// The same with ferrosm's subnet administration: ClassPortInfo, joins with the parameters of a new group, paths by LID and GID.
 #[test]
-fn ibacm_resolves_names_with_ferrosm_in_charge() {
+fn ibacm_resolves_names_with_ferrosm() {
     ibacm_resolves_names(|sim| {
         let state = sim.subdir("state").display().to_string();
         sim.spawn_ferrosm(None, &["run", "--state-dir", &state])
@@ -221,7 +221,7 @@ fn ibacm_resolves_names_with_ferrosm_in_charge() {
 
 /// A C program against libibverbs' own header: what it is told of sends, receives, and mistakes.
 #[test]
-fn queue_pairs_do_what_the_header_promises() {
+fn queue_pairs_behave_as_documented() {
     let sim = FabricServer::shape("star:4");
     let source = programs::workspace().join("tests/clients/datagrams.c");
     let program = sim.dir().join("datagrams");

@@ -10,9 +10,9 @@ use std::time::Duration;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::metrics::{Monitor, Page};
-use ferrosm_tests::pair::{CLIENT, Pair, certified};
 use ferrosm_tests::process::Signal;
 use ferrosm_tests::programs::workspace;
+use ferrosm_tests::sm_pair::{CLIENT, Pair, certified};
 
 /// Only a broken test waits so long.
 const GUARD: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
 
 /// Each fabric has its own label; one that is not served says so, and nothing of the other.
 #[test]
-fn each_fabric_has_its_label() {
+fn metrics_are_labelled_by_fabric() {
     let sim = FabricServer::shape("fat-tree:4;planes=2");
     let listed = sim.ferrosm(&["ports", "--json"]).expect_success().stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
@@ -128,7 +128,7 @@ fn documented() -> BTreeSet<String> {
 
 /// Who is master, who has a copy, and what the subnet is, before and after the master's death.
 #[test]
-fn a_failover_is_seen() {
+fn failover_appears_in_metrics() {
     let mut pair = Pair::new(|dir| {
         certified(dir, 2);
         for n in 0..2 {

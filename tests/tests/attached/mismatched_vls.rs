@@ -69,7 +69,7 @@ fn take_over(sim: &FabricServer, more: &[&str]) {
 
 /// ferrosm takes over from OpenSM: it rewrites the values where devices take them, and bounces nothing.
 #[test]
-fn links_stay_up_on_a_takeover() {
+fn takeover_leaves_links_with_mismatched_vls_up() {
     let sim = under_opensm();
     let before = links_downed(&sim);
     take_over(&sim, &[]);
@@ -79,7 +79,7 @@ fn links_stay_up_on_a_takeover() {
 
 /// Nor where the mismatch remains, because the devices that keep their values are those that would have to change.
 #[test]
-fn links_stay_up_where_the_mismatch_remains() {
+fn links_with_a_permanent_vl_mismatch_stay_up() {
     let sim = under_opensm();
     let config = sim.dir().join("one-vl.toml");
     std::fs::write(&config, "[links]\nmax-operational-vls = 1\n").unwrap();
@@ -91,7 +91,7 @@ fn links_stay_up_where_the_mismatch_remains() {
 
 /// `links.bounce` is the operator's choice to bring such links down.
 #[test]
-fn links_are_bounced_on_request() {
+fn mismatched_links_are_bounced_on_request() {
     let sim = under_opensm();
     let config = sim.dir().join("bounce.toml");
     std::fs::write(&config, "[links]\nbounce = true\n").unwrap();

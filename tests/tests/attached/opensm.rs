@@ -39,7 +39,7 @@ const SHAPES: [(&str, &str); 18] = [
 
 /// OpenSM brings every shape up and has nothing to complain about; every link is then Active.
 #[test]
-fn opensm_brings_every_shape_up_without_a_complaint() {
+fn opensm_brings_up_every_topology_without_errors() {
     let mut wrong = Vec::new();
     for (spec, engine) in SHAPES {
         let sim = FabricServer::shape(spec);
@@ -191,7 +191,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
 
 /// A cable is cut and mended while OpenSM serves: traps reach it, it sweeps, and all is Active again.
 #[test]
-fn opensm_hears_of_cables_and_reboots() {
+fn opensm_receives_traps_for_link_changes_and_reboots() {
     let (sim, mut sm, far) = managed("fat-tree:4");
     let links = sim.tell("links");
     let cable = links
@@ -218,7 +218,7 @@ fn opensm_hears_of_cables_and_reboots() {
 
 /// Ten is the most that ibsim takes; here forty programs ask at the same time, each at a node of its own.
 #[test]
-fn forty_programs_at_a_time() {
+fn forty_programs_attach_concurrently() {
     let spec = "fat-tree2:16,8,5";
     let (sim, _sm, _) = managed(spec);
     let paper = from_spec(spec).unwrap();

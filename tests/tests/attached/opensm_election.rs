@@ -249,45 +249,45 @@ fn the_lower_guid_decides(sim: &impl Fabric) {
 }
 
 #[test]
-fn killed_opensm_is_replaced_on_ibsim() {
+fn ferrosm_replaces_killed_opensm_on_ibsim() {
     killed_opensm_is_replaced(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
-fn killed_opensm_is_replaced_on_ours() {
+fn ferrosm_replaces_killed_opensm_on_ferrosm_sim() {
     killed_opensm_is_replaced(&FabricServer::shape(SPEC));
 }
 
 /// Not on ibsim: OpenSM asks for the subnet by trap 144, and the TrapRepress of ferrosm does not reach it there (`umad2sim` looks for an
 /// agent of class 0x01, OpenSM has one of class 0x81), and without a clock for answers OpenSM waits for it until it is killed.
 #[test]
-fn a_better_opensm_gets_the_subnet_and_leaves_it_on_ours() {
+fn higher_priority_opensm_becomes_master_and_leaves_on_ferrosm_sim() {
     a_better_opensm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
 }
 
 #[test]
-fn a_better_ferrosm_gets_the_subnet_and_leaves_it_on_ibsim() {
+fn higher_priority_ferrosm_becomes_master_and_leaves_on_ibsim() {
     a_better_ferrosm_gets_the_subnet_and_leaves_it(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
-fn a_better_ferrosm_gets_the_subnet_and_leaves_it_on_ours() {
+fn higher_priority_ferrosm_becomes_master_and_leaves_on_ferrosm_sim() {
     a_better_ferrosm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
 }
 
 #[test]
-fn the_lower_guid_decides_on_ibsim() {
+fn lower_guid_outranks_at_equal_priority_on_ibsim() {
     the_lower_guid_decides(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
-fn the_lower_guid_decides_on_ours() {
+fn lower_guid_outranks_at_equal_priority_on_ferrosm_sim() {
     the_lower_guid_decides(&FabricServer::shape(SPEC));
 }
 
 /// Two halves with a master each become one: the better one is master of all, the other stands by.
 #[test]
-fn two_islands_become_one() {
+fn joined_subnet_fragments_elect_one_master() {
     for (ours_at, theirs_at, priority) in [("12", "3", LOW), ("3", "12", HIGH)] {
         let sim = FabricServer::shape(SPEC);
         let cables = ["switch-0-0[2]", "switch-0-1[3]"];
@@ -314,7 +314,7 @@ fn two_islands_become_one() {
 /// With another SM_Key neither obeys the other: ferrosm says so as an alarm, once, however often both look at the subnet, and does not
 /// fight over tables.
 #[test]
-fn another_sm_key_is_an_alarm() {
+fn sm_with_another_sm_key_raises_an_alarm() {
     let sim = FabricServer::shape(SPEC);
     let ours = Ours::start(&sim, LOW, "priority = 3");
     ours.wait("sweep done", 1);

@@ -19,7 +19,7 @@ use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
 use ferrosm_tests::process::Signal;
 
 #[test]
-fn what_a_real_opensm_keeps_is_read() {
+fn state_files_written_by_opensm_are_imported() {
     let sim = FabricServer::shape("star:4");
     let dump = sim.subdir("dump");
     let config = sim.dir().join("opensm.conf");

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_sim::generate::from_spec;
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::managed_fabric::Administered;
 use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
 
 const WAIVERS: &str = include_str!("../../osmtest-waivers.txt");
@@ -75,7 +75,7 @@ fn check(name: &str) {
 }
 
 #[test]
-fn only_flows_are_waived() {
+fn only_listed_osmtest_flows_are_waived() {
     let names: BTreeSet<&str> = FLOWS.iter().map(|f| f.name).collect();
     let unknown: Vec<_> = waived()
         .into_iter()
@@ -85,19 +85,19 @@ fn only_flows_are_waived() {
 }
 
 #[test]
-fn flow_c_makes_an_inventory() {
+fn flow_c_creates_an_inventory() {
     check("c");
 }
 
 /// The inventory is what is found again.
 #[test]
-fn flow_v_validates_it() {
+fn flow_v_validates_the_inventory() {
     check("v");
 }
 
 /// Tables of lanes of every port, which the subnet manager has not written and therefore reads now.
 #[test]
-fn flow_q_reads_tables_of_lanes() {
+fn flow_q_reads_vl_tables() {
     check("q");
 }
 
@@ -129,7 +129,7 @@ fn flow_m_in_mode_4() {
 }
 
 #[test]
-fn flow_f_with_small_answers() {
+fn flow_f_with_small_replies() {
     check("f -s1");
 }
 
@@ -139,7 +139,7 @@ fn flow_f_with_tables() {
 }
 
 #[test]
-fn flow_f_with_tables_of_paths() {
+fn flow_f_with_path_tables() {
     check("f -s3");
 }
 
@@ -151,7 +151,7 @@ fn flow_f_with_single_paths() {
 
 /// What osmtest finds is the same with OpenSM in charge: only LIDs are others, by which each names the same ports.
 #[test]
-fn the_inventory_is_as_with_opensm() {
+fn inventory_equals_that_of_opensm() {
     let far = last_node(TREE);
     let ours = {
         let lab = Administered::start(TREE, &[]);

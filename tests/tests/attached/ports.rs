@@ -104,7 +104,7 @@ fn stop(sm: Running) -> Finished {
 /// After a restart of ferrosm, rail 1 is in Init and rail 2 Active under another SM. Choosing the Active port would leave rail 1
 /// without an SM.
 #[test]
-fn two_usable_ports_are_refused_and_the_named_one_is_served_beside_a_foreign_master() {
+fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
     let rails = Rails::new();
     let mut opensm = OpenSm::start(&rails.0, Some(RAIL_2_OTHER_HOST), &[]);
     opensm.wait_until_up(1);
@@ -141,7 +141,7 @@ fn two_usable_ports_are_refused_and_the_named_one_is_served_beside_a_foreign_mas
 
 /// Which link trains first must not decide which rail is served.
 #[test]
-fn links_that_train_one_after_the_other_are_refused_like_two_trained_links() {
+fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     let rails = Rails::new();
     for node in [HOST, RAIL_2] {
         rails.0.tell(&format!("cut \"{node}\"[1]"));
@@ -158,7 +158,7 @@ fn links_that_train_one_after_the_other_are_refused_like_two_trained_links() {
 
 /// A command that reads uses the first port, as infiniband-diags do, and names it.
 #[test]
-fn a_read_only_command_uses_one_of_several_ports_and_names_it() {
+fn read_only_command_selects_a_port_and_names_it() {
     let rails = Rails::new();
     let read = rails.ferrosm(&["topology"]).wait(GUARD).expect_success();
     for words in ["several ports have a link", "ca=\"mlx5_"] {
@@ -225,7 +225,7 @@ impl Host {
 }
 
 #[test]
-fn a_down_port_is_served_once_its_cable_is_plugged_in() {
+fn down_port_is_served_once_its_link_comes_up() {
     let host = Host::new();
     host.unplug();
     for named in [&[][..], &["--ca", "mlx5_0", "--port", "1"]] {
@@ -242,7 +242,7 @@ fn a_down_port_is_served_once_its_cable_is_plugged_in() {
 
 /// A link that trains is worth a wait; a missing cable ends a command that scripts wait for.
 #[test]
-fn once_waits_a_bounded_time_for_the_link() {
+fn run_once_waits_a_bounded_time_for_the_link() {
     let host = Host::new();
     host.unplug();
     let failed = host.ferrosm(&["--once"]).wait(GUARD);
@@ -257,7 +257,7 @@ fn once_waits_a_bounded_time_for_the_link() {
 
 /// Only the IsSM bit depends on issm; queries and sweeps do not.
 #[test]
-fn a_port_is_served_without_its_issm_device() {
+fn port_is_served_without_its_issm_device() {
     let host = Host::new();
     let issm = host.skeleton.join("dev/infiniband/issm0");
     let is_sm = || {
@@ -289,7 +289,7 @@ fn a_port_is_served_without_its_issm_device() {
 
 /// The driver is loaded, and then ib_umad, while ferrosm is already running.
 #[test]
-fn an_hca_that_is_probed_late_is_served_without_a_restart() {
+fn hca_probed_late_is_served_without_a_restart() {
     let host = Host::new();
     host.hide("infiniband");
     host.hide("infiniband_mad");

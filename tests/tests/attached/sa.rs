@@ -3,12 +3,12 @@
 //! It was not written here, and does not know ferrosm. osmtest is `osmtest`'s; that both also pass on the same
 //! simulated fabric with OpenSM is `opensm`'s.
 
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::managed_fabric::Administered;
 
 /// Every record that saquery can ask for without further words is answered.
 #[test]
-fn saquery_is_answered() {
+fn saquery_reads_records_from_ferrosm() {
     let lab = Administered::start("fat-tree2:8,2,3", &[]);
     let mut wrong = Vec::new();
     for (flag, word) in [

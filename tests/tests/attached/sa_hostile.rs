@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::load::build;
+use ferrosm_tests::managed_fabric::Administered;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
 /// A sweep without the limits took 15 s beside these floods, and takes 0.03 s.
@@ -21,7 +21,7 @@ const GROUPS: &str = "12000";
 const WINDOW: &str = "8";
 
 #[test]
-fn floods_do_not_hold_up_others() {
+fn flooding_clients_do_not_delay_others() {
     let lab = Administered::start("fat-tree:12", &[]);
     let client = build(&lab.sim, "clients/sa-hostile.c");
     let host = |n: usize| format!("host-0-0-{n} mlx5_0");

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::managed_fabric::Administered;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs::workspace;
@@ -259,7 +259,7 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
 }
 
 #[test]
-fn saquery_is_told_the_same_but_for_what_is_listed() {
+fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
     let queries = read("queries.txt");
     let sim = FabricServer::shape(SPEC);
     let mut opensm = OpenSm::start(&sim, None, &["-R", "minhop"]);
@@ -294,7 +294,7 @@ fn saquery_is_told_the_same_but_for_what_is_listed() {
 
 /// The page for people explains every reason, and no other.
 #[test]
-fn every_difference_is_explained() {
+fn every_difference_is_documented() {
     let page = workspace().join("docs/sa.md");
     let page = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{e}"));
     let told: BTreeSet<&str> = page

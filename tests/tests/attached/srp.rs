@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::managed_fabric::Administered;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs;
@@ -31,7 +31,7 @@ fn srp_daemon(lab: &Administered, more: &[&str]) -> ferrosm_tests::process::Runn
 
 /// One search: ClassPortInfo, then PortInfoRecord by a bit of CapabilityMask, not every port one by one.
 #[test]
-fn targets_are_looked_for_by_capability() {
+fn srp_daemon_finds_targets_by_capability_mask() {
     let lab = Administered::start("star:4", &[]);
     let done = srp_daemon(&lab, &["-o"]).wait(PATIENCE).expect_success();
     let told = format!("{}{}", done.stdout, done.stderr);
@@ -46,7 +46,7 @@ fn targets_are_looked_for_by_capability() {
 /// It stays, subscribes, hears that a host came and that a target began on another, finds both, and unsubscribes at the end. (One such process may be at
 /// a port of a machine, whichever fabric that port is on: no other test starts one that stays.)
 #[test]
-fn hosts_and_targets_that_come_are_reported() {
+fn new_hosts_and_targets_are_reported() {
     let lab = Administered::start("star:4", &[]);
     let daemon = srp_daemon(&lab, &["-R", "3600"]);
     let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
@@ -127,7 +127,7 @@ fn assert_found(sim: &FabricServer, expected: &[String], whom: &str) {
 
 /// OpenSM is in charge, and then ferrosm: the same two targets are found. One that ends is found no longer.
 #[test]
-fn targets_are_found_whoever_is_in_charge() {
+fn targets_are_found_with_either_sm() {
     let sim = FabricServer::shape("star:4");
     let mut expected = TARGETS.map(|host| target(&sim, host)).to_vec();
     let mut opensm = OpenSm::start(&sim, None, &[]);

@@ -124,7 +124,7 @@ impl InCharge {
 
 /// One cable between switches out, and in again.
 #[test]
-fn link_lost_and_back() {
+fn lost_and_restored_link_is_rerouted() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let links = fabric.whole.switch_links();
     for ((switch, port), _) in [links[0], links[links.len() / 2], links[links.len() - 1]] {
@@ -145,7 +145,7 @@ fn link_lost_and_back() {
 
 /// A ring has no spare path in the order of up and down: everything turns round when one cable goes.
 #[test]
-fn link_of_a_ring_lost_and_back() {
+fn lost_and_restored_ring_link_is_rerouted() {
     let mut fabric = InCharge::of("ring:6,2", &[]);
     let links = fabric.whole.switch_links();
     for ((switch, port), _) in links.clone() {
@@ -165,7 +165,7 @@ fn link_of_a_ring_lost_and_back() {
 
 /// A spine goes dark and comes back as from the factory: no LID, and tables that nobody may trust.
 #[test]
-fn switch_off_and_on() {
+fn switch_that_returns_gets_its_lid_back() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let spine = fabric.spine();
     let switches = fabric.whole.switches().count();
@@ -182,7 +182,7 @@ fn switch_off_and_on() {
 /// A switch loses its LID in place, all its ports fall back to Initialize at once: a reboot too quick to be seen as
 /// an absence.
 #[test]
-fn switch_rebooted_in_a_blink() {
+fn quickly_rebooted_switch_is_configured_again() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let spine = fabric.spine();
     fabric.sim.console(&format!(
@@ -194,7 +194,7 @@ fn switch_rebooted_in_a_blink() {
 
 /// A host leaves and comes back under the same LID; meanwhile nobody else gets it.
 #[test]
-fn host_off_and_on() {
+fn host_that_returns_gets_its_lid_back() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let hosts = fabric.whole.hosts().count();
     let last = fabric
@@ -214,7 +214,7 @@ fn host_off_and_on() {
 /// Bursts of lost and returned cables on a graph without structure, with no time to settle within a burst. Whatever
 /// is left is one island or several: the one with the subnet manager must be sound.
 #[test]
-fn bursts_of_events() {
+fn event_bursts_converge() {
     let mut fabric = InCharge::of("random:12,4,2,7", &[]);
     let links = fabric.whole.switch_links();
     let mut seed = 42_u64;
@@ -247,7 +247,7 @@ fn bursts_of_events() {
 
 /// `sminfo` from the far end of the fabric: master, with the priority that was asked for.
 #[test]
-fn sminfo_tells_of_the_master() {
+fn sminfo_shows_the_master() {
     let fabric = InCharge::of("fat-tree:4", &["--priority", "9"]);
     let far = fabric
         .whole
@@ -274,7 +274,7 @@ fn sminfo_tells_of_the_master() {
 
 /// SIGHUP reads the configuration again and disturbs nothing; after it, events are handled as before.
 #[test]
-fn reload_keeps_running() {
+fn reload_disturbs_nothing() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let before = fabric.whole_again("before the reload");
     fabric.daemon.signal(Signal::Hangup);

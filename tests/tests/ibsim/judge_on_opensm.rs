@@ -7,7 +7,7 @@ use ferrosm_tests::{ibdmchk, judge};
 
 /// A cold fabric: no port has a LID, no link is Active.
 #[test]
-fn a_cold_fabric_is_refused() {
+fn judge_rejects_an_unconfigured_fabric() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let verdict = judge::examine(&sim.observe().unwrap());
     assert!(
@@ -27,7 +27,7 @@ fn a_cold_fabric_is_refused() {
 
 /// OpenSM brings a fat tree up well, and ibdmchk agrees; LMC 2 likewise.
 #[test]
-fn opensm_on_a_fat_tree_is_sound() {
+fn judge_accepts_opensm_on_a_fat_tree() {
     for args in [&[][..], &["-l", "2"]] {
         let sim = Ibsim::serve(&by_spec("fat-tree:6"));
         let _ = sim.opensm_once(args).expect_success();
@@ -40,7 +40,7 @@ fn opensm_on_a_fat_tree_is_sound() {
 
 /// 64 LIDs in all: `dump_fts` leaves the last one out, and the harness finds it by other means.
 #[test]
-fn the_last_lid_may_be_a_multiple_of_64() {
+fn last_lid_may_be_a_multiple_of_64() {
     let sim = Ibsim::serve(&by_spec("single-switch:63"));
     let _ = sim.opensm_once(&[]).expect_success();
     let seen = sim.observe().unwrap();
@@ -50,7 +50,7 @@ fn the_last_lid_may_be_a_multiple_of_64() {
 
 /// OpenSM's minhop on a torus: every pair is connected, and the lane deadlocks. Both judges see it.
 #[test]
-fn opensm_minhop_on_a_torus_has_credit_loops() {
+fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
     let sim = Ibsim::serve(&by_spec("torus:4,4,3,2"));
     let _ = sim.opensm_once(&["-R", "minhop"]).expect_success();
     let verdict = judge::examine(&sim.observe().unwrap());
@@ -65,7 +65,7 @@ fn opensm_minhop_on_a_torus_has_credit_loops() {
 
 /// A cable is pulled with nobody in charge: what went over it does not arrive. Back in, it is not Active.
 #[test]
-fn a_lost_link_is_seen() {
+fn judge_sees_a_lost_link() {
     let mut sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let _ = sim.opensm_once(&[]).expect_success();
     let before = sim.observe().unwrap();
@@ -93,7 +93,7 @@ fn a_lost_link_is_seen() {
 
 /// A row is cut out of OpenSM's own dump: ibdmchk's words for a missing path are understood.
 #[test]
-fn ibdmchk_tells_of_a_missing_path() {
+fn ibdmchk_reports_a_missing_path() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let _ = sim.opensm_once(&[]).expect_success();
     let seen = sim.observe().unwrap();

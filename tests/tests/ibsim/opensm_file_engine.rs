@@ -65,7 +65,7 @@ fn by_name(rows: BTreeMap<(String, String, String), String>) -> Rows {
 
 /// Ways that OpenSM would not take by itself: up and down in a ring, in a torus, in a tree with lost cables.
 #[test]
-fn opensm_installs_what_it_reads_from_our_files() {
+fn opensm_installs_the_lfts_of_our_dump() {
     for (spec, engine) in [
         ("ring:6,1", "updn"),
         ("mesh:3,3,1,2", "dor"),

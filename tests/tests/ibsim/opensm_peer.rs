@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The fabric runs under OpenSM; ferrosm takes over: every LID stays, and the result is sound.
 #[test]
-fn lids_that_opensm_gave_are_kept() {
+fn ferrosm_preserves_lids_assigned_by_opensm() {
     for (spec, lmc) in [
         ("fat-tree:4;shuffle", 0),
         ("random:12,4,2,5", 0),
@@ -33,7 +33,7 @@ fn lids_that_opensm_gave_are_kept() {
 /// The fabric runs under ferrosm; OpenSM, with no memory of it, takes over: every LID stays, and its verdict on
 /// what it finds is "SUBNET UP".
 #[test]
-fn lids_that_ferrosm_gave_are_kept_by_opensm() {
+fn opensm_preserves_lids_assigned_by_ferrosm() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4;shuffle"));
     let _ = run_once(&sim, &[]);
     let before = sim.net().unwrap();
@@ -47,7 +47,7 @@ fn lids_that_ferrosm_gave_are_kept_by_opensm() {
 
 /// OpenSM is master with a higher priority: ferrosm stands by and writes nothing.
 #[test]
-fn a_better_opensm_is_left_in_charge() {
+fn higher_priority_opensm_stays_master() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let net = sim.net().unwrap();
     let far = net.hosts().last().unwrap().id();

@@ -53,7 +53,7 @@ fn write_sls(dump: &Path, dumps: &Dumps, sl: impl Fn(u64, u64) -> u8) {
 
 /// A tree by OpenSM: both say yes, and count the same.
 #[test]
-fn a_sound_tree_is_sound() {
+fn both_judges_accept_a_valid_tree() {
     for (spec, engine) in [("fat-tree:4", "ftree"), ("fat-tree2:8,8,4", "minhop")] {
         let (net, sim) = by_opensm(spec, engine);
         let (verdict, opinion) = both(&net, &sim);
@@ -66,7 +66,7 @@ fn a_sound_tree_is_sound() {
 /// OpenSM's shortest paths around a ring deadlock on one lane. Put by hand, all paths over one of its cables on a second
 /// SL break the circle; the same SLs mapped onto one VL do not, and neither does the same SL for all.
 #[test]
-fn lanes_decide_on_a_ring() {
+fn both_judges_require_a_second_vl_on_a_ring() {
     let (net, sim) = by_opensm("ring:6,1", "minhop");
     let dump = sim.subdir("dump");
     let (verdict, opinion) = both(&net, &sim);
@@ -137,7 +137,7 @@ fn lanes_decide_on_a_ring() {
 
 /// A row is cut out, a row points back, a row points to another host, a cable is not in the file, a VL is 15: each is found.
 #[test]
-fn spoiled_dumps_are_refused() {
+fn both_judges_reject_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");
     let good = Dumps::read(&sim.subdir("dump")).unwrap();
     routing_judge::examine(&net, &good).sound(1).unwrap();

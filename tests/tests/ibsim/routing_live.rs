@@ -180,14 +180,14 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
 
 /// Trees, whose routes have an order in which they can be written: nothing is written twice.
 #[test]
-fn blocks_written_are_blocks_that_differ_on_trees() {
+fn only_differing_lft_blocks_are_written_on_trees() {
     count_blocks("fat-tree:6", &[], &[0, 40, 99]);
     count_blocks("fat-tree2:16,10,8;sharp", &["--engine", "updn"], &[3, 50]);
 }
 
 /// No tree: up/down over a mesh and over a graph without structure.
 #[test]
-fn blocks_written_are_blocks_that_differ_elsewhere() {
+fn only_differing_lft_blocks_are_written_on_other_topologies() {
     count_blocks("random:16,5,4,3", &["--engine", "updn"], &[1, 17]);
     count_blocks("mesh:4,4,1,4", &["--engine", "updn"], &[0, 13]);
 }

@@ -58,7 +58,7 @@ fn json_of(scratch: &Scratch, args: &[&str]) -> Value {
 }
 
 #[test]
-fn tshark_reads_what_ferrosm_did() {
+fn tshark_dissects_a_capture_of_ferrosm() {
     let scratch = Scratch::new("capture");
     let report = json_of(
         &scratch,

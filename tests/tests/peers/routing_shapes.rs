@@ -254,7 +254,7 @@ fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
 }
 
 #[test]
-fn every_engine_on_every_shape_is_sound_or_refuses_as_expected() {
+fn every_engine_routes_every_topology_or_refuses_as_expected() {
     let began = Instant::now();
     let (cases, expected) = (cases(), expected_refusals());
     let found = run_all(&cases);
@@ -305,7 +305,7 @@ fn every_engine_on_every_shape_is_sound_or_refuses_as_expected() {
 
 /// Lines of the table that name an engine, a shape or a number of lanes that is not tried would never fail.
 #[test]
-fn the_table_of_refusals_names_what_there_is() {
+fn refusal_table_names_existing_engines_and_topologies() {
     let specs: BTreeSet<(String, u8)> = SHAPES
         .iter()
         .flat_map(|(shape, vls, _)| {

@@ -10,7 +10,7 @@ const UNIT: &str = "dist/ferrosm.service";
 
 /// systemd ignores keys that it does not know, with a warning only.
 #[test]
-fn systemd_accepts_the_unit_without_a_warning() {
+fn systemd_accepts_the_unit_without_warnings() {
     let scratch = Scratch::new("unit");
     let text = fs::read_to_string(programs::workspace().join(UNIT));
     let text = text.unwrap_or_else(|error| panic!("{UNIT}: {error}"));

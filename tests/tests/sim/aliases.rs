@@ -9,7 +9,7 @@ use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
 use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, header};
+use ferrosm_tests::multicast_members::{Members, header};
 use ferrosm_tests::sa_wire;
 use ferrosm_tests::simulated::Lab;
 
@@ -121,7 +121,7 @@ fn gid(guid: u64) -> Gid {
 
 /// A host sets an alias and asks for another; both reach its device, have paths, and go again.
 #[test]
-fn aliases_are_set_written_found_and_deleted() {
+fn alias_guids_are_set_written_queried_and_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
     let mut lab = lab("star:4");
     let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
@@ -207,7 +207,7 @@ fn aliases_are_set_written_found_and_deleted() {
 
 /// What is refused, and with which status.
 #[test]
-fn what_a_client_may_not_do_is_refused() {
+fn invalid_alias_requests_are_rejected() {
     let mut lab = lab("star:4");
     let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
     let (own, others) = (
@@ -300,7 +300,7 @@ fn what_a_client_may_not_do_is_refused() {
 
 /// An alias that is a member of a group stays until it left.
 #[test]
-fn an_alias_in_a_group_is_not_deleted() {
+fn alias_that_is_a_group_member_is_not_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
     /// MGID, PortGID and JoinState.
     const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
@@ -338,7 +338,7 @@ fn an_alias_in_a_group_is_not_deleted() {
 
 /// Tables that nobody wrote are read when somebody asks, once; a host that repeats its request is answered once.
 #[test]
-fn tables_of_lanes_are_read_when_they_are_asked_for() {
+fn vl_tables_are_read_on_request() {
     let mut lab = lab("fat-tree2:4,2,2");
     let host = hosts(&lab)[1];
     let fabric = lab.world.fabric();

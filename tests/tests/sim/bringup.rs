@@ -8,7 +8,7 @@ use ferrosm_tests::simulated::Lab;
 
 /// Each shape comes up clean from cold in one sweep, and a second full sweep writes nothing.
 #[test]
-fn every_shape_comes_up_and_stays_as_it_is() {
+fn every_topology_comes_up_and_stays_unchanged() {
     for spec in [
         "back-to-back",
         "single-switch:1",
@@ -54,7 +54,7 @@ fn every_shape_comes_up_and_stays_as_it_is() {
 
 /// The manager may sit on a switch.
 #[test]
-fn a_switch_can_host_the_manager() {
+fn sm_runs_on_a_switch() {
     let spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
     let switch = spec
         .nodes
@@ -91,7 +91,7 @@ fn every_lmc_is_routed() {
 
 /// Whatever LIDs ports come up with (twins, misaligned, multicast, zero), legal ones that do not collide stay.
 #[test]
-fn lids_that_ports_bring_are_honoured() {
+fn valid_lids_found_on_ports_are_preserved() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
     let brought = [5, 5, 0, 40, 0xC001, 41, 0xFFFF, 100];
     let hosts: Vec<usize> = (0..spec.nodes.len())
@@ -145,7 +145,7 @@ fn exhausted_lids_are_reported() {
 
 /// No table is incomplete while a link is up: at the moment the first port becomes Armed all blocks are written.
 #[test]
-fn tables_come_before_links() {
+fn tables_are_written_before_links_are_activated() {
     let mut lab = Lab::new("fat-tree:4", 3);
     lab.until("a port is armed", 60, |lab| {
         let fabric = lab.world.fabric();
@@ -170,7 +170,7 @@ fn tables_come_before_links() {
 
 /// A thousand hosts and ten thousand: clean, and within the SMPs that cannot be avoided.
 #[test]
-fn large_fabrics_come_up_within_the_floor() {
+fn large_fabrics_need_few_mads_beyond_the_minimum() {
     for (spec, max_s) in [("fat-tree:16", 60), ("fat-tree:34", 120)] {
         let mut lab = Lab::new(spec, 1);
         let report = lab.next_sweep(max_s);

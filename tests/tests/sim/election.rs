@@ -15,7 +15,7 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, ManagerId};
-use ferrosm_tests::members::{BROADCAST, Members};
+use ferrosm_tests::multicast_members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the first manager's, and another.
@@ -143,7 +143,7 @@ fn written(lab: &Lab) -> [u32; 3] {
 
 /// SIGTERM: the subnet is handed over before the end, no host meets silence, nothing is written but who is master.
 #[test]
-fn a_planned_end_is_not_noticed() {
+fn planned_stop_is_invisible_to_clients() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
@@ -170,7 +170,7 @@ fn a_planned_end_is_not_noticed() {
 
 /// Nobody is there to take the subnet: the end comes at once, and says so.
 #[test]
-fn alone_the_end_comes_at_once() {
+fn sm_without_standby_stops_at_once() {
     let mut lab = up(5);
     lab.world.with_manager(lab.sm, |sm, now| {
         sm.command(Input::HandOver(AfterHandover::Stop), now);
@@ -186,7 +186,7 @@ fn alone_the_end_comes_at_once() {
 
 /// kill -9 with a copy at the standby: it is master after three polls, and hosts are answered as soon as they are told.
 #[test]
-fn a_dead_master_is_replaced_from_the_copy() {
+fn dead_master_is_replaced_from_the_replica() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
@@ -223,7 +223,7 @@ fn a_dead_master_is_replaced_from_the_copy() {
 
 /// The operator's word: the subnet changes hands although the other ranks lower, and does not come back by itself.
 #[test]
-fn an_operator_hands_over() {
+fn operator_handover_succeeds_and_persists() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 1);
     lab.world.run_for(Duration::from_secs(30));
@@ -246,7 +246,7 @@ fn an_operator_hands_over() {
 
 /// A standby gets a higher priority: its master hears of it by trap 144 and hands over at once, not with the next look.
 #[test]
-fn a_priority_is_told_by_trap() {
+fn trap_144_reports_the_priority() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     // The light sweep is over, the next one is far.
@@ -267,7 +267,7 @@ fn a_priority_is_told_by_trap() {
 
 /// With a priority as master above all, a better manager that comes back waits; without it there is a second change.
 #[test]
-fn a_sticky_master_stays() {
+fn master_priority_prevents_failback() {
     for sticky in [true, false] {
         let mut lab = up(5);
         let mut settings = cfg(Some(&lab), 9);
@@ -290,7 +290,7 @@ fn a_sticky_master_stays() {
 /// A standby has learned that its master is ferrosm, and its settings are read again: it still notices its end within three polls
 /// of a second.
 #[test]
-fn what_was_learned_of_a_master_outlives_a_reload() {
+fn peer_capabilities_survive_a_reload() {
     let settings = |priority| SmConfig {
         priority,
         ..SmConfig::default()
@@ -316,7 +316,7 @@ fn what_was_learned_of_a_master_outlives_a_reload() {
 
 /// A standby that is told to end does so at once; it had no subnet that somebody could have taken, and says nothing of that kind.
 #[test]
-fn a_standby_that_ends_gives_nothing_up() {
+fn standby_stop_hands_nothing_over() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 3);
     lab.world.run_for(Duration::from_secs(30));
@@ -330,7 +330,7 @@ fn a_standby_that_ends_gives_nothing_up() {
 
 /// Two islands with a master each are joined: one is left, no host keeps two addresses, every pair is connected.
 #[test]
-fn two_islands_become_one() {
+fn joined_subnet_fragments_elect_one_master() {
     for (first, other) in [(5, 3), (3, 5), (4, 4)] {
         let mut lab = Lab::with("ring:6", 1, SmConfig::default());
         // A ring is cut at two places.
@@ -379,7 +379,7 @@ fn two_islands_become_one() {
 /// Two islands are joined whose masters had the same LID. To a host of the one that ends nothing looks different: its LID is its own,
 /// and its master's is the same. It has nothing registered with the one that stays, and is told to register again.
 #[test]
-fn hosts_of_another_island_register_again() {
+fn hosts_of_the_other_fragment_reregister() {
     let mut lab = Lab::with("ring:6", 1, SmConfig::default());
     let between = cut_between(&lab);
     let fabric = lab.world.fabric();
@@ -493,7 +493,7 @@ fn add_rogue(lab: &mut Lab) -> ManagerId {
 /// A manager where none may run gets nothing, whatever its priority, and its place is told as an alarm, once; that it is gone is told,
 /// and when it is there again it is an alarm again.
 #[test]
-fn a_rogue_is_an_alarm() {
+fn sm_off_the_allow_list_raises_an_alarm() {
     let mut lab = alone();
     let guid = |node: usize| lab.world.fabric().node_guid(node);
     let links = lab.spec.links.iter();
@@ -535,7 +535,7 @@ fn a_rogue_is_an_alarm() {
 
 /// Who asks in invented names hides no rogue, nor where it is.
 #[test]
-fn invented_names_hide_no_rogue() {
+fn forged_guids_do_not_hide_a_rogue_sm() {
     let mut lab = alone();
     let guid = lab.world.fabric().port_guid(THERE);
     for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
@@ -559,7 +559,7 @@ fn invented_names_hide_no_rogue() {
 /// A subnet that somebody else configured, who is silent now: taken by default, not where it is forbidden, and then by the
 /// operator's word.
 #[test]
-fn a_managed_subnet_is_not_taken_by_accident() {
+fn managed_subnet_is_not_taken_over_if_refused() {
     let mut lab = up(5);
     lab.world.kill(lab.sm);
     lab.world.fabric_mut().reset_counters();
@@ -583,7 +583,7 @@ fn a_managed_subnet_is_not_taken_by_accident() {
 /// An SM's own host reboots and loses its LID; all others still name the one that it had. That is its own subnet. With another
 /// subnet's map, which gives its port just that LID, it is not.
 #[test]
-fn its_own_subnet_is_no_other_ones() {
+fn own_subnet_does_not_count_as_managed_by_another_sm() {
     for own in [true, false] {
         let mut lab = up(5);
         let old = lab.world.kill(lab.sm).unwrap();
@@ -613,7 +613,7 @@ fn its_own_subnet_is_no_other_ones() {
 /// another master hands over, or has taken what only one can have. The sweep asks all that the look would have asked, so nothing is
 /// left of it: the SM says that it is master, and hosts may register.
 #[test]
-fn a_sweep_ends_the_look_before_it() {
+fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
         let mut lab = up(5);
         let guid = lab.world.fabric().port_guid(THERE);
@@ -646,7 +646,7 @@ fn a_sweep_ends_the_look_before_it() {
 /// What only a master has is lost, and nobody has taken it: the others are asked, nothing else is read, and nothing is written. A
 /// standby that is told that nothing is heard of its master asks it, for as long as any device, and goes on as standby.
 #[test]
-fn a_lost_lease_is_no_lost_subnet() {
+fn lost_lease_does_not_isolate_the_subnet() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
@@ -703,7 +703,7 @@ fn a_lost_lease_is_no_lost_subnet() {
 
 /// An end that was asked for comes, also if the subnet turns out to be another's already.
 #[test]
-fn an_end_is_not_forgotten_with_a_lost_lease() {
+fn pending_stop_survives_a_lost_lease() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
@@ -726,7 +726,7 @@ fn an_end_is_not_forgotten_with_a_lost_lease() {
 
 /// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.
 #[test]
-fn a_standby_obeys_its_master() {
+fn standby_obeys_disable_and_standby_of_its_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
     let guid = lab.world.fabric().port_guid(THERE);
     let master = ForeignSm::new(guid, 9, SmState::Master);

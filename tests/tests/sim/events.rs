@@ -61,7 +61,7 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
 
 /// A link between switches is cut and mended in a fabric of 1,024 hosts: what is sent is a matter of its two switches.
 #[test]
-fn a_link_costs_what_its_switches_cost() {
+fn lost_link_costs_the_reread_of_its_two_switches() {
     let mut lab = calm("fat-tree:16");
     let at = lab.spare_cable(3);
     for mend in [false, true] {
@@ -100,7 +100,7 @@ fn a_link_costs_what_its_switches_cost() {
 
 /// Each event in fabrics of several shapes, one after the other; the fabric is good soon after each.
 #[test]
-fn every_event_is_dealt_with() {
+fn every_event_is_handled() {
     for spec in [
         "fat-tree:4",
         "torus:3,3,1,2",
@@ -133,7 +133,7 @@ fn every_event_is_dealt_with() {
 
 /// The switch that the manager hangs on loses its power for a minute: nothing can be done, then everything is.
 #[test]
-fn the_own_leaf_goes_and_comes_back() {
+fn sm_leaf_fails_and_returns() {
     let mut lab = calm("fat-tree:4");
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.fabric_mut().power_off(leaf);
@@ -194,7 +194,7 @@ fn moved_cables_are_followed() {
 
 /// Each trap is repressed, none makes the manager look at the whole fabric, and a new description is read by itself.
 #[test]
-fn traps_are_answered_and_cost_little() {
+fn traps_are_repressed_at_little_cost() {
     let mut lab = calm("fat-tree:8");
     let host = PortAt::new(5, 1);
     for number in [
@@ -236,7 +236,7 @@ fn traps_are_answered_and_cost_little() {
 /// Ports of many hosts send the same traps again and again: each is repressed, and all of them together are soon looked at once a
 /// second only.
 #[test]
-fn a_flood_of_traps_does_not_make_it_spin() {
+fn trap_storm_causes_no_continuous_sweeps() {
     let mut lab = calm("fat-tree:4");
     let mut before = lab.manager().reports().len();
     for round in 0..220 {
@@ -265,7 +265,7 @@ fn asked(lab: &Lab) -> u64 {
 /// A host's port and a switch send the same trap a thousand times a second: each is repressed, and costs at most twelve SMPs a second,
 /// those of the light sweeps included.
 #[test]
-fn a_thousand_traps_a_second_cost_one_look_a_second() {
+fn thousand_traps_a_second_cost_one_reread_a_second() {
     const SECONDS: u64 = 20;
     for (at, number) in [
         (PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity),
@@ -305,7 +305,7 @@ fn is_active(lab: &Lab, at: PortAt) -> bool {
 /// Cables of a switch flap every 100 ms for a minute. What is plugged in again at that switch meanwhile carries data within two seconds,
 /// and so do the others when they have calmed down. It costs at most 250 SMPs a second, and light sweeps go on.
 #[test]
-fn cables_that_flap_hold_nothing_up() {
+fn flapping_links_do_not_delay_other_changes() {
     const SOON: Duration = Duration::from_secs(2);
     const SECONDS: u64 = 60;
     for (spec, whose) in [
@@ -355,7 +355,7 @@ fn cables_that_flap_hold_nothing_up() {
 /// A switch tells without end of a host that does not answer, and each look at it takes longer than a second: light sweeps take
 /// place all the same.
 #[test]
-fn looks_that_take_long_leave_time_for_light_sweeps() {
+fn slow_rereads_do_not_delay_light_sweeps() {
     let cfg = SmConfig {
         smp_timeout: Duration::from_millis(400),
         ..SmConfig::default()
@@ -432,7 +432,7 @@ fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
 /// A host is off. A switch comes from another subnet, with the LID that the host had: it gets another one, which is told, and the
 /// host finds its own again.
 #[test]
-fn a_stranger_takes_no_lid_of_a_host_that_is_off() {
+fn new_host_does_not_get_the_lid_of_an_absent_host() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
     let mut stranger = spec
         .nodes
@@ -477,7 +477,7 @@ fn a_stranger_takes_no_lid_of_a_host_that_is_off() {
 
 /// Traps that never arrive: the next light sweep finds the change.
 #[test]
-fn a_change_without_a_trap_is_found() {
+fn light_sweep_finds_changes_without_traps() {
     let mut lab = calm("fat-tree:4");
     let at = lab.spare_cable(0);
     // The manager hears nothing for two seconds, and the traps end with the reboot that follows.
@@ -490,7 +490,7 @@ fn a_change_without_a_trap_is_found() {
 
 /// Light sweeps alone, without any event, write nothing and become no sweeps.
 #[test]
-fn a_quiet_fabric_stays_quiet() {
+fn idle_fabric_causes_no_writes() {
     let cfg = SmConfig::default();
     let mut lab = Lab::with("torus:3,3,2,2;routers=2;plugs=1;loopbacks=1", 1, cfg);
     lab.next_sweep(60);

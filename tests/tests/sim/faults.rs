@@ -23,7 +23,7 @@ fn has(lab: &Lab, kind: &ProblemKind) -> bool {
 /// Loss of up to three MADs in ten, doubled MADs, MADs that overtake each other and slow agents: bring-up ends, and the
 /// fabric is good soon after the trouble is over.
 #[test]
-fn a_bad_fabric_is_brought_up() {
+fn faulty_fabric_is_brought_up() {
     for (loss, duplicate, jitter_ms, service_us) in [
         (0.01, 0.0, 0, 2),
         (0.1, 0.1, 5, 2),
@@ -49,7 +49,7 @@ fn a_bad_fabric_is_brought_up() {
 /// One host that is hung, slow, late, garbling or refusing: all others are up in little more time than without it, it is
 /// named, and it comes up when it behaves again.
 #[test]
-fn one_bad_host_hurts_nobody_else() {
+fn faulty_host_affects_no_other_device() {
     for (what, faults) in [
         ("hung", Faults::HUNG),
         ("slow", Faults::slow(Duration::from_millis(150))),
@@ -90,7 +90,7 @@ fn one_bad_host_hurts_nobody_else() {
 /// One switch that hangs at bring-up is left out and found later; one that hangs in operation goes on forwarding and is
 /// left as it is.
 #[test]
-fn one_bad_switch_hurts_nobody_else() {
+fn faulty_switch_affects_no_other_device() {
     for faults in [Faults::HUNG, Faults::garbage(Garbage::Status)] {
         let mut lab = Lab::new(SPEC, 3);
         let core = lab.node("core-1");
@@ -109,7 +109,7 @@ fn one_bad_switch_hurts_nobody_else() {
 
 /// The switch that the manager hangs on does not answer: reported, and everything comes up when it does.
 #[test]
-fn a_hung_neighbour_is_waited_for() {
+fn bring_up_waits_for_a_hung_neighbour() {
     let mut lab = Lab::new(SPEC, 3);
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.set_node_faults(leaf, Some(Faults::HUNG));
@@ -130,7 +130,7 @@ fn a_hung_neighbour_is_waited_for() {
 
 /// The manager's own link is down at the start, its own node does not answer: both are waited for.
 #[test]
-fn the_own_port_may_come_late() {
+fn own_port_may_come_up_late() {
     let mut lab = Lab::new(SPEC, 3);
     let at = lab.at;
     lab.world.fabric_mut().cut(at).unwrap();
@@ -146,7 +146,7 @@ fn the_own_port_may_come_late() {
 
 /// Two nodes with one GUID: one is left out and named, nothing else suffers, and both are in when the GUID is put right.
 #[test]
-fn a_guid_that_is_used_twice_is_named() {
+fn duplicate_node_guid_is_reported() {
     let lab = Lab::new(SPEC, 3);
     let (leaf, core) = (lab.node("leaf-3-1"), lab.node("core-1"));
     for (thief, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
@@ -206,7 +206,7 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
 
 /// A port GUID that another port has, the manager's included.
 #[test]
-fn a_port_guid_that_is_used_twice_is_named() {
+fn duplicate_port_guid_is_reported() {
     for victim in [PortAt::new(9, 1), PortAt::new(0, 1)] {
         let mut lab = Lab::new(SPEC, 3);
         let at = PortAt::new(HOST, 1);
@@ -228,7 +228,7 @@ fn a_port_guid_that_is_used_twice_is_named() {
 
 /// A chain of 70 switches: what is more than 63 hops away is left out and named, the rest is good.
 #[test]
-fn what_is_too_far_is_named() {
+fn nodes_beyond_63_hops_are_reported() {
     let mut lab = Lab::new("mesh:1,70,1,1", 3);
     lab.next_sweep(30);
     let far: Vec<usize> = (0..lab.spec.nodes.len())
@@ -253,7 +253,7 @@ fn reached(lab: &Lab, node: usize) -> bool {
 /// With an M_Key at each level of protection the fabric comes up, lives through a reboot and a change of the key; a port
 /// with somebody else's key is left as it is and nothing else suffers.
 #[test]
-fn m_keys_are_kept_and_changed() {
+fn m_keys_are_persisted_and_changed() {
     for level in 0..=3 {
         let cfg = |key| SmConfig {
             m_key: MKey::new(key),

@@ -9,7 +9,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -74,7 +74,7 @@ fn taken_within(lab: &mut Lab, second: ManagerId, most: Duration) -> Option<Dura
 
 /// The operator's handover waits for nobody: it is refused with the reason, and done when it is asked for again.
 #[test]
-fn a_copying_standby_is_not_handed_the_subnet() {
+fn synchronising_standby_gets_no_handover() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Input::HandOver(AfterHandover::StandBy));
@@ -91,7 +91,7 @@ fn a_copying_standby_is_not_handed_the_subnet() {
 
 /// SIGTERM: the master stays until the standby has its copy, answers reads meanwhile, and then it goes quickly.
 #[test]
-fn an_end_waits_for_the_copy() {
+fn stop_waits_for_the_replica() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
@@ -122,7 +122,7 @@ fn an_end_waits_for_the_copy() {
 
 /// Nobody becomes ready: better one who knows nothing than nobody, and before the program ends.
 #[test]
-fn an_end_does_not_wait_for_ever() {
+fn stop_waits_a_bounded_time() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
@@ -133,7 +133,7 @@ fn an_end_does_not_wait_for_ever() {
 
 /// The one that was waited for is gone: the end comes without a successor, as soon as that is seen.
 #[test]
-fn an_end_without_anybody_left_comes_at_once() {
+fn stop_without_remaining_standby_is_immediate() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
@@ -156,7 +156,7 @@ fn an_end_without_anybody_left_comes_at_once() {
 /// The subnet comes back while the one that has given it away still answers reads: what it would take from hosts is gone when the
 /// other's records come, so they are told to come back.
 #[test]
-fn nobody_registers_before_the_records_are_there() {
+fn no_registration_before_the_replica_is_loaded() {
     let (mut lab, second) = with_copying_standby();
     let first = lab.sm;
     command(&mut lab, second, Input::ReplicaIncomplete(false));
@@ -182,7 +182,7 @@ fn nobody_registers_before_the_records_are_there() {
 /// Across a handover there and back no join and no path query of a host, whichever SM it asks, gets an error status; the SM that is
 /// master in the end accepts them.
 #[test]
-fn no_request_is_refused_across_a_handover() {
+fn no_request_is_rejected_across_a_handover() {
     let (mut lab, second) = with_copying_standby();
     let first = lab.sm;
     command(&mut lab, second, Input::ReplicaIncomplete(false));
@@ -214,7 +214,7 @@ fn no_request_is_refused_across_a_handover() {
 /// The master dies. The better of two standbys has just come and still copies: the other one knows everything, and goes first; then
 /// the better one gets what it is due.
 #[test]
-fn of_two_standbys_the_one_with_a_copy_goes_first() {
+fn standby_with_replica_outranks_standby_without() {
     const BETTER: PortAt = PortAt::new(9, 1);
     let paper = Lab::new("fat-tree:4", 1);
     let fabric = paper.world.fabric();

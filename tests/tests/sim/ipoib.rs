@@ -23,7 +23,7 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::ask;
+use ferrosm_tests::multicast_members::ask;
 use ferrosm_tests::simulated::Lab;
 
 /// Number of the partition; its full members' key is 0x8002.
@@ -366,7 +366,7 @@ fn assert_tables(case: &mut Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortA
 
 /// Full and limited members come up, join what a Linux host joins, reach each other as far as they may, and go down again.
 #[test]
-fn hosts_come_up_talk_and_go_down() {
+fn ipoib_hosts_join_communicate_and_leave() {
     let mut case = up();
     let lab = &mut case.lab;
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();
@@ -429,7 +429,7 @@ fn hosts_come_up_talk_and_go_down() {
 
 /// A group with packets of 4,096 bytes gives an interface of 4,092; who cannot take them does not get in.
 #[test]
-fn large_packets_and_fast_groups_only_for_who_can() {
+fn groups_with_large_mtu_or_rate_reject_slower_ports() {
     let group = GroupSpec {
         mtu: MtuCode::Mtu4096,
         ..GroupSpec::ipoib(NUMBER)
@@ -460,7 +460,7 @@ fn large_packets_and_fast_groups_only_for_who_can() {
 /// A group of the partition that differs from its broadcast group in what RFC 4391 wants equal is not made, and one that is
 /// there is joined only with its own parameters.
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_group_parameters_are_rejected() {
     type Wrong = (&'static str, fn(&mut [u8; 52]));
     let wrong: [Wrong; 7] = [
         ("Q_Key", |r| r[35] ^= 1),
@@ -526,7 +526,7 @@ fn wrong_parameters_are_refused() {
 
 /// Send-only full members make a group and keep it, and receive nothing.
 #[test]
-fn who_only_sends_joins_as_such() {
+fn send_only_members_join_as_such() {
     const SEND_ONLY_FULL_MEMBER: u32 = 1 << 12;
     let mut case = up();
     let lab = &mut case.lab;
@@ -573,7 +573,7 @@ fn who_only_sends_joins_as_such() {
 /// Another subnet manager, which knows of nobody: ports are told to register again. The kernel leaves what it was in, whatever
 /// it is answered, and joins as before.
 #[test]
-fn members_join_again_when_they_are_told_to() {
+fn members_rejoin_on_client_reregister() {
     let mut case = up();
     let usual = |i: &Interface| usual_groups(i);
     let lab = &mut case.lab;

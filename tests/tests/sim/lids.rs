@@ -7,7 +7,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::hosts;
+use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -27,7 +27,7 @@ fn cfg(priority: u8) -> SmConfig {
 /// A standby remembers from long ago who had a LID that its master gave to another since, who reboots just now. The standby takes
 /// over with that one's map: the LID waits for whom the master gave it to.
 #[test]
-fn an_old_map_takes_no_lid_from_who_is_away() {
+fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let away = hosts(&lab)[9];
     let (lid, lmc) = lab.world.fabric().lid(away);

@@ -73,7 +73,7 @@ fn kill(lab: &mut Lab) -> RestoredState {
 /// Without what was kept a manager with another key is answered by nobody, not even by its own port; with it, it gives every port
 /// its own key, and keeps that.
 #[test]
-fn another_key_needs_what_was_kept() {
+fn m_key_change_needs_the_persisted_keys() {
     let mut lab = locked(1);
     kill(&mut lab);
     lab.begin_again(with(0xBBBB), RestoredState::default());
@@ -96,7 +96,7 @@ fn another_key_needs_what_was_kept() {
 
 /// The operator gives the key up: nothing is kept of it then, and ports are open.
 #[test]
-fn a_key_that_is_given_up_is_forgotten() {
+fn abandoned_m_key_is_forgotten() {
     let mut lab = locked(1);
     let restored = kill(&mut lab);
     lab.begin_again(SmConfig::default(), restored);
@@ -108,7 +108,7 @@ fn a_key_that_is_given_up_is_forgotten() {
 
 /// The master dies while it gives ports another key, and the next one has a third in its settings: it knows who may have which.
 #[test]
-fn a_change_that_was_begun_is_brought_to_an_end() {
+fn interrupted_m_key_change_is_completed() {
     let mut mixed = 0;
     for steps in (0..).step_by(4) {
         let mut lab = locked(steps);
@@ -141,7 +141,7 @@ fn a_change_that_was_begun_is_brought_to_an_end() {
 
 /// A host is away while the key changes, twice, over a restart; it comes back with its oldest key.
 #[test]
-fn a_host_that_was_away_is_known_by_its_old_key() {
+fn returning_host_is_addressed_with_its_old_m_key() {
     use ferrosm_sim::faults::FabricAction;
     let mut lab = locked(1);
     let fabric = lab.world.fabric();
@@ -166,7 +166,7 @@ fn a_host_that_was_away_is_known_by_its_old_key() {
 
 /// Answers are lost all the time: what is believed of a port may be wrong, and is found out.
 #[test]
-fn lost_answers_do_no_harm() {
+fn lost_responses_to_m_key_sets_are_harmless() {
     for seed in 0..4 {
         let mut lab = locked(seed);
         let restored = kill(&mut lab);
@@ -265,7 +265,7 @@ fn imported(files: &[(StateFile, &str)]) -> RestoredState {
 /// OpenSM's guid2mkey and neighbors open the fabric: neither alone does, because a port that was not asked yet is known only by the
 /// cable that leads to it.
 #[test]
-fn what_opensm_knew_opens_its_ports() {
+fn imported_opensm_keys_open_their_ports() {
     let (_, keys, cables) = left_by_opensm();
     let both = [
         (StateFile::MKeys, &*keys),
@@ -293,7 +293,7 @@ fn what_opensm_knew_opens_its_ports() {
 
 /// One key for all, as OpenSM usually has it: its list is enough.
 #[test]
-fn one_key_of_opensm_needs_no_cables() {
+fn single_opensm_key_needs_no_link_map() {
     let mut lab = locked(1);
     kill(&mut lab);
     let fabric = lab.world.fabric();

@@ -9,14 +9,14 @@ use ferrosm_tests::tally::Tally;
 use rstest::rstest;
 
 /// Runs a single seed.
-const REPEAT: &str = "masters::named_or_kept_seeds";
+const REPEAT: &str = "masters::named_or_saved_seeds";
 /// Seeds that once failed.
 const KEPT: &str = include_str!("../../seeds/masters.txt");
 
 /// The seeds that once failed, or those that the environment names.
 #[test]
-fn named_or_kept_seeds() {
-    seeds::run_named_or_kept(REPEAT, KEPT, |seed, how| run(seed, how == Run::Traced).0);
+fn named_or_saved_seeds() {
+    seeds::run_named_or_saved(REPEAT, KEPT, |seed, how| run(seed, how == Run::Traced).0);
 }
 
 #[rstest]

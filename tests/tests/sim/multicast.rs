@@ -16,7 +16,7 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{BROADCAST, Members, ask, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const FULL: JoinState = JoinState::FULL;
@@ -79,7 +79,7 @@ fn shuffled(mut all: Vec<PortAt>, dice: &mut Dice) -> Vec<PortAt> {
 
 /// ibmgtsim's multicast test and its join and leave test, on trees, tori with lanes, and cables at random.
 #[test]
-fn every_port_joins_in_random_order_and_then_they_come_and_go() {
+fn ports_join_in_random_order_then_leave_and_rejoin() {
     let shapes = [
         "fat-tree:4",
         "torus:3,3,1",
@@ -121,7 +121,7 @@ fn every_port_joins_in_random_order_and_then_they_come_and_go() {
 
 /// More groups than a block of the tables has, switches among the members.
 #[test]
-fn many_groups_come_and_go() {
+fn many_groups_are_created_and_deleted() {
     for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
         let mut lab = up(spec, seed);
         let (mut dice, mut members) = (Dice::new(seed), Members::new());
@@ -158,7 +158,7 @@ fn many_groups_come_and_go() {
 
 /// Cables between switches go and come back, a switch restarts, a host goes.
 #[test]
-fn trees_follow_losses_and_returns() {
+fn trees_follow_lost_and_restored_links() {
     for (seed, spec) in (21..).zip([
         "fat-tree:4",
         "torus:4,4,1",
@@ -212,7 +212,7 @@ fn trees_follow_losses_and_returns() {
 /// Whatever part of the writes is in the switches, of multicast tables, routes or lanes: no packet to a group loops, and nothing
 /// waits in a circle.
 #[test]
-fn nothing_loops_while_tables_are_written() {
+fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
         let mut lab = up(spec, seed);
         let (mut dice, mut members) = (Dice::new(seed), Members::new());
@@ -260,7 +260,7 @@ fn nothing_loops_while_tables_are_written() {
 
 /// A join costs what its branch costs, and many at once no more than the switches that they concern.
 #[test]
-fn a_join_costs_its_branch() {
+fn join_writes_only_its_branch() {
     let mut lab = up("fat-tree:8", 41);
     let mut members = Members::new();
     let all = hosts(&lab);
@@ -291,7 +291,7 @@ fn a_join_costs_its_branch() {
 
 /// A manager that takes over finds out what is in the tables, and empties what is nobody's.
 #[test]
-fn what_another_left_is_found_and_taken_away() {
+fn foreign_mft_entries_are_removed() {
     let mut lab = up("fat-tree:4", 51);
     let mut members = Members::new();
     let all = hosts(&lab);
@@ -316,7 +316,7 @@ fn what_another_left_is_found_and_taken_away() {
 
 /// A switch whose agent is silent keeps back nobody else; when it answers again it is put right.
 #[test]
-fn what_was_not_taken_is_written_later() {
+fn rejected_mft_blocks_are_retried() {
     let mut lab = up("fat-tree:4", 61);
     let mut members = Members::new();
     let all = hosts(&lab);
@@ -352,7 +352,7 @@ fn what_was_not_taken_is_written_later() {
 
 /// MulticastForwardingTableRecord: block by block what is in the switches, a second after it changed.
 #[test]
-fn records_of_tables_are_what_is_in_the_switches() {
+fn mft_records_equal_the_switch_tables() {
     let mut lab = up("fat-tree:4", 71);
     let mut members = Members::new();
     let all = hosts(&lab);

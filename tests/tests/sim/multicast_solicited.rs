@@ -13,7 +13,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask, hosts};
+use ferrosm_tests::multicast_members::{Members, ask, hosts};
 use ferrosm_tests::simulated::Lab;
 
 const FULL: JoinState = JoinState::FULL;
@@ -75,7 +75,7 @@ fn everybody_joins(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
 }
 
 #[test]
-fn groups_of_addresses_share_one_lid_where_that_is_wanted() {
+fn solicited_node_groups_share_one_mlid_if_configured() {
     let mut lab = up(true);
     let mut members = Members::new();
     let mlids = everybody_joins(&mut lab, &mut members);
@@ -97,7 +97,7 @@ fn groups_of_addresses_share_one_lid_where_that_is_wanted() {
 
 /// Who leaves one of the groups stays in the tables for another; the last one frees the LID.
 #[test]
-fn who_leaves_one_group_stays_in_another() {
+fn leaving_one_group_keeps_the_membership_of_another() {
     let mut lab = up(true);
     let mut members = Members::new();
     let mlid = everybody_joins(&mut lab, &mut members).pop_first();
@@ -120,7 +120,7 @@ fn who_leaves_one_group_stays_in_another() {
 
 /// A host with four LIDs may speak by any of them; it is one member.
 #[test]
-fn a_host_leaves_by_another_of_its_lids() {
+fn host_leaves_by_another_of_its_lids() {
     let mut lab = up(true);
     let mut members = Members::new();
     let at = hosts(&lab)[1];

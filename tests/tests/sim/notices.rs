@@ -15,7 +15,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{ask, header, hosts};
+use ferrosm_tests::multicast_members::{ask, header, hosts};
 use ferrosm_tests::simulated::Lab;
 
 /// CapabilityMask.IsDeviceManagementSupported.
@@ -83,7 +83,7 @@ fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
 
 /// Who hears that a host has become a target asks for its CapabilityMask at once, and finds it.
 #[test]
-fn a_change_is_known_when_it_is_told() {
+fn reports_follow_the_published_change() {
     let mut lab = up();
     let all = hosts(&lab);
     let (client, target) = (all[2], all[7]);
@@ -106,7 +106,7 @@ fn a_change_is_known_when_it_is_told() {
 }
 
 #[test]
-fn a_lost_link_is_told_of_its_switches() {
+fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
     let client = hosts(&lab)[2];
     subscribe(&mut lab, client, 0xFFFF);
@@ -122,7 +122,7 @@ fn a_lost_link_is_told_of_its_switches() {
 
 /// Errors of links are not told to anybody; a bad P_Key is; who asked for another trap hears nothing.
 #[test]
-fn each_trap_goes_to_who_asked_for_it() {
+fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
     let all = hosts(&lab);
     let (curious, choosy, issuer) = (all[2], all[3], all[9]);
@@ -143,7 +143,7 @@ fn each_trap_goes_to_who_asked_for_it() {
 
 /// What floods is told no oftener than it is looked at.
 #[test]
-fn a_flood_is_told_a_few_times() {
+fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();
     let all = hosts(&lab);
     subscribe(&mut lab, all[2], 0xFFFF);

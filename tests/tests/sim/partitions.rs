@@ -86,7 +86,7 @@ fn reload(lab: &mut Lab, cfg: SmConfig) {
 
 /// Nobody configured anything: one more question for each end port, no write, and nothing again.
 #[test]
-fn without_partitions_one_question_for_each_end_port() {
+fn without_partitions_one_p_key_query_per_end_port() {
     let mut lab = Lab::new("fat-tree:4", 1);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
@@ -105,7 +105,7 @@ fn without_partitions_one_question_for_each_end_port() {
 
 /// Keys are where they should be after bring-up, with each kind of enforcement, and after a change of configuration.
 #[test]
-fn tables_and_enforcement_are_as_configured() {
+fn p_key_tables_and_enforcement_are_as_configured() {
     for (enforcement, checks) in [
         (Enforcement::Both, PKeyEnforcement::Both),
         (Enforcement::In, PKeyEnforcement::Inbound),
@@ -168,7 +168,7 @@ fn tables_and_enforcement_are_as_configured() {
 
 /// What another subnet manager left in tables is gone after this one took over, in every block.
 #[test]
-fn what_another_one_left_does_not_stay() {
+fn foreign_p_keys_are_removed() {
     let mut lab = Lab::new("fat-tree:4", 5);
     assert!(lab.next_sweep(60).is_clean());
     lab.world.kill(lab.sm).expect("the first manager");
@@ -187,7 +187,7 @@ fn what_another_one_left_does_not_stay() {
 
 /// A host that restarted gets its keys again.
 #[test]
-fn a_restarted_host_gets_its_keys_again() {
+fn restarted_host_gets_its_p_keys_again() {
     let cfg = config(
         vec![partition(
             0x11,
@@ -253,7 +253,7 @@ fn table(lab: &Lab, request: &Request<'_>) -> sa::Reply {
 /// The scenario of ibmgtsim: three groups of hosts, one with a key, one with another, one with both, at random indices of their
 /// tables among keys of nobody. Keys stay where they are, and each group sees what it shares a partition with and nothing else.
 #[test]
-fn groups_see_what_they_share_and_keys_stay() {
+fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
         let mut dice = Dice::new(seed);
         let paper = Lab::new("fat-tree:6", seed);
@@ -353,7 +353,7 @@ fn groups_see_what_they_share_and_keys_stay() {
 
 /// Where a table is too small, keys are left out and told; where a switch's is, it checks nothing.
 #[test]
-fn small_tables_are_told() {
+fn full_p_key_tables_are_reported() {
     let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("a fabric");
     for node in &mut paper.nodes {
         let mut caps = node.caps();
@@ -404,7 +404,7 @@ fn small_tables_are_told() {
 
 /// P_KeyTableRecords are for those who know the SM_Key; groups of partitions are there, and go with them.
 #[test]
-fn records_of_keys_and_groups() {
+fn p_key_and_group_records_match_the_configuration() {
     let with_group = Partition {
         groups: vec![GroupSpec::ipoib(0x11)],
         ..partition(0x11, vec![(MemberSelector::AllCas, Membership::Full)])
@@ -462,7 +462,7 @@ fn records_of_keys_and_groups() {
 
 /// Who loses its partition is no member of its groups any more; who becomes a limited member stays one.
 #[test]
-fn who_loses_its_partition_leaves_its_groups() {
+fn removed_partition_member_leaves_its_groups() {
     let paper = Lab::new("fat-tree:4", 1);
     let all = hosts(&paper);
     let members = |ports: &[(usize, Membership)]| {
@@ -489,8 +489,14 @@ fn who_loses_its_partition_leaves_its_groups() {
         };
         let what = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
         let mask = 1 | 1 << 1 | 1 << 16;
-        let (status, _) =
-            ferrosm_tests::members::ask(&mut lab, all[i], what, tid, mask, &record.encode());
+        let (status, _) = ferrosm_tests::multicast_members::ask(
+            &mut lab,
+            all[i],
+            what,
+            tid,
+            mask,
+            &record.encode(),
+        );
         assert!(status.is_ok(), "{status:?}");
     }
     let there = |lab: &Lab| -> BTreeSet<PortGuid> {

@@ -29,7 +29,7 @@ fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
 /// Another SM is master when this one starts, whatever its rank: this one stands by, sends no Set, and takes over when the
 /// other is gone.
 #[test]
-fn a_master_is_respected() {
+fn existing_master_is_respected() {
     for priority in [0, 15] {
         let mut lab = Lab::new("fat-tree:4", 1);
         let sm = foreign(&lab, priority, SmState::Master);
@@ -49,7 +49,7 @@ fn a_master_is_respected() {
 
 /// A better SM appears while this one is master: it is offered the subnet. It takes it, or this one goes on.
 #[test]
-fn a_better_standby_is_offered_the_subnet() {
+fn higher_priority_standby_gets_a_handover() {
     for obeys in [true, false] {
         let mut lab = Lab::new("fat-tree:4", 1);
         lab.next_sweep(60);
@@ -73,7 +73,7 @@ fn a_better_standby_is_offered_the_subnet() {
 
 /// A worse SM, and one that was disabled, change nothing.
 #[test]
-fn a_worse_one_is_ignored() {
+fn lower_priority_sm_is_ignored() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
     let mut sm = foreign(&lab, 0, SmState::Standby);
@@ -100,7 +100,7 @@ fn second_of_ours(lab: &mut Lab, priority: u8) -> ManagerId {
 /// Two of ours: one master, the other stands by; when the master dies the other takes over without writing a table or
 /// changing a LID.
 #[test]
-fn a_standby_takes_over_what_is_there() {
+fn standby_takes_over_without_changing_lids_or_tables() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
     let second = second_of_ours(&mut lab, 0);
@@ -125,7 +125,7 @@ fn a_standby_takes_over_what_is_there() {
 
 /// The second of ours is better: it is given the subnet, and the first stands by.
 #[test]
-fn a_better_second_one_takes_the_subnet() {
+fn higher_priority_second_sm_becomes_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
     let before = lids(&lab);

@@ -167,7 +167,7 @@ fn config(policy: Policy) -> SmConfig {
 }
 
 #[test]
-fn the_first_rule_that_fits_decides_what_a_path_gets() {
+fn first_matching_qos_rule_selects_the_level() {
     let paper = Lab::new("fat-tree:4", 1);
     let all = hosts(&paper);
     let (a, b, busy) = (all[1], all[2], all[3]);
@@ -281,7 +281,7 @@ fn the_first_rule_that_fits_decides_what_a_path_gets() {
 
 /// Where the routing has lanes of its own, a path has the SL that it is proven for; the bounds of the level hold all the same.
 #[test]
-fn a_routing_with_lanes_keeps_its_service_levels() {
+fn routing_with_several_vls_keeps_its_sls() {
     let engine = |qos| SmConfig {
         engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
         qos,
@@ -319,7 +319,7 @@ fn a_routing_with_lanes_keeps_its_service_levels() {
 /// Of four LIDs at each end, a level leaves two.
 /// OpenSM's rule: what the client asks for, else what the policy says, else the partition's.
 #[test]
-fn a_partition_may_have_an_sl_of_its_own() {
+fn partition_may_have_its_own_sl() {
     let with_sl = |number, sl| Partition {
         sl: Sl(sl),
         ..full(number)
@@ -368,7 +368,7 @@ fn a_partition_may_have_an_sl_of_its_own() {
 }
 
 #[test]
-fn path_bits_leave_out_the_other_lids() {
+fn path_bits_exclude_other_lids() {
     let two = Policy {
         rules: Vec::new(),
         default: Arc::new(Level {

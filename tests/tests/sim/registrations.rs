@@ -16,7 +16,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask, header, hosts, plain};
+use ferrosm_tests::multicast_members::{Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn up(spec: &str) -> Lab {
@@ -51,7 +51,7 @@ fn assert_right(lab: &Lab, members: &Members) {
 }
 
 #[test]
-fn members_stay_with_their_mlids_and_nothing_is_written() {
+fn members_keep_their_mlids_and_nothing_is_written() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
     let all = hosts(&lab);
@@ -91,7 +91,7 @@ fn members_stay_with_their_mlids_and_nothing_is_written() {
 }
 
 #[test]
-fn who_left_meanwhile_is_no_member_any_more() {
+fn members_that_left_meanwhile_are_removed() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
     let all = hosts(&lab);
@@ -128,7 +128,7 @@ fn service(name: &[u8], lease_s: u32) -> ServiceRecord {
 }
 
 #[test]
-fn services_live_as_long_as_their_leases() {
+fn service_records_expire_with_their_leases() {
     let mut lab = up("star:2");
     let at = hosts(&lab)[1];
     for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
@@ -160,7 +160,7 @@ fn services_live_as_long_as_their_leases() {
 }
 
 #[test]
-fn subscribers_hear_of_what_comes_after() {
+fn subscriptions_survive_a_restart() {
     let mut lab = up("fat-tree:4");
     let all = hosts(&lab);
     let info = InformInfo {
@@ -191,7 +191,7 @@ fn subscribers_hear_of_what_comes_after() {
 }
 
 #[test]
-fn aliases_stay_those_of_their_ports() {
+fn alias_guids_survive_a_restart() {
     let mut lab = up("fat-tree:4");
     let at = hosts(&lab)[2];
     let lid = lab.world.fabric().lid(at).0;
@@ -238,7 +238,7 @@ fn uplinks(lab: &Lab, leaf: usize) -> Vec<PortAt> {
 /// administrator is started again, or another one was master for a while: they are told all the same that they have to register
 /// again.
 #[test]
-fn who_was_cut_off_is_told_by_whoever_finds_it() {
+fn isolated_hosts_get_client_reregister_from_any_master() {
     for restarts in [true, false] {
         let cfg = |priority| SmConfig {
             priority,
@@ -304,7 +304,7 @@ fn who_was_cut_off_is_told_by_whoever_finds_it() {
 
 /// Another master has known better in the meantime.
 #[test]
-fn who_finds_a_master_forgets_what_it_had_kept() {
+fn sm_that_finds_a_master_drops_its_records() {
     let mut lab = up("fat-tree:4");
     let all = hosts(&lab);
     let mut members = Members::new();
@@ -338,7 +338,7 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
 /// The one Set that would tell a host to register again is lost, and the host names this SM as its master all the same: it is told with
 /// the next sweep.
 #[test]
-fn who_was_not_told_is_told_later() {
+fn lost_client_reregister_is_repeated() {
     let mut lab = up("fat-tree:4");
     let host = hosts(&lab)[5];
     lab.world.run_for(Duration::from_secs(2));

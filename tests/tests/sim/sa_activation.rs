@@ -3,7 +3,7 @@
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{hosts, try_join_broadcast, try_path};
+use ferrosm_tests::multicast_members::{hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::Lab;
 
 /// 512 hosts on 32 leaf switches.

@@ -9,8 +9,8 @@ use ferrosm_mad::ids::{Gid, Lid, Qpn};
 use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, status};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::seeds;
 use ferrosm_tests::simulated::{Dice, Lab};
 
@@ -209,23 +209,27 @@ fn mutated(dice: &mut Dice) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_and_broken_requests() {
+fn random_bytes_and_malformed_requests() {
     let seeds = seeds::named_or(KEPT, USUAL);
-    seeds::run_all("sa_fuzz::bytes_and_broken_requests", seeds, |seed| {
-        let mut dice = Dice::new(seed);
-        let mut lab = up("ring:4,2");
-        let mut answered = 0u64;
-        for n in 0..2 * REQUESTS {
-            let bytes = if n % 2 == 0 {
-                any_bytes(&mut dice)
-            } else {
-                mutated(&mut dice)
-            };
-            let from = peer(&lab, &mut dice);
-            answered += u64::from(send(&mut lab, from, bytes).is_some());
-        }
-        assert!(answered > REQUESTS / 2, "seed {seed}: {answered} answers");
-    });
+    seeds::run_all(
+        "sa_fuzz::random_bytes_and_malformed_requests",
+        seeds,
+        |seed| {
+            let mut dice = Dice::new(seed);
+            let mut lab = up("ring:4,2");
+            let mut answered = 0u64;
+            for n in 0..2 * REQUESTS {
+                let bytes = if n % 2 == 0 {
+                    any_bytes(&mut dice)
+                } else {
+                    mutated(&mut dice)
+                };
+                let from = peer(&lab, &mut dice);
+                answered += u64::from(send(&mut lab, from, bytes).is_some());
+            }
+            assert!(answered > REQUESTS / 2, "seed {seed}: {answered} answers");
+        },
+    );
 }
 
 fn port_gid(lab: &Lab, at: PortAt) -> [u8; 16] {
@@ -318,9 +322,9 @@ fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
 }
 
 #[test]
-fn registrations_by_anybody() {
+fn random_registrations() {
     let seeds = seeds::named_or(KEPT, USUAL);
-    seeds::run_all("sa_fuzz::registrations_by_anybody", seeds, |seed| {
+    seeds::run_all("sa_fuzz::random_registrations", seeds, |seed| {
         let mut dice = Dice::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
         let ends = world::end_ports(&lab);
@@ -364,7 +368,7 @@ fn registrations_by_anybody() {
 
 /// One port takes so much and no more, and others still get theirs.
 #[test]
-fn one_port_does_not_take_it_all() {
+fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
     let ends = world::end_ports(&lab);
     let (greedy, modest) = (ends[0], ends[1]);

@@ -16,8 +16,8 @@ use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
 use ferrosm_sa::path::scan::{PathQuery, Progress};
 use ferrosm_sa::{Request, Verdict, View, answer};
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, method};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::Lab;
 
 const PATH: u16 = 0x35;
@@ -77,7 +77,7 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
 /// 100 clients that send whole-table path queries without an end, as Get and GetTable. GetTable is rejected without a slice; Gets run
 /// in slices, at most four in progress, and an innocent client's path queries wait for one slice each at most.
 #[test]
-fn innocent_path_queries_are_served_between_slices_of_hostile_scans() {
+fn path_queries_are_served_between_slices_of_hostile_scans() {
     let (view, lids) = view_of(LARGE);
     assert!(lids.len() > 10_000, "{} end ports", lids.len());
     let mut queue = Admission::new(Limits::default());
@@ -207,7 +207,7 @@ impl GmpSender for Outbox {
 /// The threads of the daemon: while 100 clients scan, an innocent client gets all replies to its path queries, asked one after the
 /// other, before as many scans are complete as there are clients.
 #[test]
-fn one_path_does_not_wait_for_a_hundred_scans() {
+fn path_query_does_not_wait_for_a_hundred_scans() {
     const QUERIES: usize = 20;
     let (view, lids) = view_of(LARGE);
     let (from, hostile_lids) = (lids[HOSTILE], &lids[..HOSTILE]);

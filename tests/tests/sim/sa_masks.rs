@@ -1,6 +1,6 @@
 //! Every component of every record, alone and together with others, against sets that are computed without the code under test.
 //!
-//! For each fabric the whole tables are compared with what the devices say ([`ferrosm_tests::sa_world`]); then each query is
+//! For each fabric the whole tables are compared with what the devices say ([`ferrosm_tests::sa_expected`]); then each query is
 //! compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields that a query does not select hold noise.
 //!
 //! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000), drawn from seed `FERROSM_SA_SEED` (default 1): a night's
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_expected::{self as world, Should};
 use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
 use ferrosm_tests::sa_wire::{Ask, Told, ask, bit, field, method, put_field, status};
-use ferrosm_tests::sa_world::{self as world, Should};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const SM_KEY: u64 = 1;
@@ -502,7 +502,7 @@ fn fat_tree() {
 }
 
 #[test]
-fn torus_with_lanes_and_several_lids() {
+fn torus_with_vls_and_lmc() {
     let cfg = SmConfig {
         engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
         lmc: Lmc(1),
@@ -555,7 +555,7 @@ fn partitions() {
 
 /// Bit 31 of the modifier: CapabilityMask and CapabilityMask2 match where all bits that are asked for are set.
 #[test]
-fn port_infos_by_bits_of_capabilities() {
+fn port_info_records_by_capability_mask_bits() {
     let mut scene = Scene::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());
     let kind = layout::port_info();
     let all = scene.table(&kind, 0, 0, &[0; 72]);

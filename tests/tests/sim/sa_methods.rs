@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status, try_ask};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::Lab;
 
 /// Get and GetTable.
@@ -90,7 +90,7 @@ fn every_method_with_every_attribute() {
 
 /// Who is not known is told so; a wrong SM_Key gets nothing (rules 7.1, 7.11).
 #[test]
-fn strangers_and_wrong_keys() {
+fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
     for (attr, methods) in THERE {
         for how in methods {
@@ -110,7 +110,7 @@ fn strangers_and_wrong_keys() {
 
 /// P_Key tables are for the trusted; keys and queue pairs are not shown to others (rule 7.8).
 #[test]
-fn what_only_the_trusted_see() {
+fn only_trusted_clients_see_members_and_keys() {
     let (mut lab, from) = up();
     let mut request = Ask::new(from, method::GET_TABLE, 0x33);
     assert_eq!(ask(&mut lab, &request).status, status::REQ_INVALID);
@@ -132,7 +132,7 @@ fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
 
 /// A service is changed and withdrawn by its owner, by who is where it is, and by who knows its key; a lease is what is left.
 #[test]
-fn nobody_withdraws_the_service_of_another() {
+fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;
     let (mut lab, _) = up();
     let ends = world::end_ports(&lab);

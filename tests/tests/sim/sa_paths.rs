@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_paths::{
     self as paths, Demand, LIFE_TIME, MTU, RATE, Told, decode, gid, lids, sl,
 };
 use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const PATH: u16 = 0x35;
@@ -263,7 +263,7 @@ fn fat_tree() {
 }
 
 #[test]
-fn torus_with_lanes_and_several_lids() {
+fn torus_with_vls_and_lmc() {
     let cfg = SmConfig {
         engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
         lmc: Lmc(2),
@@ -297,7 +297,7 @@ fn partitions() {
 
 /// GIDs of nobody, LIDs of nobody, ends that contradict themselves (rules 11.1, 11.2).
 #[test]
-fn ends_that_do_not_exist() {
+fn path_queries_for_unknown_ends() {
     let mut lab = up("ring:4,1", SmConfig::default());
     let (a, b) = (lab.at, world::end_ports(&lab)[2]);
     let from = world::lid(&lab, a);

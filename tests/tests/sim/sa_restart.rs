@@ -16,11 +16,11 @@ use ferrosm_sa::View;
 use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::kept_view::snapshot_of;
-use ferrosm_tests::members::{Members, hosts, try_join_broadcast};
+use ferrosm_tests::multicast_members::{Members, hosts, try_join_broadcast};
+use ferrosm_tests::persisted_view::snapshot_of;
+use ferrosm_tests::sa_expected::{self as world, Free, Should};
 use ferrosm_tests::sa_paths::{self as paths, Demand};
 use ferrosm_tests::sa_wire::{Ask, Told, ask, field, method, put_field, status, try_ask};
-use ferrosm_tests::sa_world::{self as world, Free, Should};
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
@@ -134,7 +134,7 @@ fn broadcast() -> Gid {
 
 /// Paths of every pair, the tables of nodes and cables, and the members: from the first moment, at every step of the first sweep.
 #[test]
-fn an_unchanged_subnet_is_answered_for_at_once() {
+fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     for spec in ["fat-tree:4", "torus:3,3,1,2"] {
         let mut lab = up(spec);
         let mut members = Members::new();
@@ -183,7 +183,7 @@ fn an_unchanged_subnet_is_answered_for_at_once() {
 
 /// A join gets no answer while mastership is not settled, and is accepted once the SM is master.
 #[test]
-fn registrations_wait_until_it_is_settled_who_is_master() {
+fn registrations_wait_for_decided_mastership() {
     let mut lab = up("fat-tree:4");
     let all = hosts(&lab);
     let restored = kill(&mut lab);
@@ -208,7 +208,7 @@ fn registrations_wait_until_it_is_settled_who_is_master() {
 /// Cables were cut, hosts left, others came: once discovery is done nobody is told of a port that is not there, and at no time of a
 /// LID that is another's.
 #[test]
-fn what_changed_meanwhile_is_left_out() {
+fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
         let mut lab = up("fat-tree:4");
         let mut dice = Dice::new(seed);
@@ -295,7 +295,7 @@ fn above(lids: LidMap) -> (SmConfig, RestoredState) {
 
 /// A subnet where everybody has other LIDs is not the one that was kept.
 #[test]
-fn too_many_contradictions_end_it() {
+fn many_contradictions_drop_the_restored_view() {
     let mut lab = up("fat-tree:6");
     let all = hosts(&lab);
     let restored = kill(&mut lab);
@@ -408,7 +408,7 @@ fn a_foreign_snapshot_is_not_used() {
 
 /// A store whose bytes were flipped or cut anywhere gives a view that is right, or none; and the next run has a store again.
 #[test]
-fn a_torn_store_is_set_aside() {
+fn damaged_store_is_quarantined() {
     let mut lab = up("fat-tree:4");
     lab.world.run_for(Duration::from_secs(12));
     let view = Arc::clone(lab.manager().core().view().expect("a view"));
@@ -472,7 +472,7 @@ fn assert_same(snapshot: &Snapshot, view: &View, seed: u64) {
 
 /// Beside another master nothing is answered, and what was kept is not believed after it.
 #[test]
-fn beside_a_master_it_is_silent_and_forgets() {
+fn restored_view_is_dropped_when_a_master_is_found() {
     let mut lab = up("fat-tree:4");
     let at = hosts(&lab)[5];
     let restored = kill(&mut lab);

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_paths::{self as paths, Demand, Told, decode, gid, lids, sl};
 use ferrosm_tests::sa_wire::{Ask, ask, field, method, status};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const TRACE: u16 = 0x39;
@@ -104,7 +104,7 @@ fn up(spec: &str, lmc: u8) -> Lab {
 }
 
 #[test]
-fn traces_are_the_ways_of_packets() {
+fn trace_records_follow_the_lfts() {
     all_traces(&mut up("fat-tree:4", 0));
     all_traces(&mut up("torus:3,3,1", 1));
 }
@@ -201,7 +201,7 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
 }
 
 #[test]
-fn paths_of_several_ends_are_among_those_there_are_and_far_apart() {
+fn multi_path_replies_are_valid_and_disjoint() {
     random_sets(&mut up("fat-tree:4", 0), 1, 300);
     random_sets(&mut up("torus:3,3,1", 1), 2, 300);
 }

@@ -57,7 +57,7 @@ fn assert_same(lab: &Lab, what: &str) {
 }
 
 #[test]
-fn what_is_shared_is_still_true() {
+fn shared_view_parts_are_current() {
     for (spec, seed) in [("fat-tree:4", 1), ("torus:3,3,1,2", 2), ("fat-tree:4", 3)] {
         let mut lab = Lab::new(spec, seed);
         lab.next_sweep(60);

@@ -13,8 +13,8 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::clutter::Clutter;
-use ferrosm_tests::members::{BROADCAST, Members, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, plain};
+use ferrosm_tests::random_activity::Clutter;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 fn up(spec: &str, seed: u64) -> Lab {

@@ -5,7 +5,7 @@ use ferrosm_tests::simulated::Lab;
 
 /// A fabric of FDR10 links is one, and a fabric of QDR links is none: the vendor's attribute tells them apart.
 #[test]
-fn fdr10_is_told_from_qdr() {
+fn fdr10_is_distinguished_from_qdr() {
     for speed in [LinkSpeed::Qdr, LinkSpeed::Fdr10, LinkSpeed::Fdr] {
         let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4;speed=FDR").unwrap();
         for link in &mut spec.links {
@@ -36,7 +36,7 @@ fn fdr10_is_told_from_qdr() {
 /// Agents made before there were extended speeds, some of which refuse the very question, take part like any other;
 /// their links are as fast as they can be. So do the products of other generations with their smaller tables.
 #[test]
-fn old_agents_and_other_products_are_brought_up() {
+fn devices_without_extended_port_info_are_brought_up() {
     use ferrosm_sim::spec::AgentModel;
     let old = [
         AgentModel::OnRequest,
@@ -78,7 +78,7 @@ fn old_agents_and_other_products_are_brought_up() {
 
 /// The routing's graph has the rates of all links, and the one cable that is slower than both its ends is found.
 #[test]
-fn routing_is_told_how_fast_links_are() {
+fn routing_input_has_link_rates() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
     let switch = |at: ferrosm_sim::spec::PortAt| spec.nodes[at.node].kind == NodeType::Switch;
     let cable = spec.links.iter().position(|l| switch(l.a) && switch(l.b));

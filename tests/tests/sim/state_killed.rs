@@ -19,7 +19,7 @@ use ferrosm_tests::simulated::Dice;
 type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 #[test]
-fn everything_acknowledged_is_there_after_kill_9() {
+fn acknowledged_records_survive_kill_9() {
     let kills = std::env::var("FERROSM_KILLS").ok();
     let kills: u64 = kills.map_or(40, |n| n.parse().expect("a number"));
     let scratch = Scratch::new("state-killed");

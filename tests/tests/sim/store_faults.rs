@@ -16,7 +16,9 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::net;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator, groups_sl, header, hosts, plain};
+use ferrosm_tests::multicast_members::{
+    MEMBER, NEW_GROUP, creator, groups_sl, header, hosts, plain,
+};
 use ferrosm_tests::sa_wire::Ask;
 use ferrosm_tests::simulated::Lab;
 use ferrosm_tests::store::StoreFault;

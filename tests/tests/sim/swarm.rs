@@ -14,7 +14,7 @@ use ferrosm_tests::tally::Tally;
 use rstest::rstest;
 
 /// Runs a single seed.
-const REPEAT: &str = "swarm::named_or_kept_seeds";
+const REPEAT: &str = "swarm::named_or_saved_seeds";
 /// Seeds that once failed.
 const KEPT: &str = include_str!("../../seeds/swarm.txt");
 /// Seeds that fail, with the reason.
@@ -24,8 +24,8 @@ const RANGE: u64 = 50;
 
 /// The seeds that once failed, or those that the environment names.
 #[test]
-fn named_or_kept_seeds() {
-    seeds::run_named_or_kept(REPEAT, KEPT, |seed, how| match how {
+fn named_or_saved_seeds() {
+    seeds::run_named_or_saved(REPEAT, KEPT, |seed, how| match how {
         Run::Traced => run(seed, Mode::Tell),
         Run::Judged => judge(seed),
     });
@@ -102,7 +102,7 @@ fn a_seed_is_a_run(#[values(0, 20, 40, 60, 80)] first: u64) {
 
 /// What the hash stands for: every MAD, when, where, and all its bytes, as text.
 #[test]
-fn a_run_is_the_same_line_by_line() {
+fn runs_are_deterministic() {
     for seed in [3, WILD + 3] {
         let text = || {
             recording::record(|| {

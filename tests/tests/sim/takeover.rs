@@ -17,7 +17,7 @@ use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
-use ferrosm_tests::members::{BROADCAST, Members, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 /// Attributes of which a takeover is to write nothing.
@@ -306,7 +306,7 @@ fn unchanged(_: &mut Lab) {}
 /// again, and every packet of every pair and group arrives at every moment. At the same host hosts are told nothing at all, from
 /// another one who is master.
 #[test]
-fn on_an_unchanged_fabric_nothing_is_written() {
+fn nothing_is_written_on_an_unchanged_fabric() {
     for (spec, engine) in CASES {
         for way in [AT_HOME, ELSEWHERE] {
             let (mut lab, members) = with_a_past(spec, engine, 1);
@@ -325,7 +325,7 @@ fn on_an_unchanged_fabric_nothing_is_written() {
 
 /// With less than that: routes and groups stay where it is known, or found, that they may.
 #[test]
-fn with_less_that_is_kept_more_is_written() {
+fn fewer_persisted_records_mean_more_writes() {
     for (spec, engine) in CASES {
         for kept in [Kept::Routing, Kept::NoView, Kept::Nothing] {
             let way = Way {
@@ -348,7 +348,7 @@ fn with_less_that_is_kept_more_is_written() {
 
 /// A cable is lost while nobody is in charge: the routing that was kept is repaired, as the last master would have done.
 #[test]
-fn what_was_lost_meanwhile_is_repaired() {
+fn links_lost_meanwhile_are_repaired() {
     let mut repaired = 0;
     for (spec, engine) in [
         ("fat-tree:6", "auto"),
@@ -384,7 +384,7 @@ fn what_was_lost_meanwhile_is_repaired() {
 
 /// The master dies while it writes what follows from a lost cable: the next one brings it to its end, and then nothing is left.
 #[test]
-fn a_master_that_died_at_work_is_followed() {
+fn takeover_from_a_master_that_died_while_writing() {
     for seed in 0..8u64 {
         let (mut lab, members) = with_a_past("fat-tree:6", "auto", seed);
         let mut dice = Dice::new(seed);
@@ -410,7 +410,7 @@ fn a_master_that_died_at_work_is_followed() {
 /// A table was changed behind everybody's back so that packets loop: it is not taken for good, and only it is written, perhaps after
 /// its bad entry was dropped.
 #[test]
-fn a_table_that_loops_is_not_adopted() {
+fn looping_lfts_are_not_adopted() {
     for (spec, engine) in [("fat-tree:4", "auto"), ("torus:4,4,1,2", "dfsssp")] {
         let (mut lab, members) = with_a_past(spec, engine, 3);
         let cost = take_over(&mut lab, &members, with(engine), AT_HOME, &|lab| {
@@ -437,7 +437,7 @@ fn a_table_that_loops_is_not_adopted() {
 
 /// The operator wants something else now: that is what there is then, and it is said why.
 #[test]
-fn other_settings_route_anew() {
+fn changed_settings_cause_a_reroute() {
     let (mut lab, members) = with_a_past("fat-tree:4", "minhop", 1);
     let cost = take_over(&mut lab, &members, with("updn"), AT_HOME, &unchanged);
     assert!(cost.says("made for other settings"), "{:?}", cost.notes);
@@ -446,7 +446,7 @@ fn other_settings_route_anew() {
 
 /// A routing that was adopted is repaired as any other, and routed from scratch when the operator asks.
 #[test]
-fn it_is_a_routing_like_any_other() {
+fn adopted_routing_is_repaired_like_any_other() {
     let (mut lab, members) = with_a_past("fat-tree:6", "auto", 2);
     take_over(&mut lab, &members, with("auto"), ELSEWHERE, &unchanged);
     let at = (0..).map(|skip| lab.spare_cable(skip));
@@ -471,6 +471,6 @@ fn it_is_a_routing_like_any_other() {
 /// Here the spanning tree of the groups loses a cable, and after that no tree that is safe with the repaired routes was looked for on the
 /// SL that the members send on, but on the first one of which there was any: a credit loop, which the devices' bytes show.
 #[test]
-fn groups_keep_their_sl_when_their_tree_is_searched_anew() {
+fn groups_keep_their_sl_when_trees_are_recomputed() {
     with_a_past("dragonfly:4,5,2,2", "auto", 2);
 }

@@ -86,7 +86,7 @@ fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
 /// A switch refuses a block of the first stage: no block of a later one goes to anybody, the report says so, and when the
 /// switch takes blocks again the next sweep writes the rest.
 #[test]
-fn a_refused_block_holds_back_later_stages() {
+fn rejected_lft_block_delays_later_stages() {
     let mut found = 0;
     for (spec, from, to) in [
         ("fat-tree:4", "sssp", "updn"),
@@ -139,7 +139,7 @@ fn a_refused_block_holds_back_later_stages() {
 /// A routing that was computed for an old configuration is not installed, also where the fabric has changed too often to
 /// wait for a routing of its own.
 #[test]
-fn a_job_of_another_configuration_is_never_installed() {
+fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = brought_up("torus:4,4,1", "updn", 1);
     set_slow(&mut lab, true);
     command(&mut lab, Input::Rebalance);
@@ -164,7 +164,7 @@ fn a_job_of_another_configuration_is_never_installed() {
 /// From one engine's lanes to another's, and after cables are lost and gained: after each table that is written no packet
 /// can go round, and no channels wait for each other, on the SLs that paths have at that moment.
 #[test]
-fn nothing_deadlocks_while_lanes_change() {
+fn no_deadlock_while_vls_change() {
     for (spec, engines) in [
         (
             "torus:4,4,1",

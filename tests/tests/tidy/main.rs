@@ -95,7 +95,7 @@ fn joined(parts: &[(&str, &str)]) -> Vec<String> {
 
 /// What it is, who owns it, what it never does: at the top of every module.
 #[test]
-fn every_module_says_what_it_is() {
+fn every_module_has_documentation() {
     assert_none(&breaches(|_, text| {
         let headed = text
             .lines()
@@ -124,7 +124,7 @@ fn no_file_is_too_long() {
 
 /// What is not done is said in an issue, not in the code.
 #[test]
-fn no_loose_ends() {
+fn no_todo_or_stub_is_left() {
     let words = joined(&[
         ("FIX", "ME"),
         ("TO", "DO:"),
@@ -142,7 +142,7 @@ fn no_loose_ends() {
 /// the library that stands in for libc's functions. Tests may ask libibmad for its field table, which is a C call too,
 /// and a benchmark may count bytes as an allocator.
 #[test]
-fn unsafe_is_where_it_must_be() {
+fn unsafe_code_is_in_listed_files_only() {
     let words = joined(&[
         ("unsa", "fe {"),
         ("unsa", "fe fn"),
@@ -265,7 +265,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
 
 /// Design: who may depend on whom. Ours are the packages whose name begins with `ferrosm`.
 #[test]
-fn crate_edges_are_as_designed() {
+fn crate_dependencies_are_as_designed() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("ferrosm-mad", &[][..]),
         ("ferrosm-routing", &["ferrosm-mad"]),
@@ -387,7 +387,7 @@ fn components_do_not_name_each_other() {
 
 /// `mad` needs nothing by default; the core crates have no runtime, no C library, no serialisation where none is due.
 #[test]
-fn outside_crates_are_where_they_belong() {
+fn external_crates_are_used_where_listed() {
     const SANS_IO_REFUSES: &[&str] = &[
         "tokio",
         "libc",
@@ -445,7 +445,7 @@ fn outside_crates_are_where_they_belong() {
 
 /// `docs/compliance.md` names tests as `file: function`, and source files; each must exist.
 #[test]
-fn compliance_names_tests_that_exist() {
+fn compliance_names_existing_tests() {
     let root = workspace();
     let table = fs::read_to_string(root.join("docs/compliance.md")).unwrap();
     let mut named = 0;
@@ -492,7 +492,7 @@ fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// A node with `[replication]` has to reach the others by IP, begin after its addresses are there, and be tried again however
 /// often it fails.
 #[test]
-fn the_unit_lets_nodes_reach_each_other() {
+fn unit_allows_connections_between_nodes() {
     let (before, service) = (unit("Unit"), unit("Service"));
     let has = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
         let found = of.get(key).is_some_and(|words| words.contains(word));
@@ -514,7 +514,7 @@ fn the_unit_lets_nodes_reach_each_other() {
 /// What does not get better by trying again is not tried again: a wrong configuration, or command line. Only the status of the main
 /// process counts for that, so nothing may fail before it.
 #[test]
-fn the_unit_does_not_repeat_what_cannot_succeed() {
+fn unit_does_not_restart_after_configuration_errors() {
     let service = unit("Service");
     let prevents = service.get("RestartPreventExitStatus");
     let prevents =
@@ -528,7 +528,7 @@ fn the_unit_does_not_repeat_what_cannot_succeed() {
 /// An HCA may be probed after the unit is started. systemd does not retry an unmet condition, and a missing required unit fails the
 /// start without a restart.
 #[test]
-fn the_unit_starts_before_the_hca_is_probed() {
+fn unit_starts_before_the_hca_is_probed() {
     let before = unit("Unit");
     let gates: Vec<&String> = before
         .keys()

@@ -8,7 +8,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::masters::islands::Islands;
+use crate::masters::fragments::Islands;
 
 /// Somebody has become master.
 #[derive(Debug)]

@@ -93,7 +93,7 @@ fn build(dir: &Path, name: &str) -> String {
 
 /// Files that describe no fabric: with the line, where there is one.
 #[test]
-fn files_that_are_wrong() {
+fn invalid_fabric_files_are_rejected() {
     let scratch = Scratch::new("trouble");
     let dir = scratch.path();
     let switch = "Switch\t4 \"S-1\"\t\t# \"one\" base port 0 lid 0 lmc 0\n";
@@ -154,7 +154,7 @@ fn files_that_are_wrong() {
 
 /// More end ports than there are LIDs cannot be a subnet.
 #[test]
-fn more_hosts_than_lids() {
+fn fabric_with_more_hosts_than_lids_is_rejected() {
     let scratch = Scratch::new("trouble");
     let done = run(scratch.path(), &["sim", "fat-tree:60", "--socket", "s"]);
     refused(&done, 2, &["LID"]);
@@ -162,7 +162,7 @@ fn more_hosts_than_lids() {
 
 /// Sockets that are in use, left over, not possible.
 #[test]
-fn sockets() {
+fn unusable_sockets_are_reported() {
     let scratch = Scratch::new("trouble");
     let dir = scratch.path();
     let serve = ["sim", "star:2", "--socket", "s"];
@@ -223,7 +223,7 @@ fn sockets() {
 
 /// Scenarios and statements with mistakes: line and column, exit status 1.
 #[test]
-fn statements_that_are_wrong() {
+fn invalid_statements_are_rejected() {
     let scratch = Scratch::new("trouble");
     let dir = scratch.path();
     for (text, word) in [
@@ -261,7 +261,7 @@ fn statements_that_are_wrong() {
 
 /// Programs that cannot be attached.
 #[test]
-fn attaching_goes_wrong() {
+fn failed_attach_is_reported() {
     let scratch = Scratch::new("trouble");
     let two = "Switch\t4 \"S-1\"\t\t# \"hub\" base port 0 lid 0 lmc 0\n[1]\t\"H-1\"[1]\n[2]\t\"H-2\"[1]\n\n\
                caguid=0x11\nCa\t1 \"H-1\"\t\t# \"same name\"\n[1]\t\"S-1\"[1]\n\n\
@@ -325,7 +325,7 @@ fn attaching_goes_wrong() {
 
 /// Programs that are killed while megabytes of records are on their way to them, at moments drawn from a seed.
 #[test]
-fn killed_in_the_middle_of_a_transfer() {
+fn client_killed_during_a_transfer_disturbs_no_other() {
     const HOSTS: usize = 150;
     let sim = FabricServer::shape(&format!("star:{HOSTS}"));
     let mut sm = OpenSm::start(&sim, None, &[]);
@@ -398,7 +398,7 @@ fn packets(sim: &FabricServer) -> u64 {
 
 /// Half a MAD, and more than one: the kernel's errors.
 #[test]
-fn writes_that_are_no_mad() {
+fn writes_that_are_no_mad_are_rejected() {
     const EINVAL: &str = "22";
     let sim = FabricServer::shape("star:2");
     let program = build(sim.dir(), "halves");
@@ -437,7 +437,7 @@ fn ask(stream: &UnixStream, request: &Request) -> Option<Reply> {
 
 /// Programs that write garbage into the memory that they share with the server: only they are cut off.
 #[test]
-fn garbage_in_the_shared_memory() {
+fn garbage_in_shared_memory_disconnects_the_client() {
     let sim = FabricServer::shape("star:2");
     let mut seed = 5_u64;
     for round in 0..20 {
@@ -474,7 +474,7 @@ fn garbage_in_the_shared_memory() {
 
 /// Connections that say too much, or not enough, or nothing.
 #[test]
-fn connections_that_are_wrong() {
+fn invalid_connections_are_closed() {
     let sim = FabricServer::shape("star:2");
     let mut long = UnixStream::connect(sim.socket()).unwrap();
     // The server may hang up before all is written.
@@ -524,7 +524,7 @@ fn connections_that_are_wrong() {
 
 /// The server is killed: who uses the fabric ends with an error, and does not hang.
 #[test]
-fn the_server_is_killed() {
+fn clients_report_a_killed_server() {
     let sim = FabricServer::shape("star:4");
     let again = "while ibnetdiscover > /dev/null; do :; done; echo over; exit 3";
     let path = "PATH=$PATH:/usr/sbin:/sbin";
@@ -558,7 +558,7 @@ fn the_server_is_killed() {
 
 /// Threads that ask at the same time get their own answers.
 #[test]
-fn questions_at_the_same_time() {
+fn concurrent_control_requests_are_answered() {
     let sim = FabricServer::shape("star:2");
     thread::scope(|scope| {
         for _ in 0..8 {

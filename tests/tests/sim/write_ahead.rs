@@ -139,7 +139,7 @@ fn torus() -> SimNet {
 }
 
 #[test]
-fn devices_wait_for_what_goes_ahead() {
+fn device_writes_wait_for_durable_records() {
     let net = torus();
     let dir = Scratch::in_memory("written-ahead");
     let state = Arc::new(Mutex::new(Seen::default()));
@@ -205,7 +205,7 @@ fn asks(net: &SimNet) -> u32 {
 
 /// A master that says nothing is replaced: what waits for the disk, or for a standby, is what devices are told, and nothing else.
 #[test]
-fn other_managers_are_answered_meanwhile() {
+fn other_sms_are_answered_meanwhile() {
     let net = torus();
     let dir = Scratch::in_memory("written-ahead-asked");
     let (begun, begins) = channel();

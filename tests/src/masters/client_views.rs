@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
 
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
 
 /// What everybody was told when all was well.
 pub(crate) struct Views {

@@ -99,7 +99,7 @@ fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
 
 /// Each has its master, its settings, its state directory and its reload; SIGTERM ends both.
 #[test]
-fn two_fabrics_are_served_by_one_process() {
+fn one_process_serves_two_fabrics() {
     let planes = Planes::new();
     planes.configure(5, &planes.guids[1]);
     let sm = planes.start();
@@ -135,7 +135,7 @@ fn two_fabrics_are_served_by_one_process() {
 /// A fabric whose port is not there does not keep the other from being served, and is served when it is. The other does not notice:
 /// it becomes master once, and sweeps for no reason of that one's.
 #[test]
-fn one_that_cannot_be_served_is_told_and_tried_again() {
+fn fabric_that_cannot_be_served_is_logged_and_retried() {
     let planes = Planes::new();
     planes.configure(5, "0x00000000000000ee");
     let sm = planes.start();
@@ -165,7 +165,7 @@ fn one_that_cannot_be_served_is_told_and_tried_again() {
 
 /// With `--once` both come up and it ends; with `--fabric` it is one; with no port of the two there, it ends at once.
 #[test]
-fn it_ends_as_one_fabric_does() {
+fn multi_fabric_process_stops_like_a_single_fabric() {
     let planes = Planes::new();
     let config = planes.config();
     planes.configure(5, &planes.guids[1]);
@@ -210,7 +210,7 @@ fn it_ends_as_one_fabric_does() {
 /// With `--fabric` the others of the file are not this process's: neither that its flags would put them into one directory nor that
 /// their side files are somewhere else keeps it from being reloaded.
 #[test]
-fn one_of_a_file_is_reloaded_alone() {
+fn one_fabric_of_a_file_is_reloaded_alone() {
     let planes = Planes::new();
     let own = planes.sim.dir().join("own").display().to_string();
     let elsewhere = "[fabric.routing]\nroot-guid-file = \"on-another-host\"\n";
@@ -233,7 +233,7 @@ fn one_of_a_file_is_reloaded_alone() {
 
 /// What is written beside the subnet manager is told with the fabric, too.
 #[test]
-fn a_dump_that_fails_is_told_with_its_fabric() {
+fn failed_dump_is_logged_with_its_fabric() {
     let planes = Planes::new();
     planes.configure(5, &planes.guids[1]);
     let sm = planes.start();

@@ -14,7 +14,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::hosts;
+use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn with(engine: &str) -> SmConfig {
@@ -162,7 +162,7 @@ fn configure(lab: &mut Lab, engine: &str) {
 /// The operator wants other lanes, the master dies after any number of tables, and the next one begins with the old settings: all
 /// tables are what they were before, as nothing but the view can tell.
 #[test]
-fn other_lanes_that_were_begun_are_taken_back() {
+fn partly_written_vl_tables_are_reverted() {
     for (spec, before, after, step) in [
         ("torus:5,5,1", "lash", "torus-2QoS", 23),
         ("torus:5,5,1,2", "torus-2QoS", "dfsssp", 41),
@@ -193,7 +193,7 @@ fn other_lanes_that_were_begun_are_taken_back() {
 /// The same with cables: they come back, the fabric is a torus again and gets a torus's lanes, the master dies over them, and the
 /// cables are gone again.
 #[test]
-fn lanes_of_cables_that_came_back_are_taken_back() {
+fn vl_tables_of_restored_links_are_reverted() {
     let cfg = SmConfig {
         engines: ["torus-2QoS", "lash", "no_fallback"]
             .map(str::to_owned)
@@ -237,7 +237,7 @@ fn lanes_of_cables_that_came_back_are_taken_back() {
 /// The first master of a fabric dies over its tables. The next one operates one lane: devices that woke up have no LID yet, but
 /// tables that name lanes that are not there.
 #[test]
-fn tables_of_a_master_that_never_was_up_do_not_matter() {
+fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
     for sets in [1, 7, 20, 33] {
         let mut lab = Lab::with("torus:5,5,1,2", 1, with("torus-2QoS"));
         let restored = die_after(&mut lab, sets).expect("so many tables");
@@ -259,7 +259,7 @@ fn tables_of_a_master_that_never_was_up_do_not_matter() {
 
 /// Whoever dies twice over the same tables, and a third one that finds what both left.
 #[test]
-fn masters_that_die_one_after_the_other_are_followed() {
+fn takeovers_in_sequence_succeed() {
     for sets in [3, 11, 40] {
         let mut lab = up("torus:5,5,1", "lash", 1);
         let as_it_was = lanes(&lab);
@@ -278,7 +278,7 @@ fn masters_that_die_one_after_the_other_are_followed() {
 /// What is believed, and what is not: after a sweep that was brought to its end nothing is written; without the mark, or with a copy
 /// that may be older than what its master did last, everything is.
 #[test]
-fn only_lanes_of_which_all_is_known_are_believed() {
+fn only_completely_known_vl_tables_are_trusted() {
     type Change = fn(&mut RestoredState);
     let unchanged: Change = |_| {};
     let behind: Change = |restored| restored.complete = false;

@@ -17,7 +17,7 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{Members, hosts, plain};
+use ferrosm_tests::multicast_members::{Members, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 /// A master on the first host and a standby on the last one.
@@ -73,7 +73,7 @@ fn hand_over(lab: &mut Lab, other: &mut (ManagerId, PortAt), priority: u8) {
 /// An SM is master, another one is, and then the first one again. What it takes on are the trees that the other one has made, not those
 /// of its own first time, which had other members: nothing is written.
 #[test]
-fn a_second_reign_begins_with_the_trees_that_are_there() {
+fn second_term_starts_with_the_installed_trees() {
     for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
         for seed in seeds {
             let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
@@ -101,7 +101,7 @@ fn a_second_reign_begins_with_the_trees_that_are_there() {
 /// Tables wait until no packet of before is under way, and meanwhile the subnet is given away: that wait is over, and the SM asks for no
 /// time that is past. The world ends a run in which one does.
 #[test]
-fn a_drain_ends_with_the_reign() {
+fn drain_ends_with_the_mastership_term() {
     for then in [AfterHandover::StandBy, AfterHandover::Stop] {
         let cfg = SmConfig {
             routing_vls: 1,
@@ -193,7 +193,7 @@ fn masters(lab: &Lab) -> BTreeSet<Lid> {
 /// The master finds that its own port names another SM: it tells all ports again, reads what that one may have written, has hosts
 /// register again, and does so once.
 #[test]
-fn who_was_master_unseen_is_forgotten() {
+fn master_sm_lid_of_an_unseen_master_is_replaced() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     lab.world.run_for(Duration::from_secs(25));
     let there = *hosts(&lab).last().expect("hosts");

@@ -16,8 +16,8 @@ use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{Counts, Limits};
 use ferrosm_sa::registry::Registry;
+use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, method};
-use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const MESSAGES: u64 = 20_000;

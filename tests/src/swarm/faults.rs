@@ -18,8 +18,8 @@ use ferrosm_sim::faults::{
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, ManagerAction, ManagerId};
 
-use crate::swarm::draw::seconds;
-use crate::swarm::watch::Watch;
+use crate::swarm::invariants::Watch;
+use crate::swarm::seed_plan::seconds;
 
 /// Attributes that a net may lose more often than others.
 const ATTRS: [AttrId; 6] = [

@@ -19,11 +19,11 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
 
 use crate::masters::clients::{Clients, Place};
-use crate::masters::disk::{Records, Store, records_of, restore, unix_s};
-use crate::masters::draw::{Copying, Plan, Scenario};
 use crate::masters::foreign::Foreign;
-use crate::masters::islands::{Islands, Pieces};
-use crate::masters::tenure::{Begun, Tenures};
+use crate::masters::fragments::{Islands, Pieces};
+use crate::masters::registration_continuity::{Begun, Tenures};
+use crate::masters::seed_plan::{Copying, Plan, Scenario};
+use crate::masters::sm_disk::{Records, Store, records_of, restore, unix_s};
 
 /// How long the world runs before anybody outside looks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);

@@ -13,8 +13,8 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::view::saved::Part;
 use ferrosm_sa::{Request, Verdict, View, answer};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::kept_view::Records;
-use ferrosm_tests::members::Members;
+use ferrosm_tests::multicast_members::Members;
+use ferrosm_tests::persisted_view::Records;
 use ferrosm_tests::sa_wire::{Ask, ask, message, method, put_field};
 use ferrosm_tests::simulated::{Dice, Lab};
 
@@ -197,13 +197,13 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
 }
 
 #[test]
-fn trees_come_back() {
+fn fat_tree_views_round_trip() {
     lives("fat-tree:4", 1, "auto", 6);
     lives("fat-tree:4", 2, "updn", 6);
 }
 
 #[test]
-fn rows_of_lanes_come_back() {
+fn sl_to_vl_tables_round_trip() {
     lives("torus:4,4,1", 3, "torus-2QoS", 4);
     lives("torus:3,3,2,1", 4, "dfsssp", 4);
     lives("ring:6,2", 5, "lash", 6);
@@ -211,7 +211,7 @@ fn rows_of_lanes_come_back() {
 }
 
 #[test]
-fn random_fabrics_come_back() {
+fn random_fabric_views_round_trip() {
     for seed in 10..13 {
         lives(&format!("random:8,6,12,{seed}"), seed, "auto", 5);
     }
@@ -219,7 +219,7 @@ fn random_fabrics_come_back() {
 
 /// One lost cable writes what it changed.
 #[test]
-fn a_lost_cable_costs_what_it_changes() {
+fn lost_link_changes_few_records() {
     let mut lab = Lab::new("fat-tree:8", 1);
     lab.next_sweep(600);
     let mut records = Records::default();
@@ -240,7 +240,7 @@ fn a_lost_cable_costs_what_it_changes() {
 
 /// Whatever is in the records, there is a view that can be asked anything, or an error.
 #[test]
-fn broken_records_make_no_view_that_panics() {
+fn damaged_records_cause_no_panic() {
     let mut lab = Lab::with("torus:3,3,1,1", 1, engine("dfsssp"));
     lab.next_sweep(600);
     let view = Arc::clone(lab.manager().core().view().expect("a view"));
@@ -308,7 +308,7 @@ fn broken_records_make_no_view_that_panics() {
 }
 
 #[test]
-fn numbers_of_parts_stay() {
+fn record_part_numbers_are_stable() {
     for (n, part) in (0u8..).zip(Part::ALL) {
         assert_eq!((Part::of(n), part as u8), (Some(part), n));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::members::plain;
+use crate::multicast_members::plain;
 use ferrosm_core::Event;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_mad::attr::SmState;
@@ -12,7 +12,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::oracle::ExpectedGroup;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::masters::stage::Stage;
+use crate::masters::simulation::Stage;
 
 /// What is remembered from look to look.
 pub(crate) struct Watch {

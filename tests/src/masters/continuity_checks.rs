@@ -19,9 +19,9 @@ use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::masters::clients::Registered;
-use crate::masters::islands::{Islands, reachable};
-use crate::masters::stage::Stage;
-use crate::masters::tenure::{Begun, Tenure, Tenures};
+use crate::masters::fragments::{Islands, reachable};
+use crate::masters::registration_continuity::{Begun, Tenure, Tenures};
+use crate::masters::simulation::Stage;
 
 /// All must be well for so long.
 const SETTLES: Duration = Duration::from_secs(1);

@@ -35,7 +35,7 @@ fn brought_up(spec: &str, engine: &str) -> Lab {
 
 /// Tori and dragonflies on every engine that takes lanes: what is in the devices has no credit loop, lane by lane.
 #[test]
-fn what_is_written_has_no_credit_loop() {
+fn written_tables_have_no_credit_loop() {
     for (spec, engine) in [
         ("torus:4,4,1", "torus-2QoS"),
         ("torus:5,4,3", "torus-2QoS"),
@@ -51,7 +51,7 @@ fn what_is_written_has_no_credit_loop() {
 
 /// The judge can say no: the same tables, and all packets on SL 0.
 #[test]
-fn without_the_lanes_the_same_tables_deadlock() {
+fn same_lfts_on_one_vl_have_a_credit_loop() {
     let lab = brought_up("torus:5,5,1", "lash");
     let one_lane = Expectations::new(lab.at);
     assert!(lab.verdict(&one_lane).is_err());
@@ -59,7 +59,7 @@ fn without_the_lanes_the_same_tables_deadlock() {
 
 /// What is there is not written again; after a switch restarted, its tables are.
 #[test]
-fn tables_of_lanes_are_written_once_and_after_a_restart() {
+fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     use ferrosm_mad::attr::id;
     let mut lab = brought_up("torus:5,5,1", "lash");
     let sets = |lab: &Lab| {
@@ -79,7 +79,7 @@ fn tables_of_lanes_are_written_once_and_after_a_restart() {
 /// Every table of every pair of ports with cables is what the plan says, pair by pair: also where the switches take short
 /// forms, and after the engine was changed to one whose tables differ by input port and back.
 #[test]
-fn every_pair_of_ports_has_its_own_table() {
+fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     let mut lab = brought_up("torus:5,5,1,2", "torus-2QoS");
     maps_are_as_planned(&lab);
     for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
@@ -102,7 +102,7 @@ fn every_pair_of_ports_has_its_own_table() {
 /// Another SM has left tables in which SL 0 has no lane, or one that is not operated: a routing on one lane and one on
 /// several are delivered all the same. A light sweep costs what it did before.
 #[test]
-fn lanes_that_another_one_left_do_not_matter() {
+fn foreign_vl_tables_are_overwritten() {
     use ferrosm_mad::attr::id;
     for (spec, engine, vl) in [
         ("torus:4,4,1", "updn", 15),

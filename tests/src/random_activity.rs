@@ -12,7 +12,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_sim::spec::PortAt;
 
-use crate::members::{Members, ask};
+use crate::multicast_members::{Members, ask};
 use crate::simulated::{Dice, Lab};
 
 /// DGID and SGID of a PathRecord.

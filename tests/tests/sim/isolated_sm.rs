@@ -13,7 +13,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{BROADCAST, Members, ask, header, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -142,7 +142,7 @@ fn until_master(lab: &mut Lab, id: ManagerId) {
 /// The master's own cable is pulled, and comes back; nobody else was there. All is as before: registrations here and on the disk,
 /// tables and LIDs; and only the host whose link it was registers again.
 #[test]
-fn a_masters_knowledge_outlives_its_link() {
+fn master_keeps_its_view_across_a_link_loss() {
     let (mut lab, members) = up();
     let (sm, own) = (lab.sm, lab.at);
     subscribe(&mut lab, THERE);
@@ -169,7 +169,7 @@ fn a_masters_knowledge_outlives_its_link() {
 
 /// Another one became master meanwhile: it knows better, and what this one had is thrown away, on the disk too.
 #[test]
-fn another_master_meanwhile_knows_better() {
+fn view_is_dropped_after_another_master_meanwhile() {
     let (mut lab, _) = up();
     let (first, own) = (lab.sm, lab.at);
     let second = standby(&mut lab);
@@ -193,7 +193,7 @@ fn another_master_meanwhile_knows_better() {
 /// Another one became master meanwhile and is gone again: hosts that it told of itself may have registered with it alone, so they
 /// register again.
 #[test]
-fn who_was_told_of_another_master_registers_again() {
+fn hosts_reregister_after_another_master_meanwhile() {
     let (mut lab, _) = up();
     let (first, own) = (lab.sm, lab.at);
     let second = standby(&mut lab);
@@ -215,7 +215,7 @@ fn who_was_told_of_another_master_registers_again() {
 /// joins. Then it does die, and the link is back: the new master has that host too, from the copy as it is then; or, where it
 /// cannot be had any more, all are asked to register again.
 #[test]
-fn a_standby_that_was_cut_off_does_not_go_by_an_old_copy() {
+fn isolated_standby_does_not_use_an_old_replica() {
     for again in [true, false] {
         let (mut lab, mut members) = up();
         let (first, at) = (lab.sm, hosts(&lab)[9]);
@@ -253,7 +253,7 @@ fn a_standby_that_was_cut_off_does_not_go_by_an_old_copy() {
 /// One begins with a whole copy of what another keeps, and has no link yet. That one lives on, and dies before the link is there:
 /// all are asked to register again.
 #[test]
-fn who_begins_without_a_link_does_not_go_by_an_old_copy() {
+fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
     act(&mut lab, FabricAction::Cut(THERE));
@@ -278,7 +278,7 @@ fn who_begins_without_a_link_does_not_go_by_an_old_copy() {
 
 /// The same of one whose process stood still before it was master.
 #[test]
-fn who_stood_still_does_not_go_by_an_old_copy() {
+fn stalled_sm_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
     let second = standby(&mut lab);
@@ -315,7 +315,7 @@ fn who_stood_still_does_not_go_by_an_old_copy() {
 /// A standby whose way to the master is cut in its midst asks by another one, whichever cable it was, and goes on standing by: it does not
 /// even look whether it is alone.
 #[test]
-fn a_cut_way_is_no_dead_master() {
+fn standby_polls_master_on_other_paths_before_takeover() {
     let mut cuts = 0;
     for n in 0.. {
         let mut lab = Lab::up("mesh:4,4", 1, cfg(5));

@@ -14,8 +14,8 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::clutter::Clutter;
-use ferrosm_tests::members::{BROADCAST, ask, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, ask, hosts, plain};
+use ferrosm_tests::random_activity::Clutter;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// Records by key. As of the beginning of time: what is left of a lease is its end.
@@ -124,7 +124,7 @@ fn alias(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
 }
 
 #[test]
-fn changes_add_up_to_what_is_known() {
+fn persisted_changes_add_up_to_the_state() {
     let mut kinds = BTreeMap::new();
     for (seed, spec) in (1..=6).zip(
         ["fat-tree:4", "torus:3,3,1", "random:9,4,2,3"]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 
-use crate::masters::stage::Stage;
-use crate::masters::watch::settled;
+use crate::masters::invariants::settled;
+use crate::masters::simulation::Stage;
 
 /// Tables that a change of masters leaves alone.
 const TABLES: [(&str, AttrId); 4] = [
