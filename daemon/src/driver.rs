@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::clock::{Clock, since_boot};
-use crate::copies::{Copies, PULSE};
 use crate::port::Port;
+use crate::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::sa_server::SaServer;
 use crate::state::{DurabilityTracker, PersistRequest};
 
@@ -94,7 +94,7 @@ pub struct Driver<P, S> {
     administration: Option<SaServer>,
     /// Up to which ticket the store is durable.
     durable: Option<Arc<DurabilityTracker>>,
-    copies: Option<Copies>,
+    copies: Option<ReplicationLink>,
     /// Batches that the store has not reported as durable: their number, and the ticket of the store.
     tickets: VecDeque<(u64, u64)>,
     /// What the subnet manager knows to be durable.
@@ -163,8 +163,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// The same, with copies of its state elsewhere, or a copy of another's.
     #[must_use]
-    pub fn replicating(self, copies: Option<Copies>) -> Self {
-        let timeout = copies.as_ref().map(Copies::patience).unwrap_or_default();
+    pub fn replicating(self, copies: Option<ReplicationLink>) -> Self {
+        let timeout = copies
+            .as_ref()
+            .map(ReplicationLink::max_ack_delay)
+            .unwrap_or_default();
         Self {
             sm: self.sm.with_replication_timeout(timeout),
             copies,
@@ -258,8 +261,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         self.last_turn = Some(since_boot());
         let now = self.clock.now();
-        copies.pulse(self.sm.disk_wait(now));
-        let told = copies.take();
+        copies.report_alive(self.sm.disk_wait(now));
+        let told = copies.try_next_input();
         if stalled {
             // Before anything that came meanwhile is looked at.
             self.on_stalled();
@@ -280,7 +283,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// asked.
     fn stood_still(&mut self) -> bool {
         let now = since_boot();
-        let hang = self.copies.as_ref().map(Copies::hang);
+        let hang = self.copies.as_ref().map(ReplicationLink::stall_limit);
         let since = self.last_turn.map(|last| now.saturating_sub(last));
         let stood = since.zip(hang).is_some_and(|(since, hang)| since > hang);
         if stood {
@@ -333,12 +336,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     answer_within,
                 } => self.send(&to, &bytes, answer_within),
                 Output::LoadReplica => match &mut self.copies {
-                    Some(copies) => copies.recall(),
+                    Some(copies) => copies.load_replica(),
                     None => self.sm.handle(Input::ReplicaLoaded(None), self.clock.now()),
                 },
                 Output::CancelReplicaLoad => {
                     if let Some(copies) = &mut self.copies {
-                        copies.forgo();
+                        copies.cancel_replica_load();
                     }
                 }
                 Output::Publish(view) => {
@@ -352,7 +355,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Event(event) => {
                     if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
-                        copies.role(*state);
+                        copies.set_role(*state);
                     }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
@@ -502,7 +505,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> ControlFlow<S::End> {
-        let pulse = self.copies.as_ref().map(|_| self.clock.now() + PULSE);
+        let pulse = self
+            .copies
+            .as_ref()
+            .map(|_| self.clock.now() + LIVENESS_INTERVAL);
         let server = self.administration.as_ref();
         let due = [
             self.sm.poll_timeout(),
@@ -536,7 +542,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         let copies = async {
             match &mut self.copies {
-                Some(copies) => copies.ready().await,
+                Some(copies) => copies.next_input().await,
                 None => core::future::pending().await,
             }
         };

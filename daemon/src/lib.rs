@@ -33,7 +33,6 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
-pub mod copies;
 pub mod driver;
 pub mod dump;
 pub mod failure;
@@ -44,6 +43,7 @@ pub mod orders;
 pub mod output;
 pub mod port;
 pub mod recording;
+pub mod replication_link;
 pub mod sa_server;
 pub mod signals;
 #[cfg(feature = "simulator")]

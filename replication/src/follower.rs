@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 use ferrosm_core::records::{RecordBatch, RecordKey};
 use thiserror::Error;
 
-use super::event::{Event, Pace};
+use super::event::{Event, Timing};
 use super::leader::Now;
 use super::log::Position;
 use super::wire::{Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
 
 /// A record: key and value.
-pub type Record = (RecordKey, Box<[u8]>);
+pub type RawRecord = (RecordKey, Box<[u8]>);
 
 /// Pings that have no answer; older ones are forgotten.
 const PINGS_MAX: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) enum Job {
     /// Put a batch on top, and be there then.
     Apply(Position, RecordBatch),
     /// Be this, whatever it was before.
-    Replace(Position, Vec<Record>),
+    Replace(Position, Vec<RawRecord>),
 }
 
 /// What a master may not say.
@@ -57,7 +57,7 @@ pub(crate) enum Offence {
 /// A standby.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    pace: Pace,
+    timing: Timing,
     leader: Option<Following>,
     events: Vec<Event>,
     jobs: Vec<Job>,
@@ -87,7 +87,7 @@ struct Following {
     connected: bool,
     /// When the last ping left that was answered.
     heard: Now,
-    in_step: bool,
+    in_sync: bool,
     ping: u64,
     pings: VecDeque<(u64, Now)>,
     next_ping: Now,
@@ -99,12 +99,12 @@ struct Following {
 enum Taking {
     /// The master says first how it goes on.
     Nothing,
-    /// Everything, piece by piece.
+    /// StoreSnapshot, piece by piece.
     Snapshot {
         at: Position,
         missing: u64,
         bytes: usize,
-        records: Vec<Record>,
+        records: Vec<RawRecord>,
     },
     /// Batches; this is the last that came.
     Batches(Position),
@@ -113,9 +113,9 @@ enum Taking {
 impl Follower {
     /// Of who follows nobody yet.
     #[must_use]
-    pub(crate) const fn new(pace: Pace) -> Self {
+    pub(crate) const fn new(timing: Timing) -> Self {
         Self {
-            pace,
+            timing,
             leader: None,
             events: Vec::new(),
             jobs: Vec::new(),
@@ -147,10 +147,10 @@ impl Follower {
 
     /// Whether all is here that the master acknowledged to anybody, as far as it can be known at this time.
     #[must_use]
-    pub(crate) fn in_step(&self, now: Now) -> bool {
-        self.leader
-            .as_ref()
-            .is_some_and(|l| l.in_step && now.saturating_sub(l.heard) < self.pace.belief())
+    pub(crate) fn in_sync(&self, now: Now) -> bool {
+        self.leader.as_ref().is_some_and(|l| {
+            l.in_sync && now.saturating_sub(l.heard) < self.timing.in_sync_validity()
+        })
     }
 
     /// A node says that it is master, in answer to a word that left at `asked`, and said where the store was in turn `told`. The
@@ -171,7 +171,7 @@ impl Follower {
             guid,
             connected: true,
             heard: asked,
-            in_step: false,
+            in_sync: false,
             ping: 0,
             pings: VecDeque::new(),
             next_ping: asked,
@@ -291,22 +291,22 @@ impl Follower {
                 at.seq = seq;
                 self.jobs.push(Job::Apply(*at, batch));
             }
-            Message::Pong { ping, in_step } => {
+            Message::Pong { ping, in_sync } => {
                 let known = leader.pings.iter().find(|(n, _)| *n == ping);
                 if let Some((_, sent)) = known {
                     leader.heard = leader.heard.max(*sent);
                     leader.pings.retain(|(n, _)| *n > ping);
-                    self.step(in_step, "it does not store in time what it is sent");
+                    self.step(in_sync, "it does not store in time what it is sent");
                 }
             }
             Message::Goodbye(leaving) => {
-                let in_step = self.in_step(now);
+                let in_sync = self.in_sync(now);
                 if let Some(leader) = self.leader.take() {
                     let guid = leader.guid;
-                    self.events.push(Event::LeaderLeaving {
+                    self.events.push(Event::MasterLeaving {
                         guid,
                         leaving,
-                        in_step,
+                        in_sync,
                     });
                 }
             }
@@ -337,7 +337,7 @@ impl Follower {
         if now < leader.next_ping {
             return None;
         }
-        leader.next_ping = now + self.pace.heartbeat;
+        leader.next_ping = now + self.timing.heartbeat;
         leader.ping += 1;
         leader.pings.push_back((leader.ping, now));
         if leader.pings.len() > PINGS_MAX {
@@ -348,12 +348,12 @@ impl Follower {
 
     /// Time passes. To be called a few times in each heartbeat, after all that came was received.
     pub(crate) fn tick(&mut self, now: Now) {
-        if now.saturating_sub(self.ticked) > self.pace.lease {
+        if now.saturating_sub(self.ticked) > self.timing.lease {
             self.woke = now;
         }
         self.ticked = now;
         let woke = self.woke;
-        let late = |l: &Following| now.saturating_sub(l.heard.max(woke)) >= self.pace.lease;
+        let late = |l: &Following| now.saturating_sub(l.heard.max(woke)) >= self.timing.lease;
         if self.leader.as_ref().is_some_and(late) {
             self.silent(now);
         }
@@ -370,31 +370,31 @@ impl Follower {
     }
 
     fn silent(&mut self, now: Now) {
-        let in_step = self.in_step(now);
+        let in_sync = self.in_sync(now);
         if let Some(leader) = self.leader.take() {
             let guid = leader.guid;
-            self.events.push(Event::LeaderSilent {
+            self.events.push(Event::MasterSilent {
                 guid,
-                in_step,
+                in_sync,
                 uncertain: false,
             });
         }
     }
 
-    fn step(&mut self, in_step: bool, why: &str) {
+    fn step(&mut self, in_sync: bool, why: &str) {
         let Some(leader) = &mut self.leader else {
             return;
         };
-        if leader.in_step == in_step {
+        if leader.in_sync == in_sync {
             return;
         }
-        leader.in_step = in_step;
+        leader.in_sync = in_sync;
         let guid = leader.guid;
-        self.events.push(if in_step {
-            Event::InStep { guid }
+        self.events.push(if in_sync {
+            Event::InSync { guid }
         } else {
             let why = why.to_owned();
-            Event::OutOfStep { guid, why }
+            Event::OutOfSync { guid, why }
         });
     }
 

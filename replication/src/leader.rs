@@ -1,7 +1,7 @@
 //! The master's side of the copying: what each follower has, whom the master waits for, and since when. Pure: messages and times go
 //! in, messages and events come out.
 //!
-//! The promise behind [`Event::LeaderSilent`]'s `in_step`: as long as a follower may believe that it has everything, nothing counts
+//! The promise behind [`Event::MasterSilent`]'s `in_sync`: as long as a follower may believe that it has everything, nothing counts
 //! as acknowledged that it has not. A follower believes so for two leases from the ping whose answer said so. So a follower is not
 //! given up before two leases after the last such answer, whatever happened to its connection.
 
@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::event::{Event, Loss, Pace};
+use super::event::{Event, StandbyLossReason, Timing};
 use super::log::{Gap, Log, Position};
 use super::wire::{Hello, Message, Refusal};
 
@@ -50,7 +50,7 @@ pub(crate) struct Offence;
 #[derive(Debug)]
 pub(crate) struct Leader {
     log: Log,
-    pace: Pace,
+    timing: Timing,
     started: Now,
     ticked: Now,
     members: BTreeMap<u64, Member>,
@@ -58,7 +58,7 @@ pub(crate) struct Leader {
     committed: VecDeque<(u64, Now)>,
     acknowledged: u64,
     /// How long an answer has waited for the own disk: what it says is with nobody else either.
-    disk_waits: Duration,
+    disk_delay: Duration,
     protection: Protection,
     events: Vec<Event>,
 }
@@ -116,22 +116,22 @@ enum Trust {
     /// Yes.
     In,
     /// Yes, and no longer than until this time, unless things get better: the reason is told then.
-    Doubtful { until: Now, why: Loss },
+    Doubtful { until: Now, why: StandbyLossReason },
 }
 
 impl Leader {
     /// Of who becomes master now.
     #[must_use]
-    pub(crate) fn new(log: Log, pace: Pace, now: Now) -> Self {
+    pub(crate) fn new(log: Log, timing: Timing, now: Now) -> Self {
         Self {
             acknowledged: log.end().seq,
             log,
-            pace,
+            timing,
             started: now,
             ticked: now,
             members: BTreeMap::new(),
             committed: VecDeque::new(),
-            disk_waits: Duration::ZERO,
+            disk_delay: Duration::ZERO,
             protection: Protection::Early,
             events: Vec::new(),
         }
@@ -180,7 +180,7 @@ impl Leader {
         let phase = at.map_or(Phase::Wanting, |sent| Phase::Live { sent, goal });
         let epoch = self.log.end().epoch;
         let resume = at.map(|seq| Position { epoch, seq });
-        let until = self.pace.belief();
+        let until = self.timing.in_sync_validity();
         let member = self.members.entry(hello.guid).or_insert(Member {
             link: None,
             acked: 0,
@@ -195,14 +195,14 @@ impl Leader {
             phase,
             resume,
         });
-        member.doubt(until, now, Loss::Broken);
+        member.doubt(until, now, StandbyLossReason::Disconnected);
         match at {
             // What it had acknowledged it still has.
             Some(seq) if seq >= member.acked => member.acked = seq,
             Some(_) | None => {
                 if member.trust != Trust::Out {
-                    let why = Loss::Forgot;
-                    self.events.push(Event::FollowerLost {
+                    let why = StandbyLossReason::RecordsLost;
+                    self.events.push(Event::StandbyLost {
                         guid: hello.guid,
                         why,
                     });
@@ -281,10 +281,10 @@ impl Leader {
 
     /// A connection is gone.
     pub(crate) fn lost(&mut self, conn: Conn, now: Now) {
-        let belief = self.pace.belief();
+        let in_sync_validity = self.timing.in_sync_validity();
         if let Some(member) = self.members.values_mut().find(|m| m.is(conn)) {
             member.link = None;
-            member.doubt(belief, now, Loss::Broken);
+            member.doubt(in_sync_validity, now, StandbyLossReason::Disconnected);
         }
         self.review(now);
     }
@@ -299,11 +299,11 @@ impl Leader {
             return Some(Outgoing::Message(Message::Resume(position)));
         }
         if alive && let Some(ping) = link.ping.take() {
-            let in_step = member.trust == Trust::In;
-            if in_step {
+            let in_sync = member.trust == Trust::In;
+            if in_sync {
                 member.told = Some(now);
             }
-            return Some(Outgoing::Message(Message::Pong { ping, in_step }));
+            return Some(Outgoing::Message(Message::Pong { ping, in_sync }));
         }
         match link.phase {
             Phase::Wanting => {
@@ -330,24 +330,24 @@ impl Leader {
     }
 
     /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
-    pub(crate) const fn disk_waits(&mut self, waits: Duration) {
-        self.disk_waits = waits;
+    pub(crate) const fn disk_delay(&mut self, waits: Duration) {
+        self.disk_delay = waits;
     }
 
     /// Time passes. To be called a few times in each heartbeat.
     pub(crate) fn tick(&mut self, now: Now) {
         let gap = now.saturating_sub(self.ticked);
         self.ticked = now;
-        if gap > self.pace.lease {
+        if gap > self.timing.lease {
             // The process did not run: followers have not been silent, nobody listened. Nor is anybody given up at once, so that who
             // owns this can look first whether another became master.
-            self.events.push(Event::Hung(gap));
+            self.events.push(Event::ProcessStalled(gap));
             for member in self.members.values_mut() {
                 if let Some(link) = &mut member.link {
                     link.heard = now;
                 }
                 if let Trust::Doubtful { until, .. } = &mut member.trust {
-                    *until = (*until).max(now + self.pace.belief());
+                    *until = (*until).max(now + self.timing.in_sync_validity());
                 }
             }
             for (_, at) in &mut self.committed {
@@ -369,7 +369,7 @@ impl Leader {
 
     /// Looks at every follower again, and counts.
     fn review(&mut self, now: Now) {
-        let pace = self.pace;
+        let timing = self.timing;
         let last = self.log.end().seq;
         let acknowledged = self.acknowledged;
         for (guid, member) in &mut self.members {
@@ -381,12 +381,14 @@ impl Leader {
                         .partition_point(|(seq, _)| *seq <= member.acked),
                 )
                 .map_or(now, |(_, at)| *at);
-            let waits = now.saturating_sub(waits_since).max(self.disk_waits);
+            let waits = now.saturating_sub(waits_since).max(self.disk_delay);
             let quiet = member.link.as_ref().map(|l| now.saturating_sub(l.heard));
             let trouble = match quiet {
-                None => Some(Loss::Broken),
-                Some(quiet) if quiet > pace.lease => Some(Loss::Silent),
-                Some(_) if waits + pace.belief() > pace.limit => Some(Loss::Late),
+                None => Some(StandbyLossReason::Disconnected),
+                Some(quiet) if quiet > timing.lease => Some(StandbyLossReason::Silent),
+                Some(_) if waits + timing.in_sync_validity() > timing.limit => {
+                    Some(StandbyLossReason::Late)
+                }
                 Some(_) => None,
             };
             match (member.trust, trouble) {
@@ -405,7 +407,7 @@ impl Leader {
                     member.aim(last);
                 }
                 (Trust::Joining { .. }, None) => {}
-                (Trust::In, Some(why)) => member.doubt(pace.belief(), now, why),
+                (Trust::In, Some(why)) => member.doubt(timing.in_sync_validity(), now, why),
                 (Trust::Doubtful { .. }, None) => {
                     // Still waited for, so it has missed nothing.
                     if matches!(
@@ -421,17 +423,17 @@ impl Leader {
                 && member.acked >= threshold
             {
                 member.trust = Trust::In;
-                self.events.push(Event::FollowerInStep { guid: *guid });
+                self.events.push(Event::StandbyInSync { guid: *guid });
             }
             if let Trust::Doubtful { until, why } = member.trust
                 && now >= until
             {
                 member.trust = Trust::Out;
                 member.aim(last);
-                self.events.push(Event::FollowerLost { guid: *guid, why });
+                self.events.push(Event::StandbyLost { guid: *guid, why });
             }
             // The peer is there for nobody: its connection ends, and it may come again.
-            if quiet.is_some_and(|quiet| quiet > pace.limit.max(pace.belief())) {
+            if quiet.is_some_and(|quiet| quiet > timing.limit.max(timing.in_sync_validity())) {
                 member.link = None;
             }
         }
@@ -458,7 +460,7 @@ impl Leader {
             .members
             .values()
             .any(|m| matches!(m.trust, Trust::In | Trust::Doubtful { .. }));
-        let grace = now < self.started + self.pace.grace;
+        let grace = now < self.started + self.timing.grace;
         self.protection = match (self.protection, good) {
             (Protection::Lost, true) => {
                 self.events.push(Event::ProtectionRestored);
@@ -482,10 +484,10 @@ impl Member {
     }
 
     /// It is told no more that it is in step, and given up when it cannot believe that any longer.
-    fn doubt(&mut self, belief: Duration, now: Now, why: Loss) {
+    fn doubt(&mut self, in_sync_validity: Duration, now: Now, why: StandbyLossReason) {
         match self.trust {
             Trust::In => {
-                let until = self.told.map_or(now, |told| told + belief);
+                let until = self.told.map_or(now, |told| told + in_sync_validity);
                 self.trust = Trust::Doubtful { until, why };
             }
             Trust::Joining { .. } => self.trust = Trust::Out,
@@ -504,7 +506,7 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::super::log::LogLimits;
-    use super::super::wire::Standing;
+    use super::super::wire::NodeRole;
     use super::*;
 
     const fn ms(ms: u64) -> Now {
@@ -514,20 +516,20 @@ mod tests {
     /// What an answer says while the own disk hangs is committed nowhere: standbys must not believe that they have it.
     #[test]
     fn a_disk_that_hangs_is_told_to_standbys_before_answers_leave() {
-        let pace = Pace {
+        let timing = Timing {
             heartbeat: ms(100),
             lease: ms(300),
             limit: ms(1000),
-            ..Pace::default()
+            ..Timing::default()
         };
         let at = Position { epoch: 1, seq: 7 };
         let log = Log::new(2, Some(at), LogLimits::default());
-        let mut leader = Leader::new(log, pace, ms(0));
+        let mut leader = Leader::new(log, timing, ms(0));
         let hello = Hello {
             fabric: String::new(),
             guid: 5,
             priority: 0,
-            standing: Standing::Standby,
+            standing: NodeRole::Standby,
             position: Some(at),
         };
         let conn = Conn(1);
@@ -537,18 +539,18 @@ mod tests {
             leader.pinged(conn, ping, now);
             leader.tick(now);
             match leader.poll(conn, true, now) {
-                Some(Outgoing::Message(Message::Pong { in_step, .. })) => in_step,
+                Some(Outgoing::Message(Message::Pong { in_sync, .. })) => in_sync,
                 other => panic!("{other:?}"),
             }
         };
         assert!(told(&mut leader, 1, ms(100)));
-        leader.disk_waits(ms(300));
+        leader.disk_delay(ms(300));
         assert!(told(&mut leader, 2, ms(400)));
-        leader.disk_waits(ms(450));
+        leader.disk_delay(ms(450));
         assert!(!told(&mut leader, 3, ms(550)));
         leader.events();
         // Two leases after the last word that said otherwise nobody believes it any more.
-        leader.disk_waits(ms(900));
+        leader.disk_delay(ms(900));
         assert!(!told(&mut leader, 4, ms(800)));
         assert!(!told(&mut leader, 4, ms(999)));
         assert!(
@@ -564,7 +566,7 @@ mod tests {
                 .iter()
                 .any(|e| matches!(e, Event::ProtectionLost(_)))
         );
-        leader.disk_waits(ms(0));
+        leader.disk_delay(ms(0));
         assert!(told(&mut leader, 6, ms(1250)));
     }
 }

@@ -8,19 +8,19 @@
 //! # Use
 //!
 //! ```text
-//! let (sender, mut events) = tokio::sync::mpsc::channel(EVENTS);
-//! let replication: Box<dyn Replication> = Box::new(tcp::Tcp::start(settings, Arc::new(store), sender)?);
-//! // The election changed the role. A master uses and changes records only after `Event::Leading`.
-//! replication.role(Role::Master { epoch });       // epoch: random; the store reports it in its position from the next batch on
+//! let (sender, mut events) = tokio::sync::mpsc::channel(EVENT_QUEUE_MAX);
+//! let replication: Box<dyn Replication> = Box::new(tcp::TcpReplication::start(settings, Arc::new(store), sender)?);
+//! // The election changed the role. A master uses and changes records only after `Event::MasterReady`.
+//! replication.set_role(Role::Master { epoch });       // epoch: random; the store reports it in its position from the next batch on
 //! // The thread that writes state, after each commit:
 //! replication.committed(seq, &batch);
-//! // The driver, in each round. Replies to clients wait until their batch is acknowledged, at most `pace.limit`:
-//! replication.pulse();
+//! // The driver, in each round. Replies to clients wait until their batch is acknowledged, at most `timing.limit`:
+//! replication.report_alive();
 //! if replication.acknowledged() >= seq { send_reply() }
-//! // The driver's select: `events.recv()` (LeaderSilent: query the master's SMInfo once, or take over); `WarmCopy::acknowledged` wakes
+//! // The driver's select: `events.recv()` (MasterSilent: query the master's SMInfo once, or take over); `RecordStore::acknowledged` wakes
 //! // the driver when replies can leave.
 //! // A planned handover: wait until `acknowledged()` is the last committed batch, hand over, then
-//! replication.role(Role::Neither(Leaving::HandingOver));
+//! replication.set_role(Role::Inactive(StepDownReason::HandingOver));
 //! ```
 
 pub mod etcd;
@@ -31,7 +31,7 @@ mod log;
 mod node;
 #[cfg(test)]
 mod simulation;
-mod storing;
+mod store_thread;
 pub mod tcp;
 mod thread;
 pub mod tls;
@@ -44,18 +44,18 @@ use std::io;
 use ferrosm_core::records::RecordBatch;
 use thiserror::Error;
 
-pub use event::{Event, Loss, Pace};
-pub use follower::Record;
+pub use event::{Event, StandbyLossReason, Timing};
+pub use follower::RawRecord;
 pub use log::{LogLimits, Position};
-pub use storing::Everything;
-pub use wire::{FABRIC_MAX, Leaving};
+pub use store_thread::StoreSnapshot;
+pub use wire::{FABRIC_NAME_MAX, StepDownReason};
 
 /// Events queued for the driver, at most. A driver that hangs fills the queue: further events are dropped, and counted in the log.
-pub const EVENTS: usize = 256;
+pub const EVENT_QUEUE_MAX: usize = 256;
 
 /// Why a store operation failed.
 #[derive(Debug, Error)]
-pub enum CopyError {
+pub enum RecordStoreError {
     /// It was closed.
     #[error("the store is closed")]
     Closed,
@@ -66,7 +66,7 @@ pub enum CopyError {
 
 /// The store of a node. Calls may take as long as a disk does. They come from one thread, possibly while the state writer of a master
 /// runs.
-pub trait WarmCopy: Send + Sync + 'static {
+pub trait RecordStore: Send + Sync + 'static {
     /// The position of the records; `None` if it is unknown.
     fn position(&self) -> Option<Position>;
 
@@ -74,19 +74,19 @@ pub trait WarmCopy: Send + Sync + 'static {
     ///
     /// # Errors
     /// They cannot be read.
-    fn everything(&self) -> Result<Everything, CopyError>;
+    fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError>;
 
     /// Applies batches in order; `at` is the position after them. Atomic, and durable on return.
     ///
     /// # Errors
     /// They cannot be stored; nothing changed.
-    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError>;
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError>;
 
     /// Replaces all records; `at` is their position. Atomic, and durable on return.
     ///
     /// # Errors
     /// They cannot be stored; nothing changed.
-    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError>;
+    fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError>;
 
     /// [`Replication::acknowledged`] has grown. Must not block, and must not call [`Replication`].
     fn acknowledged(&self, seq: u64) {
@@ -105,21 +105,21 @@ pub enum Role {
     /// Standby: it holds a replica.
     Standby,
     /// Neither. If it was master: why it no longer is.
-    Neither(Leaving),
+    Inactive(StepDownReason),
 }
 
 /// A follower, for status pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standby {
+pub struct PeerStatus {
     /// GUID of its port.
     pub guid: u64,
     /// Whether its replica is in sync, so that the master waits for its acknowledgements.
-    pub in_step: bool,
+    pub in_sync: bool,
 }
 
 /// Status of replication, for status pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Status {
+pub struct ReplicationStatus {
     /// Of a master: position of its history.
     pub committed: Option<Position>,
     /// Of a master: last batch that the standbys acknowledged.
@@ -127,25 +127,25 @@ pub struct Status {
     /// Of a master: a replica of all that it acknowledged exists.
     pub protected: bool,
     /// Of a master: its standbys; `None` with etcd.
-    pub standbys: Option<Vec<Standby>>,
+    pub standbys: Option<Vec<PeerStatus>>,
     /// Of a standby: its master.
-    pub leader: Option<Standby>,
+    pub leader: Option<PeerStatus>,
 }
 
 /// Called when a replica is as complete as possible. The argument: whether it has all that the master acknowledged; `None`: as the last
 /// event reported.
-pub type Settle = Box<dyn FnOnce(Option<bool>) + Send>;
+pub type ReplicaCallback = Box<dyn FnOnce(Option<bool>) + Send>;
 
-/// Settings of replication, but for the identity of this node.
+/// ReplicationSettings of replication, but for the identity of this node.
 #[derive(Debug, Clone)]
-pub enum Settings {
+pub enum ReplicationSettings {
     /// From node to node.
-    Tcp(tcp::Settings),
+    Tcp(tcp::TcpSettings),
     /// Through etcd.
-    Etcd(etcd::Settings),
+    Etcd(etcd::EtcdSettings),
 }
 
-impl Settings {
+impl ReplicationSettings {
     /// Address where this node listens, if it does.
     #[must_use]
     pub const fn listen(&self) -> Option<&str> {
@@ -158,7 +158,7 @@ impl Settings {
     /// Time without a turn of the driver's loop after which this node counts as hung: with etcd at most the age at which its leases
     /// are old.
     #[must_use]
-    pub fn hang(&self) -> Duration {
+    pub fn stall_limit(&self) -> Duration {
         match self {
             Self::Tcp(settings) => settings.hang,
             Self::Etcd(settings) => {
@@ -171,9 +171,9 @@ impl Settings {
     /// The longest that a batch waits for acknowledgements, plus a second: after that it counts as unacknowledged, and the loss of
     /// protection was reported.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn max_ack_delay(&self) -> Duration {
         let most = match self {
-            Self::Tcp(settings) => settings.pace.limit,
+            Self::Tcp(settings) => settings.timing.limit,
             // A master acknowledges without etcd only after its leases are old, and after what standbys saw of them last is.
             Self::Etcd(settings) => {
                 settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
@@ -185,8 +185,8 @@ impl Settings {
 
 /// An implementation of replication. No call blocks.
 pub trait Replication: Send + Sync + fmt::Debug {
-    /// Sets the role of the SM. Replication as master starts with [`Event::Leading`].
-    fn role(&self, role: Role);
+    /// Sets the role of the SM. Replication as master starts with [`Event::MasterReady`].
+    fn set_role(&self, role: Role);
 
     /// A batch is durable in the master's own store. Its number follows that of the batch before; the first follows the store's
     /// position. Called in order, by one thread.
@@ -196,18 +196,18 @@ pub trait Replication: Send + Sync + fmt::Debug {
     fn acknowledged(&self) -> u64;
 
     /// Reports a turn of the driver's loop. Without one for a while, other nodes consider this one dead.
-    fn pulse(&self);
+    fn report_alive(&self);
 
     /// Sets how long a master's oldest reply has waited for its own disk; zero if none waits. Before it waits too long, standbys are no
     /// longer reported as in sync.
-    fn disk_waits(&self, waits: Duration);
+    fn set_disk_delay(&self, delay: Duration);
 
     /// Completes the replica for a takeover. `then` is called when it is as complete as possible, at once or from another thread within
-    /// about a second. The role must be [`Role::Neither`] until then.
-    fn settle(&self, then: Settle) {
+    /// about a second. The role must be [`Role::Inactive`] until then.
+    fn complete_replica(&self, then: ReplicaCallback) {
         then(None);
     }
 
     /// Status of replication.
-    fn status(&self) -> Status;
+    fn status(&self) -> ReplicationStatus;
 }

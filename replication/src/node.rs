@@ -11,16 +11,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::event::Event;
 use crate::leader::Now;
 use crate::log::Position;
-use crate::storing::Ask;
-use crate::{CopyError, Everything, WarmCopy};
+use crate::store_thread::StoreRequest;
+use crate::{RecordStore, RecordStoreError, StoreSnapshot};
 
 /// Time of a node since any moment.
 type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
 
 /// A node, whichever way it replicates.
 pub(crate) struct Node {
-    copy: Arc<dyn WarmCopy>,
-    asks: Sender<Ask>,
+    copy: Arc<dyn RecordStore>,
+    asks: Sender<StoreRequest>,
     events: mpsc::Sender<Event>,
     /// Events that the driver did not take.
     dropped: AtomicU64,
@@ -34,13 +34,13 @@ pub(crate) struct Node {
     /// Milliseconds from `began` to the last turn of the driver's loop.
     pulse: AtomicU64,
     /// How long the oldest reply had waited for the local disk at that turn, in milliseconds.
-    disk_waits: AtomicU64,
+    disk_delay: AtomicU64,
 }
 
 impl Node {
     pub(crate) fn new(
-        copy: Arc<dyn WarmCopy>,
-        asks: Sender<Ask>,
+        copy: Arc<dyn RecordStore>,
+        asks: Sender<StoreRequest>,
         events: mpsc::Sender<Event>,
         hang: Duration,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
@@ -56,7 +56,7 @@ impl Node {
             clock: Box::new(clock),
             hang,
             pulse: AtomicU64::new(0),
-            disk_waits: AtomicU64::new(0),
+            disk_delay: AtomicU64::new(0),
         }
     }
 
@@ -109,7 +109,7 @@ impl Node {
     }
 
     /// The driver's loop turns.
-    pub(crate) fn pulse(&self) {
+    pub(crate) fn report_alive(&self) {
         self.pulse.store(millis(self.now()), Ordering::Relaxed);
     }
 
@@ -119,32 +119,32 @@ impl Node {
         self.now().saturating_sub(last) <= self.hang
     }
 
-    pub(crate) fn set_disk_waits(&self, waits: Duration) {
-        self.disk_waits.store(millis(waits), Ordering::Relaxed);
+    pub(crate) fn set_disk_delay(&self, waits: Duration) {
+        self.disk_delay.store(millis(waits), Ordering::Relaxed);
     }
 
     /// How long the oldest reply had waited for the local disk at the last turn of the driver's loop.
-    pub(crate) fn disk_waits(&self) -> Duration {
-        Duration::from_millis(self.disk_waits.load(Ordering::Relaxed))
+    pub(crate) fn disk_delay(&self) -> Duration {
+        Duration::from_millis(self.disk_delay.load(Ordering::Relaxed))
     }
 
     /// Queues work for the store. Without its thread the program ends, and nobody needs a reply.
-    pub(crate) fn ask(&self, ask: Ask) {
+    pub(crate) fn ask(&self, ask: StoreRequest) {
         let _ = self.asks.send(ask);
     }
 
     /// Where the store is when all that was queued before is done.
     pub(crate) async fn position(&self) -> Option<Position> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Position(reply));
+        self.ask(StoreRequest::Position(reply));
         answer.await.ok().flatten()
     }
 
     /// All records.
-    pub(crate) async fn everything(&self) -> Result<Everything, CopyError> {
+    pub(crate) async fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Everything(reply));
-        answer.await.unwrap_or(Err(CopyError::Closed))
+        self.ask(StoreRequest::ReadAll(reply));
+        answer.await.unwrap_or(Err(RecordStoreError::Closed))
     }
 }
 

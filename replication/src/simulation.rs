@@ -8,11 +8,11 @@ use std::sync::Arc;
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use proptest::prelude::*;
 
-use super::event::{Event, Pace};
+use super::event::{Event, Timing};
 use super::follower::{Follower, Job, Turn};
 use super::leader::{Conn, Leader, Now, Outgoing};
 use super::log::{Log, LogLimits, Position};
-use super::wire::{Bytes, Hello, Message, Standing, decode, encode, encode_batch};
+use super::wire::{Bytes, Hello, Message, NodeRole, decode, encode, encode_batch};
 
 const STEP: Duration = Duration::from_millis(10);
 const NODES: usize = 3;
@@ -117,7 +117,7 @@ struct Wire {
 
 struct World {
     now: Now,
-    pace: Pace,
+    timing: Timing,
     epoch: u64,
     next: u64,
     master: usize,
@@ -136,7 +136,7 @@ fn hello(guid: u64, position: Option<Position>) -> Hello {
         fabric: String::new(),
         guid,
         priority: 0,
-        standing: Standing::Standby,
+        standing: NodeRole::Standby,
         position,
     }
 }
@@ -159,22 +159,22 @@ fn written(message: &Message<'_>) -> Vec<u8> {
 
 impl World {
     fn new() -> Self {
-        let pace = Pace::default();
+        let timing = Timing::default();
         let disk = Disk::default();
         let node = || Node {
             disk: disk.clone(),
-            follower: Follower::new(pace),
+            follower: Follower::new(timing),
             jobs: VecDeque::new(),
             busy_until: Now::ZERO,
             wire: None,
         };
         let mut world = Self {
             now: Now::ZERO,
-            pace,
+            timing,
             epoch: 0,
             next: 0,
             master: 0,
-            leader: Leader::new(Log::new(0, None, LogLimits::default()), pace, Now::ZERO),
+            leader: Leader::new(Log::new(0, None, LogLimits::default()), timing, Now::ZERO),
             frozen_until: Now::ZERO,
             nodes: (0..NODES).map(|_| node()).collect(),
             history: Vec::new(),
@@ -201,7 +201,7 @@ impl World {
         self.history = vec![disk.records.clone()];
         self.start = disk.at.map_or(0, |at| at.seq);
         let log = Log::new(self.epoch, disk.at, limits);
-        self.leader = Leader::new(log, self.pace, self.now);
+        self.leader = Leader::new(log, self.timing, self.now);
         self.frozen_until = self.now;
     }
 
@@ -413,14 +413,14 @@ impl World {
         }
         let here = here.or_else(|| node.disk.at.and_then(|p| self.leader.log().locate(p)));
         let complete = here.is_some_and(|seq| seq >= acknowledged);
-        if node.follower.in_step(self.now) {
+        if node.follower.in_sync(self.now) {
             prop_assert!(
                 complete,
                 "in step at {here:?}, {acknowledged} is acknowledged"
             );
         }
         for event in node.follower.events() {
-            if let Event::LeaderSilent { in_step: true, .. } = event {
+            if let Event::MasterSilent { in_sync: true, .. } = event {
                 prop_assert!(complete, "silent, in step at {here:?} of {acknowledged}");
             }
         }
@@ -458,7 +458,7 @@ impl World {
                 if n != self.master {
                     self.cut(n);
                     self.nodes[n].jobs.clear();
-                    self.nodes[n].follower = Follower::new(self.pace);
+                    self.nodes[n].follower = Follower::new(self.timing);
                 }
             }
             Trouble::Freeze(steps) => self.frozen_until = self.now + step(steps),
@@ -510,7 +510,7 @@ proptest! {
         let end = world.leader.log().end();
         prop_assert_eq!(world.leader.acknowledged(), end.seq);
         let followers: Vec<_> = world.leader.followers().collect();
-        prop_assert_eq!(followers.iter().filter(|(_, in_step)| *in_step).count(), NODES - 1);
+        prop_assert_eq!(followers.iter().filter(|(_, in_sync)| *in_sync).count(), NODES - 1);
         for node in &world.nodes {
             prop_assert_eq!(&node.disk.records, world.history.last().unwrap());
         }
@@ -528,7 +528,7 @@ fn a_standby_that_hangs_holds_nobody_up_for_long() {
         }
     };
     run(&mut world, 20, &mut at_once);
-    assert!(world.nodes[1].follower.in_step(world.now));
+    assert!(world.nodes[1].follower.in_sync(world.now));
     world.nodes[1].busy_until = Duration::from_secs(9);
     world.nodes[2].busy_until = Duration::from_secs(9);
     world.commit();
@@ -537,8 +537,8 @@ fn a_standby_that_hangs_holds_nobody_up_for_long() {
         run(&mut world, 1, &mut at_once);
     }
     let waited = world.now - began;
-    assert!(waited <= world.pace.limit + STEP * 3, "{waited:?}");
-    assert!(waited >= world.pace.belief(), "{waited:?}");
+    assert!(waited <= world.timing.limit + STEP * 3, "{waited:?}");
+    assert!(waited >= world.timing.in_sync_validity(), "{waited:?}");
     let alarm = |e: &&Event| matches!(e, Event::ProtectionLost(_) | Event::ProtectionRestored);
     run(&mut world, 300, &mut at_once);
     assert_eq!(
@@ -567,14 +567,19 @@ fn a_frozen_master_is_silent_after_the_lease() {
         world.step(&mut at_once).unwrap();
     }
     let silent = world.now - began;
-    let pace = world.pace;
-    assert!(silent <= pace.lease + STEP * 2, "{silent:?}");
+    let timing = world.timing;
+    assert!(silent <= timing.lease + STEP * 2, "{silent:?}");
     assert!(
-        silent + pace.heartbeat + STEP * 2 >= pace.lease,
+        silent + timing.heartbeat + STEP * 2 >= timing.lease,
         "{silent:?}"
     );
     for _ in 0..100 {
         world.step(&mut at_once).unwrap();
     }
-    assert!(world.told.iter().any(|e| matches!(e, Event::Hung(_))));
+    assert!(
+        world
+            .told
+            .iter()
+            .any(|e| matches!(e, Event::ProcessStalled(_)))
+    );
 }

@@ -27,7 +27,7 @@ use tokio_rustls::rustls::{
 
 /// Where certificates are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct TlsFiles {
     /// Of the authority that signs all nodes' certificates; several are allowed, one after the other.
     pub ca: PathBuf,
     /// Of this node, and what is between it and the authority.
@@ -87,7 +87,7 @@ pub(crate) struct Configs {
 /// Certificates that are renewed when their files are.
 #[derive(Debug)]
 pub(crate) struct Tls {
-    files: Files,
+    files: TlsFiles,
     now: Mutex<Now>,
 }
 
@@ -136,7 +136,7 @@ impl Tls {
     /// Reads the files. Where they are of no use that is an alarm, and no reason to do without a subnet manager: they are read again
     /// until they are.
     #[must_use]
-    pub(crate) fn read(files: Files) -> Self {
+    pub(crate) fn read(files: TlsFiles) -> Self {
         let stamps = files.stamps();
         let remarked = UnixTime::now();
         let (held, fault) = match files.read() {
@@ -186,7 +186,7 @@ impl Tls {
 
 impl Now {
     /// The files were read again.
-    fn take(&mut self, read: Result<Held, FileError>, files: &Files, at: UnixTime) {
+    fn take(&mut self, read: Result<Held, FileError>, files: &TlsFiles, at: UnixTime) {
         let remark = match read {
             Ok(held) => {
                 tracing::info!("replication: certificates were read again");
@@ -210,7 +210,7 @@ impl Now {
         remark.iter().for_each(Remark::log);
     }
 
-    fn remark(&self, files: &Files, at: UnixTime) -> Option<Remark> {
+    fn remark(&self, files: &TlsFiles, at: UnixTime) -> Option<Remark> {
         match (&self.held, &self.fault) {
             (Some(held), _) => files.expires(&held.chain, &held.roots, &held.provider, at),
             (None, Some(error)) => Some(Remark::Alarm(format!(
@@ -221,7 +221,7 @@ impl Now {
     }
 }
 
-impl Files {
+impl TlsFiles {
     fn stamps(&self) -> Stamps {
         [&self.ca, &self.certificate, &self.key].map(|path| {
             std::fs::metadata(path)
@@ -447,7 +447,7 @@ mod tests {
     /// What is said of these files, with `{dir}` for their directory.
     fn told(dir: &Path, files: [&str; 3]) -> String {
         let [ca, certificate, key] = files.map(|name| dir.join(name));
-        let files = Files {
+        let files = TlsFiles {
             ca,
             certificate,
             key,
@@ -514,8 +514,8 @@ mod tests {
         );
     }
 
-    /// Files of a certificate with these dates, and who signs it.
-    fn node(dir: &Path, ca: &CertifiedIssuer<'static, KeyPair>, until: (i32, u8, u8)) -> Files {
+    /// TlsFiles of a certificate with these dates, and who signs it.
+    fn node(dir: &Path, ca: &CertifiedIssuer<'static, KeyPair>, until: (i32, u8, u8)) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["sm1".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2001, 1, 1);
@@ -524,7 +524,7 @@ mod tests {
         std::fs::write(&ca_file, ca.pem()).unwrap();
         std::fs::write(&certificate, params.signed_by(&key, ca).unwrap().pem()).unwrap();
         std::fs::write(&key_file, key.serialize_pem()).unwrap();
-        Files {
+        TlsFiles {
             ca: ca_file,
             certificate,
             key: key_file,
@@ -617,7 +617,7 @@ mod tests {
         write("ca", &ca.pem(), 90);
         write("sm1", &certificate(), 90);
         write("key", &key.serialize_pem(), 90);
-        let files = Files {
+        let files = TlsFiles {
             ca: path("ca"),
             certificate: path("sm1"),
             key: path("key"),

@@ -26,7 +26,7 @@ pub(crate) const CHUNK: usize = 128 << 10;
 /// Bytes of records in a snapshot at most.
 pub(crate) const SNAPSHOT_MAX: usize = 1 << 30;
 /// Bytes of the name of a fabric at most.
-pub const FABRIC_MAX: usize = 128;
+pub const FABRIC_NAME_MAX: usize = 128;
 
 /// What was understood of a peer's bytes: nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -52,13 +52,13 @@ pub(crate) enum WireError {
 
 /// What a node is to the fabric, as it tells others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Standing {
+pub(crate) enum NodeRole {
     /// In charge.
     Master,
     /// Ready to be.
     Standby,
     /// Neither, or not yet.
-    Neither,
+    Inactive,
 }
 
 /// Who a node is.
@@ -71,7 +71,7 @@ pub(crate) struct Hello {
     /// Its SM priority.
     pub priority: u8,
     /// What it is now.
-    pub standing: Standing,
+    pub standing: NodeRole,
     /// What its records are; `None` for a store of unknown past.
     pub position: Option<Position>,
 }
@@ -101,7 +101,7 @@ pub(crate) enum Refusal {
 
 /// Why a master leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Leaving {
+pub enum StepDownReason {
     /// Another is to be master.
     HandingOver,
     /// The program ends, or does not serve any longer.
@@ -142,12 +142,12 @@ pub(crate) enum Message<'a> {
         /// Number of the ping.
         ping: u64,
         /// Whether the master waits for what this follower has.
-        in_step: bool,
+        in_sync: bool,
     },
     /// Of a follower: all up to here is durable.
     Ack(Position),
     /// The master leaves, and means it.
-    Goodbye(Leaving),
+    Goodbye(StepDownReason),
 }
 
 /// Bytes as such (serde's own way with slices goes byte by byte).

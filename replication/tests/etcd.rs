@@ -22,16 +22,18 @@ use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Stall};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
-use ferrosm_replication::etcd::{Etcd, Settings};
-use ferrosm_replication::tls::Files;
-use ferrosm_replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
+use ferrosm_replication::etcd::{EtcdReplication, EtcdSettings};
+use ferrosm_replication::tls::TlsFiles;
+use ferrosm_replication::{
+    EVENT_QUEUE_MAX, Event, Position, RecordStore, Replication, Role, StepDownReason,
+};
 use memory::{GUARD, Memory, put, until};
 use tokio::sync::mpsc;
 
-type Node = memory::Node<Etcd>;
+type Node = memory::Node<EtcdReplication>;
 
-fn settings(guid: u64, endpoints: Vec<String>) -> Settings {
-    Settings {
+fn settings(guid: u64, endpoints: Vec<String>) -> EtcdSettings {
+    EtcdSettings {
         endpoints,
         files: None,
         server_name: None,
@@ -45,10 +47,10 @@ fn settings(guid: u64, endpoints: Vec<String>) -> Settings {
 }
 
 impl Node {
-    fn start(settings: Settings, store: &Arc<Memory>) -> Self {
-        let (sender, events) = mpsc::channel(EVENTS);
+    fn start(settings: EtcdSettings, store: &Arc<Memory>) -> Self {
+        let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
         let guid = settings.guid;
-        let etcd = Etcd::start(settings, store.clone(), sender).unwrap();
+        let etcd = EtcdReplication::start(settings, store.clone(), sender).unwrap();
         Self::on(guid, etcd, events, store.clone())
     }
 
@@ -66,10 +68,10 @@ impl Node {
 
     /// Whether it has all that its master acknowledged.
     fn settle(&self) -> Option<bool> {
-        self.way.role(Role::Neither(Leaving::Stopping));
+        self.way.set_role(Role::Inactive(StepDownReason::Stopping));
         let (sender, whole) = channel();
         self.way
-            .settle(Box::new(move |whole| sender.send(whole).unwrap()));
+            .complete_replica(Box::new(move |whole| sender.send(whole).unwrap()));
         whole.recv_timeout(GUARD).unwrap()
     }
 
@@ -91,7 +93,7 @@ impl Node {
 }
 
 fn silent(guid: u64) -> impl Fn(&Event) -> bool {
-    move |e| matches!(e, Event::LeaderSilent { guid: of, in_step: true, .. } if *of == guid)
+    move |e| matches!(e, Event::MasterSilent { guid: of, in_sync: true, .. } if *of == guid)
 }
 
 #[test]
@@ -104,7 +106,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     }
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.has_what(&master);
     let replaced = standby.replaced();
     for n in 0..500 {
@@ -121,12 +123,12 @@ fn a_standby_gets_everything_and_then_what_changes() {
     standby.has_what(&master);
     assert_eq!(standby.replaced(), replaced, "batch by batch");
     assert_eq!(
-        standby.way.status().leader.map(|l| (l.guid, l.in_step)),
+        standby.way.status().leader.map(|l| (l.guid, l.in_sync)),
         Some((1, true))
     );
     // Who comes now gets all of it too: as a log, and as one.
     let mut third = Node::new(3, &cluster).standby();
-    third.in_step(1);
+    third.in_sync(1);
     third.has_what(&master);
     assert_eq!(
         third.store.records().get(&long).map(|v| v.len()),
@@ -153,8 +155,8 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
         Node::new(3, &cluster).standby(),
     );
     first.commit(vec![put(1, 1)]);
-    second.in_step(1);
-    third.in_step(1);
+    second.in_sync(1);
+    third.in_sync(1);
     // For as long as it takes that leases are renewed by turns.
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
@@ -190,7 +192,7 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
     };
     first.store.apply(at, &[tail]).unwrap();
 
-    third.expect("another history", |e| *e == Event::InStep { guid: 2 });
+    third.expect("another history", |e| *e == Event::InSync { guid: 2 });
     let before = third.replaced();
     second.commit(vec![put(6000, 6000)]);
     second.all_acknowledged();
@@ -201,7 +203,7 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
         "who was there needs not everything"
     );
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
-    old.in_step(2);
+    old.in_sync(2);
     old.has_what(&second);
     assert_eq!(old.replaced(), 1, "a tail of its own");
 }
@@ -212,21 +214,23 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     let mut first = Node::new(1, &cluster);
     first.lead(10);
     let mut second = Node::new(2, &cluster).standby();
-    second.in_step(1);
+    second.in_sync(1);
     for n in 0..200 {
         first.commit(vec![put(n, n)]);
     }
     first.all_acknowledged();
-    first.way.role(Role::Neither(Leaving::HandingOver));
-    let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
-    let leaving = Leaving::HandingOver;
-    let in_step = true;
+    first
+        .way
+        .set_role(Role::Inactive(StepDownReason::HandingOver));
+    let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
+    let leaving = StepDownReason::HandingOver;
+    let in_sync = true;
     assert_eq!(
         told,
-        Event::LeaderLeaving {
+        Event::MasterLeaving {
             guid: 1,
             leaving,
-            in_step
+            in_sync
         }
     );
     let began = Instant::now();
@@ -234,7 +238,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     println!("taken over in {:?}", began.elapsed());
     assert_eq!(second.store.records(), first.store.records());
     let mut first = first.standby();
-    first.in_step(2);
+    first.in_sync(2);
     second.commit(vec![put(1, 77)]);
     first.has_what(&second);
     assert_eq!(first.replaced(), 0);
@@ -252,7 +256,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     assert_eq!(master.events(), []);
 
     stall.stop();
@@ -277,7 +281,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
     assert_eq!(master.way.acknowledged(), 1, "the late one was refused");
     let mut third = Node::new(3, &cluster).standby();
-    third.in_step(2);
+    third.in_sync(2);
     third.has_what(&standby);
     let two = put(2, 2);
     let RecordChange::Put(two, _) = two else {
@@ -285,7 +289,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     };
     assert!(!third.store.records().contains_key(&two));
     let mut master = master.standby();
-    master.in_step(2);
+    master.in_sync(2);
     master.has_what(&standby);
 }
 
@@ -294,7 +298,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
 fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
-    let brief = |guid, endpoints| Settings {
+    let brief = |guid, endpoints| EtcdSettings {
         limit: Duration::from_secs(2),
         ..settings(guid, endpoints)
     };
@@ -303,7 +307,7 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::start(brief(2, cluster.endpoints()), &Arc::default()).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
 
     // It alone has lost etcd. The standby sees it before it can miss anything.
     stall.stop();
@@ -317,10 +321,10 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     assert_eq!(standby.settle(), Some(false));
 
     // It comes back: nobody is in step before all is there.
-    standby.way.role(Role::Standby);
+    standby.way.set_role(Role::Standby);
     stall.go_on();
     master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.has_what(&master);
     // And then it is whole again.
     let mut seen = false;
@@ -344,7 +348,7 @@ fn only_who_followed_a_master_that_is_gone_has_all_of_it() {
     master.lead(10);
     master.commit(vec![put(1, 1)]);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     let late = Node::new(3, &cluster);
     master.all_acknowledged();
     assert_eq!(standby.settle(), Some(false), "its leases are fresh");
@@ -364,11 +368,11 @@ fn a_key_that_another_removed_is_missed_without_a_batch() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     assert_eq!(master.events(), []);
     cluster.delete(LEADER);
     master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
-    standby.in_step(1);
+    standby.in_sync(1);
 }
 
 #[test]
@@ -378,7 +382,7 @@ fn a_master_that_was_cut_off_longer_than_its_lease_lasts_is_told_that_it_is_none
     let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     stall.stop();
     let began = Instant::now();
     standby.expect("silence", silent(1));
@@ -401,11 +405,11 @@ fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
     master.all_acknowledged();
     standby.store.failures.store(1, Ordering::SeqCst);
     let mut standby = standby.standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     for n in 2..4 {
         assert_eq!(standby.settle(), Some(false), "the master is there");
-        standby.way.role(Role::Standby);
-        standby.in_step(1);
+        standby.way.set_role(Role::Standby);
+        standby.in_sync(1);
         master.commit(vec![put(n, n)]);
         standby.has_what(&master);
     }
@@ -423,7 +427,7 @@ fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.has_what(&master);
 }
 
@@ -432,7 +436,7 @@ fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
 fn an_etcd_that_has_no_room_is_an_alarm() {
     let cluster = Cluster::with_room(2 << 20);
     // While etcd writes so much it may hang for a second, and that alone is to end no lease here.
-    let patient = |guid| Settings {
+    let patient = |guid| EtcdSettings {
         silence_s: 4,
         limit: Duration::from_secs(2),
         ..settings(guid, cluster.endpoints())
@@ -440,7 +444,7 @@ fn an_etcd_that_has_no_room_is_an_alarm() {
     let mut master = Node::start(patient(1), &Arc::default());
     master.lead(10);
     let mut standby = Node::start(patient(2), &Arc::default()).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
     master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
     // etcd counts what it has committed: what comes at once may all go in, and then something that comes later does not.
@@ -496,18 +500,18 @@ fn a_master_whose_driver_hangs_is_silent() {
     let mut standby = Node::new(2, &cluster).standby();
     // The driver turns until the standby is in step.
     until("in step", || {
-        master.way.pulse();
-        standby.way.status().leader.is_some_and(|l| l.in_step)
+        master.way.report_alive();
+        standby.way.status().leader.is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
-        matches!(e, Event::LeaderSilent { guid: 1, .. })
+        matches!(e, Event::MasterSilent { guid: 1, .. })
     });
     master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
     // Nobody has taken over: it goes on.
     master.commit(vec![put(1, 1)]);
     until("in step again", || {
-        master.way.pulse();
-        standby.way.status().leader.is_some_and(|l| l.in_step)
+        master.way.report_alive();
+        standby.way.status().leader.is_some_and(|l| l.in_sync)
     });
     standby.has_what(&master);
 }
@@ -519,13 +523,13 @@ fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
     master.commit(vec![put(1, 1)]);
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.store.failures.store(3, Ordering::SeqCst);
     master.commit(vec![put(2, 2)]);
     let why =
-        |e: &Event| matches!(e, Event::OutOfStep { guid: 1, why } if why.contains("disk is full"));
+        |e: &Event| matches!(e, Event::OutOfSync { guid: 1, why } if why.contains("disk is full"));
     standby.expect("out of step", why);
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.has_what(&master);
 }
 
@@ -537,7 +541,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
     master.commit(vec![put(0, 0)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     // That which both are connected to.
     cluster.kill(0);
     let began = Instant::now();
@@ -561,7 +565,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
     );
     // And a node whose first member is the dead one.
     let mut third = Node::new(3, &cluster).standby();
-    third.in_step(1);
+    third.in_sync(1);
     third.has_what(&master);
 }
 
@@ -577,7 +581,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
         master.commit(vec![put(n, n)]);
     }
     master.all_acknowledged();
-    standby.in_step(1);
+    standby.in_sync(1);
     for data in ["kept", "lost"] {
         cluster.kill(0);
         let began = Instant::now();
@@ -593,7 +597,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
             began.elapsed()
         );
         standby.expect("out of step", |e| {
-            matches!(e, Event::OutOfStep { guid: 1, .. })
+            matches!(e, Event::OutOfSync { guid: 1, .. })
         });
         // Without a copy nobody waits for one.
         master.commit(vec![put(1001, 1)]);
@@ -605,7 +609,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
         master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
         master.commit(vec![put(1002, 1)]);
         master.all_acknowledged();
-        standby.in_step(1);
+        standby.in_sync(1);
         standby.has_what(&master);
     }
 }
@@ -639,11 +643,11 @@ fn certificates_are_asked_for_on_both_sides() {
     master.all_acknowledged();
     // Each side asks who the other is. One is refused by etcd, the other refuses etcd; what it is told says which.
     let (node, stranger) = (cluster.files("node"), cluster.files("stranger"));
-    let refused = Files {
+    let refused = TlsFiles {
         ca: node.ca.clone(),
         ..stranger.clone()
     };
-    let refuses = Files {
+    let refuses = TlsFiles {
         ca: stranger.ca,
         ..node
     };

@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
-use ferrosm_replication::tcp::{Settings, Tcp};
-use ferrosm_replication::tls::Files;
+use ferrosm_replication::tcp::{TcpReplication, TcpSettings};
+use ferrosm_replication::tls::TlsFiles;
 use ferrosm_replication::{
-    EVENTS, Event, Leaving, LogLimits, Pace, Position, Replication, Role, WarmCopy,
+    EVENT_QUEUE_MAX, Event, LogLimits, Position, RecordStore, Replication, Role, StepDownReason,
+    Timing,
 };
 use memory::{GUARD, Memory, put, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -37,7 +38,7 @@ struct Site {
     stores: Vec<Arc<Memory>>,
 }
 
-type Node = memory::Node<Tcp>;
+type Node = memory::Node<TcpReplication>;
 
 fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -65,8 +66,8 @@ impl Site {
         site
     }
 
-    /// Files of a node whose certificate `by` signed.
-    fn sign(&self, name: &str, by: &Authority) -> Files {
+    /// TlsFiles of a node whose certificate `by` signed.
+    fn sign(&self, name: &str, by: &Authority) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
         let certificate = params.signed_by(&key, by).unwrap();
@@ -77,18 +78,18 @@ impl Site {
         files
     }
 
-    fn files(&self, name: &str) -> Files {
+    fn files(&self, name: &str) -> TlsFiles {
         let path = |end: &str| self.dir.join(format!("{name}.{end}"));
-        Files {
+        TlsFiles {
             ca: path("ca"),
             certificate: path("crt"),
             key: path("key"),
         }
     }
 
-    fn settings(&self, node: usize) -> Settings {
+    fn settings(&self, node: usize) -> TcpSettings {
         let peers = self.places.iter().map(SocketAddr::to_string);
-        Settings {
+        TcpSettings {
             fabric: "fe80000000000000 test".to_owned(),
             guid: node as u64 + 1,
             priority: 0,
@@ -97,10 +98,10 @@ impl Site {
             server_name: None,
             files: self.files("node"),
             // Patient: a loaded machine must not make a test fail that is about something else.
-            pace: Pace {
+            timing: Timing {
                 lease: Duration::from_secs(5),
                 limit: Duration::from_secs(12),
-                ..Pace::default()
+                ..Timing::default()
             },
             hang: Duration::from_hours(1),
             log: LogLimits::default(),
@@ -111,11 +112,11 @@ impl Site {
         self.start_with(self.settings(node), node)
     }
 
-    fn start_with(&self, settings: Settings, node: usize) -> Node {
-        let (sender, events) = mpsc::channel(EVENTS);
+    fn start_with(&self, settings: TcpSettings, node: usize) -> Node {
+        let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
         let store = self.stores[node].clone();
         let guid = settings.guid;
-        let tcp = Tcp::start(settings, store.clone(), sender).unwrap();
+        let tcp = TcpReplication::start(settings, store.clone(), sender).unwrap();
         Node::on(guid, tcp, events, store)
     }
 }
@@ -128,8 +129,8 @@ impl Drop for Site {
 
 impl Node {
     fn refused(&mut self) -> String {
-        let event = self.expect("refused", |e| matches!(e, Event::Refused { .. }));
-        let Event::Refused { why, .. } = event else {
+        let event = self.expect("refused", |e| matches!(e, Event::PeerRejected { .. }));
+        let Event::PeerRejected { why, .. } = event else {
             unreachable!("it was asked for");
         };
         why
@@ -147,8 +148,8 @@ fn a_standby_gets_everything_and_then_what_changes() {
     // Nobody else is there: nobody is waited for.
     master.all_acknowledged();
     let mut standby = site.start(1).standby();
-    standby.in_step(1);
-    master.expect("in step", |e| *e == Event::FollowerInStep { guid: 2 });
+    standby.in_sync(1);
+    master.expect("in step", |e| *e == Event::StandbyInSync { guid: 2 });
     assert_eq!(standby.store.records(), master.store.records());
     for n in 0..500 {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
@@ -158,7 +159,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     // Acknowledged means durable over there.
     assert_eq!(standby.store.records(), master.store.records());
     assert_eq!(standby.store.position(), master.store.position());
-    assert!(master.way.status().standbys.unwrap()[0].in_step);
+    assert!(master.way.status().standbys.unwrap()[0].in_sync);
 }
 
 /// A node that started in the midst of a renewal serves its subnet, and is one of the others as soon as its files are right.
@@ -175,7 +176,7 @@ fn certificates_may_come_after_the_start() {
     master.commit(vec![put(1, 1)]);
     let mut standby = site.start_with(settings.clone(), 1).standby();
     std::fs::copy(&signed.key, &settings.files.key).unwrap();
-    standby.in_step(1);
+    standby.in_sync(1);
     assert_eq!(standby.store.records(), master.store.records());
 }
 
@@ -186,8 +187,8 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
     first.lead(10);
     first.commit(vec![put(1, 1)]);
-    second.in_step(1);
-    third.in_step(1);
+    second.in_sync(1);
+    third.in_sync(1);
     for n in 0..100 {
         first.commit(vec![put(n, n)]);
     }
@@ -196,9 +197,9 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     first.way.abort();
     let silent = |e: &Event| {
         let all = true;
-        *e == Event::LeaderSilent {
+        *e == Event::MasterSilent {
             guid: 1,
-            in_step: all,
+            in_sync: all,
             uncertain: false,
         }
     };
@@ -216,7 +217,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
 
     second.lead(20);
     let before = third.store.replaced.load(Ordering::SeqCst);
-    third.in_step(2);
+    third.in_sync(2);
     second.commit(vec![put(6000, 6000)]);
     second.all_acknowledged();
     assert_eq!(third.store.records(), second.store.records());
@@ -227,7 +228,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     );
 
     let mut old = site.start(0).standby();
-    old.in_step(2);
+    old.in_sync(2);
     assert_eq!(
         old.store.replaced.load(Ordering::SeqCst),
         1,
@@ -245,7 +246,7 @@ fn who_was_away_for_a_moment_gets_what_it_missed() {
     let mut master = site.start(0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     let replaced = standby.store.replaced.load(Ordering::SeqCst);
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
@@ -253,11 +254,11 @@ fn who_was_away_for_a_moment_gets_what_it_missed() {
     for n in 0..300 {
         master.commit(vec![put(n, n)]);
     }
-    master.expect("loss", |e| matches!(e, Event::FollowerLost { guid: 2, .. }));
+    master.expect("loss", |e| matches!(e, Event::StandbyLost { guid: 2, .. }));
     master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
     master.all_acknowledged();
     let mut again = site.start(1).standby();
-    again.in_step(1);
+    again.in_sync(1);
     master.expect("end of the alarm", |e| *e == Event::ProtectionRestored);
     assert_eq!(again.store.records(), master.store.records());
     assert_eq!(
@@ -275,14 +276,14 @@ fn who_was_away_for_longer_than_the_log_remembers_gets_everything() {
     let mut master = site.start_with(settings, 0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     drop(standby);
     let replaced = site.stores[1].replaced.load(Ordering::SeqCst);
     for n in 0..300 {
         master.commit(vec![put(n, n)]);
     }
     let mut again = site.start(1).standby();
-    again.in_step(1);
+    again.in_sync(1);
     assert_eq!(again.store.records(), master.store.records());
     assert_eq!(again.store.replaced.load(Ordering::SeqCst), replaced + 1);
 }
@@ -293,24 +294,26 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     let mut first = site.start(0);
     first.lead(10);
     let mut second = site.start(1).standby();
-    second.in_step(1);
+    second.in_sync(1);
     for n in 0..200 {
         first.commit(vec![put(n, n)]);
     }
-    first.way.role(Role::Neither(Leaving::HandingOver));
-    let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
+    first
+        .way
+        .set_role(Role::Inactive(StepDownReason::HandingOver));
+    let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
     assert!(matches!(
         told,
-        Event::LeaderLeaving {
+        Event::MasterLeaving {
             guid: 1,
-            leaving: Leaving::HandingOver,
+            leaving: StepDownReason::HandingOver,
             ..
         }
     ));
     second.lead(20);
     assert_eq!(second.store.records(), first.store.records());
-    first.way.role(Role::Standby);
-    first.in_step(2);
+    first.way.set_role(Role::Standby);
+    first.in_sync(2);
     assert_eq!(first.store.replaced.load(Ordering::SeqCst), 0);
 }
 
@@ -320,7 +323,7 @@ fn a_master_whose_driver_hangs_is_silent() {
     let settings = |node| {
         let mut settings = site.settings(node);
         settings.hang = Duration::from_millis(300);
-        settings.pace = Pace::default();
+        settings.timing = Timing::default();
         settings
     };
     let mut master = site.start_with(settings(0), 0);
@@ -328,11 +331,11 @@ fn a_master_whose_driver_hangs_is_silent() {
     let mut standby = site.start_with(settings(1), 1).standby();
     // The driver turns until the standby is in step.
     until("in step", || {
-        master.way.pulse();
-        standby.way.status().leader.is_some_and(|l| l.in_step)
+        master.way.report_alive();
+        standby.way.status().leader.is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
-        matches!(e, Event::LeaderSilent { guid: 1, .. })
+        matches!(e, Event::MasterSilent { guid: 1, .. })
     });
 }
 
@@ -342,15 +345,15 @@ fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
     let mut master = site.start(0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.store.failures.store(1, Ordering::SeqCst);
     master.commit(vec![put(1, 1)]);
-    let told = standby.expect("failure", |e| matches!(e, Event::OutOfStep { .. }));
-    let Event::OutOfStep { why, .. } = told else {
+    let told = standby.expect("failure", |e| matches!(e, Event::OutOfSync { .. }));
+    let Event::OutOfSync { why, .. } = told else {
         unreachable!("it was asked for");
     };
     assert_eq!(why, "the disk is full");
-    standby.in_step(1);
+    standby.in_sync(1);
     master.commit(vec![put(2, 2)]);
     master.all_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
@@ -400,7 +403,7 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
 /// The master serves a standby that is what it should be.
 fn serves(site: &Site, master: &mut Node) {
     let mut standby = site.start(1).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     master.commit(vec![put(1, 2)]);
     master.all_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
@@ -487,7 +490,7 @@ fn garbage_ends_a_connection_and_nothing_else() {
         over_tls(&site, to, true, bytes);
         master.expect(
             why,
-            |e| matches!(e, Event::Refused { why: told, .. } if told.contains(why)),
+            |e| matches!(e, Event::PeerRejected { why: told, .. } if told.contains(why)),
         );
     }
     serves(&site, &mut master);

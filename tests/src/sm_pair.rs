@@ -24,9 +24,9 @@ const NODES: [&str; 3] = [
 /// The host that asks.
 pub const CLIENT: &str = "host-3-1-1 mlx5_0";
 /// What a master says when it begins to acknowledge alone.
-pub const ALARM: &str = "alarm: nobody has a copy of the state";
+pub const ALARM: &str = "alarm: no standby in sync";
 /// The end of [`ALARM`].
-pub const RESTORED: &str = "somebody has a copy of the state again";
+pub const RESTORED: &str = "standby in sync again";
 
 /// Managers, mostly two; the first has the best priority, 9, the second 8, a third one 7.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Pair {
         pair.wait(0, "sweep done", 1);
         for n in 1..count {
             pair.start(n);
-            pair.wait(n, "the copy of the master's state is whole", 1);
+            pair.wait(n, "replica in sync", 1);
         }
         pair
     }

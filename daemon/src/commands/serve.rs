@@ -20,7 +20,6 @@ use tracing::{error, info, warn};
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
-use crate::copies::Copies;
 use crate::driver::{Control, Driver, Shell};
 use crate::dump;
 use crate::dump::worker::DumpWorker;
@@ -31,6 +30,7 @@ use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::Port;
 use crate::recording::RecordingFile;
+use crate::replication_link::ReplicationLink;
 use crate::sa_server::SaServer;
 use crate::signals::SignalListener;
 use crate::state::{PersistRequest, StateDir, StateWriter};
@@ -141,7 +141,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
     serves();
     let counts = administration.as_ref().map(|a| a.counters());
-    let replication = copies.as_ref().map(Copies::replication);
+    let replication = copies.as_ref().map(ReplicationLink::replication);
     let metrics = metrics.start_service(metrics::Source::new(
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
@@ -180,7 +180,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         });
         if may_lack
             && let Some(copies) = &copies
-            && let Some(newest) = copies.catch_up().await
+            && let Some(newest) = copies.load_at_startup().await
         {
             restored = newest;
         }
@@ -221,7 +221,7 @@ fn copies(
     local: Option<&LocalPort>,
     writer: Option<&Arc<StateWriter>>,
     complete: bool,
-) -> Result<Option<Copies>, Failure> {
+) -> Result<Option<ReplicationLink>, Failure> {
     let Some(replication) = settings.replication.clone() else {
         return Ok(None);
     };
@@ -239,7 +239,7 @@ fn copies(
     };
     let priority = settings.sm.priority;
     let writer = Arc::clone(writer);
-    Copies::start(replication, local.port_guid, priority, writer, !complete).map(Some)
+    ReplicationLink::start(replication, local.port_guid, priority, writer, !complete).map(Some)
 }
 
 /// Lets the device of the port tell of changes, where this is built in.

@@ -192,12 +192,14 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
         let keys = &settings.raw.replication;
         // One name of one subnet prefix is one history: two fabrics would take each other's records for their own.
         let name_there = match &settings.replication {
-            Some(ferrosm_replication::Settings::Etcd(_)) => {
+            Some(ferrosm_replication::ReplicationSettings::Etcd(_)) => {
                 let name = keys.fabric.replace(['/', ' '], "_");
                 let below = keys.etcd_prefix.trim_end_matches('/');
                 Some(format!("{name:?} below {below}"))
             }
-            Some(ferrosm_replication::Settings::Tcp(_)) => Some(format!("{:?}", keys.fabric)),
+            Some(ferrosm_replication::ReplicationSettings::Tcp(_)) => {
+                Some(format!("{:?}", keys.fabric))
+            }
             None => None,
         };
         let prefix = settings.sm.subnet_prefix;

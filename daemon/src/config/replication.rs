@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ferrosm_replication::tls::Files;
-use ferrosm_replication::{FABRIC_MAX, LogLimits, Pace, Settings, etcd, tcp};
+use ferrosm_replication::tls::TlsFiles;
+use ferrosm_replication::{FABRIC_NAME_MAX, LogLimits, ReplicationSettings, Timing, etcd, tcp};
 use serde::{Deserialize, Serialize};
 
 use super::value::DurationValue;
@@ -46,7 +46,7 @@ pub struct ReplicationKeys {
 
 impl Default for ReplicationKeys {
     fn default() -> Self {
-        let pace = Pace::default();
+        let timing = Timing::default();
         Self {
             listen: String::new(),
             peers: Vec::new(),
@@ -58,26 +58,30 @@ impl Default for ReplicationKeys {
             certificate: String::new(),
             key: String::new(),
             server_name: String::new(),
-            heartbeat: DurationValue(pace.heartbeat),
-            lease: DurationValue(pace.lease),
-            limit: DurationValue(pace.limit),
+            heartbeat: DurationValue(timing.heartbeat),
+            lease: DurationValue(timing.lease),
+            limit: DurationValue(timing.limit),
             hang: DurationValue(Duration::from_secs(1)),
         }
     }
 }
 
 /// What replication is started with, but for who this node is; `None` for no replication. Names of files count from `beside`.
-pub(super) fn settings(keys: &ReplicationKeys, prefix: u64, beside: &Path) -> Option<Settings> {
+pub(super) fn settings(
+    keys: &ReplicationKeys,
+    prefix: u64,
+    beside: &Path,
+) -> Option<ReplicationSettings> {
     let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     let fabric = format!("{prefix:016x} {}", keys.fabric);
     let server_name = named(&keys.server_name);
-    let files = Files {
+    let files = TlsFiles {
         ca: beside.join(&keys.ca),
         certificate: beside.join(&keys.certificate),
         key: beside.join(&keys.key),
     };
     if !keys.etcd.is_empty() {
-        return Some(Settings::Etcd(etcd::Settings {
+        return Some(ReplicationSettings::Etcd(etcd::EtcdSettings {
             endpoints: keys.etcd.clone(),
             files: needs_files(&keys.etcd).then_some(files),
             server_name,
@@ -89,7 +93,7 @@ pub(super) fn settings(keys: &ReplicationKeys, prefix: u64, beside: &Path) -> Op
             hang: keys.hang.0,
         }));
     }
-    Some(Settings::Tcp(tcp::Settings {
+    Some(ReplicationSettings::Tcp(tcp::TcpSettings {
         fabric,
         guid: 0,
         priority: 0,
@@ -97,11 +101,11 @@ pub(super) fn settings(keys: &ReplicationKeys, prefix: u64, beside: &Path) -> Op
         peers: keys.peers.clone(),
         server_name,
         files,
-        pace: Pace {
+        timing: Timing {
             heartbeat: keys.heartbeat.0,
             lease: keys.lease.0,
             limit: keys.limit.0,
-            ..Pace::default()
+            ..Timing::default()
         },
         hang: keys.hang.0,
         log: LogLimits::default(),
@@ -141,7 +145,7 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
     if !(Duration::from_millis(100)..=most).contains(&keys.hang.0) {
         wrong("replication.hang", "must be from \"100ms\" to \"1m\"");
     }
-    if keys.fabric.len() > FABRIC_MAX - 17 {
+    if keys.fabric.len() > FABRIC_NAME_MAX - 17 {
         wrong("replication.fabric", "is too long a name");
     }
     if keys.peers.iter().any(|peer| !has_port(peer)) {
@@ -299,7 +303,7 @@ mod tests {
             source.resolve(|_| {}).unwrap().replication
         };
         assert!(of("").is_none());
-        let Some(Settings::Tcp(settings)) = of(
+        let Some(ReplicationSettings::Tcp(settings)) = of(
             "[replication]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\", \"[fd00::2]:7471\"]\nca = \"ca.crt\"\n\
              certificate = \"sm1.crt\"\nkey = \"/keys/sm1.key\"\nfabric = \"hall 2\"\n",
         ) else {
@@ -308,7 +312,7 @@ mod tests {
         assert_eq!(settings.fabric, "fe80000000000000 hall 2");
         assert_eq!(settings.files.ca, Path::new("/etc/ca.crt"));
         assert_eq!(settings.files.key, Path::new("/keys/sm1.key"));
-        assert_eq!(settings.pace, Pace::default());
+        assert_eq!(settings.timing, Timing::default());
     }
 
     #[test]
@@ -365,7 +369,7 @@ mod tests {
         let of = |text: &str| {
             let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             match source.resolve(|_| {}).unwrap().replication {
-                Some(Settings::Etcd(settings)) => settings,
+                Some(ReplicationSettings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),
             }
         };

@@ -32,7 +32,7 @@ pub struct Settings {
     /// Where MADs are recorded; `None` for nowhere.
     pub capture: Option<PathBuf>,
     /// For replication, but for who this node is; `None` for none.
-    pub replication: Option<ferrosm_replication::Settings>,
+    pub replication: Option<ferrosm_replication::ReplicationSettings>,
     /// Where monitoring reads; `None` for nowhere.
     pub metrics: Option<SocketAddr>,
     /// For the log.

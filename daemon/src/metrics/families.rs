@@ -59,7 +59,7 @@ pub(super) struct Families {
     pub(super) sa_requests: Counters,
     pub(super) standbys: Gauges,
     pub(super) protected: Gauges,
-    pub(super) copy_in_step: Gauges,
+    pub(super) replica_in_sync: Gauges,
 }
 
 impl Families {
@@ -140,8 +140,8 @@ impl Families {
                 "protected",
                 "Whether all that this master acknowledged is somewhere else, too",
             ),
-            copy_in_step: gauges(
-                "copy_in_step",
+            replica_in_sync: gauges(
+                "replica_in_sync",
                 "Whether this node has all that its master acknowledged",
             ),
             state_changes,

@@ -210,11 +210,11 @@ impl FabricMetrics {
         }
         self.state(None);
         for said in ["yes", "no"] {
-            let labels = self.with([("in_step", said.into())]);
+            let labels = self.with([("in_sync", said.into())]);
             families.standbys.set(&labels, None);
         }
         families.protected.set(&self.labels, None);
-        families.copy_in_step.set(&self.labels, None);
+        families.replica_in_sync.set(&self.labels, None);
         self.forget_subnet();
     }
 

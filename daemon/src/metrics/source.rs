@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 use std::sync::Weak;
 
-use ferrosm_replication::{Replication, Standby, Status};
+use ferrosm_replication::{PeerStatus, Replication, ReplicationStatus};
 
 use super::families::{Families, Labels};
 use super::with;
@@ -45,7 +45,7 @@ impl Source {
     }
 
     /// How copies stand. Not to be asked while anything is locked: it may be the last who knows them, and their end takes its time.
-    pub(super) fn status(of: &Weak<dyn Replication>) -> Option<Status> {
+    pub(super) fn status(of: &Weak<dyn Replication>) -> Option<ReplicationStatus> {
         of.upgrade().map(|replication| replication.status())
     }
 
@@ -55,7 +55,12 @@ impl Source {
     }
 
     /// Shows what has been counted since.
-    pub(super) fn set(&mut self, families: &Families, of: &Labels, status: Option<&Status>) {
+    pub(super) fn set(
+        &mut self,
+        families: &Families,
+        of: &Labels,
+        status: Option<&ReplicationStatus>,
+    ) {
         if let Some(now) = self.requests() {
             for ((outcome, now), shown) in OUTCOMES.into_iter().zip(now).zip(&mut self.shown) {
                 let labels = with(of, [("outcome", outcome.into())]);
@@ -67,16 +72,16 @@ impl Source {
         let leads = status.committed.is_some();
         // Where they are etcd's, nobody here knows them.
         let standbys = status.standbys.as_ref().filter(|_| leads);
-        for (word, in_step) in [("yes", true), ("no", false)] {
-            let labels = with(of, [("in_step", word.into())]);
-            let count = |all: &Vec<Standby>| all.iter().filter(|s| s.in_step == in_step).count();
+        for (word, in_sync) in [("yes", true), ("no", false)] {
+            let labels = with(of, [("in_sync", word.into())]);
+            let count = |all: &Vec<PeerStatus>| all.iter().filter(|s| s.in_sync == in_sync).count();
             families.standbys.set(&labels, standbys.map(count));
         }
         let protected = leads.then_some(usize::from(status.protected));
         families.protected.set(of, protected);
-        let whole = status.leader.is_some_and(|leader| leader.in_step);
+        let whole = status.leader.is_some_and(|leader| leader.in_sync);
         families
-            .copy_in_step
+            .replica_in_sync
             .set(of, (!leads).then_some(usize::from(whole)));
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
-use ferrosm_replication::{CopyError, Everything, Position, Record, WarmCopy};
+use ferrosm_replication::{Position, RawRecord, RecordStore, RecordStoreError, StoreSnapshot};
 
 use super::durability::DurabilityTracker;
 use super::request::{Completion, StoreRequest};
@@ -39,26 +39,26 @@ impl ReplicaStore {
     }
 }
 
-fn told<T>(answer: Option<io::Result<T>>) -> Result<T, CopyError> {
-    Ok(answer.ok_or(CopyError::Closed)??)
+fn told<T>(answer: Option<io::Result<T>>) -> Result<T, RecordStoreError> {
+    Ok(answer.ok_or(RecordStoreError::Closed)??)
 }
 
-impl WarmCopy for ReplicaStore {
+impl RecordStore for ReplicaStore {
     fn position(&self) -> Option<Position> {
         self.ask(StoreRequest::Position).flatten()
     }
 
-    fn everything(&self) -> Result<Everything, CopyError> {
+    fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         told(self.ask(StoreRequest::ReadAll))
     }
 
-    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
         let changes = batches.iter().flat_map(|batch| batch.changes.iter());
         let changes = changes.cloned().collect();
         told(self.ask(|done| StoreRequest::Apply(at, RecordBatch { changes }, done)))
     }
 
-    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
+    fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
         let put = |(key, value)| RecordChange::Put(key, value);
         let kinds = RecordKind::ALL.into_iter().map(RecordChange::Clear);
         let changes = kinds.chain(records.into_iter().map(put)).collect();

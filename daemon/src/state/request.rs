@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use ferrosm_core::records::{RecordBatch, RecordUpdate};
-use ferrosm_replication::{Everything, Position};
+use ferrosm_replication::{Position, StoreSnapshot};
 use ferrosm_sa::View;
 
 /// What is called when it is done.
@@ -16,7 +16,7 @@ pub(super) enum StoreRequest {
     View(Option<Arc<View>>),
     /// Batches of another's history, to be there then.
     Apply(Position, RecordBatch, Completion<io::Result<()>>),
-    ReadAll(Completion<io::Result<Everything>>),
+    ReadAll(Completion<io::Result<StoreSnapshot>>),
     Position(Completion<Option<Position>>),
     /// A history of one's own begins.
     StartHistory(u64),

@@ -5,7 +5,7 @@ use crate::testing::TempDir;
 use ferrosm_core::LidMap;
 use ferrosm_core::records::Record;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-use ferrosm_replication::WarmCopy;
+use ferrosm_replication::RecordStore;
 
 fn map() -> LidMap {
     LidMap::from([

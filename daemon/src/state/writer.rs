@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use ferrosm_core::records::{
     RecordBatch, RecordChange, RecordKey, RecordKind, RecordUpdate, ViewPersister,
 };
-use ferrosm_replication::{Everything, Position};
+use ferrosm_replication::{Position, StoreSnapshot};
 use ferrosm_sa::View;
 use tracing::{error, info, warn};
 
@@ -94,7 +94,7 @@ impl StateWriter {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn read_all(&self, done: impl FnOnce(io::Result<Everything>) + Send + 'static) {
+    pub fn read_all(&self, done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
         self.order(StoreRequest::ReadAll(Box::new(done)));
     }
 
@@ -346,7 +346,7 @@ impl StoreThread {
     }
 
     /// All records as they are on the disk. What is damaged there is written again, if it is this node's own.
-    fn everything_there(&mut self) -> io::Result<Everything> {
+    fn everything_there(&mut self) -> io::Result<StoreSnapshot> {
         let load = |dir: &mut StateDir| {
             let loaded = dir.store.load();
             loaded.map_err(|e| io::Error::other(e.to_string()))
@@ -365,7 +365,7 @@ impl StoreThread {
         if !contents.damage.is_empty() {
             return Err(io::Error::other(contents.damage.join(", ")));
         }
-        Ok(Everything {
+        Ok(StoreSnapshot {
             // A history that has begun is on the disk with its first batch.
             at: self.dir.contents.position(),
             records: contents.records,
@@ -447,7 +447,7 @@ mod tests {
     use crate::testing::TempDir;
     use ferrosm_core::records::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-    use ferrosm_replication::WarmCopy;
+    use ferrosm_replication::RecordStore;
     use std::sync::Mutex;
 
     fn lid(port: u64) -> RecordUpdate {
@@ -526,7 +526,7 @@ mod tests {
             first,
             "the standby does not have it"
         );
-        let all = writer.replica_store().everything().unwrap();
+        let all = writer.replica_store().read_all().unwrap();
         assert_eq!(all.at, None, "nobody's history");
         writer.start_history(77);
         // Nobody is told of what came before a history, so nobody waits for it.
@@ -537,7 +537,7 @@ mod tests {
         while standby.told.lock().unwrap().len() < 2 {
             std::thread::yield_now();
         }
-        let all = writer.replica_store().everything().unwrap();
+        let all = writer.replica_store().read_all().unwrap();
         let number = 3;
         let at = Position {
             epoch: 77,
@@ -561,7 +561,7 @@ mod tests {
         warm.apply(next, &[RecordBatch { changes }]).unwrap();
         wait_for(&other, sent);
         drop(other);
-        assert!(warm.everything().is_err(), "nobody is there any more");
+        assert!(warm.read_all().is_err(), "nobody is there any more");
         let there_now = ports(there.path());
         assert_eq!(there_now, [1, 2, 3, 4], "and not what it says itself");
         let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
@@ -610,7 +610,7 @@ mod tests {
         writer.set_accepting(true);
         writer.start_history(77);
         let at = Position { epoch: 77, seq: 1 };
-        assert_eq!(writer.replica_store().everything().unwrap().at, Some(at));
+        assert_eq!(writer.replica_store().read_all().unwrap().at, Some(at));
         wait_for(
             &writer,
             writer

@@ -19,7 +19,7 @@ use super::link::{Member, Trouble};
 use super::shared::{Core, PAUSE, PAUSE_MAX, STAYS, Shared};
 use crate::leader::Now;
 use crate::log::Position;
-use crate::wire::Leaving;
+use crate::wire::StepDownReason;
 
 /// Time between two looks at what is late.
 const TICK: Duration = Duration::from_millis(20);
@@ -303,7 +303,11 @@ pub(super) async fn remove(
 }
 
 /// The key goes, with a word why.
-pub(super) async fn leave(shared: &Shared, held: Held, leaving: Leaving) -> Result<(), Trouble> {
+pub(super) async fn leave(
+    shared: &Shared,
+    held: Held,
+    leaving: StepDownReason,
+) -> Result<(), Trouble> {
     let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
@@ -360,7 +364,7 @@ impl Writer<'_> {
                     let _ = changed.changed().await;
                     continue;
                 }
-                Work::Everything => self.everything(&member).await,
+                Work::FullWrite => self.write_all_records(&member).await,
                 Work::Batches(some) => self.batches(&member, some).await,
                 Work::Together => self.together(&member).await,
             };
@@ -427,7 +431,7 @@ impl Writer<'_> {
     }
 
     /// Writes all records, and forgets the batches before them.
-    async fn everything(&self, member: &Member) -> Result<(), Trouble> {
+    async fn write_all_records(&self, member: &Member) -> Result<(), Trouble> {
         self.shared.ledger(Ledger::reading);
         let done = self.all_records(member).await;
         let now = self.shared.node.now();
@@ -440,7 +444,7 @@ impl Writer<'_> {
 
     async fn all_records(&self, member: &Member) -> Result<u64, Trouble> {
         let keys = &self.shared.keys;
-        let all = self.shared.node.everything().await;
+        let all = self.shared.node.read_all().await;
         let all = all.map_err(|e| Trouble::Store(e.to_string()))?;
         let seq = all.at.map_or(0, |at| at.seq);
         let epoch = self.epoch;

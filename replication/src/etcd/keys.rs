@@ -13,9 +13,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::link::Trouble;
-use crate::follower::Record;
+use crate::follower::RawRecord;
 use crate::log::Position;
-use crate::wire::{Bytes, Leaving, PREAMBLE};
+use crate::wire::{Bytes, PREAMBLE, StepDownReason};
 use ferrosm_core::records::{self, RecordKey};
 
 /// Bytes of one value, about: etcd takes requests of 1.5 MiB.
@@ -39,7 +39,7 @@ pub(super) struct Holder {
     /// If one of them was not renewed for so long, in seconds, its owner counts as gone; it has stepped down before.
     pub(super) silence_s: u8,
     /// It is about to go.
-    pub(super) leaving: Option<Leaving>,
+    pub(super) leaving: Option<StepDownReason>,
     /// It may have acknowledged what etcd has not.
     pub(super) alone: bool,
 }
@@ -148,7 +148,7 @@ pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Trouble>
 }
 
 /// Records in parts that etcd takes. A long one comes in pieces, one after another under its key.
-pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, Trouble> {
+pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, Trouble> {
     let mut found = Vec::new();
     let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
     let mut size = 0;
@@ -195,7 +195,7 @@ impl Records {
     }
 
     /// All of them.
-    pub(super) fn all(self) -> Vec<Record> {
+    pub(super) fn all(self) -> Vec<RawRecord> {
         let record = |(key, bytes): (RecordKey, Vec<u8>)| (key, bytes.into_boxed_slice());
         self.0.into_iter().map(record).collect()
     }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn records_and_batches_come_back_from_their_parts() {
         let key = |n: u32| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
-        let mut all: Vec<Record> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
+        let mut all: Vec<RawRecord> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
         // Of nothing, of just what fits, and far too long for one request.
         for (n, size) in [(20_000, 0), (20_001, PART), (20_002, PART * 20 + 1)] {
             let bytes = (0..=255).cycle().take(size).collect();

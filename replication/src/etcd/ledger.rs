@@ -23,7 +23,7 @@ pub(super) type Numbered = (u64, Arc<[u8]>);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Nothing,
-    Everything,
+    FullWrite,
     Batches(Vec<Numbered>),
     /// The key is to say that this node acknowledges nothing alone any more.
     Together,
@@ -67,7 +67,7 @@ pub(super) struct Ledger {
     /// All records are being read and written.
     reading: bool,
     /// How long an answer has waited for the own disk: what it says is not in etcd either.
-    disk_waits: Duration,
+    disk_delay: Duration,
     /// In etcd's log.
     logged: (u64, usize),
     /// Until when the leases are good; `None` without the key.
@@ -102,7 +102,7 @@ impl Ledger {
             bytes: 0,
             anew: true,
             reading: false,
-            disk_waits: Duration::ZERO,
+            disk_delay: Duration::ZERO,
             logged: (0, 0),
             sure_until: None,
             unsure: false,
@@ -194,7 +194,7 @@ impl Ledger {
 
     fn announce(&mut self) {
         if !core::mem::replace(&mut self.announced, true) {
-            self.events.push(Event::Leading);
+            self.events.push(Event::MasterReady);
         }
     }
 
@@ -231,7 +231,7 @@ impl Ledger {
     pub(super) fn work(&self) -> Work {
         let full = self.logged.0 >= LOG_MAX.0 || self.logged.1 >= LOG_MAX.1;
         if self.anew || full {
-            return Work::Everything;
+            return Work::FullWrite;
         }
         let mut size = 0;
         let mut some = Vec::new();
@@ -312,7 +312,7 @@ impl Ledger {
     /// etcd answers, and the key is still this node's.
     pub(super) fn answered(&mut self) {
         // Records that are under way as a whole are not there yet.
-        let late = self.disk_waits >= self.limit;
+        let late = self.disk_delay >= self.limit;
         if self.waiting.is_empty() && !self.anew && !self.reading && !late {
             self.trouble = None;
             self.not_parting();
@@ -329,7 +329,7 @@ impl Ledger {
     /// Whether etcd keeps up: then nothing more is acknowledged alone, and soon the key can say so.
     fn keeps_up(&mut self, now: Now) {
         // The rest goes with the next transaction.
-        if self.waiting.len() >= OPS || self.anew || self.disk_waits >= self.limit {
+        if self.waiting.len() >= OPS || self.anew || self.disk_delay >= self.limit {
             return;
         }
         self.not_parting();
@@ -385,8 +385,8 @@ impl Ledger {
     }
 
     /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
-    pub(super) const fn disk_waits(&mut self, waits: Duration) {
-        self.disk_waits = waits;
+    pub(super) const fn disk_delay(&mut self, waits: Duration) {
+        self.disk_delay = waits;
     }
 
     /// Time passes.
@@ -400,7 +400,7 @@ impl Ledger {
         let long = |since: Now| now.saturating_sub(since) >= self.limit;
         let waits = self.waiting.front().is_some_and(|(_, since)| long(*since));
         let troubled = self.trouble.as_ref().is_some_and(|(since, _)| long(*since));
-        let waits = waits || self.disk_waits >= self.limit;
+        let waits = waits || self.disk_delay >= self.limit;
         if self.way == Way::Together && (waits || troubled || !self.announced && long(self.began)) {
             self.way = Way::Parting;
             // It leads all the same, without a copy.

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use super::Settings;
-use crate::tls::Files;
+use super::EtcdSettings;
+use crate::tls::TlsFiles;
 use crate::wire::{VERSION, WireError};
 use ferrosm_core::records;
 
@@ -89,12 +89,12 @@ impl From<WireError> for Trouble {
 /// The members, and which of them is asked.
 #[derive(Debug)]
 pub(super) struct Members {
-    settings: Settings,
+    settings: EtcdSettings,
     now: Mutex<(usize, Option<Member>)>,
 }
 
 impl Members {
-    pub(super) const fn new(settings: Settings) -> Self {
+    pub(super) const fn new(settings: EtcdSettings) -> Self {
         let now = Mutex::new((0, None));
         Self { settings, now }
     }
@@ -112,7 +112,7 @@ impl Members {
         now.1.clone().ok_or(now.0)
     }
 
-    /// The one that is asked. It is connected to with the first question. Files are read beside: a disk that is slow delays no lease.
+    /// The one that is asked. It is connected to with the first question. TlsFiles are read beside: a disk that is slow delays no lease.
     pub(super) async fn member(&self) -> Result<Member, Trouble> {
         let number = match self.connected() {
             Ok(member) => return Ok(member),
@@ -178,7 +178,7 @@ struct Pems {
 }
 
 impl Pems {
-    fn read(files: &Files) -> Result<Self, Trouble> {
+    fn read(files: &TlsFiles) -> Result<Self, Trouble> {
         let read = |path: &std::path::Path| {
             std::fs::read(path)
                 .map_err(|e| Trouble::File(path.display().to_string(), e.to_string()))

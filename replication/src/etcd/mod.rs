@@ -32,17 +32,17 @@ mod watching;
 use core::time::Duration;
 
 #[cfg(feature = "etcd")]
-pub use node::Etcd;
+pub use node::EtcdReplication;
 
-use super::tls::Files;
+use super::tls::TlsFiles;
 
-/// Settings of replication through etcd.
+/// EtcdSettings of replication through etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct EtcdSettings {
     /// etcd's members: `https://host:port`, or `http://` without certificates.
     pub endpoints: Vec<String>,
     /// Certificates, for `https`.
-    pub files: Option<Files>,
+    pub files: Option<TlsFiles>,
     /// Name in the members' certificates, if it differs from that in `endpoints`.
     pub server_name: Option<String>,
     /// Prefix of all keys.

@@ -8,49 +8,49 @@ use ferrosm_core::records::RecordBatch;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
-use super::Settings;
+use super::EtcdSettings;
 use super::ledger::Ledger;
 use super::shared::{SETTLE, Seen, Shared, since_boot};
 use super::{holding, watching};
 use crate::event::Event;
 use crate::node::Node;
-use crate::storing::{self, Stored};
+use crate::store_thread::{self, StoreResult};
 use crate::thread::{Stop, Worker, stopped};
-use crate::tls::{DAY, Files};
-use crate::wire::{self, Leaving};
-use crate::{Replication, Role, Settle, Status, WarmCopy};
+use crate::tls::{DAY, TlsFiles};
+use crate::wire::{self, StepDownReason};
+use crate::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role};
 
 /// Time that a goodbye has.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A node that replicates through etcd.
-pub struct Etcd {
+pub struct EtcdReplication {
     worker: Worker,
     shared: Arc<Shared>,
 }
 
-impl Etcd {
-    /// Starts its threads. Its role is [`Role::Neither`] at first. Whether etcd answers shows later.
+impl EtcdReplication {
+    /// Starts its threads. Its role is [`Role::Inactive`] at first. Whether etcd answers shows later.
     ///
     /// # Errors
     /// The system has no thread.
     pub fn start(
-        settings: Settings,
-        copy: Arc<dyn WarmCopy>,
+        settings: EtcdSettings,
+        copy: Arc<dyn RecordStore>,
         events: mpsc::Sender<Event>,
     ) -> std::io::Result<Self> {
         let (asks, waiting) = std::sync::mpsc::channel();
         let node = Node::new(copy.clone(), asks, events, settings.hang, since_boot);
         let shared = Arc::new(Shared::new(settings, copy.position(), node));
         let weak = Arc::downgrade(&shared);
-        storing::start(copy, waiting, move |stored| {
+        store_thread::start(copy, waiting, move |stored| {
             if let Some(shared) = weak.upgrade() {
                 shared.change(|core| match stored {
-                    Stored::Durable(_, at) => {
+                    StoreResult::Durable(_, at) => {
                         core.known = Some(at);
                         core.stored = Ok(Some(at));
                     }
-                    Stored::Failed(_, error) => core.stored = Err(error.to_string()),
+                    StoreResult::Failed(_, error) => core.stored = Err(error.to_string()),
                 });
             }
         })?;
@@ -65,18 +65,18 @@ impl Etcd {
     }
 }
 
-impl fmt::Debug for Etcd {
+impl fmt::Debug for EtcdReplication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let endpoints = &self.shared.settings.endpoints;
-        f.debug_struct("Etcd")
+        f.debug_struct("EtcdReplication")
             .field("endpoints", endpoints)
             .finish_non_exhaustive()
     }
 }
 
-impl Replication for Etcd {
-    fn role(&self, role: Role) {
-        self.pulse();
+impl Replication for EtcdReplication {
+    fn set_role(&self, role: Role) {
+        self.report_alive();
         let now = self.shared.node.now();
         self.shared.change(|core| {
             if core.role == role {
@@ -85,7 +85,7 @@ impl Replication for Etcd {
             core.role = role;
             core.apart = core.is_apart();
             core.ledger = None;
-            if !matches!(role, Role::Neither(_)) {
+            if !matches!(role, Role::Inactive(_)) {
                 core.seen = Seen::Nothing;
             }
             if let Role::Master { epoch } = role {
@@ -111,20 +111,20 @@ impl Replication for Etcd {
         self.shared.node.acknowledged()
     }
 
-    fn pulse(&self) {
-        self.shared.node.pulse();
+    fn report_alive(&self) {
+        self.shared.node.report_alive();
     }
 
-    fn disk_waits(&self, waits: Duration) {
-        self.shared.node.set_disk_waits(waits);
+    fn set_disk_delay(&self, delay: Duration) {
+        self.shared.node.set_disk_delay(delay);
     }
 
-    fn settle(&self, then: Settle) {
+    fn complete_replica(&self, then: ReplicaCallback) {
         self.shared.change(|core| core.settle = Some(then));
     }
 
-    fn status(&self) -> Status {
-        self.shared.with(|core| Status {
+    fn status(&self) -> ReplicationStatus {
+        self.shared.with(|core| ReplicationStatus {
             protected: core.ledger.as_ref().is_some_and(Ledger::is_protected),
             committed: core.ledger.as_ref().and_then(Ledger::end),
             acknowledged: self.shared.node.acknowledged(),
@@ -135,7 +135,7 @@ impl Replication for Etcd {
 }
 
 /// Says once a day that the certificate expires.
-async fn remind(files: Option<Files>) {
+async fn remind(files: Option<TlsFiles>) {
     let Some(files) = files else { return };
     let mut days = tokio::time::interval(DAY);
     loop {
@@ -169,9 +169,9 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
             && ended != Some(Stop::AtOnce)
         {
             let leaving = match (now, ended) {
-                (Role::Neither(leaving), None) => leaving,
-                (Role::Standby | Role::Master { .. }, None) => Leaving::HandingOver,
-                (_, Some(_)) => Leaving::Stopping,
+                (Role::Inactive(leaving), None) => leaving,
+                (Role::Standby | Role::Master { .. }, None) => StepDownReason::HandingOver,
+                (_, Some(_)) => StepDownReason::Stopping,
             };
             let goodbye =
                 tokio::time::timeout(GOODBYE, holding::leave(shared, held, leaving)).await;
@@ -190,7 +190,7 @@ async fn turn(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>
     match role {
         Role::Master { .. } => holding::lead(shared, held).await,
         Role::Standby => watching::follow(shared).await,
-        Role::Neither(_) => idle(shared).await,
+        Role::Inactive(_) => idle(shared).await,
     }
 }
 
@@ -230,7 +230,7 @@ async fn idle(shared: &Arc<Shared>) {
 }
 
 /// Somebody waits for this, whatever happens.
-struct Owed(Option<Settle>);
+struct Owed(Option<ReplicaCallback>);
 
 impl Owed {
     fn done(mut self, whole: bool) {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Settings;
+use super::EtcdSettings;
 use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
@@ -15,8 +15,8 @@ use crate::follower::Turn;
 use crate::leader::Now;
 use crate::log::Position;
 use crate::node::Node;
-use crate::wire::Leaving;
-use crate::{Role, Settle, Standby};
+use crate::wire::StepDownReason;
+use crate::{PeerStatus, ReplicaCallback, Role};
 
 /// Time until etcd is asked again after it failed.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(super) const STAYS: Duration = Duration::from_secs(3);
 
 /// What the thread and the driver have in common.
 pub(super) struct Shared {
-    pub(super) settings: Settings,
+    pub(super) settings: EtcdSettings,
     pub(super) members: Members,
     pub(super) keys: Keys,
     core: Mutex<Core>,
@@ -42,7 +42,7 @@ pub(super) struct Shared {
 }
 
 /// What a standby saw of a master last. A master whose leases are renewed acknowledges nothing that etcd has not, and before it does it
-/// renews none until they are old, and for [`Settings::limit`] more: whoever saw one that was not old knows it for that long.
+/// renews none until they are old, and for [`EtcdSettings::limit`] more: whoever saw one that was not old knows it for that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Nothing that says so.
@@ -54,7 +54,7 @@ pub(super) enum Seen {
 }
 
 /// etcd's own leader. A new one renews all leases, whoever holds them: then a lease that is not old says nothing of its owner for as
-/// long as it lasts, and for [`Settings::limit`] more.
+/// long as it lasts, and for [`EtcdSettings::limit`] more.
 #[derive(Debug, Default)]
 pub(super) struct Term {
     term: u64,
@@ -75,11 +75,11 @@ impl Term {
 
 pub(super) struct Core {
     pub(super) role: Role,
-    pub(super) settle: Option<Settle>,
+    pub(super) settle: Option<ReplicaCallback>,
     /// Of a master.
     pub(super) ledger: Option<Ledger>,
     /// Of a standby: its master.
-    pub(super) leader: Option<Standby>,
+    pub(super) leader: Option<PeerStatus>,
     /// What was stored last of another's history; with the reason if it was not.
     pub(super) stored: Result<Option<Position>, String>,
     /// Where the store was before this node became master.
@@ -103,13 +103,13 @@ impl Core {
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings, known: Option<Position>, node: Node) -> Self {
+    pub(super) fn new(settings: EtcdSettings, known: Option<Position>, node: Node) -> Self {
         Self {
             keys: Keys::new(&settings.prefix, &settings.fabric),
             members: Members::new(settings.clone()),
             settings,
             core: Mutex::new(Core {
-                role: Role::Neither(Leaving::Stopping),
+                role: Role::Inactive(StepDownReason::Stopping),
                 settle: None,
                 ledger: None,
                 leader: None,
@@ -154,7 +154,7 @@ impl Shared {
     /// Time passes for a master.
     pub(super) fn tick(&self) {
         self.ledger(|ledger| {
-            ledger.disk_waits(self.node.disk_waits());
+            ledger.disk_delay(self.node.disk_delay());
             ledger.tick(self.node.now());
         });
     }

@@ -11,12 +11,12 @@ use super::holding::{are_old, is_gone, remove};
 use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::link::{Member, Trouble};
 use super::shared::{GOING, PAUSE, SETTLE, STAYS, Seen, Shared};
-use crate::Standby;
+use crate::PeerStatus;
 use crate::event::Event;
 use crate::follower::{Job, Turn};
 use crate::leader::Now;
 use crate::log::Position;
-use crate::storing::Ask;
+use crate::store_thread::StoreRequest;
 use crate::wire::decode_batch;
 
 /// Time between two lines of the log about the same trouble.
@@ -166,7 +166,9 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
         return Ok(false);
     };
     if !found.jobs.is_empty() {
-        shared.node.ask(Ask::Jobs(shared.turn(), found.jobs));
+        shared
+            .node
+            .ask(StoreRequest::Jobs(shared.turn(), found.jobs));
     }
     let now = shared.node.position().await;
     shared.with(|core| core.known = now);
@@ -252,7 +254,7 @@ impl Watching<'_> {
         self.last = found.head.or(at);
         self.since = self.last.map_or(0, |at| at.seq);
         if !found.jobs.is_empty() {
-            shared.node.ask(Ask::Jobs(self.turn, found.jobs));
+            shared.node.ask(StoreRequest::Jobs(self.turn, found.jobs));
         }
         let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
         let (pair, revision) = member.get(shared.keys.leader()).await?;
@@ -318,18 +320,18 @@ impl Watching<'_> {
         }
         let guid = leader.guid;
         if gone {
-            let in_step = self.complete();
+            let in_sync = self.complete();
             self.shared.with(|core| core.leader = None);
-            self.tell_of_silence(&leader, in_step);
+            self.tell_of_silence(&leader, in_sync);
         } else {
             self.shown(guid);
         }
     }
 
     fn shown(&self, guid: u64) {
-        let in_step = false;
+        let in_sync = false;
         self.shared
-            .with(|core| core.leader = Some(Standby { guid, in_step }));
+            .with(|core| core.leader = Some(PeerStatus { guid, in_sync }));
     }
 
     /// Something changed in etcd.
@@ -360,7 +362,7 @@ impl Watching<'_> {
                     self.last = Some(at);
                     self.shared
                         .node
-                        .ask(Ask::Jobs(self.turn, vec![Job::Apply(at, batch)]));
+                        .ask(StoreRequest::Jobs(self.turn, vec![Job::Apply(at, batch)]));
                 }
                 Some(_) | None => return Err(Trouble::Forgotten),
             }
@@ -377,22 +379,22 @@ impl Watching<'_> {
     /// The key is nobody's.
     async fn left(&mut self) {
         self.stored().await;
-        let in_step = self.complete();
+        let in_sync = self.complete();
         let Some(leader) = self.leader.take() else {
             return;
         };
         self.shared.with(|core| core.leader = None);
         if !core::mem::replace(&mut self.silent, false) {
-            self.tell_of_silence(&leader, in_step);
+            self.tell_of_silence(&leader, in_sync);
         }
     }
 
     /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
-    fn tell_of_silence(&self, leader: &Holder, in_step: bool) {
+    fn tell_of_silence(&self, leader: &Holder, in_sync: bool) {
         let troubled = self.shared.with(|core| core.troubled);
-        self.shared.node.send_event(Event::LeaderSilent {
+        self.shared.node.send_event(Event::MasterSilent {
             guid: leader.guid,
-            in_step,
+            in_sync,
             uncertain: is_uncertain(troubled, self.shared.node.now(), leader.silence_s),
         });
     }
@@ -402,7 +404,7 @@ impl Watching<'_> {
         let guid = holder.guid;
         if let Some(leaving) = holder.leaving {
             self.stored().await;
-            let in_step = self.complete() && !holder.alone;
+            let in_sync = self.complete() && !holder.alone;
             self.leader = None;
             self.shared.with(|core| {
                 core.leader = None;
@@ -412,10 +414,10 @@ impl Watching<'_> {
                     Seen::Left
                 };
             });
-            let event = Event::LeaderLeaving {
+            let event = Event::MasterLeaving {
                 guid,
                 leaving,
-                in_step,
+                in_sync,
             };
             self.shared.node.send_event(event);
             return;
@@ -463,12 +465,12 @@ impl Watching<'_> {
         }
         let complete = self.complete();
         let guid = self.shared.with(|core| {
-            let leader = core.leader.as_mut().filter(|l| !l.in_step && complete)?;
-            leader.in_step = true;
+            let leader = core.leader.as_mut().filter(|l| !l.in_sync && complete)?;
+            leader.in_sync = true;
             Some(leader.guid)
         });
         if let Some(guid) = guid {
-            self.shared.node.send_event(Event::InStep { guid });
+            self.shared.node.send_event(Event::InSync { guid });
         }
         Ok(())
     }
@@ -476,13 +478,13 @@ impl Watching<'_> {
     /// It does not watch any longer.
     fn out(&self, why: &str) {
         let was = self.shared.with(|core| core.leader.take());
-        if let Some(Standby {
+        if let Some(PeerStatus {
             guid,
-            in_step: true,
+            in_sync: true,
         }) = was
         {
             let why = why.to_owned();
-            self.shared.node.send_event(Event::OutOfStep { guid, why });
+            self.shared.node.send_event(Event::OutOfSync { guid, why });
         }
     }
 }

@@ -16,7 +16,7 @@ use super::frames::{Broken, greet, receive, send};
 use super::shared::Shared;
 use crate::Role;
 use crate::follower::{Offence, Turn};
-use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, Refusal, Standing, decode};
+use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, Refusal, decode};
 
 /// Time for one try.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -127,7 +127,7 @@ async fn attempt(shared: &Arc<Shared>, peer: &str) -> Result<Found, Broken> {
     if hello.fabric != shared.settings.fabric {
         return Err(Refusal::Fabric(hello.fabric).into());
     }
-    if hello.standing != Standing::Master {
+    if hello.standing != NodeRole::Master {
         return Ok(Found::Nobody);
     }
     let turn = shared.change(|core, _| {
@@ -193,7 +193,7 @@ async fn speak<W: AsyncWrite + Unpin>(
     mut to: W,
 ) -> Result<(), Broken> {
     let mut changed = shared.node.changes();
-    let step = shared.settings.pace.heartbeat / 5;
+    let step = shared.settings.timing.heartbeat / 5;
     loop {
         changed.mark_unchanged();
         while let Some(message) = shared.with(|core, now| core.follower.poll(turn, now)) {

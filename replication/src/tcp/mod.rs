@@ -21,13 +21,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
-use super::event::{Event, Pace};
+use super::event::{Event, Timing};
 use super::log::LogLimits;
 use super::node::Node;
 use super::thread::{Stop, Worker, stopped};
-use super::tls::{Files, Tls};
-use super::wire::FABRIC_MAX;
-use super::{Replication, Role, Settle, Status, WarmCopy, storing};
+use super::tls::{Tls, TlsFiles};
+use super::wire::FABRIC_NAME_MAX;
+use super::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role, store_thread};
 use shared::Shared;
 
 /// Time between two attempts to listen.
@@ -35,9 +35,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Time for goodbyes at the end of the program.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Settings of replication from node to node.
+/// TcpSettings of replication from node to node.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct TcpSettings {
     /// Subnet prefix and configured name: nodes of another fabric are refused.
     pub fabric: String,
     /// GUID of the port that this SM serves by.
@@ -51,9 +51,9 @@ pub struct Settings {
     /// Name that every peer's certificate must have; `None`: the name in `peers`.
     pub server_name: Option<String>,
     /// Certificates.
-    pub files: Files,
+    pub files: TlsFiles,
     /// Times.
-    pub pace: Pace,
+    pub timing: Timing,
     /// Time without a turn of the driver's loop after which it hangs.
     pub hang: Duration,
     /// Limits of the log for standbys that reconnect.
@@ -73,7 +73,7 @@ pub enum StartError {
         error: std::io::Error,
     },
     /// The name is too long.
-    #[error("the name of the fabric has more than {FABRIC_MAX} bytes")]
+    #[error("the name of the fabric has more than {FABRIC_NAME_MAX} bytes")]
     Fabric,
     /// A thread or a runtime.
     #[error("cannot start its thread")]
@@ -81,23 +81,23 @@ pub enum StartError {
 }
 
 /// A node that replicates over TCP.
-pub struct Tcp {
+pub struct TcpReplication {
     worker: Worker,
     shared: Arc<Shared>,
     address: Option<SocketAddr>,
 }
 
-impl Tcp {
-    /// Starts its threads and listens. Its role is [`Role::Neither`] at first. Invalid certificates are read again later.
+impl TcpReplication {
+    /// Starts its threads and listens. Its role is [`Role::Inactive`] at first. Invalid certificates are read again later.
     ///
     /// # Errors
     /// [`StartError`]; no thread runs then.
     pub fn start(
-        settings: Settings,
-        copy: Arc<dyn WarmCopy>,
+        settings: TcpSettings,
+        copy: Arc<dyn RecordStore>,
         events: mpsc::Sender<Event>,
     ) -> Result<Self, StartError> {
-        if settings.fabric.len() > FABRIC_MAX {
+        if settings.fabric.len() > FABRIC_NAME_MAX {
             return Err(StartError::Fabric);
         }
         let tls = Tls::read(settings.files.clone());
@@ -130,7 +130,7 @@ impl Tcp {
                 shared.stored(stored);
             }
         };
-        storing::start(copy, waiting, stored).map_err(StartError::Thread)?;
+        store_thread::start(copy, waiting, stored).map_err(StartError::Thread)?;
         let mine = shared.clone();
         let worker = Worker::start(move |stop| run(mine, listener, stop));
         Ok(Self {
@@ -152,17 +152,17 @@ impl Tcp {
     }
 }
 
-impl fmt::Debug for Tcp {
+impl fmt::Debug for TcpReplication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tcp")
+        f.debug_struct("TcpReplication")
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
 }
 
-impl Replication for Tcp {
-    fn role(&self, role: Role) {
-        self.shared.role(role);
+impl Replication for TcpReplication {
+    fn set_role(&self, role: Role) {
+        self.shared.set_role(role);
     }
 
     fn committed(&self, seq: u64, batch: &RecordBatch) {
@@ -173,19 +173,19 @@ impl Replication for Tcp {
         self.shared.node.acknowledged()
     }
 
-    fn pulse(&self) {
-        self.shared.node.pulse();
+    fn report_alive(&self) {
+        self.shared.node.report_alive();
     }
 
-    fn disk_waits(&self, waits: Duration) {
-        self.shared.node.set_disk_waits(waits);
+    fn set_disk_delay(&self, delay: Duration) {
+        self.shared.node.set_disk_delay(delay);
     }
 
-    fn settle(&self, then: Settle) {
+    fn complete_replica(&self, then: ReplicaCallback) {
         self.shared.settled(then);
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> ReplicationStatus {
         self.shared.status()
     }
 }
@@ -236,7 +236,7 @@ async fn run(
 
 /// Time, for leader, follower and certificates.
 async fn tick(shared: Arc<Shared>) {
-    let step = (shared.settings.pace.heartbeat / 5).max(Duration::from_millis(2));
+    let step = (shared.settings.timing.heartbeat / 5).max(Duration::from_millis(2));
     let mut ticks = tokio::time::interval(step);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -12,10 +12,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::frames::{Broken, greet, receive, send};
 use super::shared::{Next, Shared};
-use crate::follower::{Offence, Record};
+use crate::follower::{Offence, RawRecord};
 use crate::leader::{Conn, Leader, Outgoing};
 use crate::log::Position;
-use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, Refusal, Standing, decode};
+use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, NodeRole, Refusal, decode};
 
 /// Connections at the same time; more wait in the system's queue.
 const CONNECTIONS_MAX: usize = 64;
@@ -75,7 +75,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     .map_err(|_| Broken::Late)??;
 
     let own = shared.hello(None);
-    let master = own.standing == Standing::Master;
+    let master = own.standing == NodeRole::Master;
     // A node that finds itself among its peers sees that by the answer.
     let itself = hello.guid == own.guid;
     send(&mut stream, &Message::Hello(own)).await?;
@@ -191,7 +191,7 @@ async fn snapshot<W: AsyncWrite + Unpin>(
     conn: Conn,
     to: &mut W,
 ) -> Result<(), Broken> {
-    let everything = shared.node.everything().await;
+    let everything = shared.node.read_all().await;
     let place = everything.as_ref().ok().and_then(|e| place(shared, e.at));
     let (Ok(everything), Some(at)) = (everything, place) else {
         send(to, &Message::Refused(Refusal::NoRecords)).await?;
@@ -238,7 +238,7 @@ fn place(shared: &Shared, at: Option<Position>) -> Option<Position> {
 }
 
 /// The next records that go into one frame; at least one.
-fn chunk<'a>(rest: &mut &'a [Record]) -> Option<Vec<(Bytes<'a>, Bytes<'a>)>> {
+fn chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a>)>> {
     let mut bytes = 0;
     let mut count = 0;
     while let Some((key, value)) = rest.get(count) {

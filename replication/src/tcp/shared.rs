@@ -5,23 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ferrosm_core::records::RecordBatch;
 
-use super::Settings;
+use super::TcpSettings;
 use crate::event::Event;
 use crate::follower::Follower;
 use crate::leader::{Conn, Leader, Now, Outgoing};
 use crate::log::{Log, Position};
 use crate::node::Node;
-use crate::storing::{Ask, Stored};
+use crate::store_thread::{StoreRequest, StoreResult};
 use crate::tls::Tls;
-use crate::wire::{self, Hello, Leaving, Refusal, Standing};
-use crate::{Role, Settle, Standby, Status};
+use crate::wire::{self, Hello, NodeRole, Refusal, StepDownReason};
+use crate::{PeerStatus, ReplicaCallback, ReplicationStatus, Role};
 
 /// Complaints about peers that are remembered, so that each is told once.
 const COMPLAINTS_MAX: usize = 64;
 
 /// All of it.
 pub(super) struct Shared {
-    pub(super) settings: Settings,
+    pub(super) settings: TcpSettings,
     pub(super) tls: Tls,
     pub(super) node: Node,
     core: Mutex<Core>,
@@ -32,7 +32,7 @@ pub(super) struct Core {
     pub(super) role: Role,
     pub(super) leader: Option<Leader>,
     /// The leader leaves: followers are told when they have all.
-    pub(super) farewell: Option<Leaving>,
+    pub(super) farewell: Option<StepDownReason>,
     pub(super) follower: Follower,
     /// The last batch that was committed before this node led, in the history that it begins.
     before_lead: u64,
@@ -41,13 +41,13 @@ pub(super) struct Core {
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings, tls: Tls, node: Node) -> Self {
+    pub(super) fn new(settings: TcpSettings, tls: Tls, node: Node) -> Self {
         Self {
             core: Mutex::new(Core {
-                role: Role::Neither(Leaving::Stopping),
+                role: Role::Inactive(StepDownReason::Stopping),
                 leader: None,
                 farewell: None,
-                follower: Follower::new(settings.pace),
+                follower: Follower::new(settings.timing),
                 before_lead: 0,
                 conns: 0,
                 complaints: BTreeMap::new(),
@@ -77,7 +77,7 @@ impl Shared {
         let jobs = core.follower.jobs();
         if !jobs.is_empty() {
             let turn = core.follower.turn();
-            self.node.ask(Ask::Jobs(turn, jobs));
+            self.node.ask(StoreRequest::Jobs(turn, jobs));
         }
         let events = core.follower.events();
         events
@@ -106,7 +106,7 @@ impl Shared {
             }
             core.complaints.insert(peer.to_owned(), why.clone());
             let peer = peer.to_owned();
-            self.node.send_event(Event::Refused { peer, why });
+            self.node.send_event(Event::PeerRejected { peer, why });
         });
     }
 
@@ -116,8 +116,9 @@ impl Shared {
     }
 
     /// Told when all that was asked of the store before is done.
-    pub(super) fn settled(&self, then: Settle) {
-        self.node.ask(Ask::Settled(Box::new(move |_| then(None))));
+    pub(super) fn settled(&self, then: ReplicaCallback) {
+        self.node
+            .ask(StoreRequest::Settled(Box::new(move |_| then(None))));
     }
 
     pub(super) fn tick(&self) {
@@ -125,7 +126,7 @@ impl Shared {
             core.follower.tick(now);
             let leader = core.leader.as_mut()?;
             let before = leader.acknowledged();
-            leader.disk_waits(self.node.disk_waits());
+            leader.disk_delay(self.node.disk_delay());
             leader.tick(now);
             let gone = core.farewell.is_some() && leader.followers().next().is_none();
             // Pings wait for the driver to turn again.
@@ -142,9 +143,9 @@ impl Shared {
         }
     }
 
-    pub(super) fn role(self: &Arc<Self>, role: Role) {
+    pub(super) fn set_role(self: &Arc<Self>, role: Role) {
         // The driver turns: it says so.
-        self.node.pulse();
+        self.node.report_alive();
         self.change(|core, _| {
             if core.role == role {
                 return;
@@ -152,13 +153,13 @@ impl Shared {
             core.role = role;
             if core.leader.is_some() && core.farewell.is_none() {
                 core.farewell = Some(match role {
-                    Role::Neither(leaving) => leaving,
-                    Role::Standby | Role::Master { .. } => Leaving::HandingOver,
+                    Role::Inactive(leaving) => leaving,
+                    Role::Standby | Role::Master { .. } => StepDownReason::HandingOver,
                 });
             }
             match role {
                 Role::Standby => {}
-                Role::Neither(_) => core.follower.stop(),
+                Role::Inactive(_) => core.follower.stop(),
                 Role::Master { epoch } => {
                     core.follower.stop();
                     core.before_lead = 0;
@@ -170,7 +171,7 @@ impl Shared {
 
     fn lead_when_settled(self: &Arc<Self>, epoch: u64) {
         let weak = Arc::downgrade(self);
-        self.node.ask(Ask::Settled(Box::new(move |base| {
+        self.node.ask(StoreRequest::Settled(Box::new(move |base| {
             if let Some(shared) = weak.upgrade() {
                 shared.lead(epoch, base);
             }
@@ -189,9 +190,9 @@ impl Shared {
                 return;
             }
             let log = Log::new(epoch, base, self.settings.log);
-            core.leader = Some(Leader::new(log, self.settings.pace, now));
+            core.leader = Some(Leader::new(log, self.settings.timing, now));
             core.farewell = None;
-            self.node.send_event(Event::Leading);
+            self.node.send_event(Event::MasterReady);
         });
     }
 
@@ -220,9 +221,9 @@ impl Shared {
     pub(super) fn leave(&self) {
         self.change(|core, _| {
             core.follower.stop();
-            core.role = Role::Neither(Leaving::Stopping);
+            core.role = Role::Inactive(StepDownReason::Stopping);
             if core.leader.is_some() {
-                core.farewell.get_or_insert(Leaving::Stopping);
+                core.farewell.get_or_insert(StepDownReason::Stopping);
             }
         });
     }
@@ -235,29 +236,29 @@ impl Shared {
         })
     }
 
-    pub(super) fn stored(&self, stored: Stored) {
+    pub(super) fn stored(&self, stored: StoreResult) {
         self.change(|core, _| match stored {
-            Stored::Durable(turn, at) => core.follower.durable(turn, at),
-            Stored::Failed(turn, error) => core.follower.failed(turn, &error.to_string()),
+            StoreResult::Durable(turn, at) => core.follower.durable(turn, at),
+            StoreResult::Failed(turn, error) => core.follower.failed(turn, &error.to_string()),
         });
     }
 
-    pub(super) fn status(&self) -> Status {
-        self.with(|core, now| Status {
+    pub(super) fn status(&self) -> ReplicationStatus {
+        self.with(|core, now| ReplicationStatus {
             protected: core
                 .leader
                 .as_ref()
-                .is_some_and(|l| l.followers().any(|(_, in_step)| in_step)),
+                .is_some_and(|l| l.followers().any(|(_, in_sync)| in_sync)),
             committed: core.leader.as_ref().map(|l| l.log().end()),
             acknowledged: core.leader.as_ref().map_or(0, Leader::acknowledged),
             standbys: core.leader.as_ref().map(|l| {
                 let all = l.followers();
-                all.map(|(guid, in_step)| Standby { guid, in_step })
+                all.map(|(guid, in_sync)| PeerStatus { guid, in_sync })
                     .collect()
             }),
-            leader: core.follower.leader().map(|guid| Standby {
+            leader: core.follower.leader().map(|guid| PeerStatus {
                 guid,
-                in_step: core.follower.in_step(now),
+                in_sync: core.follower.in_sync(now),
             }),
         })
     }
@@ -266,9 +267,9 @@ impl Shared {
     pub(super) fn hello(&self, position: Option<Position>) -> Hello {
         let standing = self.with(|core, _| match core.role {
             // One that hangs, or does not lead yet, is nobody's master.
-            Role::Master { .. } if core.leading() && self.node.alive() => Standing::Master,
-            Role::Standby => Standing::Standby,
-            Role::Master { .. } | Role::Neither(_) => Standing::Neither,
+            Role::Master { .. } if core.leading() && self.node.alive() => NodeRole::Master,
+            Role::Standby => NodeRole::Standby,
+            Role::Master { .. } | Role::Inactive(_) => NodeRole::Inactive,
         });
         Hello {
             fabric: self.settings.fabric.clone(),
@@ -314,7 +315,7 @@ pub(super) enum Next {
     /// Wait for a change.
     Wait,
     /// Say goodbye and end.
-    Goodbye(Leaving),
+    Goodbye(StepDownReason),
     /// End.
     End,
 }

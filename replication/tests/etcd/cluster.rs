@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use ferrosm_replication::tls::Files;
+use ferrosm_replication::tls::TlsFiles;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::loopback;
@@ -88,10 +88,10 @@ impl Cluster {
         self.members.iter().map(place).collect()
     }
 
-    /// Files of a node.
-    pub(crate) fn files(&self, name: &str) -> Files {
+    /// TlsFiles of a node.
+    pub(crate) fn files(&self, name: &str) -> TlsFiles {
         let path = |end: &str| self.dir.join(format!("{name}.{end}"));
-        Files {
+        TlsFiles {
             ca: path("ca"),
             certificate: path("crt"),
             key: path("key"),

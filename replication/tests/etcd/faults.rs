@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use ferrosm_replication::{CopyError, Everything, Record};
+use ferrosm_replication::{RawRecord, RecordStoreError, StoreSnapshot};
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn what_etcd_has_of_another_version_is_written_over_and_nobody_takes_it() {
         master.all_acknowledged();
         let lost = |e: &Event| matches!(e, Event::ProtectionLost(_));
         assert!(!master.events().iter().any(lost), "{head:?}");
-        standby.in_step(2 + n);
+        standby.in_sync(2 + n);
         standby.has_what(&master);
     }
 }
@@ -80,25 +80,25 @@ struct Damaged {
     read: AtomicU64,
 }
 
-impl WarmCopy for Damaged {
+impl RecordStore for Damaged {
     fn position(&self) -> Option<Position> {
         self.store.position()
     }
 
-    fn everything(&self) -> Result<Everything, CopyError> {
+    fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         self.read.fetch_add(1, Ordering::SeqCst);
         if self.mended.load(Ordering::SeqCst) {
-            self.store.everything()
+            self.store.read_all()
         } else {
             Err(io::Error::other("the disk is damaged").into())
         }
     }
 
-    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
         self.store.apply(at, batches)
     }
 
-    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
+    fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
         self.store.replace(at, records)
     }
 }
@@ -107,10 +107,10 @@ impl WarmCopy for Damaged {
 fn a_master_whose_store_cannot_be_read_keeps_its_key() {
     let cluster = Cluster::new(1);
     let disk: Arc<Damaged> = Arc::default();
-    let (sender, events) = mpsc::channel(EVENTS);
+    let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
     let mut patient = settings(1, cluster.endpoints());
     patient.limit = GUARD;
-    let etcd = Etcd::start(patient, disk.clone(), sender).unwrap();
+    let etcd = EtcdReplication::start(patient, disk.clone(), sender).unwrap();
     let mut master = Node::on(1, etcd, events, disk.store.clone());
     master.lead(10);
     let read = |times| until("read", || disk.read.load(Ordering::SeqCst) >= times);
@@ -122,7 +122,7 @@ fn a_master_whose_store_cannot_be_read_keeps_its_key() {
     master.commit(vec![put(1, 1)]);
     disk.mended.store(true, Ordering::SeqCst);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     standby.has_what(&master);
 }
 
@@ -138,7 +138,7 @@ fn a_master_that_was_replaced_for_a_while_is_told() {
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     stall.stop();
     standby.expect("silence", silent(1));
     assert_eq!(standby.take_over(20), Some(true));
@@ -161,17 +161,17 @@ fn silence_after_trouble_is_doubtful() {
     master.lead(10);
     let behind = settings(2, vec![stall.endpoint()]);
     let mut standby = Node::start(behind, &Arc::default()).standby();
-    standby.in_step(1);
+    standby.in_sync(1);
     stall.stop();
-    standby.expect("trouble", |e| matches!(e, Event::OutOfStep { guid: 1, .. }));
+    standby.expect("trouble", |e| matches!(e, Event::OutOfSync { guid: 1, .. }));
     master.way.abort();
     stall.go_on();
-    let silence = |e: &Event| matches!(e, Event::LeaderSilent { guid: 1, .. });
+    let silence = |e: &Event| matches!(e, Event::MasterSilent { guid: 1, .. });
     let told = standby.expect("silence", silence);
     assert!(
         matches!(
             told,
-            Event::LeaderSilent {
+            Event::MasterSilent {
                 uncertain: true,
                 ..
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::{
-    CopyError, Event, Everything, Position, Record, Replication, Role, WarmCopy,
+    Event, Position, RawRecord, RecordStore, RecordStoreError, Replication, Role, StoreSnapshot,
 };
 use tokio::sync::mpsc;
 
@@ -36,7 +36,7 @@ impl Memory {
         self.contents().1.clone()
     }
 
-    fn fails(&self) -> Result<(), CopyError> {
+    fn fails(&self) -> Result<(), RecordStoreError> {
         let fewer = |n: usize| n.checked_sub(1);
         match self
             .failures
@@ -48,22 +48,22 @@ impl Memory {
     }
 }
 
-impl WarmCopy for Memory {
+impl RecordStore for Memory {
     fn position(&self) -> Option<Position> {
         self.contents().0
     }
 
-    fn everything(&self) -> Result<Everything, CopyError> {
+    fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         let now = self.contents();
         let (at, records) = &*now;
         let records = records
             .iter()
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        Ok(Everything { at: *at, records })
+        Ok(StoreSnapshot { at: *at, records })
     }
 
-    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), CopyError> {
+    fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
         self.fails()?;
         let mut now = self.contents();
         for change in batches.iter().flat_map(|batch| &batch.changes) {
@@ -77,7 +77,7 @@ impl WarmCopy for Memory {
         Ok(())
     }
 
-    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
+    fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
         self.fails()?;
         *self.contents() = (Some(at), records.into_iter().collect());
         self.replaced.fetch_add(1, Ordering::SeqCst);
@@ -129,13 +129,13 @@ impl<R: Replication> Node<R> {
 
     pub(crate) fn lead(&mut self, epoch: u64) {
         self.epoch = epoch;
-        self.way.role(Role::Master { epoch });
-        self.expect("leading", |e| *e == Event::Leading);
+        self.way.set_role(Role::Master { epoch });
+        self.expect("leading", |e| *e == Event::MasterReady);
         self.seq = self.store.position().map_or(0, |at| at.seq);
     }
 
     pub(crate) fn standby(self) -> Self {
-        self.way.role(Role::Standby);
+        self.way.set_role(Role::Standby);
         self
     }
 
@@ -169,7 +169,7 @@ impl<R: Replication> Node<R> {
         panic!("node {}, never: {what}; instead: {seen:?}", self.guid);
     }
 
-    pub(crate) fn in_step(&mut self, leader: u64) {
-        self.expect("in step", |e| *e == Event::InStep { guid: leader });
+    pub(crate) fn in_sync(&mut self, leader: u64) {
+        self.expect("in step", |e| *e == Event::InSync { guid: leader });
     }
 }

@@ -14,11 +14,11 @@ use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, configure};
 const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after a second.
 const REPLY_MS: u32 = 3000;
-const LEASE_LOST: &str = "the lease is lost";
+const LEASE_LOST: &str = "etcd lease lost";
 const FROM_COPY: &str = "clients are answered from what was kept";
-const DEPOSED: &str = "another subnet manager has taken what only the master has";
-const BEHIND: &str = "the copy of the master's state is not whole any more";
-const WHOLE: &str = "the copy of the master's state is whole";
+const DEPOSED: &str = "replaced by another master";
+const BEHIND: &str = "replica out of sync";
+const WHOLE: &str = "replica in sync";
 
 /// Two managers with an etcd, and a host that registers.
 struct Site {
@@ -156,7 +156,7 @@ fn standby_replaces_killed_master_without_losing_records() {
     println!("killed: answers after {answers:?}, asked after {asked:?}");
     // The lease tells of it. Only where a busy machine keeps etcd itself from answering it is noticed by polls.
     let log = site.pair.log(1);
-    let by_lease = log.contains("nothing is heard of the master any more");
+    let by_lease = log.contains("master silent");
     assert!(by_lease || log.contains("etcd at"), "{log}");
     assert_eq!(site.registered(), registered);
     site.pair.wait(1, "role=Master", 1);

@@ -18,14 +18,14 @@ fn killed_master_is_replaced_and_rejoins() {
     let mut pair = Pair::new(prepare);
     pair.assert_master(0);
     pair.end(0, Signal::Kill);
-    pair.wait(1, "nothing is heard of the master any more", 1);
+    pair.wait(1, "master silent", 1);
     pair.wait(1, "clients are answered from what was kept", 1);
     pair.assert_master(1);
     pair.assert_nothing_written(1);
     pair.start(0);
     pair.wait(1, "handed over to SM", 1);
     pair.assert_master(0);
-    pair.wait(1, "the copy of the master's state is whole", 2);
+    pair.wait(1, "replica in sync", 2);
     pair.end(0, Signal::Kill);
     pair.wait(1, "clients are answered from what was kept", 2);
     pair.assert_master(1);
@@ -42,7 +42,7 @@ fn planned_handover_restores_from_the_replica() {
     pair.assert_master(1);
     pair.wait(1, "clients are answered from what was kept", 1);
     pair.assert_nothing_written(1);
-    pair.wait(0, "the copy of the master's state is whole", 1);
+    pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     assert!(!again.status.success(), "there is nothing to hand over");
     pair.end(1, Signal::Terminate);

@@ -42,7 +42,7 @@ const CABLES: [&str; 16] = [
     "core-3[3]",
     "core-3[4]",
 ];
-const WHOLE: &str = "the copy of the master's state is whole";
+const WHOLE: &str = "replica in sync";
 const FROM_COPY: &str = "clients are answered from what was kept";
 /// Longest time without an answer, in seconds: more is no busy machine, but a host that gave up.
 const SILENT_S: f64 = 20.0;

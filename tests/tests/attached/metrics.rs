@@ -142,10 +142,10 @@ fn failover_appears_in_metrics() {
     let monitors = [0, 1].map(|n| Monitor::of(|| pair.log(n)));
     monitors[0].wait(&[
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
-        ("ferrosm_standbys{in_step=\"yes\"}", Some(1.0)),
-        ("ferrosm_standbys{in_step=\"no\"}", Some(0.0)),
+        ("ferrosm_standbys{in_sync=\"yes\"}", Some(1.0)),
+        ("ferrosm_standbys{in_sync=\"no\"}", Some(0.0)),
         ("ferrosm_protected{}", Some(1.0)),
-        ("ferrosm_copy_in_step{}", None),
+        ("ferrosm_replica_in_sync{}", None),
         ("ferrosm_links{}", Some(48.0)),
         ("ferrosm_events_total{event=\"link-down\"}", Some(0.0)),
     ]);
@@ -153,7 +153,7 @@ fn failover_appears_in_metrics() {
     monitors[1].wait(&[
         ("ferrosm_sm_state{state=\"standby\"}", Some(1.0)),
         ("ferrosm_sm_state{state=\"master\"}", Some(0.0)),
-        ("ferrosm_copy_in_step{}", Some(1.0)),
+        ("ferrosm_replica_in_sync{}", Some(1.0)),
         ("ferrosm_protected{}", None),
         ("ferrosm_links{}", None),
         ("ferrosm_nodes{type=\"ca\"}", None),
@@ -172,7 +172,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
         ("ferrosm_sm_state{state=\"standby\"}", Some(0.0)),
         ("ferrosm_protected{}", Some(0.0)),
-        ("ferrosm_copy_in_step{}", None),
+        ("ferrosm_replica_in_sync{}", None),
         ("ferrosm_links{}", Some(47.0)),
         ("ferrosm_nodes{type=\"ca\"}", Some(16.0)),
         ("ferrosm_lids_changed_total{}", Some(0.0)),

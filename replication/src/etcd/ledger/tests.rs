@@ -34,7 +34,7 @@ fn who_has_what_etcd_has_goes_on_from_it() {
     l.committed(8, body(), ms(0));
     assert_eq!(l.acknowledged(), None, "not before it leads");
     l.held(Some(at(1, 7)), Some(at(2, 8)), Some(at(1, 7)), ms(0));
-    assert_eq!(l.events(), [Event::Leading]);
+    assert_eq!(l.events(), [Event::MasterReady]);
     together(&mut l, ms(0));
     assert_eq!(l.work(), Work::Batches(vec![(8, body())]));
     assert_eq!(l.acknowledged(), Some(7));
@@ -53,7 +53,7 @@ fn who_has_anything_else_writes_everything() {
     ] {
         let mut l = ledger();
         l.held(known, store, head, ms(0));
-        assert_eq!(l.work(), Work::Everything, "{known:?} {store:?} {head:?}");
+        assert_eq!(l.work(), Work::FullWrite, "{known:?} {store:?} {head:?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn the_key_held_again_costs_nothing_that_etcd_has() {
     l.fenced("gone");
     assert_eq!(
         l.events(),
-        [Event::Leading, Event::LeaseLost("gone".to_owned())]
+        [Event::MasterReady, Event::LeaseLost("gone".to_owned())]
     );
     // Batch 4 is there, but the answer was lost.
     l.held(None, Some(at(2, 5)), Some(at(2, 4)), ms(0));
@@ -80,7 +80,7 @@ fn the_key_held_again_costs_nothing_that_etcd_has() {
     );
     // All is gone.
     l.held(None, Some(at(2, 5)), None, ms(0));
-    assert_eq!(l.work(), Work::Everything);
+    assert_eq!(l.work(), Work::FullWrite);
 }
 
 #[test]
@@ -91,7 +91,10 @@ fn without_etcd_it_leads_after_the_limit_and_acknowledges_alone_when_nobody_beli
     l.tick(ms(999));
     assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
     l.tick(ms(1000));
-    assert_eq!((l.acknowledged(), l.events()), (None, vec![Event::Leading]));
+    assert_eq!(
+        (l.acknowledged(), l.events()),
+        (None, vec![Event::MasterReady])
+    );
     // A lease of this node's last process may be two seconds from being old, and is believed for the limit after that.
     l.tick(ms(2999));
     assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
@@ -102,7 +105,7 @@ fn without_etcd_it_leads_after_the_limit_and_acknowledges_alone_when_nobody_beli
     assert_eq!(l.acknowledged(), Some(2));
     l.tick(ms(5000));
     l.held(None, Some(at(2, 2)), None, ms(5000));
-    assert_eq!(l.work(), Work::Everything);
+    assert_eq!(l.work(), Work::FullWrite);
     l.reading();
     l.committed(3, body(), ms(5001));
     assert_eq!((l.events(), l.acknowledged()), (vec![], Some(3)));
@@ -217,17 +220,17 @@ fn what_does_not_follow_or_is_too_much_is_written_as_a_whole() {
     l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
     l.committed(8, body(), ms(0));
     l.committed(10, body(), ms(0));
-    assert_eq!(l.work(), Work::Everything);
+    assert_eq!(l.work(), Work::FullWrite);
     let mut l = ledger();
     l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
     l.committed(8, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
-    assert_eq!(l.work(), Work::Everything);
+    assert_eq!(l.work(), Work::FullWrite);
     l.reading();
     l.committed(9, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
     l.wrote_everything(8, ms(0));
     assert_eq!(
         (l.work(), l.acknowledged()),
-        (Work::Everything, Some(7)),
+        (Work::FullWrite, Some(7)),
         "9 is missing"
     );
 }
@@ -249,14 +252,14 @@ fn a_whole_that_was_cut_off_is_still_due() {
     for key_is_lost in [true, false] {
         let mut l = leading();
         l.committed(8, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
-        assert_eq!(l.work(), Work::Everything);
+        assert_eq!(l.work(), Work::FullWrite);
         l.reading();
         l.committed(9, body(), ms(0));
         if key_is_lost {
             l.holds_nothing();
         }
         l.held(Some(at(1, 7)), Some(at(2, 9)), Some(at(2, 7)), ms(0));
-        assert_eq!(l.work(), Work::Everything, "etcd has no batch 8");
+        assert_eq!(l.work(), Work::FullWrite, "etcd has no batch 8");
         assert_eq!(l.acknowledged(), Some(7));
     }
 }

@@ -7,37 +7,37 @@ use std::sync::mpsc::Receiver;
 use ferrosm_core::records::RecordBatch;
 use tokio::sync::oneshot;
 
-use super::follower::{Job, Record, Turn};
+use super::follower::{Job, RawRecord, Turn};
 use super::log::Position;
-use super::{CopyError, WarmCopy};
+use super::{RecordStore, RecordStoreError};
 
 /// All records, and what they are.
 #[derive(Debug)]
-pub struct Everything {
+pub struct StoreSnapshot {
     /// Where the store is.
     pub at: Option<Position>,
     /// Its records.
-    pub records: Vec<Record>,
+    pub records: Vec<RawRecord>,
 }
 
 /// What the thread is asked for. Not more waits than a master's window of batches for each connection, and a snapshot.
-pub(super) enum Ask {
+pub(super) enum StoreRequest {
     /// Jobs of this turn. After one that failed, those of its turn are left out.
     Jobs(Turn, Vec<Job>),
     /// Where the store is when all before this is done.
     Position(oneshot::Sender<Option<Position>>),
     /// All records.
-    Everything(oneshot::Sender<Result<Everything, CopyError>>),
+    ReadAll(oneshot::Sender<Result<StoreSnapshot, RecordStoreError>>),
     /// Told when all before this is done.
     Settled(Box<dyn FnOnce(Option<Position>) + Send>),
 }
 
 /// What the thread says of jobs.
-pub(super) enum Stored {
+pub(super) enum StoreResult {
     /// All up to here is durable.
     Durable(Turn, Position),
     /// It was not taken.
-    Failed(Turn, CopyError),
+    Failed(Turn, RecordStoreError),
 }
 
 /// Starts the thread; it ends when nobody can ask it any longer.
@@ -45,15 +45,15 @@ pub(super) enum Stored {
 /// # Errors
 /// The system has no thread.
 pub(super) fn start(
-    copy: Arc<dyn WarmCopy>,
-    waiting: Receiver<Ask>,
-    told: impl Fn(Stored) + Send + 'static,
+    copy: Arc<dyn RecordStore>,
+    waiting: Receiver<StoreRequest>,
+    told: impl Fn(StoreResult) + Send + 'static,
 ) -> std::io::Result<()> {
     crate::thread::spawn("copy", move || work(copy.as_ref(), &waiting, &told))?;
     Ok(())
 }
 
-fn work(copy: &dyn WarmCopy, waiting: &Receiver<Ask>, told: &dyn Fn(Stored)) {
+fn work(copy: &dyn RecordStore, waiting: &Receiver<StoreRequest>, told: &dyn Fn(StoreResult)) {
     let mut group = Group {
         copy,
         told,
@@ -74,8 +74,8 @@ fn work(copy: &dyn WarmCopy, waiting: &Receiver<Ask>, told: &dyn Fn(Stored)) {
 
 /// Batches that are stored together.
 struct Group<'a> {
-    copy: &'a dyn WarmCopy,
-    told: &'a dyn Fn(Stored),
+    copy: &'a dyn RecordStore,
+    told: &'a dyn Fn(StoreResult),
     failed: Option<Turn>,
     turn: Option<Turn>,
     at: Option<Position>,
@@ -83,9 +83,9 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn ask(&mut self, ask: Ask) {
+    fn ask(&mut self, ask: StoreRequest) {
         match ask {
-            Ask::Jobs(turn, jobs) => {
+            StoreRequest::Jobs(turn, jobs) => {
                 if self.turn != Some(turn) {
                     self.flush();
                     self.turn = Some(turn);
@@ -93,15 +93,15 @@ impl Group<'_> {
                 jobs.into_iter().for_each(|job| self.job(turn, job));
             }
             // Who asked may have gone: then nobody needs the answer.
-            Ask::Position(reply) => {
+            StoreRequest::Position(reply) => {
                 self.flush();
                 let _ = reply.send(self.copy.position());
             }
-            Ask::Everything(reply) => {
+            StoreRequest::ReadAll(reply) => {
                 self.flush();
-                let _ = reply.send(self.copy.everything());
+                let _ = reply.send(self.copy.read_all());
             }
-            Ask::Settled(reply) => {
+            StoreRequest::Settled(reply) => {
                 self.flush();
                 reply(self.copy.position());
             }
@@ -133,12 +133,12 @@ impl Group<'_> {
         }
     }
 
-    fn say(&mut self, turn: Turn, at: Position, done: Result<(), CopyError>) {
+    fn say(&mut self, turn: Turn, at: Position, done: Result<(), RecordStoreError>) {
         (self.told)(match done {
-            Ok(()) => Stored::Durable(turn, at),
+            Ok(()) => StoreResult::Durable(turn, at),
             Err(error) => {
                 self.failed = Some(turn);
-                Stored::Failed(turn, error)
+                StoreResult::Failed(turn, error)
             }
         });
     }
