@@ -13,7 +13,7 @@ use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_sa::registry::multicast::{Member, Parameters};
+use ferrosm_sa::registry::multicast::{GroupMember, GroupParameters};
 use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
 };
@@ -251,7 +251,7 @@ impl Reader {
         let [hop_limit, ..] = packed.to_le_bytes();
         let [sl, ..] = packed.to_be_bytes();
         let scope_state: u8 = fields.take(" scope_state=")?;
-        let parameters = Parameters {
+        let parameters = GroupParameters {
             qkey,
             mtu,
             tclass,
@@ -281,7 +281,7 @@ impl Reader {
         Ok(vec![Record::Registration(Registration::Member {
             mgid,
             port,
-            member: Member {
+            member: GroupMember {
                 join_state: JoinState(scope_state & 0xF),
                 proxy: proxy != 0,
             },
@@ -378,9 +378,9 @@ impl Reader {
         Ok(vec![Record::Registration(Registration::Service(Box::new(
             RegisteredService {
                 record,
-                left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
+                lease_left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
                 // Who registered it is not said: then it is whoever it is at.
-                by: service_gid.guid(),
+                registered_by: service_gid.guid(),
             },
         )))])
     }
@@ -567,7 +567,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
             [(0, 64, Qpn(1), 0x12), (1, 65, Qpn(1), 0x12)]
         );
         let service = &saved.services[0];
-        assert_eq!(service.left_s, Some(50));
+        assert_eq!(service.lease_left_s, Some(50));
         assert_eq!(&service.record.service_name[..12], b"it's a disk\0");
         assert_eq!((service.record.data16[3], service.record.data16[7]), (4, 8));
         assert_eq!((service.record.data32[1], service.record.data64[1]), (2, 2));

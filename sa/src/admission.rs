@@ -5,7 +5,7 @@
 //! that exceeds a limit is dropped and counted: the client repeats it, while it would take BUSY as the final answer.
 //!
 //! A client has at most one table and one scan in progress. Scans run in slices: the holder puts an unfinished one back
-//! ([`Admission::resume`]), and other requests are served in between.
+//! ([`AdmissionQueue::resume`]), and other requests are served in between.
 //!
 //! Tables are held back while too many bytes of earlier ones are on their way: a transport keeps a whole message until the
 //! client has acknowledged it, and says nothing when it has.
@@ -21,13 +21,13 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
-use super::message::Request;
+use super::message::SaRequest;
 use super::path::scan;
 use super::records;
 
 /// How much work a request is, and how urgent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum RequestClass {
     /// Registers something: a host waits for it before it can communicate.
     Write,
     /// Reads one thing.
@@ -39,20 +39,25 @@ pub enum Class {
 }
 
 const CLASSES: usize = 4;
-const ALL: [Class; CLASSES] = [Class::Write, Class::Read, Class::Table, Class::Scan];
+const CLASS_ORDER: [RequestClass; CLASSES] = [
+    RequestClass::Write,
+    RequestClass::Read,
+    RequestClass::Table,
+    RequestClass::Scan,
+];
 
 /// Requests of each class that are served before the next class has its turn.
-const TURNS: [u8; CLASSES] = [8, 8, 1, 1];
+const TURN_LEN: [u8; CLASSES] = [8, 8, 1, 1];
 
 /// Scans that may be in progress, all clients together: each holds its reply so far in memory.
 pub const SCANS_RUNNING_MAX: usize = 4;
 /// Scans of one client that may wait; a further one is dropped.
 pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 
-impl Class {
+impl RequestClass {
     /// The class of a request: decided by what it names, not only by its method.
     #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
+    pub fn of(request: &SaRequest<'_>) -> Self {
         match request.method {
             _ if scan::is_scan(request) => Self::Scan,
             Method::Get if records::names_indexed(request) => Self::Read,
@@ -71,14 +76,14 @@ impl Class {
 
 /// Which classes of expensive requests may begin or go on now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Expensive {
+pub struct AllowedClasses {
     /// A table may begin.
     pub tables: bool,
     /// A slice of a scan may run.
     pub scans: bool,
 }
 
-impl Expensive {
+impl AllowedClasses {
     /// Neither.
     pub const NONE: Self = Self {
         tables: false,
@@ -90,38 +95,38 @@ impl Expensive {
         scans: true,
     };
 
-    const fn allows(self, class: Class) -> bool {
+    const fn allows(self, class: RequestClass) -> bool {
         match class {
-            Class::Write | Class::Read => true,
-            Class::Table => self.tables,
-            Class::Scan => self.scans,
+            RequestClass::Write | RequestClass::Read => true,
+            RequestClass::Table => self.tables,
+            RequestClass::Scan => self.scans,
         }
     }
 }
 
 /// Bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct AdmissionLimits {
     /// Requests that wait, all clients together.
     pub total: usize,
     /// Requests of one client that wait.
-    pub of_client: usize,
+    pub per_client: usize,
     /// Requests of one client in a second; 0 for any number.
     pub rate: u32,
     /// Requests for tables that wait, all clients together.
     pub tables: usize,
     /// Bytes of tables that are on their way, all clients together: one more begins while they are fewer.
-    pub table_bytes: u64,
+    pub table_bytes_in_flight: u64,
 }
 
-impl Default for Limits {
+impl Default for AdmissionLimits {
     fn default() -> Self {
         Self {
             total: 1 << 16,
-            of_client: 512,
+            per_client: 512,
             rate: 0,
             tables: 4096,
-            table_bytes: 64 << 20,
+            table_bytes_in_flight: 64 << 20,
         }
     }
 }
@@ -132,11 +137,11 @@ const TABLE_BYTES_PER_S: u64 = 64 << 20;
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// Answered at once.
     Answered,
     /// Left to the owner of what clients register.
-    Owned,
+    Forwarded,
     /// Not answered: no view, not a request, or a wrong SM_Key.
     Dropped,
     /// Rejected: the query exceeds the work or reply size of one request.
@@ -147,11 +152,11 @@ pub enum Outcome {
 
 /// Requests of a client, by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct RequestCounts {
     /// Answered at once.
     pub answered: u64,
     /// Left to the owner of what clients register.
-    pub owned: u64,
+    pub forwarded: u64,
     /// Not answered.
     pub dropped: u64,
     /// Rejected: the query exceeds the work or reply size of one request.
@@ -160,35 +165,35 @@ pub struct Counts {
     pub overload: u64,
 }
 
-impl Counts {
-    /// Counts one.
-    pub const fn add(&mut self, outcome: Outcome) {
+impl RequestCounts {
+    /// RequestCounts one.
+    pub const fn add(&mut self, outcome: RequestOutcome) {
         let count = match outcome {
-            Outcome::Answered => &mut self.answered,
-            Outcome::Owned => &mut self.owned,
-            Outcome::Dropped => &mut self.dropped,
-            Outcome::TooLarge => &mut self.too_large,
-            Outcome::Overload => &mut self.overload,
+            RequestOutcome::Answered => &mut self.answered,
+            RequestOutcome::Forwarded => &mut self.forwarded,
+            RequestOutcome::Dropped => &mut self.dropped,
+            RequestOutcome::TooLarge => &mut self.too_large,
+            RequestOutcome::Overload => &mut self.overload,
         };
         *count += 1;
     }
 
     /// All of them.
     #[must_use]
-    pub const fn asked(&self) -> u64 {
-        self.answered + self.owned + self.dropped + self.too_large + self.overload
+    pub const fn total(&self) -> u64 {
+        self.answered + self.forwarded + self.dropped + self.too_large + self.overload
     }
 }
 
 /// Requests that wait.
 #[derive(Debug)]
-pub struct Admission<T> {
-    limits: Limits,
+pub struct AdmissionQueue<T> {
+    limits: AdmissionLimits,
     clients: FxHashMap<Lid, Client<T>>,
     /// Clients with something to serve, by class, in the order of their turns.
     turns: [VecDeque<Lid>; CLASSES],
     /// The class whose turn it is, and how many of it were served in this turn.
-    now: (usize, u8),
+    turn: (usize, u8),
     waiting: usize,
     tables: usize,
     /// Unfinished scans between two slices, at most [`SCANS_RUNNING_MAX`].
@@ -196,9 +201,9 @@ pub struct Admission<T> {
     /// Scans that began and have not finished.
     scans_running: usize,
     /// When the tables that were sent will have arrived.
-    tables_gone: Instant,
+    tables_delivered_at: Instant,
     /// By LID, so bounded by the number of LIDs.
-    counts: FxHashMap<Lid, Counts>,
+    counts: FxHashMap<Lid, RequestCounts>,
 }
 
 #[derive(Debug)]
@@ -221,7 +226,7 @@ impl<T> Client<T> {
     }
 
     /// Appends a request to its queue. Returns whether the client has to be given a turn in this class.
-    fn push(&mut self, class: Class, item: T) -> bool {
+    fn push(&mut self, class: RequestClass, item: T) -> bool {
         let at = class as usize;
         let is_first = self.queues[at].is_empty() && !self.in_progress[at];
         self.queues[at].push_back(item);
@@ -258,20 +263,20 @@ impl Bucket {
     }
 }
 
-impl<T> Admission<T> {
+impl<T> AdmissionQueue<T> {
     /// An empty queue.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: AdmissionLimits) -> Self {
         Self {
             limits,
             clients: FxHashMap::default(),
             turns: Default::default(),
-            now: (0, 0),
+            turn: (0, 0),
             waiting: 0,
             tables: 0,
             suspended: VecDeque::new(),
             scans_running: 0,
-            tables_gone: Instant::START,
+            tables_delivered_at: Instant::START,
             counts: FxHashMap::default(),
         }
     }
@@ -279,16 +284,22 @@ impl<T> Admission<T> {
     /// Lets a request wait for its turn.
     ///
     /// # Errors
-    /// Returns it if a limit of its client, or of all clients together, is exceeded: drop it and count [`Outcome::Overload`].
-    pub fn offer(&mut self, from: Lid, class: Class, item: T, now: Instant) -> Result<(), T> {
-        let is_table = class == Class::Table;
+    /// Returns it if a limit of its client, or of all clients together, is exceeded: drop it and count [`RequestOutcome::Overload`].
+    pub fn offer(
+        &mut self,
+        from: Lid,
+        class: RequestClass,
+        item: T,
+        now: Instant,
+    ) -> Result<(), T> {
+        let is_table = class == RequestClass::Table;
         let full =
             self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
-        let scans = client.queues[Class::Scan as usize].len();
+        let scans = client.queues[RequestClass::Scan as usize].len();
         if full
-            || client.waiting >= self.limits.of_client
-            || class == Class::Scan && scans >= SCANS_WAITING_PER_CLIENT_MAX
+            || client.waiting >= self.limits.per_client
+            || class == RequestClass::Scan && scans >= SCANS_WAITING_PER_CLIENT_MAX
             || !client.bucket.take(self.limits.rate, now)
         {
             return Err(item);
@@ -302,26 +313,26 @@ impl<T> Admission<T> {
     }
 
     /// Lets a request wait again that was taken and could not be answered yet, whatever the limits.
-    pub fn readmit(&mut self, from: Lid, class: Class, item: T, now: Instant) {
+    pub fn readmit(&mut self, from: Lid, class: RequestClass, item: T, now: Instant) {
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
         if client.push(class, item) {
             self.turns[class as usize].push_back(from);
         }
         self.waiting += 1;
-        self.tables += usize::from(class == Class::Table);
+        self.tables += usize::from(class == RequestClass::Table);
     }
 
     /// The next request to serve, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.
-    pub fn take(&mut self, allowed: Expensive) -> Option<(Class, T)> {
+    pub fn take(&mut self, allowed: AllowedClasses) -> Option<(RequestClass, T)> {
         for _ in 0..=CLASSES {
-            let (at, served) = self.now;
-            let class = ALL[at];
-            if served >= TURNS[at] || !self.has(class, allowed) {
-                self.now = ((at + 1) % CLASSES, 0);
+            let (at, served) = self.turn;
+            let class = CLASS_ORDER[at];
+            if served >= TURN_LEN[at] || !self.has_class(class, allowed) {
+                self.turn = ((at + 1) % CLASSES, 0);
                 continue;
             }
-            self.now = (at, served + 1);
-            if class == Class::Scan {
+            self.turn = (at, served + 1);
+            if class == RequestClass::Scan {
                 // Begins scans up to the limit, then runs those in progress in turn.
                 if self.scans_running >= SCANS_RUNNING_MAX || self.turns[at].is_empty() {
                     return Some((class, self.suspended.pop_front()?));
@@ -333,7 +344,7 @@ impl<T> Admission<T> {
             let item = client.queues[at].pop_front()?;
             client.waiting -= 1;
             self.waiting -= 1;
-            self.tables -= usize::from(class == Class::Table);
+            self.tables -= usize::from(class == RequestClass::Table);
             if class.is_exclusive() {
                 client.in_progress[at] = true;
             } else if !client.queues[at].is_empty() {
@@ -350,9 +361,9 @@ impl<T> Admission<T> {
     }
 
     /// A table or scan of a client is complete: its next one may begin.
-    pub fn finished(&mut self, from: Lid, class: Class) {
+    pub fn finished(&mut self, from: Lid, class: RequestClass) {
         let at = class as usize;
-        if class == Class::Scan {
+        if class == RequestClass::Scan {
             self.scans_running = self.scans_running.saturating_sub(1);
         }
         if let Some(client) = self.clients.get_mut(&from)
@@ -363,14 +374,14 @@ impl<T> Admission<T> {
         }
     }
 
-    fn has(&self, class: Class, allowed: Expensive) -> bool {
+    fn has_class(&self, class: RequestClass, allowed: AllowedClasses) -> bool {
         if !allowed.allows(class) {
             return false;
         }
         let fresh = !self.turns[class as usize].is_empty();
         match class {
-            Class::Write | Class::Read | Class::Table => fresh,
-            Class::Scan => {
+            RequestClass::Write | RequestClass::Read | RequestClass::Table => fresh,
+            RequestClass::Scan => {
                 fresh && self.scans_running < SCANS_RUNNING_MAX || !self.suspended.is_empty()
             }
         }
@@ -379,28 +390,30 @@ impl<T> Admission<T> {
     /// Whether another table may be made: not too many bytes of others are on their way.
     #[must_use]
     pub fn may_send_table(&self, now: Instant) -> bool {
-        self.tables_gone.since(now) < on_the_way(self.limits.table_bytes)
+        self.tables_delivered_at.since(now) < transfer_time(self.limits.table_bytes_in_flight)
     }
 
     /// A table of so many bytes was sent.
-    pub fn sent_table(&mut self, bytes: usize, now: Instant) {
-        let from = self.tables_gone.max(now);
-        self.tables_gone = from + on_the_way(u64::try_from(bytes).unwrap_or(u64::MAX));
+    pub fn record_sent_table(&mut self, bytes: usize, now: Instant) {
+        let from = self.tables_delivered_at.max(now);
+        self.tables_delivered_at = from + transfer_time(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
     /// Whether there is something to take.
     #[must_use]
-    pub fn has_next(&self, allowed: Expensive) -> bool {
-        ALL.into_iter().any(|class| self.has(class, allowed))
+    pub fn has_next(&self, allowed: AllowedClasses) -> bool {
+        CLASS_ORDER
+            .into_iter()
+            .any(|class| self.has_class(class, allowed))
     }
 
-    /// Counts what became of a client's request.
-    pub fn count(&mut self, from: Lid, outcome: Outcome) {
+    /// RequestCounts what became of a client's request.
+    pub fn count(&mut self, from: Lid, outcome: RequestOutcome) {
         self.counts.entry(from).or_default().add(outcome);
     }
 
     /// What became of the requests of each client, in no order that means anything.
-    pub fn counts(&self) -> impl Iterator<Item = (Lid, Counts)> {
+    pub fn counts(&self) -> impl Iterator<Item = (Lid, RequestCounts)> {
         self.counts.iter().map(|(lid, counts)| (*lid, *counts))
     }
 
@@ -417,14 +430,14 @@ impl<T> Admission<T> {
     }
 
     /// Forgets clients that have nothing waiting and asked nothing in the last second: call it now and then.
-    pub fn tidy(&mut self, now: Instant) {
+    pub fn remove_idle_clients(&mut self, now: Instant) {
         self.clients.retain(|_, c| {
             c.waiting > 0 || c.in_progress.contains(&true) || c.bucket.full_at > now
         });
     }
 }
 
-fn on_the_way(bytes: u64) -> Duration {
+fn transfer_time(bytes: u64) -> Duration {
     Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / TABLE_BYTES_PER_S)
 }
 
@@ -436,18 +449,22 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    fn all<T>(queue: &mut Admission<T>) -> Vec<T> {
-        core::iter::from_fn(|| Some(queue.take(Expensive::ALL)?.1)).collect()
+    fn all<T>(queue: &mut AdmissionQueue<T>) -> Vec<T> {
+        core::iter::from_fn(|| Some(queue.take(AllowedClasses::ALL)?.1)).collect()
     }
 
     #[test]
     fn clients_take_turns() {
-        let mut queue = Admission::new(Limits::default());
+        let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for n in 0..100 {
-            queue.offer(Lid(1), Class::Read, (1, n), at(0)).unwrap();
+            queue
+                .offer(Lid(1), RequestClass::Read, (1, n), at(0))
+                .unwrap();
         }
         for n in 0..2 {
-            queue.offer(Lid(2), Class::Read, (2, n), at(0)).unwrap();
+            queue
+                .offer(Lid(2), RequestClass::Read, (2, n), at(0))
+                .unwrap();
         }
         let order = all(&mut queue);
         assert_eq!(order[..4], [(1, 0), (2, 0), (1, 1), (2, 1)]);
@@ -456,9 +473,13 @@ mod tests {
 
     #[test]
     fn no_class_starves_and_tables_come_seldom() {
-        let mut queue = Admission::new(Limits::default());
+        let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for n in 0..64 {
-            for (class, name) in [(Class::Table, 't'), (Class::Read, 'r'), (Class::Write, 'w')] {
+            for (class, name) in [
+                (RequestClass::Table, 't'),
+                (RequestClass::Read, 'r'),
+                (RequestClass::Write, 'w'),
+            ] {
                 queue.offer(Lid(n), class, name, at(0)).unwrap();
             }
         }
@@ -470,18 +491,18 @@ mod tests {
 
     #[test]
     fn who_asks_too_much_is_refused_and_nobody_else() {
-        let limits = Limits {
+        let limits = AdmissionLimits {
             total: 100,
-            of_client: 10,
-            ..Limits::default()
+            per_client: 10,
+            ..AdmissionLimits::default()
         };
-        let mut queue = Admission::new(limits);
-        let taken = (0..50).filter(|n| queue.offer(Lid(1), Class::Read, *n, at(0)).is_ok());
+        let mut queue = AdmissionQueue::new(limits);
+        let taken = (0..50).filter(|n| queue.offer(Lid(1), RequestClass::Read, *n, at(0)).is_ok());
         assert_eq!(taken.count(), 10);
-        assert!(queue.offer(Lid(2), Class::Read, 0, at(0)).is_ok());
+        assert!(queue.offer(Lid(2), RequestClass::Read, 0, at(0)).is_ok());
         for client in 3..30 {
             for n in 0..10 {
-                let _ = queue.offer(Lid(client), Class::Read, n, at(0));
+                let _ = queue.offer(Lid(client), RequestClass::Read, n, at(0));
             }
         }
         assert_eq!(queue.len(), 100);
@@ -489,59 +510,71 @@ mod tests {
 
     #[test]
     fn a_rate_lets_a_second_s_worth_through_at_once_and_then_so_many() {
-        let limits = Limits {
+        let limits = AdmissionLimits {
             rate: 100,
-            ..Limits::default()
+            ..AdmissionLimits::default()
         };
-        let mut queue = Admission::new(limits);
+        let mut queue = AdmissionQueue::new(limits);
         let mut taken = 0;
         for ms in 0..1000 {
-            taken += u32::from(queue.offer(Lid(1), Class::Read, (), at(ms)).is_ok());
-            let _ = queue.take(Expensive::ALL);
+            taken += u32::from(queue.offer(Lid(1), RequestClass::Read, (), at(ms)).is_ok());
+            let _ = queue.take(AllowedClasses::ALL);
         }
         assert!((195..=201).contains(&taken), "{taken}");
-        queue.tidy(at(10_000));
+        queue.remove_idle_clients(at(10_000));
         assert!(queue.clients.is_empty());
     }
 
     #[test]
     fn tables_wait_while_others_are_on_their_way() {
-        let limits = Limits {
+        let limits = AdmissionLimits {
             tables: 2,
-            table_bytes: TABLE_BYTES_PER_S,
-            ..Limits::default()
+            table_bytes_in_flight: TABLE_BYTES_PER_S,
+            ..AdmissionLimits::default()
         };
-        let mut queue = Admission::new(limits);
+        let mut queue = AdmissionQueue::new(limits);
         for n in 0..2 {
-            queue.offer(Lid(n), Class::Table, 't', at(0)).unwrap();
+            queue
+                .offer(Lid(n), RequestClass::Table, 't', at(0))
+                .unwrap();
         }
-        assert!(queue.offer(Lid(3), Class::Table, 't', at(0)).is_err());
-        queue.offer(Lid(3), Class::Read, 'r', at(0)).unwrap();
-        assert_eq!(queue.take(Expensive::ALL), Some((Class::Read, 'r')));
-        assert!(!queue.has_next(Expensive::NONE) && queue.has_next(Expensive::ALL));
-        assert_eq!(queue.take(Expensive::NONE), None);
-        assert_eq!(queue.take(Expensive::ALL), Some((Class::Table, 't')));
+        assert!(
+            queue
+                .offer(Lid(3), RequestClass::Table, 't', at(0))
+                .is_err()
+        );
+        queue.offer(Lid(3), RequestClass::Read, 'r', at(0)).unwrap();
+        assert_eq!(
+            queue.take(AllowedClasses::ALL),
+            Some((RequestClass::Read, 'r'))
+        );
+        assert!(!queue.has_next(AllowedClasses::NONE) && queue.has_next(AllowedClasses::ALL));
+        assert_eq!(queue.take(AllowedClasses::NONE), None);
+        assert_eq!(
+            queue.take(AllowedClasses::ALL),
+            Some((RequestClass::Table, 't'))
+        );
         // Two seconds' worth: one second of it has to be gone.
-        queue.sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
+        queue.record_sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
         assert!(!queue.may_send_table(at(1000)));
         assert!(queue.may_send_table(at(1001)));
     }
 
     #[test]
     fn every_client_is_counted() {
-        let mut queue = Admission::<()>::new(Limits::default());
+        let mut queue = AdmissionQueue::<()>::new(AdmissionLimits::default());
         for outcome in [
-            Outcome::Answered,
-            Outcome::Owned,
-            Outcome::Overload,
-            Outcome::Overload,
+            RequestOutcome::Answered,
+            RequestOutcome::Forwarded,
+            RequestOutcome::Overload,
+            RequestOutcome::Overload,
         ] {
             queue.count(Lid(7), outcome);
         }
-        queue.count(Lid(8), Outcome::Dropped);
+        queue.count(Lid(8), RequestOutcome::Dropped);
         let mut all: Vec<_> = queue
             .counts()
-            .map(|(lid, c)| (lid, c.overload, c.asked()))
+            .map(|(lid, c)| (lid, c.overload, c.total()))
             .collect();
         all.sort_unstable();
         assert_eq!(all, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
@@ -551,22 +584,26 @@ mod tests {
     /// served.
     #[test]
     fn scans_run_in_turn_and_reads_are_served_between_slices() {
-        let mut queue = Admission::new(Limits::default());
+        let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for lid in 1..=100 {
             let taken = (0..50).filter(|n| {
-                let scan = (lid, Class::Scan, *n);
-                queue.offer(Lid(lid), Class::Scan, scan, at(0)).is_ok()
+                let scan = (lid, RequestClass::Scan, *n);
+                queue
+                    .offer(Lid(lid), RequestClass::Scan, scan, at(0))
+                    .is_ok()
             });
             assert_eq!(taken.count(), SCANS_WAITING_PER_CLIENT_MAX);
         }
         for n in 0..20 {
-            let read = (999, Class::Read, n);
-            queue.offer(Lid(999), Class::Read, read, at(0)).unwrap();
+            let read = (999, RequestClass::Read, n);
+            queue
+                .offer(Lid(999), RequestClass::Read, read, at(0))
+                .unwrap();
         }
         let (mut reads, mut slices) = (0, Vec::new());
         while slices.len() < 40 {
-            let (class, item) = queue.take(Expensive::ALL).unwrap();
-            if class == Class::Scan {
+            let (class, item) = queue.take(AllowedClasses::ALL).unwrap();
+            if class == RequestClass::Scan {
                 slices.push(item);
                 queue.resume(item);
             } else {
@@ -583,18 +620,23 @@ mod tests {
         assert_eq!(running.len(), SCANS_RUNNING_MAX);
         // Two reads can be taken while scans are not allowed at all.
         queue
-            .offer(Lid(999), Class::Read, (999, Class::Read, 0), at(0))
+            .offer(
+                Lid(999),
+                RequestClass::Read,
+                (999, RequestClass::Read, 0),
+                at(0),
+            )
             .unwrap();
         assert!(
             queue
-                .take(Expensive::NONE)
-                .is_some_and(|(class, _)| class == Class::Read)
+                .take(AllowedClasses::NONE)
+                .is_some_and(|(class, _)| class == RequestClass::Read)
         );
-        assert!(queue.take(Expensive::NONE).is_none());
+        assert!(queue.take(AllowedClasses::NONE).is_none());
         // A finished scan makes room for one of another client.
-        let (_, (lid, ..)) = queue.take(Expensive::ALL).unwrap();
-        queue.finished(Lid(lid), Class::Scan);
-        let (_, (next, ..)) = queue.take(Expensive::ALL).unwrap();
+        let (_, (lid, ..)) = queue.take(AllowedClasses::ALL).unwrap();
+        queue.finished(Lid(lid), RequestClass::Scan);
+        let (_, (next, ..)) = queue.take(AllowedClasses::ALL).unwrap();
         assert!(!running.contains(&next), "{next} after {running:?}");
     }
 }

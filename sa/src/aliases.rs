@@ -15,35 +15,35 @@ pub const BLOCK: usize = 8;
 /// No GUID: an empty entry.
 pub const EMPTY: PortGuid = PortGuid(0);
 
-const PARTS: usize = 256;
+const SHARDS: usize = 256;
 
 /// All alias GUIDs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Aliases {
-    parts: Vec<Arc<Part>>,
+pub struct AliasTables {
+    shards: Vec<Arc<Shard>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Part {
+struct Shard {
     /// The port that an alias stands for, by its own GUID.
     owners: BTreeMap<PortGuid, PortGuid>,
     /// Entries of a port as far as the last one that is not empty; the port's own is left empty.
     tables: BTreeMap<PortGuid, Arc<[PortGuid]>>,
 }
 
-impl Default for Aliases {
+impl Default for AliasTables {
     fn default() -> Self {
         Self {
-            parts: vec![Arc::default(); PARTS],
+            shards: vec![Arc::default(); SHARDS],
         }
     }
 }
 
-impl Aliases {
+impl AliasTables {
     /// The port that an alias stands for; none for what is no alias, a port's own GUID too.
     #[must_use]
     pub fn owner(&self, alias: PortGuid) -> Option<PortGuid> {
-        self.part(alias).owners.get(&alias).copied()
+        self.shard(alias).owners.get(&alias).copied()
     }
 
     /// An entry of a port's table.
@@ -63,7 +63,7 @@ impl Aliases {
     }
 
     /// The aliases of a port.
-    pub fn of(&self, port: PortGuid) -> impl Iterator<Item = PortGuid> {
+    pub fn aliases_of(&self, port: PortGuid) -> impl Iterator<Item = PortGuid> {
         let table = self.table(port).iter().copied();
         table.filter(|guid| *guid != EMPTY)
     }
@@ -77,23 +77,23 @@ impl Aliases {
 
     /// All ports that have an alias.
     pub fn ports(&self) -> impl Iterator<Item = PortGuid> {
-        self.parts.iter().flat_map(|p| p.tables.keys().copied())
+        self.shards.iter().flat_map(|p| p.tables.keys().copied())
     }
 
     /// Number of aliases.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.parts.iter().map(|p| p.owners.len()).sum()
+        self.shards.iter().map(|p| p.owners.len()).sum()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.parts.iter().all(|p| p.owners.is_empty())
+        self.shards.iter().all(|p| p.owners.is_empty())
     }
 
     /// Puts an alias into a port's table, in place of what is there; [`EMPTY`] takes it away. The alias must be nobody's.
-    pub(super) fn put(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
+    pub(super) fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
         debug_assert!(index > 0 && self.owner(alias).is_none());
         let before = self.get(port, index);
         let mut table = self.table(port).to_vec();
@@ -103,49 +103,49 @@ impl Aliases {
         table[index] = alias;
         let used = table.iter().rposition(|g| *g != EMPTY).map_or(0, |i| i + 1);
         table.truncate(used);
-        let part = self.part_mut(port);
+        let part = self.shard_mut(port);
         if table.is_empty() {
             part.tables.remove(&port);
         } else {
             part.tables.insert(port, table.into());
         }
         if before != EMPTY {
-            self.part_mut(before).owners.remove(&before);
+            self.shard_mut(before).owners.remove(&before);
         }
         if alias != EMPTY {
-            self.part_mut(alias).owners.insert(alias, port);
+            self.shard_mut(alias).owners.insert(alias, port);
         }
     }
 
     /// Takes all aliases of a port away, and says which these were.
     pub(super) fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
-        let gone: Vec<PortGuid> = self.of(port).collect();
+        let gone: Vec<PortGuid> = self.aliases_of(port).collect();
         for alias in &gone {
-            self.part_mut(*alias).owners.remove(alias);
+            self.shard_mut(*alias).owners.remove(alias);
         }
         if !gone.is_empty() {
-            self.part_mut(port).tables.remove(&port);
+            self.shard_mut(port).tables.remove(&port);
         }
         gone
     }
 
     fn table(&self, port: PortGuid) -> &[PortGuid] {
-        self.part(port).tables.get(&port).map_or(&[], |t| &**t)
+        self.shard(port).tables.get(&port).map_or(&[], |t| &**t)
     }
 
-    fn part(&self, guid: PortGuid) -> &Part {
-        &self.parts[place(guid)]
+    fn shard(&self, guid: PortGuid) -> &Shard {
+        &self.shards[shard_index(guid)]
     }
 
-    fn part_mut(&mut self, guid: PortGuid) -> &mut Part {
-        Arc::make_mut(&mut self.parts[place(guid)])
+    fn shard_mut(&mut self, guid: PortGuid) -> &mut Shard {
+        Arc::make_mut(&mut self.shards[shard_index(guid)])
     }
 }
 
 /// GUIDs of a maker differ in their last bytes; so do aliases that were invented one after the other.
-fn place(guid: PortGuid) -> usize {
+fn shard_index(guid: PortGuid) -> usize {
     let folded = guid.0 ^ guid.0 >> 8 ^ guid.0 >> 16;
-    usize::try_from(folded % PARTS as u64).unwrap_or(0)
+    usize::try_from(folded % SHARDS as u64).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_first_entry_is_the_ports_own() {
-        let aliases = Aliases::default();
+        let aliases = AliasTables::default();
         let own = PortGuid(7);
         assert_eq!(
             aliases.block(own, 0),
@@ -169,7 +169,7 @@ mod tests {
         /// As one map of all entries says, whatever was put where and in whatever order; and what was shared stays as it was.
         #[test]
         fn tables_and_owners_agree(actions in prop::collection::vec((1u64..6, 1usize..40, 0u64..30, any::<bool>()), 0..80)) {
-            let mut aliases = Aliases::default();
+            let mut aliases = AliasTables::default();
             let mut model: BTreeMap<(u64, usize), u64> = BTreeMap::new();
             for (port, index, alias, leaves) in actions {
                 let (shared, before) = (aliases.clone(), model.clone());
@@ -180,7 +180,7 @@ mod tests {
                     prop_assert_eq!(gone, of_it.collect::<Vec<_>>());
                     model.retain(|(p, _), _| *p != port);
                 } else if alias == 0 || model.values().all(|a| *a != alias) {
-                    aliases.put(PortGuid(port), index, PortGuid(alias));
+                    aliases.set_entry(PortGuid(port), index, PortGuid(alias));
                     model.remove(&(port, index));
                     if alias != 0 {
                         model.insert((port, index), alias);

@@ -31,10 +31,9 @@
 
 pub mod admission;
 pub mod aliases;
-pub mod keys;
-pub mod lanes;
 pub mod message;
 pub mod path;
+pub mod pkey_set;
 pub mod qos;
 pub mod records;
 pub mod registry;
@@ -42,22 +41,23 @@ pub mod routing_origin;
 pub mod settings;
 pub mod tables;
 pub mod view;
+pub mod vl_tables;
 
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::transport::gmp::Peer;
 
-pub use message::{Reply, Request};
-use records::lanes::Unknown;
+pub use message::{SaReply, SaRequest};
+use records::vl_tables::UnknownTables;
 pub use view::{EndPortIdx, View};
 
 /// Who answers a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Disposition {
     /// Here is the answer.
-    Answer(Reply),
+    Reply(SaReply),
     /// It concerns what clients have registered: ask the owner.
-    Owner,
+    ForwardToSm,
     /// It gets no answer: wrong SM_Key, unknown source LID, or an answer or TrapRepress instead of a request.
     Drop,
 }
@@ -66,25 +66,25 @@ pub enum Verdict {
 ///
 /// Pure: call it on any thread.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
+pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
     if request.method == Method::ReportResp {
-        return Verdict::Owner;
+        return Disposition::ForwardToSm;
     }
     // TrapRepress is the end of a conversation, as answers are.
     let is_end = request.method.is_response() || request.method == Method::TrapRepress;
-    if is_end || !view.accepts_key(request.sm_key) {
-        return Verdict::Drop;
+    if is_end || !view.accepts_sm_key(request.sm_key) {
+        return Disposition::Drop;
     }
     // As OpenSM: a port that is not known yet, or not any more, gets no status, because hosts take any status as final. It retries.
     if request.attr != id::CLASS_PORT_INFO && view.by_lid(request.from.lid).is_none() {
-        return Verdict::Drop;
+        return Disposition::Drop;
     }
     let read = matches!(request.method, Method::Get | Method::GetTable);
     let reply = match request.attr {
         id::CLASS_PORT_INFO if request.method == Method::Get => records::class_port_info(view),
         id::PATH if read => match path::record::answer(view, request) {
             Some(reply) => reply,
-            None => return Verdict::Owner,
+            None => return Disposition::ForwardToSm,
         },
         id::MULTI_PATH if request.method == Method::GetMulti => path::multi::answer(view, request),
         // Asked for by either name.
@@ -92,23 +92,23 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
             path::trace::answer(view, request)
         }
         id::MC_MEMBER | id::SERVICE | id::INFORM_INFO | id::INFORM_INFO_RECORD => {
-            return Verdict::Owner;
+            return Disposition::ForwardToSm;
         }
-        id::GUID_INFO if !read => return Verdict::Owner,
+        id::GUID_INFO if !read => return Disposition::ForwardToSm,
         id::SL_TO_VL | id::VL_ARBITRATION if read => {
-            match records::lanes::answer(view, request, Unknown::Stop) {
+            match records::vl_tables::answer(view, request, UnknownTables::ReadFirst) {
                 Some(reply) => reply,
-                None => return Verdict::Owner,
+                None => return Disposition::ForwardToSm,
             }
         }
         _ if read => match records::answer(view, request) {
             Some(reply) => reply,
-            None => Reply::error(Status::BAD_METHOD_ATTR),
+            None => SaReply::error(Status::BAD_METHOD_ATTR),
         },
         // Rule 7.4: what is not known is refused, never passed over in silence.
-        _ => Reply::error(Status::BAD_METHOD_ATTR),
+        _ => SaReply::error(Status::BAD_METHOD_ATTR),
     };
-    Verdict::Answer(reply)
+    Disposition::Reply(reply)
 }
 
 /// Answers a message of any bytes from a view; `None` where it is no request, gets no answer, or is for the owner.
@@ -116,9 +116,9 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
 /// What a fuzzer calls: bytes in, bytes out, no state.
 #[must_use]
 pub fn answer_bytes(view: &View, from: Peer, bytes: &[u8]) -> Option<Vec<u8>> {
-    let request = Request::parse(from, bytes)?;
+    let request = SaRequest::parse(from, bytes)?;
     match answer(view, &request) {
-        Verdict::Answer(reply) => Some(reply.to_bytes(&request)),
-        Verdict::Owner | Verdict::Drop => None,
+        Disposition::Reply(reply) => Some(reply.to_bytes(&request)),
+        Disposition::ForwardToSm | Disposition::Drop => None,
     }
 }

@@ -9,7 +9,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 /// A request of a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct SaRequest<'a> {
     /// Where it came from, and where the reply goes.
     pub from: Peer,
     /// Method.
@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub tail: &'a [u8],
 }
 
-impl<'a> Request<'a> {
+impl<'a> SaRequest<'a> {
     /// Takes a message apart; `None` if it is no request to subnet administration.
     #[must_use]
     pub fn parse(from: Peer, bytes: &'a [u8]) -> Option<Self> {
@@ -78,7 +78,7 @@ impl<'a> Request<'a> {
 
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct SaReply {
     /// Outcome.
     pub status: Status,
     /// Bytes from one record to the next: a multiple of 8; 0 without records.
@@ -89,7 +89,7 @@ pub struct Reply {
     pub attr: Option<AttrId>,
 }
 
-impl Reply {
+impl SaReply {
     /// No record, and why.
     #[must_use]
     pub const fn error(status: Status) -> Self {
@@ -103,7 +103,7 @@ impl Reply {
 
     /// One record.
     #[must_use]
-    pub fn one(record: &[u8]) -> Self {
+    pub fn with_record(record: &[u8]) -> Self {
         Self {
             status: Status::OK,
             stride: record.len().next_multiple_of(8),
@@ -114,7 +114,7 @@ impl Reply {
 
     /// What was found for a request: for Get exactly one record, for the others any number (rule 7.6).
     #[must_use]
-    pub fn of(request: &Request<'_>, found: Found) -> Self {
+    pub fn from_records(request: &SaRequest<'_>, found: ReplyRecords) -> Self {
         if found.is_full() {
             return Self::error(Status::NO_RESOURCES);
         }
@@ -151,14 +151,14 @@ impl Reply {
 
     /// The message for the transport: one MAD, or a header of 56 bytes and all records, which RMPP will cut.
     #[must_use]
-    pub fn to_bytes(&self, request: &Request<'_>) -> Vec<u8> {
+    pub fn to_bytes(&self, request: &SaRequest<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.put(request, &mut bytes);
+        self.encode_into(request, &mut bytes);
         bytes
     }
 
     /// The same into a buffer of the caller's, whatever was in it.
-    pub fn put(&self, request: &Request<'_>, bytes: &mut Vec<u8>) {
+    pub fn encode_into(&self, request: &SaRequest<'_>, bytes: &mut Vec<u8>) {
         let method = match request.method {
             Method::Set => Method::GetResp,
             Method::GetTraceTable => Method::GetTableResp,
@@ -214,17 +214,17 @@ const REPLY_LEN_MAX: usize = 64 << 20;
 
 /// Records that match a request, as they are found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ReplyRecords {
     stride: usize,
     body: Vec<u8>,
     /// More than this many need not be found.
     most: usize,
 }
 
-impl Found {
+impl ReplyRecords {
     /// For records of this length: all of them for a table, for a Get no more than it takes to know that there are several.
     #[must_use]
-    pub fn new(request: &Request<'_>, stride: usize) -> Self {
+    pub fn new(request: &SaRequest<'_>, stride: usize) -> Self {
         Self {
             stride,
             body: Vec::new(),
@@ -260,7 +260,11 @@ impl Found {
 
 /// The value of a key that a component may give.
 #[must_use]
-pub const fn given<T: Copy>(request: &Request<'_>, components: u64, value: T) -> Option<T> {
+pub const fn component_value<T: Copy>(
+    request: &SaRequest<'_>,
+    components: u64,
+    value: T,
+) -> Option<T> {
     if request.has(components) {
         Some(value)
     } else {
@@ -270,6 +274,6 @@ pub const fn given<T: Copy>(request: &Request<'_>, components: u64, value: T) ->
 
 /// The partition that a P_Key is of, without membership.
 #[must_use]
-pub const fn base(key: PKey) -> u16 {
+pub const fn partition_number(key: PKey) -> u16 {
     key.0 & 0x7FFF
 }

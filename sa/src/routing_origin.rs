@@ -12,7 +12,7 @@ pub struct RoutingInputs {
     /// Data VLs that may be used.
     pub vls: u8,
     /// Digest of the operator's routing input files; 0 without any.
-    pub hints: u64,
+    pub input_files_digest: u64,
 }
 
 /// Identifies one state of the SLtoVL and VLArbitration tables of the fabric. It is persisted before the first table is written, and
@@ -22,27 +22,27 @@ pub struct SlToVlEpoch {
     /// Incremented before tables are written.
     pub number: u64,
     /// Port of the SM that incremented it: SMs that do not know of each other never produce the same epoch.
-    pub by: PortGuid,
+    pub sm_port: PortGuid,
 }
 
 impl SlToVlEpoch {
     /// No tables were ever written.
     pub const NEVER: Self = Self {
         number: 0,
-        by: PortGuid(0),
+        sm_port: PortGuid(0),
     };
 
     /// Stands for an epoch that cannot be read; no routing has it.
     pub const UNREADABLE: Self = Self {
         number: 0,
-        by: PortGuid(u64::MAX),
+        sm_port: PortGuid(u64::MAX),
     };
 
     /// The epoch of tables that the SM at this port is about to write.
     #[must_use]
-    pub const fn next(self, by: PortGuid) -> Self {
+    pub const fn next(self, sm_port: PortGuid) -> Self {
         let number = self.number.wrapping_add(1);
-        Self { number, by }
+        Self { number, sm_port }
     }
 }
 
@@ -52,7 +52,7 @@ pub struct RoutingOrigin {
     /// The settings that it was made for.
     pub inputs: RoutingInputs,
     /// Nodes that did not accept all SLtoVL and VLArbitration tables.
-    pub without_lanes: Vec<NodeGuid>,
+    pub nodes_without_vl_tables: Vec<NodeGuid>,
     /// The state in which it left these tables.
-    pub lanes_written: SlToVlEpoch,
+    pub sl_to_vl_epoch: SlToVlEpoch,
 }

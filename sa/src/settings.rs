@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{GidPrefix, MKey, PKey, PortGuid, Sl};
 use serde::{Deserialize, Serialize};
 
-use super::message::base;
-use crate::qos::Policy;
+use super::message::partition_number;
+use crate::qos::QosPolicy;
 
 /// Settings of subnet administration.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct SaSettings {
     /// SL of each partition, by P_Key without the membership bit.
     pub partition_sls: Arc<BTreeMap<u16, Sl>>,
     /// QoS policy that selects service level and limits of paths.
-    pub qos: Option<Arc<Policy>>,
+    pub qos: Option<Arc<QosPolicy>>,
     /// SM_Key of trusted requests.
     pub sm_key: MKey,
 }
@@ -30,7 +30,7 @@ impl SaSettings {
     /// The SL of paths in a partition, where neither routing nor QoS policy selects one.
     #[must_use]
     pub fn partition_sl(&self, pkey: PKey) -> Sl {
-        let sl = self.partition_sls.get(&base(pkey));
+        let sl = self.partition_sls.get(&partition_number(pkey));
         sl.copied().unwrap_or_default()
     }
 }

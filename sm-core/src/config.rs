@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
-use crate::qos::Policy;
+use crate::qos::QosPolicy;
 use crate::routing_origin::RoutingInputs;
 use crate::sa::settings::{PrefixRoute, SaSettings};
 
@@ -84,7 +84,7 @@ pub struct SmConfig {
     /// Who may talk to whom.
     pub partitions: Arc<Partitions>,
     /// Which paths get which service level and limits; `None`: all the same.
-    pub qos: Option<Arc<Policy>>,
+    pub qos: Option<Arc<QosPolicy>>,
     /// Whether IPv6 solicited-node groups of one partition and scope share a multicast LID.
     pub consolidate_solicited_node: bool,
     /// Ways for packets with other prefixes, the first that fits being taken.
@@ -153,7 +153,7 @@ impl SmConfig {
         RoutingInputs {
             engines: self.engines.clone(),
             vls: self.routing_vls,
-            hints: self.hints.digest(),
+            input_files_digest: self.hints.digest(),
         }
     }
 }

@@ -16,10 +16,10 @@ use ferrosm_mad::transport::gmp::Peer;
 use crate::ctx::Ctx;
 use crate::event::{Event, Notice, WriteFailure};
 use crate::outbox::Outbox;
-use crate::sa::aliases::Aliases;
-use crate::sa::lanes::Table;
-use crate::sa::records::lanes::{self, Unknown};
-use crate::sa::{Request, View};
+use crate::sa::aliases::AliasTables;
+use crate::sa::records::vl_tables::{self, UnknownTables};
+use crate::sa::vl_tables::VlTableId;
+use crate::sa::{SaRequest, View};
 use crate::sa_owner::send_reply;
 use crate::smp::op::SmpOp;
 use crate::subnet::{PortRef, Subnet};
@@ -38,7 +38,7 @@ pub(crate) struct DeferredReads {
     /// Deferred queries, in order of arrival.
     waiting: VecDeque<(Peer, Vec<u8>)>,
     /// Tables whose reads were unanswered while a query waited.
-    unanswered: BTreeSet<(NodeGuid, Table)>,
+    unanswered: BTreeSet<(NodeGuid, VlTableId)>,
     /// Blocks of alias GUIDs that devices have not accepted yet, and how often they were written.
     guid_blocks: BTreeMap<(PortGuid, u8), u8>,
     /// Queries dropped because too many waited.
@@ -60,10 +60,10 @@ impl DeferredReads {
 
     /// Defers a query until the tables that its reply needs are known, or replies if they are.
     pub(crate) fn defer(&mut self, outbox: &mut Outbox, view: &View, from: Peer, bytes: &[u8]) {
-        let Some(request) = Request::parse(from, bytes) else {
+        let Some(request) = SaRequest::parse(from, bytes) else {
             return;
         };
-        if let Some(reply) = lanes::answer(view, &request, Unknown::Stop) {
+        if let Some(reply) = vl_tables::answer(view, &request, UnknownTables::ReadFirst) {
             send_reply(outbox, &request, &reply);
             return;
         }
@@ -120,19 +120,19 @@ impl DeferredReads {
         ctx: &mut Ctx<'_>,
         view: &View,
         room: usize,
-    ) -> BTreeSet<(NodeGuid, Table)> {
+    ) -> BTreeSet<(NodeGuid, VlTableId)> {
         let mut needed = BTreeSet::new();
         for (from, bytes) in core::mem::take(&mut self.waiting) {
-            let Some(request) = Request::parse(from, &bytes) else {
+            let Some(request) = SaRequest::parse(from, &bytes) else {
                 continue;
             };
             let most = (room - needed.len()) + self.unanswered.len() + 1;
-            let mut missing = lanes::missing(view, &request, most);
+            let mut missing = vl_tables::missing(view, &request, most);
             missing.retain(|table| {
                 !self.unanswered.contains(table) && read_op(ctx.fabric, *table).is_some()
             });
             if missing.is_empty() {
-                if let Some(reply) = lanes::answer(view, &request, Unknown::LeaveOut) {
+                if let Some(reply) = vl_tables::answer(view, &request, UnknownTables::Omit) {
                     send_reply(ctx.outbox, &request, &reply);
                 }
                 continue;
@@ -165,7 +165,7 @@ impl DeferredReads {
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
-        aliases: &Aliases,
+        aliases: &AliasTables,
         (p, block): (PortRef, u8),
         status: Status,
         data: &[u8; 64],
@@ -211,14 +211,14 @@ pub(crate) fn store_table(fabric: &mut Subnet, op: SmpOp, status: Status, data: 
     };
     if let Some(node) = fabric.get_mut(at.node) {
         let data = if status.is_ok() { data } else { &[0; 64] };
-        Arc::make_mut(&mut node.read_lanes).put(table, data);
+        Arc::make_mut(&mut node.read_lanes).insert(table, data);
     }
 }
 
 /// The block of GUIDs that a Set writes to a port.
 pub(crate) fn alias_guid_block(
     fabric: &Subnet,
-    aliases: &Aliases,
+    aliases: &AliasTables,
     p: PortRef,
     block: u8,
 ) -> Option<[u8; 64]> {
@@ -227,27 +227,29 @@ pub(crate) fn alias_guid_block(
 }
 
 /// The read of a table; `None` if the node is no longer in the fabric.
-fn read_op(fabric: &Subnet, (node, table): (NodeGuid, Table)) -> Option<SmpOp> {
+fn read_op(fabric: &Subnet, (node, table): (NodeGuid, VlTableId)) -> Option<SmpOp> {
     let n = fabric.node_by_guid(node)?;
     let is_switch = fabric.get(n)?.is_switch();
     Some(match table {
-        Table::Map(input, output) if is_switch => SmpOp::SlToVl(
+        VlTableId::SlToVl(input, output) if is_switch => SmpOp::SlToVl(
             PortRef::new(n, PortNum::ZERO),
             SlToVlSelector::Pair(input, output),
         ),
-        Table::Map(_, port) => SmpOp::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port)),
-        Table::Arbitration(port, block) => SmpOp::VlArbitration(PortRef::new(n, port), block),
+        VlTableId::SlToVl(_, port) => {
+            SmpOp::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port))
+        }
+        VlTableId::VlArbitration(port, block) => SmpOp::VlArbitration(PortRef::new(n, port), block),
     })
 }
 
 /// The table that a read reads, and where.
-fn table_of(op: SmpOp) -> Option<(PortRef, Table)> {
+fn table_of(op: SmpOp) -> Option<(PortRef, VlTableId)> {
     if let SmpOp::SlToVl(p, at) = op {
         let (input, output) = at.ports();
-        return Some((p, Table::Map(input, output)));
+        return Some((p, VlTableId::SlToVl(input, output)));
     }
     if let SmpOp::VlArbitration(p, block) = op {
-        return Some((p, Table::Arbitration(p.port, block)));
+        return Some((p, VlTableId::VlArbitration(p.port, block)));
     }
     None
 }

@@ -12,7 +12,7 @@ use crate::election::{self, RoleChangeReason};
 use crate::location::{Location, NodeName, PortName};
 use crate::plan::failure::RoutingFailure;
 use crate::report::{Phase, SweepReport};
-use crate::sa::registry::multicast::Shortage;
+use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use notice::{Notice, ViewMismatch, WriteFailure};
@@ -110,7 +110,7 @@ pub enum Event {
     /// Whether outputs wait for durable state.
     Durability(DurabilityEvent),
     /// There is too little of something that clients or devices need.
-    Shortage(Shortage),
+    Shortage(MlidExhaustion),
     /// A node came into the subnet after the first sweep.
     NodeAdded(NodeGuid),
     /// A node left the subnet.

@@ -132,7 +132,7 @@ pub enum Output {
         /// The changes, in order.
         updates: Vec<RecordUpdate>,
     },
-    /// Persist this view ([`crate::sa::view::saved`]) in place of the earlier one; with `None` remove it.
+    /// Persist this view ([`crate::sa::view::persist`]) in place of the earlier one; with `None` remove it.
     PersistView {
         /// Number of the batch, in the same sequence.
         seq: u64,

@@ -18,10 +18,10 @@ use crate::plan::partitions::partition_of;
 use crate::plan::partitions::table::{place, to_let_pass};
 use crate::plan::ports;
 use crate::report::{KeyRoom, ProblemKind};
-use crate::sa::keys::Keys;
+use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef, Subnet};
-use crate::tables::pkeys::{PKeyTable, blocks};
+use crate::tables::pkeys::{PKeyTable, num_blocks};
 
 /// The P_Key tables that a sweep writes.
 #[derive(Debug, Default)]
@@ -101,10 +101,10 @@ fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
 
 /// The keys of a port for SA access checks: its table, or the wanted keys where the table is unknown, so that an unresponsive
 /// device gives no one more access.
-pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Keys {
+pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
-        Some(keys) => Keys::new(keys),
-        None => Keys::new(wanted_keys(fabric, cfg, p).keys),
+        Some(keys) => PKeySet::new(keys),
+        None => PKeySet::new(wanted_keys(fabric, cfg, p).keys),
     }
 }
 
@@ -207,17 +207,18 @@ impl PartitionTables {
         if current == table {
             return;
         }
-        let count = blocks(table_len(ctx.fabric, p));
+        let count = num_blocks(table_len(ctx.fabric, p));
         let differ: Vec<u16> = (0..count)
-            .filter(|b| PKeyTable::cut(current, *b) != PKeyTable::cut(&table, *b))
+            .filter(|b| PKeyTable::block_of(current, *b) != PKeyTable::block_of(&table, *b))
             .collect();
         if let Some(port) = ctx.fabric.port_mut(p) {
             for block in 0..count {
                 // Blocks that were assumed to be empty are known from now on, or are about to be written.
-                port.keys.put(block, PKeyTable::cut(current, block));
+                port.keys
+                    .set_block(block, PKeyTable::block_of(current, block));
             }
             for block in &differ {
-                port.keys.forget_block(*block);
+                port.keys.invalidate_block(*block);
             }
         }
         self.writes.insert(p, table);
@@ -229,7 +230,7 @@ impl PartitionTables {
     /// The data of a Set.
     pub(crate) fn payload(&self, p: PortRef, block: u16) -> Option<[u8; 64]> {
         let table = self.writes.get(&p)?;
-        let keys = PKeyTable::cut(table, block);
+        let keys = PKeyTable::block_of(table, block);
         Some(PKeyBlock { keys }.encode())
     }
 
@@ -246,7 +247,7 @@ impl PartitionTables {
         if status.is_ok()
             && let Some(port) = ctx.fabric.port_mut(p)
         {
-            port.keys.put(block, PKeyBlock::decode(data).keys);
+            port.keys.set_block(block, PKeyBlock::decode(data).keys);
         }
         if !accepted {
             let attr = id::PKEY_TABLE;
@@ -267,7 +268,7 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
                 .port(p)
                 .is_some_and(|port| port.info().lid == Lid::NONE && port.keys.is_unknown());
         if configured && let Some(port) = ctx.fabric.port_mut(p) {
-            port.keys.set_as_woken(false);
+            port.keys.set_unread_empty(false);
         }
         if fresh {
             ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
@@ -303,11 +304,11 @@ pub(crate) fn on_block_read(
     };
     let first_of_fresh =
         block == 0 && !configured && port.info().lid == Lid::NONE && port.keys.is_unknown();
-    port.keys.put(block, keys);
-    if first_of_fresh && blocks(len) > 1 {
+    port.keys.set_block(block, keys);
+    if first_of_fresh && num_blocks(len) > 1 {
         let empty = |key: &PKey| partition_of(*key) == 0;
         let at_power_up = keys[0].0 & 0x7FFF == 0x7FFF && keys[1..].iter().all(empty);
-        port.keys.set_as_woken(at_power_up);
+        port.keys.set_unread_empty(at_power_up);
         if !at_power_up {
             read_unknown_blocks(ctx, p);
         }
@@ -327,7 +328,7 @@ fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {
     let Some(port) = ctx.fabric.port(p) else {
         return;
     };
-    for block in port.keys.unknown(len) {
+    for block in port.keys.unknown_blocks(len) {
         ctx.smps.enqueue(SmpOp::PKeyTable(p, block));
     }
 }

@@ -25,7 +25,7 @@ use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
 use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sa::{EndPortIdx, Request, Verdict, View};
+use ferrosm_sa::{Disposition, EndPortIdx, SaRequest, View};
 use ferrosm_sim::fabric::{Delivery, Fabric};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
@@ -332,13 +332,13 @@ fn question(
 
 /// Bytes of the whole answer.
 fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
-    let request = Request::parse(*from, bytes).expect("a request");
+    let request = SaRequest::parse(*from, bytes).expect("a request");
     match ferrosm_sa::answer(view, &request) {
-        Verdict::Answer(reply) => {
+        Disposition::Reply(reply) => {
             assert!(reply.status.is_ok(), "{}", reply.status);
             reply.to_bytes(&request).len()
         }
-        Verdict::Owner | Verdict::Drop => 0,
+        Disposition::ForwardToSm | Disposition::Drop => 0,
     }
 }
 

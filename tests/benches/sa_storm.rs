@@ -32,7 +32,7 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
-use ferrosm_sa::admission::Limits;
+use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::port::SimNet;
 use ferrosm_tests::sa_wire::message;
@@ -303,7 +303,7 @@ impl Bench {
                     let (sender, receiver) = net.attach(None).expect("the default port").split();
                     let port = SimulatedPort::new(net, Box::new(sender), Box::new(receiver));
                     let (there, here) = (ServerSide(Arc::clone(&line)), ServerSide(line));
-                    let limits = Limits::default();
+                    let limits = AdmissionLimits::default();
                     let server =
                         SaServer::start(Box::new(there), Box::new(here), limits).expect("threads");
                     // No sweeps but those that are asked for.

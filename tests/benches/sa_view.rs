@@ -24,7 +24,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::registry::Registry;
-use ferrosm_sa::{Request, View};
+use ferrosm_sa::{SaRequest, View};
 use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, creator};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
@@ -157,7 +157,7 @@ fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: 
         lid,
         ..Peer::default()
     };
-    let request = Request::parse(from, bytes).expect("a request");
+    let request = SaRequest::parse(from, bytes).expect("a request");
     let reply = registry.handle(view, &request, ferrosm_mad::time::Instant::START);
     usize::from(reply.is_none_or(|r| !r.status.is_ok()))
 }

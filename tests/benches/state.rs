@@ -13,7 +13,7 @@ use ferrosm::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{Record, RecordUpdate};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
-use ferrosm_sa::registry::multicast::Member;
+use ferrosm_sa::registry::multicast::GroupMember;
 use ferrosm_sa::registry::registration::Registration;
 
 const LIDS: u64 = 48_000;
@@ -33,7 +33,7 @@ fn join(port: u64) -> Vec<RecordUpdate> {
     let mut mgid = Gid([0; 16]);
     (mgid.0[0], mgid.0[1]) = (0xFF, 0x12);
     mgid.0[12..].copy_from_slice(&u32::try_from(port / 1_000).unwrap_or(0).to_be_bytes());
-    let member = Member {
+    let member = GroupMember {
         join_state: JoinState::FULL,
         proxy: false,
     };

@@ -90,7 +90,7 @@ pub fn creator(mgid: Gid, port_gid: Gid, how: JoinState, sl: Sl) -> McMemberReco
 /// The SL of a new group that a manager can serve.
 #[must_use]
 pub fn groups_sl(core: &SubnetManager) -> Sl {
-    core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0))
+    core.view().and_then(|v| v.multicast_sl()).unwrap_or(Sl(0))
 }
 
 /// The header of a message.

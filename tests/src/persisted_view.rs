@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use ferrosm_mad::ids::NodeGuid;
 use ferrosm_sa::View;
-use ferrosm_sa::view::saved::{Broken, Change, Part, Restorer, Saver, Snapshot};
+use ferrosm_sa::view::persist::{
+    NodeRecordKind, RestoreError, ViewRecordUpdate, ViewRestorer, ViewSaver, ViewSnapshot,
+};
 
 /// Records as they are kept.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Of nodes.
-    pub all: BTreeMap<(NodeGuid, Part), Vec<u8>>,
+    pub all: BTreeMap<(NodeGuid, NodeRecordKind), Vec<u8>>,
     /// Of none of them.
     pub head: Vec<u8>,
     /// Bytes and records that were handed over by the last save.
     pub written: (usize, usize),
-    saver: Saver,
+    saver: ViewSaver,
 }
 
 impl Records {
@@ -28,15 +30,15 @@ impl Records {
         let mut written = (0, 0);
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
-                Change::Clear => all.clear(),
-                Change::Put(guid, part, bytes) => {
+                ViewRecordUpdate::Clear => all.clear(),
+                ViewRecordUpdate::Put(guid, part, bytes) => {
                     all.insert((guid, part), bytes.to_vec());
                     written = (written.0 + bytes.len(), written.1 + 1);
                 }
-                Change::Remove(guid, part) => {
+                ViewRecordUpdate::Remove(guid, part) => {
                     all.remove(&(guid, part));
                 }
-                Change::Head(bytes) => {
+                ViewRecordUpdate::Head(bytes) => {
                     *head = bytes.to_vec();
                     written = (written.0 + bytes.len(), written.1 + 1);
                 }
@@ -50,8 +52,8 @@ impl Records {
     ///
     /// # Errors
     /// If there is none in the records.
-    pub fn restore(&self) -> Result<View, Broken> {
-        let mut restorer = Restorer::default();
+    pub fn restore(&self) -> Result<View, RestoreError> {
+        let mut restorer = ViewRestorer::default();
         for ((guid, part), bytes) in &self.all {
             restorer.put(*guid, *part, bytes)?;
         }
@@ -64,11 +66,11 @@ impl Records {
 /// # Panics
 /// If it does not.
 #[must_use]
-pub fn snapshot_of(view: &Arc<View>, age: Duration) -> Snapshot {
+pub fn snapshot_of(view: &Arc<View>, age: Duration) -> ViewSnapshot {
     let mut records = Records::default();
     records.save(view);
     let restored = records.restore().unwrap_or_else(|e| panic!("{e}"));
-    Snapshot {
+    ViewSnapshot {
         view: Arc::new(restored),
         age,
     }

@@ -20,7 +20,7 @@ use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::View;
-use ferrosm_sa::view::saved::Snapshot;
+use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{Expectations, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
@@ -270,7 +270,7 @@ impl Sm {
     /// The same with the view, as a standby has a copy of it.
     #[must_use]
     pub fn copied(&self, now: Instant) -> RestoredState {
-        let snapshot = self.view_kept.clone().map(|view| Snapshot {
+        let snapshot = self.view_kept.clone().map(|view| ViewSnapshot {
             view,
             age: Duration::ZERO,
         });

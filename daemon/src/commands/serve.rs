@@ -11,7 +11,7 @@ use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManage
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
-use ferrosm_sa::qos::Policy;
+use ferrosm_sa::qos::QosPolicy;
 use ferrosm_sa::settings::PrefixRoute;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -278,7 +278,7 @@ struct Operator {
     hints: Arc<GuidHints>,
     partitions: Arc<Partitions>,
     /// The QoS policy and the ways to other subnets.
-    paths: (Option<Arc<Policy>>, Arc<[PrefixRoute]>),
+    paths: (Option<Arc<QosPolicy>>, Arc<[PrefixRoute]>),
     /// What an operator is told who asks.
     board: Board,
     metrics: ServiceMetrics,

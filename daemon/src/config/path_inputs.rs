@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ferrosm_core::plan::partitions::Partition;
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
-use ferrosm_sa::qos::Policy;
+use ferrosm_sa::qos::QosPolicy;
 use ferrosm_sa::settings::PrefixRoute;
 
 use super::error::ConfigError;
@@ -15,7 +15,7 @@ use super::raw::RawConfig;
 /// What the files say.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathInputs {
-    pub(super) qos: Option<Arc<Policy>>,
+    pub(super) qos: Option<Arc<QosPolicy>>,
     pub(super) prefix_routes: Arc<[PrefixRoute]>,
     /// What is likely not meant.
     pub(super) warnings: Vec<ConfigError>,

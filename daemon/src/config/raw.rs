@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
-use ferrosm_sa::admission::Limits;
+use ferrosm_sa::admission::AdmissionLimits;
 use serde::{Deserialize, Serialize};
 
 use super::partition_keys::{PartitionEntry, PartitionRules};
@@ -387,14 +387,14 @@ impl Default for Sweep {
 
 impl Default for Sa {
     fn default() -> Self {
-        let core = Limits::default();
+        let core = AdmissionLimits::default();
         let all = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         Self {
             max_requests_per_host_s: Bounded::clamped(core.rate.into()),
-            max_waiting_per_host: Bounded::clamped(all(core.of_client)),
+            max_waiting_per_host: Bounded::clamped(all(core.per_client)),
             max_waiting: Bounded::clamped(all(core.total)),
             max_waiting_tables: Bounded::clamped(all(core.tables)),
-            max_tables_mib: Bounded::clamped(core.table_bytes >> 20),
+            max_tables_mib: Bounded::clamped(core.table_bytes_in_flight >> 20),
             consolidate_solicited_node: SmConfig::default().consolidate_solicited_node,
         }
     }

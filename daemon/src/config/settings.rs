@@ -10,7 +10,7 @@ use core::time::Duration;
 use ferrosm_core::config::SmConfig;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
-use ferrosm_sa::admission::Limits;
+use ferrosm_sa::admission::AdmissionLimits;
 
 use super::error::ConfigError;
 use super::raw::{LogFormat, RawConfig, Routing};
@@ -22,7 +22,7 @@ pub struct Settings {
     /// For the subnet manager.
     pub sm: SmConfig,
     /// How much hosts may ask.
-    pub sa: Limits,
+    pub sa: AdmissionLimits,
     /// Which local port.
     pub port: PortChoice,
     /// Where state is kept; `None` for nowhere.
@@ -167,12 +167,12 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
     }
     Ok(Settings {
         sm: sm_config(&raw),
-        sa: Limits {
+        sa: AdmissionLimits {
             total: raw.sa.max_waiting.to(),
-            of_client: raw.sa.max_waiting_per_host.to(),
+            per_client: raw.sa.max_waiting_per_host.to(),
             rate: raw.sa.max_requests_per_host_s.to(),
             tables: raw.sa.max_waiting_tables.to(),
-            table_bytes: raw.sa.max_tables_mib.get() << 20,
+            table_bytes_in_flight: raw.sa.max_tables_mib.get() << 20,
         },
         port: PortChoice {
             ca: some_text(&raw.port.ca),

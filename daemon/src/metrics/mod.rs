@@ -385,7 +385,7 @@ mod tests {
     use ferrosm_core::{Location, NodeName, PortName};
     use ferrosm_mad::attr::NodeDescription;
     use ferrosm_mad::ids::{NodeGuid, PortNum};
-    use ferrosm_sa::registry::multicast::Shortage;
+    use ferrosm_sa::registry::multicast::MlidExhaustion;
 
     use super::*;
     use crate::sa_server::Counters;
@@ -445,7 +445,7 @@ mod tests {
             Event::Noticed(Notice::ProcessStalled),
             Event::NotHandedOver(about_sm),
             Event::Alarm(about_sm),
-            Event::Shortage(Shortage::Shared { count: 1 }),
+            Event::Shortage(MlidExhaustion::Shared { count: 1 }),
             Event::NodeAdded(node.guid),
             Event::NodeGone(node),
             Event::LinkUp(port, port),

@@ -141,8 +141,8 @@ impl Document {
             services: services
                 .map(|s| Service {
                     about: export::about_service(&s.record),
-                    by: s.by,
-                    left_s: s.left_s,
+                    by: s.registered_by,
+                    left_s: s.lease_left_s,
                 })
                 .collect(),
             subscriptions: saved

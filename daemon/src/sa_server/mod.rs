@@ -17,7 +17,7 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::View;
-use ferrosm_sa::admission::{Admission, Counts, Expensive, Limits};
+use ferrosm_sa::admission::{AdmissionLimits, AdmissionQueue, AllowedClasses, RequestCounts};
 use ferrosm_sa::path::scan::PathQuery;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use tokio::sync::Notify;
@@ -26,12 +26,12 @@ use tracing::{debug, info};
 use crate::clock::Clock;
 
 /// Requests that wait for the driver: each requester has its share, and takes turns with the others. More are dropped and counted.
-const OWNED_LIMITS: Limits = Limits {
+const OWNED_LIMITS: AdmissionLimits = AdmissionLimits {
     total: 1 << 16,
-    of_client: 512,
+    per_client: 512,
     rate: 0,
     tables: 0,
-    table_bytes: 0,
+    table_bytes_in_flight: 0,
 };
 /// Reads of registrations that wait for a newer snapshot, of one client and in all. More are dropped and counted.
 const PARKED_PER_CLIENT_MAX: usize = 32;
@@ -59,7 +59,7 @@ struct Shared {
     /// Reads wait for a newer snapshot.
     snapshot_wanted: AtomicBool,
     /// Requests for the owner.
-    owned: Mutex<Admission<Message>>,
+    owned: Mutex<AdmissionQueue<Message>>,
     /// Something for the owner to do.
     wake: Notify,
     /// Who waits to be answered.
@@ -110,7 +110,7 @@ struct Registrations {
 struct Queue {
     /// Reads that wait for a newer snapshot.
     parked: BTreeMap<Lid, Vec<Message>>,
-    admission: Admission<Work>,
+    admission: AdmissionQueue<Work>,
     /// Threads that wait for something to do.
     idle: usize,
     /// Threads that build a table.
@@ -137,10 +137,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn add(&self, counts: &Counts) {
+    fn add(&self, counts: &RequestCounts) {
         let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
         add(&self.answered, counts.answered);
-        add(&self.owned, counts.owned);
+        add(&self.owned, counts.forwarded);
         add(&self.dropped, counts.dropped);
         add(&self.too_large, counts.too_large);
         add(&self.overload, counts.overload);
@@ -155,7 +155,7 @@ impl SaServer {
     pub fn start(
         sender: Box<dyn GmpSender>,
         receiver: Box<dyn GmpReceiver>,
-        limits: Limits,
+        limits: AdmissionLimits,
     ) -> std::io::Result<Self> {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
@@ -164,11 +164,11 @@ impl SaServer {
             registrations: RwLock::default(),
             revision: AtomicU64::new(0),
             snapshot_wanted: AtomicBool::new(false),
-            owned: Mutex::new(Admission::new(OWNED_LIMITS)),
+            owned: Mutex::new(AdmissionQueue::new(OWNED_LIMITS)),
             wake: Notify::new(),
             queue: Mutex::new(Queue {
                 parked: BTreeMap::new(),
-                admission: Admission::new(limits),
+                admission: AdmissionQueue::new(limits),
                 idle: 0,
                 tabling: 0,
                 scanning: 0,
@@ -219,7 +219,7 @@ impl SaServer {
 
     /// A request for the owner, if there is one.
     pub fn take(&self) -> Option<Message> {
-        let (_, message) = self.shared.owned().take(Expensive::NONE)?;
+        let (_, message) = self.shared.owned().take(AllowedClasses::NONE)?;
         Some(message)
     }
 
@@ -238,7 +238,7 @@ impl SaServer {
 
     /// What became of the requests of each client, by LID.
     #[must_use]
-    pub fn clients(&self) -> BTreeMap<Lid, Counts> {
+    pub fn clients(&self) -> BTreeMap<Lid, RequestCounts> {
         self.shared.queue().admission.counts().collect()
     }
 }
@@ -277,7 +277,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn owned(&self) -> MutexGuard<'_, Admission<Message>> {
+    fn owned(&self) -> MutexGuard<'_, AdmissionQueue<Message>> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -353,9 +353,9 @@ mod tests {
     fn a_standby_is_silent_and_counts() {
         let (to_server, inbox) = channel();
         let sent = Arc::new(AtomicU64::new(0));
-        let limits = Limits {
+        let limits = AdmissionLimits {
             rate: 1,
-            ..Limits::default()
+            ..AdmissionLimits::default()
         };
         let outbox = Box::new(Outbox(Arc::clone(&sent)));
         let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).unwrap();
@@ -364,7 +364,13 @@ mod tests {
         for _ in 0..50 {
             to_server.send(request(9)).unwrap();
         }
-        let done = || server.clients().values().map(Counts::asked).sum::<u64>();
+        let done = || {
+            server
+                .clients()
+                .values()
+                .map(RequestCounts::total)
+                .sum::<u64>()
+        };
         while done() < 52 {
             std::thread::yield_now();
         }

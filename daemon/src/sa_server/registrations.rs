@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 
 use ferrosm_core::SubnetManager;
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::Request;
-use ferrosm_sa::admission::Class;
+use ferrosm_sa::SaRequest;
+use ferrosm_sa::admission::RequestClass;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 
 use super::{Registrations, SaServer, Work};
@@ -74,7 +74,7 @@ impl SaServer {
         let mut queue = shared.queue();
         for (lid, messages) in core::mem::take(&mut queue.parked) {
             for message in messages {
-                let class = Request::parse(message.0, &message.1).map(|r| Class::of(&r));
+                let class = SaRequest::parse(message.0, &message.1).map(|r| RequestClass::of(&r));
                 if let Some(class) = class {
                     queue
                         .admission

@@ -13,10 +13,10 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
-use ferrosm_sa::admission::{Class, Counts, Expensive, Outcome};
+use ferrosm_sa::admission::{AllowedClasses, RequestClass, RequestCounts, RequestOutcome};
 use ferrosm_sa::path::scan::{PathQuery, Progress};
 use ferrosm_sa::registry::snapshot::is_registry_read;
-use ferrosm_sa::{self as sa, Reply, Request, Verdict, View};
+use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
 use tracing::{error, warn};
 
 use super::{
@@ -64,9 +64,9 @@ pub(super) fn take_all(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
         if now.since(tidied) > TIDY {
             tidied = now;
             let mut queue = shared.queue();
-            queue.admission.tidy(now);
-            shared.owned().tidy(now);
-            let counts: Vec<(Lid, Counts)> = queue.admission.counts().collect();
+            queue.admission.remove_idle_clients(now);
+            shared.owned().remove_idle_clients(now);
+            let counts: Vec<(Lid, RequestCounts)> = queue.admission.counts().collect();
             drop(queue);
             log_overload(shared, &counts, &mut told);
         }
@@ -102,23 +102,23 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
 /// answer; for more than that, and for tables and scans, threads are woken.
 fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
     let now = shared.clock.now();
-    let mut counts = Counts::default();
+    let mut counts = RequestCounts::default();
     let mut queue = shared.queue();
     for (from, bytes) in batch.drain(..) {
-        let class = Request::parse(from, &bytes).map(|r| Class::of(&r));
+        let class = SaRequest::parse(from, &bytes).map(|r| RequestClass::of(&r));
         let Some(class) = class else {
-            counts.add(Outcome::Dropped);
-            queue.admission.count(from.lid, Outcome::Dropped);
+            counts.add(RequestOutcome::Dropped);
+            queue.admission.count(from.lid, RequestOutcome::Dropped);
             continue;
         };
         let (lid, work) = (from.lid, Work::Request((from, bytes)));
         if queue.admission.offer(lid, class, work, now).is_err() {
-            counts.add(Outcome::Overload);
-            queue.admission.count(lid, Outcome::Overload);
+            counts.add(RequestOutcome::Overload);
+            queue.admission.count(lid, RequestOutcome::Overload);
         }
     }
     if queue.admission.len() <= HANDFUL {
-        turn.take(&mut queue, HANDFUL, Expensive::NONE);
+        turn.take(&mut queue, HANDFUL, AllowedClasses::NONE);
     }
     let (idle, waiting) = (queue.idle, queue.admission.len());
     drop(queue);
@@ -131,8 +131,8 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
 }
 
 /// Logs the clients whose requests were dropped since last time.
-fn log_overload(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<Lid, u64>) {
-    let mut dropped: Vec<(u64, Lid, Counts)> = counts
+fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], told: &mut BTreeMap<Lid, u64>) {
+    let mut dropped: Vec<(u64, Lid, RequestCounts)> = counts
         .iter()
         .filter(|(_, counts)| counts.overload > 0)
         .map(|(lid, counts)| {
@@ -147,7 +147,7 @@ fn log_overload(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<L
         let at = view.as_ref().and_then(|v| Some((v, v.by_lid(*lid)?)));
         let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
         warn!(
-            client = %lid, guid, dropped = since, answered = counts.answered, registrations = counts.owned,
+            client = %lid, guid, dropped = since, answered = counts.answered, registrations = counts.forwarded,
             "SA request limit exceeded; requests dropped"
         );
     }
@@ -186,9 +186,9 @@ struct Turn<'a> {
     shared: &'a Shared,
     batch: Vec<Work>,
     /// Not yet counted for their clients.
-    done: Vec<(Lid, Outcome)>,
+    done: Vec<(Lid, RequestOutcome)>,
     /// The last one was, or will be, a table or scan of this client.
-    expensive: Option<(Class, Lid)>,
+    expensive: Option<(RequestClass, Lid)>,
     /// A scan that has more slices.
     unfinished: Option<Box<RunningScan>>,
     /// Reads that need a newer snapshot of what clients registered.
@@ -213,16 +213,16 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes whatever has its turn. One table or slice of a scan at a time, and no request waits behind it.
-    fn take(&mut self, queue: &mut Queue, most: usize, allowed: Expensive) {
+    fn take(&mut self, queue: &mut Queue, most: usize, allowed: AllowedClasses) {
         while self.batch.len() < most
             && let Some((class, work)) = queue.admission.take(allowed)
         {
             let from = work.from();
             self.batch.push(work);
             match class {
-                Class::Write | Class::Read => continue,
-                Class::Table => queue.tabling += 1,
-                Class::Scan => queue.scanning += 1,
+                RequestClass::Write | RequestClass::Read => continue,
+                RequestClass::Table => queue.tabling += 1,
+                RequestClass::Scan => queue.scanning += 1,
             }
             self.expensive = Some((class, from));
             break;
@@ -236,8 +236,8 @@ impl<'a> Turn<'a> {
             return false;
         }
         let view = self.shared.view();
-        let mut counts = Counts::default();
-        let scans = matches!(self.expensive, Some((Class::Scan, _)));
+        let mut counts = RequestCounts::default();
+        let scans = matches!(self.expensive, Some((RequestClass::Scan, _)));
         let mut left = self.batch.len();
         for work in self.batch.drain(..) {
             left -= 1;
@@ -285,15 +285,15 @@ impl<'a> Turn<'a> {
             return;
         };
         match class {
-            Class::Write | Class::Read => {}
-            Class::Table => queue.tabling -= 1,
-            Class::Scan => queue.scanning -= 1,
+            RequestClass::Write | RequestClass::Read => {}
+            RequestClass::Table => queue.tabling -= 1,
+            RequestClass::Scan => queue.scanning -= 1,
         }
         match self.unfinished.take() {
             Some(scan) => queue.admission.resume(Work::Scan(scan)),
             None => {
                 queue.admission.finished(from, class);
-                queue.admission.sent_table(self.sent, now);
+                queue.admission.record_sent_table(self.sent, now);
             }
         }
     }
@@ -313,7 +313,7 @@ impl Turn<'_> {
                 of_client.push(message);
                 total += 1;
             } else {
-                queue.admission.count(lid, Outcome::Overload);
+                queue.admission.count(lid, RequestOutcome::Overload);
                 self.shared
                     .counters
                     .overload
@@ -335,10 +335,10 @@ impl Work {
 }
 
 /// Which expensive requests may run now: never on all threads, and scans on a quarter of them.
-fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> Expensive {
+fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedClasses {
     let threads = shared.workers.saturating_sub(1).max(1);
     let free = queue.tabling + queue.scanning < threads;
-    Expensive {
+    AllowedClasses {
         tables: free && queue.admission.may_send_table(now),
         scans: free && queue.scanning < (shared.workers / 4).max(1),
     }
@@ -350,12 +350,12 @@ fn begin_scan(
     view: Option<&Arc<View>>,
     message: Message,
     bytes: &mut Vec<u8>,
-) -> Result<Box<RunningScan>, Outcome> {
+) -> Result<Box<RunningScan>, RequestOutcome> {
     bytes.clear();
-    let request = Request::parse(message.0, &message.1).ok_or(Outcome::Dropped)?;
-    let view = view.ok_or(Outcome::Dropped)?;
-    if !view.accepts_key(request.sm_key) {
-        return Err(Outcome::Dropped);
+    let request = SaRequest::parse(message.0, &message.1).ok_or(RequestOutcome::Dropped)?;
+    let view = view.ok_or(RequestOutcome::Dropped)?;
+    if !view.accepts_sm_key(request.sm_key) {
+        return Err(RequestOutcome::Dropped);
     }
     match PathQuery::new(view, &request) {
         Ok(query) => Ok(Box::new(RunningScan {
@@ -373,11 +373,11 @@ fn run_slice(
     mut scan: Box<RunningScan>,
     bytes: &mut Vec<u8>,
     unfinished: &mut Option<Box<RunningScan>>,
-) -> Option<Outcome> {
+) -> Option<RequestOutcome> {
     bytes.clear();
     let (from, message) = &scan.message;
-    let Some(request) = Request::parse(*from, message) else {
-        return Some(Outcome::Dropped);
+    let Some(request) = SaRequest::parse(*from, message) else {
+        return Some(RequestOutcome::Dropped);
     };
     match scan.query.advance(&scan.view, &request, SLICE) {
         Progress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
@@ -390,16 +390,16 @@ fn run_slice(
 
 fn send_scan_reply(
     shared: &Shared,
-    request: &Request<'_>,
-    reply: &Reply,
+    request: &SaRequest<'_>,
+    reply: &SaReply,
     bytes: &mut Vec<u8>,
-) -> Outcome {
-    reply.put(request, bytes);
+) -> RequestOutcome {
+    reply.encode_into(request, bytes);
     shared.send(&request.from, bytes, None);
     if reply.status == Status::NO_RESOURCES {
-        Outcome::TooLarge
+        RequestOutcome::TooLarge
     } else {
-        Outcome::Answered
+        RequestOutcome::Answered
     }
 }
 
@@ -411,14 +411,14 @@ fn answer(
     (from, message): Message,
     bytes: &mut Vec<u8>,
     parked: &mut Vec<Message>,
-) -> Option<Outcome> {
+) -> Option<RequestOutcome> {
     bytes.clear();
-    let Some((view, request)) = view.zip(Request::parse(from, &message)) else {
-        return Some(Outcome::Dropped);
+    let Some((view, request)) = view.zip(SaRequest::parse(from, &message)) else {
+        return Some(RequestOutcome::Dropped);
     };
     let reply = match sa::answer(view, &request) {
-        Verdict::Answer(reply) => reply,
-        Verdict::Owner if is_registry_read(&request) => {
+        Disposition::Reply(reply) => reply,
+        Disposition::ForwardToSm if is_registry_read(&request) => {
             let Some(registrations) = shared.registrations(least) else {
                 parked.push((from, message));
                 return None;
@@ -427,20 +427,20 @@ fn answer(
             let now = registrations.owner_time + age;
             registrations.snapshot.answer(view, &request, now)
         }
-        Verdict::Owner => {
+        Disposition::ForwardToSm => {
             let now = shared.clock.now();
             let offered = shared
                 .owned()
-                .offer(from.lid, Class::Write, (from, message), now);
+                .offer(from.lid, RequestClass::Write, (from, message), now);
             if offered.is_err() {
-                return Some(Outcome::Overload);
+                return Some(RequestOutcome::Overload);
             }
             shared.wake.notify_one();
-            return Some(Outcome::Owned);
+            return Some(RequestOutcome::Forwarded);
         }
-        Verdict::Drop => return Some(Outcome::Dropped),
+        Disposition::Drop => return Some(RequestOutcome::Dropped),
     };
-    reply.put(&request, bytes);
+    reply.encode_into(&request, bytes);
     shared.send(&from, bytes, None);
-    Some(Outcome::Answered)
+    Some(RequestOutcome::Answered)
 }

@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_sa::registry::multicast::{Group, Member, Parameters};
+use ferrosm_sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
 use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
 };
@@ -117,7 +117,7 @@ pub fn about_subscription(record: &InformInfoRecord) -> String {
 
 /// A group in a few words.
 #[must_use]
-pub fn about_group(mgid: Gid, mlid: Lid, parameters: &Parameters) -> String {
+pub fn about_group(mgid: Gid, mlid: Lid, parameters: &GroupParameters) -> String {
     let pkey = parameters.pkey;
     format!("group {mgid}, MLID {mlid}, P_Key {pkey}")
 }
@@ -165,7 +165,7 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
             well_known,
             parameters,
         }) => {
-            let group = Group {
+            let group = MulticastGroup {
                 mlid,
                 parameters,
                 well_known,
@@ -185,8 +185,8 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
         },
         Record::Registration(Registration::Service(service)) => ExportLine::Service {
             about: about_service(&service.record),
-            ends_unix_s: service.left_s,
-            by: service.by,
+            ends_unix_s: service.lease_left_s,
+            by: service.registered_by,
             record: service.record.encode().to_vec(),
         },
         Record::Registration(Registration::Subscription(s)) => ExportLine::Subscription {
@@ -212,7 +212,10 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
             to_guid: to.0,
             to_port: to.1.0,
         },
-        Record::SlToVlEpoch(SlToVlEpoch { number, by }) => ExportLine::LanesWritten { number, by },
+        Record::SlToVlEpoch(SlToVlEpoch { number, sm_port }) => ExportLine::LanesWritten {
+            number,
+            by: sm_port,
+        },
     }
 }
 
@@ -286,7 +289,7 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
                 mgid: record.mgid,
                 mlid: record.mlid,
                 well_known,
-                parameters: Parameters::of(&record),
+                parameters: GroupParameters::from_record(&record),
             })
         }
         ExportLine::Member {
@@ -300,7 +303,7 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             Record::Registration(Registration::Member {
                 mgid: Gid(address.octets()),
                 port,
-                member: Member {
+                member: GroupMember {
                     join_state: JoinState(join_state),
                     proxy,
                 },
@@ -313,8 +316,8 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             ..
         } => Record::Registration(Registration::Service(Box::new(RegisteredService {
             record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
-            left_s: ends_unix_s,
-            by,
+            lease_left_s: ends_unix_s,
+            registered_by: by,
         }))),
         ExportLine::Subscription {
             lid,
@@ -346,7 +349,10 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
-        ExportLine::LanesWritten { number, by } => Record::SlToVlEpoch(SlToVlEpoch { number, by }),
+        ExportLine::LanesWritten { number, by } => Record::SlToVlEpoch(SlToVlEpoch {
+            number,
+            sm_port: by,
+        }),
         ExportLine::Bytes { key, value } => {
             let key = RecordKey::from_bytes(&key).ok_or("a key of that length cannot be")?;
             return Ok(RecordChange::Put(key, value.into()));
@@ -377,7 +383,7 @@ mod tests {
                 mgid,
                 mlid: Lid(0xC001),
                 well_known: true,
-                parameters: Parameters {
+                parameters: GroupParameters {
                     qkey: 0xB1B,
                     mtu: MtuCode::Mtu2048,
                     tclass: 3,
@@ -393,7 +399,7 @@ mod tests {
             Record::Registration(Registration::Member {
                 mgid,
                 port,
-                member: Member {
+                member: GroupMember {
                     join_state: JoinState(1),
                     proxy: true,
                 },
@@ -404,8 +410,8 @@ mod tests {
                     service_name,
                     ..ServiceRecord::default()
                 },
-                left_s: Some(60),
-                by: port,
+                lease_left_s: Some(60),
+                registered_by: port,
             }))),
             Record::Registration(Registration::Subscription(RegisteredSubscription {
                 record: InformInfoRecord {
@@ -433,7 +439,7 @@ mod tests {
             },
             Record::SlToVlEpoch(SlToVlEpoch {
                 number: 3,
-                by: port,
+                sm_port: port,
             }),
         ];
         let all = all.iter().map(|r| (r.key(), r.encode(1_000)));

@@ -3,8 +3,8 @@
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
-use crate::message::{Found, Reply, Request, base, given};
-use crate::registry::multicast::{Group, Groups};
+use crate::message::{ReplyRecords, SaReply, SaRequest, component_value, partition_number};
+use crate::registry::multicast::{MulticastGroup, MulticastGroups};
 use crate::view::View;
 
 use super::record::component;
@@ -16,27 +16,35 @@ const LINK_LOCAL: u8 = 2;
 
 /// Answers a query whose DGID is a group's.
 #[must_use]
-pub fn answer(view: &View, groups: &Groups, request: &Request<'_>, asked: &PathRecord) -> Reply {
+pub fn answer(
+    view: &View,
+    groups: &MulticastGroups,
+    request: &SaRequest<'_>,
+    asked: &PathRecord,
+) -> SaReply {
     let Some(client) = view.by_lid(request.from.lid) else {
-        return Reply::error(Status::REQ_INVALID);
+        return SaReply::error(Status::REQ_INVALID);
     };
-    let mut found = Found::new(request, PathRecord::LEN);
+    let mut found = ReplyRecords::new(request, PathRecord::LEN);
     if let Some(group) = groups.get(asked.dgid)
-        && view.is_member(client, group.parameters.pkey)
+        && view.is_partition_member(client, group.parameters.pkey)
         && agrees(request, asked, group)
         && source_is_member(view, request, asked, group)
     {
         found.push(&record(request, asked, group).encode());
     }
-    Reply::of(request, found)
+    SaReply::from_records(request, found)
 }
 
 /// What a client says of a group must be so.
-fn agrees(request: &Request<'_>, asked: &PathRecord, group: &Group) -> bool {
+fn agrees(request: &SaRequest<'_>, asked: &PathRecord, group: &MulticastGroup) -> bool {
     let has = &group.parameters;
     let same = |components: u64, yes: bool| !request.has(components) || yes;
     same(component::DLID, asked.dlid == group.mlid)
-        && same(component::PKEY, base(asked.pkey) == base(has.pkey))
+        && same(
+            component::PKEY,
+            partition_number(asked.pkey) == partition_number(has.pkey),
+        )
         && same(component::SL, asked.sl == has.sl)
         && same(component::FLOW_LABEL, asked.flow_label == has.flow_label)
         && same(component::HOP_LIMIT, asked.hop_limit == has.hop_limit)
@@ -44,21 +52,26 @@ fn agrees(request: &Request<'_>, asked: &PathRecord, group: &Group) -> bool {
 }
 
 /// Packets of a group come from its members.
-fn source_is_member(view: &View, request: &Request<'_>, asked: &PathRecord, group: &Group) -> bool {
-    let by_gid = given(request, component::SGID, asked.sgid).map(|gid| gid.guid());
-    let by_lid = given(request, component::SLID, asked.slid)
+fn source_is_member(
+    view: &View,
+    request: &SaRequest<'_>,
+    asked: &PathRecord,
+    group: &MulticastGroup,
+) -> bool {
+    let by_gid = component_value(request, component::SGID, asked.sgid).map(|gid| gid.guid());
+    let by_lid = component_value(request, component::SLID, asked.slid)
         .map(|lid| view.by_lid(lid).map(|port| view.end_port(port).guid));
     by_gid.is_none_or(|guid| group.members.contains_key(&guid))
         && by_lid.is_none_or(|guid| guid.is_some_and(|guid| group.members.contains_key(&guid)))
 }
 
-fn record(request: &Request<'_>, asked: &PathRecord, group: &Group) -> PathRecord {
+fn record(request: &SaRequest<'_>, asked: &PathRecord, group: &MulticastGroup) -> PathRecord {
     let has = &group.parameters;
     PathRecord {
         dgid: asked.dgid,
-        sgid: given(request, component::SGID, asked.sgid).unwrap_or_default(),
+        sgid: component_value(request, component::SGID, asked.sgid).unwrap_or_default(),
         dlid: group.mlid,
-        slid: given(request, component::SLID, asked.slid).unwrap_or_default(),
+        slid: component_value(request, component::SLID, asked.slid).unwrap_or_default(),
         flow_label: has.flow_label,
         hop_limit: if has.scope > LINK_LOCAL {
             HOP_LIMIT_WIDE

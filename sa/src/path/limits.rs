@@ -6,22 +6,22 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
 /// A selector and its value, if the client gave both.
-pub type Limit<T> = Option<(Selector, T)>;
+pub type ComponentLimit<T> = Option<(Selector, T)>;
 
 /// What a client asks of one value each; the value is what it will be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct PathLimits {
     /// Of the MTU.
-    pub mtu: Limit<MtuCode>,
+    pub mtu: ComponentLimit<MtuCode>,
     /// Of the rate.
-    pub rate: Limit<RateCode>,
+    pub rate: ComponentLimit<RateCode>,
     /// Of PacketLifeTime.
-    pub packet_life_time: Limit<u8>,
+    pub packet_life_time: ComponentLimit<u8>,
 }
 
-/// Values that a path is given.
+/// PathValues that a path is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Values {
+pub struct PathValues {
     /// MTU.
     pub mtu: MtuCode,
     /// Rate.
@@ -30,10 +30,10 @@ pub struct Values {
     pub packet_life_time: u8,
 }
 
-impl Limits {
+impl PathLimits {
     /// Whether every value is one that exists (else the request is invalid, rule 11.2).
     #[must_use]
-    pub fn are_legal(&self) -> bool {
+    pub fn are_valid(&self) -> bool {
         let counts = |selector: Selector| selector != Selector::Best;
         let mtu = self
             .mtu
@@ -46,8 +46,8 @@ impl Limits {
 
     /// What a path with these values is told to have; `None` if it is not what is asked for.
     #[must_use]
-    pub fn apply(&self, has: Values) -> Option<Values> {
-        Some(Values {
+    pub fn apply(&self, has: PathValues) -> Option<PathValues> {
+        Some(PathValues {
             mtu: MtuCode(largest(
                 has.mtu.0,
                 self.mtu.map(|(s, v)| (s, v.0)),
@@ -60,7 +60,7 @@ impl Limits {
 }
 
 /// The largest value of a path up to `has` that the limit allows, where lower values are allowed too.
-fn largest(has: u8, limit: Limit<u8>, least: u8) -> Option<u8> {
+fn largest(has: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
     match limit {
         None => Some(has),
         Some((Selector::Greater, v)) => (has > v).then_some(has),
@@ -73,7 +73,7 @@ fn largest(has: u8, limit: Limit<u8>, least: u8) -> Option<u8> {
     }
 }
 
-fn rate(has: RateCode, limit: Limit<RateCode>) -> Option<RateCode> {
+fn rate(has: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
     let place = has.rank()?;
     let slower = |rank: usize| RateCode::ASCENDING.get(rank).copied();
     match limit {
@@ -90,7 +90,7 @@ fn rate(has: RateCode, limit: Limit<RateCode>) -> Option<RateCode> {
 }
 
 /// Packets must not outlive what is promised, so a limit below what the fabric keeps cannot be met.
-fn life_time(has: u8, limit: Limit<u8>) -> Option<u8> {
+fn life_time(has: u8, limit: ComponentLimit<u8>) -> Option<u8> {
     match limit {
         None => Some(has),
         Some((Selector::Greater, v)) => (has > v).then_some(has),

@@ -14,12 +14,12 @@
 //! | [`group`] | the same where a multicast group is meant |
 
 pub mod group;
-mod level;
 pub mod limits;
 pub mod multi;
+pub mod pair;
 mod progress;
-pub mod query;
+mod qos_level;
 pub mod record;
+pub mod route;
 pub mod scan;
 pub mod trace;
-pub mod walk;

@@ -11,13 +11,13 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
 
-use super::limits::Limits;
+use super::limits::PathLimits;
+use super::pair::{Path, PathConstraints, PathEnds, for_each_path};
 use super::progress::Progress;
-use super::query::{Demand, Ends, Path, paths};
 use super::record::{SCAN_PAIRS_MAX, record};
-use super::walk::walk;
-use crate::message::{Found, Reply, Request, given};
-use crate::qos::Asked;
+use super::route::follow_route;
+use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
+use crate::qos::QosQuery;
 use crate::view::{EndPortIdx, View};
 
 /// Components of MultiPathRecord.
@@ -40,24 +40,24 @@ const CANDIDATES_MAX: usize = 1024;
 const PATHS_MAX: usize = 127;
 
 /// A port, and the GUID by which the client names it.
-type Named = (EndPortIdx, PortGuid);
+type NamedPort = (EndPortIdx, PortGuid);
 
 /// A path and what it goes through.
 #[derive(Debug)]
 struct Candidate {
-    ends: Ends,
+    ends: PathEnds,
     path: Path,
     /// Switches (port 0) and the ports by which it leaves nodes.
     through: BTreeSet<(u32, PortNum)>,
     /// End ports shared with the paths chosen so far, each time counted.
-    shared_ends: usize,
+    shared_end_ports: usize,
     /// Switches and links shared with the paths chosen so far.
     shared_hops: usize,
 }
 
 /// Answers GetMulti in one go.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>) -> Reply {
+pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
     let mut scan = match MultiScan::new(view, request) {
         Ok(scan) => scan,
         Err(reply) => return reply,
@@ -74,9 +74,9 @@ pub fn answer(view: &View, request: &Request<'_>) -> Reply {
 /// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
 #[derive(Debug)]
 pub struct MultiScan {
-    demand: Demand,
-    sources: Vec<Named>,
-    destinations: Vec<Named>,
+    demand: PathConstraints,
+    sources: Vec<NamedPort>,
+    destinations: Vec<NamedPort>,
     raw_traffic: bool,
     paths_wanted: usize,
     /// Index of the next pair, by source, then destination.
@@ -94,29 +94,31 @@ impl MultiScan {
     ///
     /// # Errors
     /// The reply to a query that is not valid or names an unknown GID.
-    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
-        Self::resolve(view, request).map_err(|status| path_reply(Reply::error(status)))
+    pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
+        Self::resolve(view, request).map_err(|status| path_reply(SaReply::error(status)))
     }
 
-    fn resolve(view: &View, request: &Request<'_>) -> Result<Self, Status> {
+    fn resolve(view: &View, request: &SaRequest<'_>) -> Result<Self, Status> {
         if !request.has(component::COUNTS) {
             return Err(Status::INSUFFICIENT_COMPONENTS);
         }
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let wanted = MultiPathRecord::decode(request.data);
-        let (sources, destinations) = gids(request, &wanted)?;
+        let (sources, destinations) = decode_gids(request, &wanted)?;
         let resolve = |gids: Vec<Gid>| {
             let port = |gid: &Gid| {
                 let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
-                Ok::<Named, Status>((at, gid.guid()))
+                Ok::<NamedPort, Status>((at, gid.guid()))
             };
             let ports = gids.iter().map(port).collect::<Result<Vec<_>, _>>()?;
-            let visible = ports.into_iter().filter(|(at, _)| view.share(client, *at));
-            Ok::<Vec<Named>, Status>(visible.collect())
+            let visible = ports
+                .into_iter()
+                .filter(|(at, _)| view.share_partition(client, *at));
+            Ok::<Vec<NamedPort>, Status>(visible.collect())
         };
         let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
-        let demand = demand(request, &wanted);
-        if !demand.limits.are_legal() {
+        let demand = decode_constraints(request, &wanted);
+        if !demand.limits.are_valid() {
             return Err(Status::REQ_INVALID);
         }
         Ok(Self {
@@ -138,18 +140,18 @@ impl MultiScan {
     }
 
     /// Spends about `budget` more units of work.
-    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         let until = self.spent.saturating_add(budget);
         while let Some(ends) = self.next_pair() {
             if self.spent >= SCAN_PAIRS_MAX {
-                return Progress::Done(path_reply(Reply::error(Status::NO_RESOURCES)));
+                return Progress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
             }
             if self.spent >= until {
                 return Progress::More;
             }
             self.next += 1;
             let candidates = &mut self.candidates;
-            self.spent += paths(view, &ends, &self.demand, &mut |path| {
+            self.spent += for_each_path(view, &ends, &self.demand, &mut |path| {
                 candidates.push(candidate(view, ends, *path));
                 candidates.len() < CANDIDATES_MAX
             });
@@ -165,22 +167,22 @@ impl MultiScan {
             self.spent += self.candidates.len();
             self.choose();
         }
-        let mut found = Found::new(request, PathRecord::LEN);
+        let mut found = ReplyRecords::new(request, PathRecord::LEN);
         for chosen in &self.chosen {
             let record = record(view, &chosen.ends, &chosen.path, None, self.raw_traffic);
             found.push(&record.encode());
         }
-        Progress::Done(path_reply(Reply::of(request, found)))
+        Progress::Done(path_reply(SaReply::from_records(request, found)))
     }
 
-    fn next_pair(&self) -> Option<Ends> {
+    fn next_pair(&self) -> Option<PathEnds> {
         if self.candidates.len() >= CANDIDATES_MAX || !self.chosen.is_empty() {
             return None;
         }
         let width = self.destinations.len();
         let (from, source) = *self.sources.get(self.next.checked_div(width)?)?;
         let (to, destination) = *self.destinations.get(self.next % width)?;
-        Some(Ends {
+        Some(PathEnds {
             from,
             to,
             slid: None,
@@ -194,7 +196,7 @@ impl MultiScan {
     fn choose(&mut self) {
         let all = self.candidates.iter().enumerate();
         // A shared end port costs more than anything in between.
-        let best = all.min_by_key(|(index, c)| (c.shared_ends, c.shared_hops, *index));
+        let best = all.min_by_key(|(index, c)| (c.shared_end_ports, c.shared_hops, *index));
         let Some((best, _)) = best else { return };
         let chosen = self.candidates.remove(best);
         let used = &mut self.used;
@@ -204,8 +206,8 @@ impl MultiScan {
             .filter(|hop| used.insert(**hop))
             .collect();
         for c in &mut self.candidates {
-            c.shared_ends += usize::from(chosen.ends.from == c.ends.from);
-            c.shared_ends += usize::from(chosen.ends.to == c.ends.to);
+            c.shared_end_ports += usize::from(chosen.ends.from == c.ends.from);
+            c.shared_end_ports += usize::from(chosen.ends.to == c.ends.to);
             c.shared_hops += new.iter().filter(|hop| c.through.contains(hop)).count();
         }
         self.chosen.push(chosen);
@@ -213,15 +215,18 @@ impl MultiScan {
 }
 
 /// The reply to GetMulti carries PathRecords.
-fn path_reply(reply: Reply) -> Reply {
-    Reply {
+fn path_reply(reply: SaReply) -> SaReply {
+    SaReply {
         attr: Some(id::PATH),
         ..reply
     }
 }
 
 /// The GIDs that follow the head.
-fn gids(request: &Request<'_>, wanted: &MultiPathRecord) -> Result<(Vec<Gid>, Vec<Gid>), Status> {
+fn decode_gids(
+    request: &SaRequest<'_>,
+    wanted: &MultiPathRecord,
+) -> Result<(Vec<Gid>, Vec<Gid>), Status> {
     let (sources, destinations) = (
         usize::from(wanted.sgid_count),
         usize::from(wanted.dgid_count),
@@ -241,36 +246,36 @@ fn gids(request: &Request<'_>, wanted: &MultiPathRecord) -> Result<(Vec<Gid>, Ve
     Ok((sources.to_vec(), destinations.to_vec()))
 }
 
-fn demand(request: &Request<'_>, wanted: &MultiPathRecord) -> Demand {
+fn decode_constraints(request: &SaRequest<'_>, wanted: &MultiPathRecord) -> PathConstraints {
     let service_id = u64::from(wanted.service_id_high) << 56 | wanted.service_id_low;
-    Demand {
-        limits: Limits {
-            mtu: given(request, component::MTU, (wanted.mtu_selector, wanted.mtu)),
-            rate: given(
+    PathConstraints {
+        limits: PathLimits {
+            mtu: component_value(request, component::MTU, (wanted.mtu_selector, wanted.mtu)),
+            rate: component_value(
                 request,
                 component::RATE,
                 (wanted.rate_selector, wanted.rate),
             ),
-            packet_life_time: given(
+            packet_life_time: component_value(
                 request,
                 component::PACKET_LIFE_TIME,
                 (wanted.packet_life_time_selector, wanted.packet_life_time),
             ),
         },
-        pkey: given(request, component::PKEY, wanted.pkey),
-        sl: given(request, component::SL, wanted.sl),
+        pkey: component_value(request, component::PKEY, wanted.pkey),
+        sl: component_value(request, component::SL, wanted.sl),
         reversible: request.has(component::REVERSIBLE) && wanted.reversible,
-        asked: Asked {
-            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
-            service_id: given(request, component::SERVICE_ID, service_id),
-            pkey: given(request, component::PKEY, wanted.pkey),
+        qos: QosQuery {
+            qos_class: component_value(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: component_value(request, component::SERVICE_ID, service_id),
+            pkey: component_value(request, component::PKEY, wanted.pkey),
         },
     }
 }
 
-fn candidate(view: &View, ends: Ends, path: Path) -> Candidate {
+fn candidate(view: &View, ends: PathEnds, path: Path) -> Candidate {
     let mut through = BTreeSet::new();
-    walk(view, ends.from, ends.to, path.dlid, |step| {
+    follow_route(view, ends.from, ends.to, path.dlid, |step| {
         if view.node(step.node).switch.is_some() {
             through.insert((step.node, PortNum::ZERO));
         }
@@ -282,7 +287,7 @@ fn candidate(view: &View, ends: Ends, path: Path) -> Candidate {
         ends,
         path,
         through,
-        shared_ends: 0,
+        shared_end_ports: 0,
         shared_hops: 0,
     }
 }

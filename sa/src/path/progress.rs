@@ -1,6 +1,6 @@
 //! State of a path query that runs in slices.
 
-use crate::message::Reply;
+use crate::message::SaReply;
 
 /// State of a query after a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,5 +8,5 @@ pub enum Progress {
     /// The budget of the slice is spent; call `advance` again.
     More,
     /// The query is complete.
-    Done(Reply),
+    Done(SaReply),
 }

@@ -4,11 +4,11 @@ use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
-use super::limits::Limits;
+use super::limits::PathLimits;
+use super::pair::{Path, PathConstraints, PathEnds, for_each_path};
 use super::progress::Progress;
-use super::query::{Demand, Ends, Path, paths};
-use crate::message::{Found, Reply, Request, given};
-use crate::qos::Asked;
+use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
+use crate::qos::QosQuery;
 use crate::view::{EndPortIdx, View};
 
 /// Components of PathRecord that are looked at here.
@@ -37,7 +37,7 @@ const HOP_LIMIT_ROUTED: u8 = 0xFF;
 
 /// Which ports one end of a query means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum QueryEnd {
     /// All.
     Any,
     /// This one, and this LID of it only if one was given.
@@ -51,7 +51,7 @@ pub const SCAN_PAIRS_MAX: usize = 1 << 20;
 /// Whether a PathRecord query names at most one end, so that its work grows with the number of end ports. Paths to multicast
 /// groups are looked up by MGID.
 #[must_use]
-pub fn is_scan(request: &Request<'_>) -> bool {
+pub fn is_scan(request: &SaRequest<'_>) -> bool {
     let source = request.component_mask & (component::SGID | component::SLID) != 0;
     let destination = request.component_mask & (component::DGID | component::DLID) != 0;
     !(source && destination || is_to_group(request))
@@ -59,43 +59,43 @@ pub fn is_scan(request: &Request<'_>) -> bool {
 
 /// Whether the destination is a multicast group, which only the registry knows.
 #[must_use]
-pub fn is_to_group(request: &Request<'_>) -> bool {
+pub fn is_to_group(request: &SaRequest<'_>) -> bool {
     request.has(component::DGID) && PathRecord::decode(request.data).dgid.is_multicast()
 }
 
 /// Answers a query in one go; `None` if the destination is a multicast group.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
+pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     let wanted = PathRecord::decode(request.data);
     if request.has(component::DGID) && wanted.dgid.is_multicast() {
         return None;
     }
     let reply = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
-        let (End::Port(from, slid), End::Port(to, dlid)) = (from, to) else {
+        let (QueryEnd::Port(from, slid), QueryEnd::Port(to, dlid)) = (from, to) else {
             return Ok(PathScan::of(view, request, query, client, from, to)?.run(view, request));
         };
         // Most queries name both ends.
-        let mut found = Found::new(request, PathRecord::LEN);
-        if view.share(client, from) && view.share(client, to) {
+        let mut found = ReplyRecords::new(request, PathRecord::LEN);
+        if view.share_partition(client, from) && view.share_partition(client, to) {
             query.find(view, (from, slid), (to, dlid), &mut found);
         }
-        Ok(Reply::of(request, found))
+        Ok(SaReply::from_records(request, found))
     });
-    Some(reply.unwrap_or_else(|status| refusal(request, status)))
+    Some(reply.unwrap_or_else(|status| error_reply(request, status)))
 }
 
 /// A table of nothing is an answer, where one record is an error (rule 7.6).
-fn refusal(request: &Request<'_>, status: Status) -> Reply {
+fn error_reply(request: &SaRequest<'_>, status: Status) -> SaReply {
     if request.wants_table() && (status == Status::NO_RECORDS || status == Status::INVALID_GID) {
-        return Reply::of(request, Found::new(request, PathRecord::LEN));
+        return SaReply::from_records(request, ReplyRecords::new(request, PathRecord::LEN));
     }
-    Reply::error(status)
+    SaReply::error(status)
 }
 
 /// What a unicast PathRecord query asks for, apart from its ends.
 #[derive(Debug)]
 struct Query {
-    demand: Demand,
+    demand: PathConstraints,
     sgid: Option<Gid>,
     dgid: Option<Gid>,
     /// The destination, if it is in another subnet.
@@ -116,7 +116,7 @@ pub struct PathScan {
     next: (usize, usize),
     /// Pairs of LIDs evaluated so far.
     evaluated: usize,
-    found: Found,
+    found: ReplyRecords,
 }
 
 /// The end ports of one side that the client may see.
@@ -128,13 +128,17 @@ enum EndPorts {
 }
 
 impl EndPorts {
-    fn visible(view: &View, client: EndPortIdx, end: End) -> Self {
+    fn visible(view: &View, client: EndPortIdx, end: QueryEnd) -> Self {
         match end {
-            End::Port(port, lid) if view.share(client, port) => Self::One(port, lid),
-            End::Port(..) => Self::None,
-            End::Any => {
+            QueryEnd::Port(port, lid) if view.share_partition(client, port) => Self::One(port, lid),
+            QueryEnd::Port(..) => Self::None,
+            QueryEnd::Any => {
                 let ports = view.end_port_indices();
-                Self::All(ports.filter(|at| view.share(client, *at)).collect())
+                Self::All(
+                    ports
+                        .filter(|at| view.share_partition(client, *at))
+                        .collect(),
+                )
             }
         }
     }
@@ -159,25 +163,33 @@ impl EndPorts {
 /// Validates a query; the client and the ends that it names.
 fn resolve(
     view: &View,
-    request: &Request<'_>,
+    request: &SaRequest<'_>,
     wanted: &PathRecord,
-) -> Result<(Query, EndPortIdx, End, End), Status> {
+) -> Result<(Query, EndPortIdx, QueryEnd, QueryEnd), Status> {
     let service = request.component_mask & component::SERVICE_ID;
     if service != 0 && service != component::SERVICE_ID {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
-    let demand = demand(request, wanted);
-    if !demand.limits.are_legal() {
+    let demand = decode_constraints(request, wanted);
+    if !demand.limits.are_valid() {
         return Err(Status::REQ_INVALID);
     }
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let sgid = given(request, component::SGID, wanted.sgid);
-    let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
-    let dgid = given(request, component::DGID, wanted.dgid);
+    let sgid = component_value(request, component::SGID, wanted.sgid);
+    let from = resolve_end(
+        view,
+        sgid,
+        component_value(request, component::SLID, wanted.slid),
+    )?;
+    let dgid = component_value(request, component::DGID, wanted.dgid);
     let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
     let to = match routed {
-        Some(gid) => router(view, gid, from)?,
-        None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
+        Some(gid) => resolve_router(view, gid, from)?,
+        None => resolve_end(
+            view,
+            dgid,
+            component_value(request, component::DLID, wanted.dlid),
+        )?,
     };
     let paths_per_pair = if !request.wants_table() {
         1
@@ -204,18 +216,18 @@ impl Query {
         view: &View,
         (from, slid): (EndPortIdx, Option<Lid>),
         (to, dlid): (EndPortIdx, Option<Lid>),
-        found: &mut Found,
+        found: &mut ReplyRecords,
     ) -> usize {
-        let ends = Ends {
+        let ends = PathEnds {
             from,
             to,
             slid,
             dlid,
-            source: name(view, from, self.sgid),
-            destination: name(view, to, self.dgid),
+            source: requested_guid(view, from, self.sgid),
+            destination: requested_guid(view, to, self.dgid),
         };
         let mut left = self.paths_per_pair;
-        paths(view, &ends, &self.demand, &mut |path| {
+        for_each_path(view, &ends, &self.demand, &mut |path| {
             if left == 0 {
                 return false;
             }
@@ -231,20 +243,20 @@ impl PathScan {
     ///
     /// # Errors
     /// The reply to a query that is not valid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
-    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+    pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         let wanted = PathRecord::decode(request.data);
         let scan = resolve(view, request, &wanted)
             .and_then(|(query, client, from, to)| Self::of(view, request, query, client, from, to));
-        scan.map_err(|status| refusal(request, status))
+        scan.map_err(|status| error_reply(request, status))
     }
 
     fn of(
         view: &View,
-        request: &Request<'_>,
+        request: &SaRequest<'_>,
         query: Query,
         client: EndPortIdx,
-        from: End,
-        to: End,
+        from: QueryEnd,
+        to: QueryEnd,
     ) -> Result<Self, Status> {
         let sources = EndPorts::visible(view, client, from);
         let destinations = EndPorts::visible(view, client, to);
@@ -258,12 +270,12 @@ impl PathScan {
             destinations,
             next: (0, 0),
             evaluated: 0,
-            found: Found::new(request, PathRecord::LEN),
+            found: ReplyRecords::new(request, PathRecord::LEN),
         })
     }
 
     /// Evaluates about `budget` more pairs of LIDs; the last pair of end ports of a slice may exceed it by its LIDs.
-    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         let until = self.evaluated.saturating_add(budget);
         while let Some((from, slid)) = self.sources.get(self.next.0) {
             let Some((to, dlid)) = self.destinations.get(self.next.1) else {
@@ -274,7 +286,7 @@ impl PathScan {
                 continue;
             };
             if self.evaluated >= SCAN_PAIRS_MAX {
-                return Progress::Done(Reply::error(Status::NO_RESOURCES));
+                return Progress::Done(SaReply::error(Status::NO_RESOURCES));
             }
             if self.evaluated >= until {
                 return Progress::More;
@@ -287,11 +299,12 @@ impl PathScan {
                 break;
             }
         }
-        let found = core::mem::replace(&mut self.found, Found::new(request, PathRecord::LEN));
-        Progress::Done(Reply::of(request, found))
+        let found =
+            core::mem::replace(&mut self.found, ReplyRecords::new(request, PathRecord::LEN));
+        Progress::Done(SaReply::from_records(request, found))
     }
 
-    fn run(mut self, view: &View, request: &Request<'_>) -> Reply {
+    fn run(mut self, view: &View, request: &SaRequest<'_>) -> SaReply {
         loop {
             if let Progress::Done(reply) = self.advance(view, request, usize::MAX) {
                 return reply;
@@ -300,10 +313,10 @@ impl PathScan {
     }
 }
 
-fn demand(request: &Request<'_>, wanted: &PathRecord) -> Demand {
-    let limit = |components, selector: Selector| given(request, components, selector);
-    Demand {
-        limits: Limits {
+fn decode_constraints(request: &SaRequest<'_>, wanted: &PathRecord) -> PathConstraints {
+    let limit = |components, selector: Selector| component_value(request, components, selector);
+    PathConstraints {
+        limits: PathLimits {
             mtu: limit(component::MTU, wanted.mtu_selector).map(|s| (s, wanted.mtu)),
             rate: limit(component::RATE, wanted.rate_selector).map(|s| (s, wanted.rate)),
             packet_life_time: limit(
@@ -312,19 +325,19 @@ fn demand(request: &Request<'_>, wanted: &PathRecord) -> Demand {
             )
             .map(|s| (s, wanted.packet_life_time)),
         },
-        pkey: given(request, component::PKEY, wanted.pkey),
-        sl: given(request, component::SL, wanted.sl),
+        pkey: component_value(request, component::PKEY, wanted.pkey),
+        sl: component_value(request, component::SL, wanted.sl),
         reversible: request.has(component::REVERSIBLE) && wanted.reversible,
-        asked: Asked {
-            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
-            service_id: given(request, component::SERVICE_ID, wanted.service_id),
-            pkey: given(request, component::PKEY, wanted.pkey),
+        qos: QosQuery {
+            qos_class: component_value(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: component_value(request, component::SERVICE_ID, wanted.service_id),
+            pkey: component_value(request, component::PKEY, wanted.pkey),
         },
     }
 }
 
 /// Whom a GID and a LID mean; both must mean the same (rule 11.1).
-fn end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<End, Status> {
+fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryEnd, Status> {
     let by_gid = gid
         .map(|gid| view.by_gid(gid).ok_or(Status::INVALID_GID))
         .transpose()?;
@@ -333,39 +346,39 @@ fn end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<End, Status> {
         .transpose()?;
     match (by_gid, by_lid) {
         (Some(a), Some(b)) if a != b => Err(Status::REQ_INVALID),
-        (_, Some(port)) => Ok(End::Port(port, lid)),
-        (Some(port), None) => Ok(End::Port(port, None)),
-        (None, None) => Ok(End::Any),
+        (_, Some(port)) => Ok(QueryEnd::Port(port, lid)),
+        (Some(port), None) => Ok(QueryEnd::Port(port, None)),
+        (None, None) => Ok(QueryEnd::Any),
     }
 }
 
 /// The port that one end names, and this LID of it if one was given; `None` where neither is given.
-pub(super) fn named(
+pub(super) fn resolve_end_port(
     view: &View,
     gid: Option<Gid>,
     lid: Option<Lid>,
 ) -> Result<Option<(EndPortIdx, Option<Lid>)>, Status> {
-    Ok(match end(view, gid, lid)? {
-        End::Any => None,
-        End::Port(port, lid) => Some((port, lid)),
+    Ok(match resolve_end(view, gid, lid)? {
+        QueryEnd::Any => None,
+        QueryEnd::Port(port, lid) => Some((port, lid)),
     })
 }
 
 /// The GUID by which a client that gave this GID knows a port (rule 12.4).
-fn name(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
+fn requested_guid(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
     gid.map_or_else(|| view.end_port(at).guid, |gid| gid.guid())
 }
 
 /// The router port that leads to another subnet (rule 11.12): the first that a prefix route names and that exists.
-fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
+fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Status> {
     let source = match from {
-        End::Port(port, _) => Some(port),
-        End::Any => None,
+        QueryEnd::Port(port, _) => Some(port),
+        QueryEnd::Any => None,
     };
     let is_router = |at: &EndPortIdx| {
         let port = view.end_port(*at);
         view.node(port.node).node_type == ferrosm_mad::attr::NodeType::Router
-            && source.is_none_or(|s| view.share(s, *at))
+            && source.is_none_or(|s| view.share_partition(s, *at))
     };
     view.settings
         .prefix_routes
@@ -379,14 +392,14 @@ fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
                 .filter(is_router)
                 .min_by_key(|at| view.end_port(*at).guid),
         })
-        .map(|port| End::Port(port, None))
+        .map(|port| QueryEnd::Port(port, None))
         .ok_or(Status::INVALID_GID)
 }
 
 /// The record of a path.
 pub(super) fn record(
     view: &View,
-    ends: &Ends,
+    ends: &PathEnds,
     path: &Path,
     routed: Option<Gid>,
     raw: bool,

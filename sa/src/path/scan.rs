@@ -9,7 +9,7 @@ use ferrosm_mad::sa::id;
 use super::multi::MultiScan;
 pub use super::progress::Progress;
 use super::record::{self, PathScan};
-use crate::message::{Reply, Request};
+use crate::message::{SaReply, SaRequest};
 use crate::view::View;
 
 /// A path query in progress.
@@ -23,7 +23,7 @@ pub enum PathQuery {
 
 /// Whether a request must run in slices: decided by the components that it names.
 #[must_use]
-pub fn is_scan(request: &Request<'_>) -> bool {
+pub fn is_scan(request: &SaRequest<'_>) -> bool {
     match (request.attr, request.method) {
         (id::PATH, Method::Get | Method::GetTable) => record::is_scan(request),
         (id::MULTI_PATH, Method::GetMulti) => true,
@@ -36,7 +36,7 @@ impl PathQuery {
     ///
     /// # Errors
     /// The reply, if the query needs no slice.
-    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+    pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         if request.method == Method::GetMulti {
             MultiScan::new(view, request).map(Self::Multi)
         } else {
@@ -45,7 +45,7 @@ impl PathQuery {
     }
 
     /// Runs one slice of about `budget` pairs of LIDs. View and request must be those that the query was made from.
-    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         match self {
             Self::Paths(scan) => scan.advance(view, request, budget),
             Self::Multi(scan) => scan.advance(view, request, budget),

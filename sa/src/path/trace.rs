@@ -9,50 +9,50 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{PathRecord, TraceRecord};
 
-use super::record::{component, named};
-use super::walk::{Step, walk};
-use crate::message::{Found, Reply, Request, given};
+use super::record::{component, resolve_end_port};
+use super::route::{RouteHop, follow_route};
+use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::view::View;
 
 /// Answers GetTraceTable.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>) -> Reply {
-    let reply = trace(view, request).unwrap_or_else(Reply::error);
-    Reply {
+pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
+    let reply = trace(view, request).unwrap_or_else(SaReply::error);
+    SaReply {
         attr: Some(id::TRACE),
         ..reply
     }
 }
 
-fn trace(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
+fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
     let wanted = PathRecord::decode(request.data);
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let from = named(
+    let from = resolve_end_port(
         view,
-        given(request, component::SGID, wanted.sgid),
-        given(request, component::SLID, wanted.slid),
+        component_value(request, component::SGID, wanted.sgid),
+        component_value(request, component::SLID, wanted.slid),
     )?;
-    let to = named(
+    let to = resolve_end_port(
         view,
-        given(request, component::DGID, wanted.dgid),
-        given(request, component::DLID, wanted.dlid),
+        component_value(request, component::DGID, wanted.dgid),
+        component_value(request, component::DLID, wanted.dlid),
     )?;
     let ((from, _), (to, dlid)) = from.zip(to).ok_or(Status::INSUFFICIENT_COMPONENTS)?;
     let all = [(client, from), (client, to), (from, to)];
-    if !all.iter().all(|(a, b)| view.share(*a, *b)) {
+    if !all.iter().all(|(a, b)| view.share_partition(*a, *b)) {
         return Err(Status::NO_RECORDS);
     }
     let dlid = dlid.unwrap_or_else(|| view.end_port(to).lid);
     let mut steps = Vec::new();
-    walk(view, from, to, dlid, |step| steps.push(step)).ok_or(Status::NO_RECORDS)?;
-    let mut found = Found::new(request, TraceRecord::LEN);
+    follow_route(view, from, to, dlid, |step| steps.push(step)).ok_or(Status::NO_RECORDS)?;
+    let mut found = ReplyRecords::new(request, TraceRecord::LEN);
     for step in &steps {
         found.push(&record(view, step).encode());
     }
-    Ok(Reply::of(request, found))
+    Ok(SaReply::from_records(request, found))
 }
 
-fn record(view: &View, step: &Step) -> TraceRecord {
+fn record(view: &View, step: &RouteHop) -> TraceRecord {
     let node = view.node(step.node);
     let mut info = [0; NodeInfo::LEN];
     info[..node.info.len()].copy_from_slice(&node.info);
@@ -71,7 +71,7 @@ fn record(view: &View, step: &Step) -> TraceRecord {
 
 /// The GUID of a port, of a switch's port 0 for all its ports; 0 where the path has none.
 fn port_guid(view: &View, node: u32, num: PortNum) -> PortGuid {
-    view.port_of(node, num)
-        .and_then(|port| view.owner(port))
+    view.port_by_num(node, num)
+        .and_then(|port| view.lid_owner(port))
         .map_or(PortGuid(0), |owner| view.end_port(owner).guid)
 }

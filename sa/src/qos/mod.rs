@@ -20,25 +20,25 @@ use ferrosm_mad::ids::{PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::path::RateCode;
 use serde::{Deserialize, Serialize};
 
-pub use ranges::Ranges;
+pub use ranges::RangeSet;
 
-use crate::keys::Keys;
+use crate::pkey_set::PKeySet;
 
 /// What counts of a P_Key: the partition, not the membership.
-const PARTITION: u16 = 0x7FFF;
+const PARTITION_MASK: u16 = 0x7FFF;
 
 /// The policy of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct QosPolicy {
     /// Tried in order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<QosRule>,
     /// Where no rule fits.
-    pub default: Arc<Level>,
+    pub default: Arc<QosLevel>,
 }
 
 /// What a path gets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Level {
+pub struct QosLevel {
     /// For people.
     pub name: String,
     /// Service level.
@@ -50,44 +50,44 @@ pub struct Level {
     /// PacketLifeTime, instead of the subnet's.
     pub packet_life_time: Option<u8>,
     /// Only by these LIDs of a port that has several, counted from its first; none given: by any.
-    pub path_bits: Ranges,
+    pub path_bits: RangeSet,
     /// Only in these partitions (low 15 bits of P_Keys); none given: in any.
-    pub pkeys: Ranges,
+    pub pkeys: RangeSet,
 }
 
 /// Which requests get a level. A condition without anything in it is none; a request must meet all the others, and say what
 /// they ask about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct QosRule {
     /// For people.
     pub purpose: String,
     /// The path begins in one of these.
-    pub source: Vec<Arc<PortGroup>>,
+    pub source: Vec<Arc<QosPortGroup>>,
     /// The path leads to one of these.
-    pub destination: Vec<Arc<PortGroup>>,
+    pub destination: Vec<Arc<QosPortGroup>>,
     /// The path begins in, or leads to, one of these.
-    pub either: Vec<Arc<PortGroup>>,
+    pub either: Vec<Arc<QosPortGroup>>,
     /// QoSClass.
-    pub qos_class: Ranges,
+    pub qos_class: RangeSet,
     /// ServiceID.
-    pub service_id: Ranges,
+    pub service_id: RangeSet,
     /// P_Key: low 15 bits.
-    pub pkey: Ranges,
+    pub pkey: RangeSet,
     /// What such requests get.
-    pub level: Arc<Level>,
+    pub level: Arc<QosLevel>,
 }
 
 /// Some of the end ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PortGroup {
+pub struct QosPortGroup {
     /// For people.
     pub name: String,
     /// By port GUID.
-    pub guids: Ranges,
+    pub guids: RangeSet,
     /// By NodeDescription and number of the port.
     pub names: BTreeMap<String, BTreeSet<PortNum>>,
     /// The members of these partitions (low 15 bits of P_Keys).
-    pub pkeys: Ranges,
+    pub pkeys: RangeSet,
     /// All channel adapters' ports.
     pub cas: bool,
     /// All switches.
@@ -95,12 +95,12 @@ pub struct PortGroup {
     /// All routers' ports.
     pub routers: bool,
     /// The subnet manager's own port.
-    pub own: bool,
+    pub sm_port: bool,
 }
 
 /// An end port, as far as groups ask about it.
 #[derive(Debug, Clone, Copy)]
-pub struct PortFacts<'a> {
+pub struct QosPort<'a> {
     /// GUID.
     pub guid: PortGuid,
     /// Of the node.
@@ -110,14 +110,14 @@ pub struct PortFacts<'a> {
     /// Number on the node.
     pub num: PortNum,
     /// Its P_Keys, where they are known.
-    pub keys: Option<&'a Keys>,
+    pub keys: Option<&'a PKeySet>,
     /// The subnet manager's own.
-    pub own: bool,
+    pub is_sm_port: bool,
 }
 
 /// What a request says of a path, as far as rules ask about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct QosQuery {
     /// QoSClass.
     pub qos_class: Option<u16>,
     /// ServiceID.
@@ -126,51 +126,54 @@ pub struct Asked {
     pub pkey: Option<PKey>,
 }
 
-impl Policy {
+impl QosPolicy {
     /// The level of a request for a path between two ports.
     #[must_use]
-    pub fn select(&self, from: &PortFacts<'_>, to: &PortFacts<'_>, asked: &Asked) -> &Arc<Level> {
-        let rule = self.rules.iter().find(|rule| rule.fits(from, to, asked));
+    pub fn select(&self, from: &QosPort<'_>, to: &QosPort<'_>, asked: &QosQuery) -> &Arc<QosLevel> {
+        let rule = self.rules.iter().find(|rule| rule.matches(from, to, asked));
         rule.map_or(&self.default, |rule| &rule.level)
     }
 }
 
-impl Rule {
+impl QosRule {
     /// A rule without conditions.
     #[must_use]
-    pub const fn new(purpose: String, level: Arc<Level>) -> Self {
+    pub const fn new(purpose: String, level: Arc<QosLevel>) -> Self {
         Self {
             purpose,
             source: Vec::new(),
             destination: Vec::new(),
             either: Vec::new(),
-            qos_class: Ranges::NONE,
-            service_id: Ranges::NONE,
-            pkey: Ranges::NONE,
+            qos_class: RangeSet::NONE,
+            service_id: RangeSet::NONE,
+            pkey: RangeSet::NONE,
             level,
         }
     }
 
-    fn fits(&self, from: &PortFacts<'_>, to: &PortFacts<'_>, asked: &Asked) -> bool {
-        let says = |wanted: &Ranges, said: Option<u64>| {
+    fn matches(&self, from: &QosPort<'_>, to: &QosPort<'_>, asked: &QosQuery) -> bool {
+        let says = |wanted: &RangeSet, said: Option<u64>| {
             wanted.is_empty() || said.is_some_and(|n| wanted.contains(n))
         };
-        let has = |groups: &[Arc<PortGroup>], port: &PortFacts<'_>| {
+        let has = |groups: &[Arc<QosPortGroup>], port: &QosPort<'_>| {
             groups.iter().any(|group| group.contains(port))
         };
         says(&self.qos_class, asked.qos_class.map(u64::from))
             && says(&self.service_id, asked.service_id)
-            && says(&self.pkey, asked.pkey.map(|k| u64::from(k.0 & PARTITION)))
+            && says(
+                &self.pkey,
+                asked.pkey.map(|k| u64::from(k.0 & PARTITION_MASK)),
+            )
             && (self.source.is_empty() || has(&self.source, from))
             && (self.destination.is_empty() || has(&self.destination, to))
             && (self.either.is_empty() || has(&self.either, from) || has(&self.either, to))
     }
 }
 
-impl PortGroup {
+impl QosPortGroup {
     /// Whether a port is in it.
     #[must_use]
-    pub fn contains(&self, port: &PortFacts<'_>) -> bool {
+    pub fn contains(&self, port: &QosPort<'_>) -> bool {
         let by_type = match port.node_type {
             NodeType::Ca => self.cas,
             NodeType::Switch => self.switches,
@@ -178,13 +181,13 @@ impl PortGroup {
             _ => false,
         };
         by_type
-            || self.own && port.own
+            || self.sm_port && port.is_sm_port
             || self.guids.contains(port.guid.0)
-            || self.has_name_of(port)
-            || self.has_partition_of(port)
+            || self.matches_name(port)
+            || self.matches_partition(port)
     }
 
-    fn has_name_of(&self, port: &PortFacts<'_>) -> bool {
+    fn matches_name(&self, port: &QosPort<'_>) -> bool {
         !self.names.is_empty()
             && core::str::from_utf8(port.description)
                 .ok()
@@ -193,11 +196,11 @@ impl PortGroup {
                 .is_some_and(|nums| nums.contains(&port.num) || port.num == PortNum::ZERO)
     }
 
-    fn has_partition_of(&self, port: &PortFacts<'_>) -> bool {
+    fn matches_partition(&self, port: &QosPort<'_>) -> bool {
         !self.pkeys.is_empty()
             && port.keys.is_some_and(|keys| {
                 let mut all = keys.all().iter();
-                all.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION)))
+                all.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION_MASK)))
             })
     }
 }

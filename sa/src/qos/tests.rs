@@ -3,48 +3,48 @@
 use super::*;
 use proptest::prelude::*;
 
-fn level(name: &str, sl: u8) -> Arc<Level> {
-    Arc::new(Level {
+fn level(name: &str, sl: u8) -> Arc<QosLevel> {
+    Arc::new(QosLevel {
         name: name.to_owned(),
         sl: Sl(sl),
-        ..Level::default()
+        ..QosLevel::default()
     })
 }
 
-const fn port(guid: u64) -> PortFacts<'static> {
-    PortFacts {
+const fn port(guid: u64) -> QosPort<'static> {
+    QosPort {
         guid: PortGuid(guid),
         node_type: NodeType::Ca,
         description: b"",
         num: PortNum(1),
         keys: None,
-        own: false,
+        is_sm_port: false,
     }
 }
 
 #[test]
 fn every_way_to_be_in_a_group() {
-    let nobody = PortGroup::default();
-    let keys = Keys::new([PKey(0x1234), PKey(0xFFFF)]);
-    let host = PortFacts {
+    let nobody = QosPortGroup::default();
+    let keys = PKeySet::new([PKey(0x1234), PKey(0xFFFF)]);
+    let host = QosPort {
         description: b"vs1 HCA-1",
         num: PortNum(2),
         keys: Some(&keys),
         ..port(7)
     };
     assert!(!nobody.contains(&host));
-    let by_guid = PortGroup {
-        guids: Ranges::new([(5, 7)]),
-        ..PortGroup::default()
+    let by_guid = QosPortGroup {
+        guids: RangeSet::new([(5, 7)]),
+        ..QosPortGroup::default()
     };
     assert!(by_guid.contains(&host) && !by_guid.contains(&port(8)));
-    let name = |name: &str, num| PortGroup {
+    let name = |name: &str, num| QosPortGroup {
         names: BTreeMap::from([(name.to_owned(), BTreeSet::from([PortNum(num)]))]),
-        ..PortGroup::default()
+        ..QosPortGroup::default()
     };
     assert!(name("vs1 HCA-1", 2).contains(&host));
     assert!(!name("vs1 HCA-1", 1).contains(&host) && !name("vs1", 2).contains(&host));
-    let switch = PortFacts {
+    let switch = QosPort {
         node_type: NodeType::Switch,
         description: b"leaf",
         num: PortNum::ZERO,
@@ -54,9 +54,9 @@ fn every_way_to_be_in_a_group() {
         name("leaf", 17).contains(&switch),
         "a switch is one end port"
     );
-    let by_key = PortGroup {
-        pkeys: Ranges::new([(0x1230, 0x1240)]),
-        ..PortGroup::default()
+    let by_key = QosPortGroup {
+        pkeys: RangeSet::new([(0x1230, 0x1240)]),
+        ..QosPortGroup::default()
     };
     assert!(
         by_key.contains(&host),
@@ -66,37 +66,43 @@ fn every_way_to_be_in_a_group() {
         !by_key.contains(&switch),
         "unknown keys make nobody a member"
     );
-    let cas = PortGroup {
+    let cas = QosPortGroup {
         cas: true,
-        ..PortGroup::default()
+        ..QosPortGroup::default()
     };
     assert!(cas.contains(&host) && !cas.contains(&switch));
-    let own = PortGroup {
-        own: true,
-        ..PortGroup::default()
+    let own = QosPortGroup {
+        sm_port: true,
+        ..QosPortGroup::default()
     };
-    assert!(!own.contains(&host) && own.contains(&PortFacts { own: true, ..host }));
+    assert!(
+        !own.contains(&host)
+            && own.contains(&QosPort {
+                is_sm_port: true,
+                ..host
+            })
+    );
 }
 
 /// A condition of which the request says nothing is not met; no condition is always met.
 #[test]
 fn a_request_must_say_what_a_rule_asks_about() {
-    let rule = Rule {
-        service_id: Ranges::one(0x1_0000),
-        ..Rule::new(String::new(), level("sdp", 1))
+    let rule = QosRule {
+        service_id: RangeSet::single(0x1_0000),
+        ..QosRule::new(String::new(), level("sdp", 1))
     };
-    let policy = Policy {
+    let policy = QosPolicy {
         rules: vec![rule],
         default: level("DEFAULT", 0),
     };
     let ask = |asked| policy.select(&port(1), &port(2), &asked).name.clone();
-    let sdp = Asked {
+    let sdp = QosQuery {
         service_id: Some(0x1_0000),
-        ..Asked::default()
+        ..QosQuery::default()
     };
     assert_eq!(ask(sdp), "sdp");
-    assert_eq!(ask(Asked::default()), "DEFAULT");
-    let other = Asked {
+    assert_eq!(ask(QosQuery::default()), "DEFAULT");
+    let other = QosQuery {
         service_id: Some(0x1_0001),
         ..sdp
     };
@@ -111,24 +117,24 @@ fn plain() -> impl Strategy<Value = Plain> {
     (list(), list(), list(), list(), list(), list()).prop_map(|l| [l.0, l.1, l.2, l.3, l.4, l.5])
 }
 
-fn rule(plain: &Plain, at: usize) -> Rule {
-    let ranges = |list: &Option<Vec<u64>>| Ranges::new(list.iter().flatten().map(|n| (*n, *n)));
+fn rule(plain: &Plain, at: usize) -> QosRule {
+    let ranges = |list: &Option<Vec<u64>>| RangeSet::new(list.iter().flatten().map(|n| (*n, *n)));
     let group = |list: &Option<Vec<u64>>| {
-        let groups = list.iter().map(|list| PortGroup {
-            guids: Ranges::new(list.iter().map(|n| (*n, *n))),
-            ..PortGroup::default()
+        let groups = list.iter().map(|list| QosPortGroup {
+            guids: RangeSet::new(list.iter().map(|n| (*n, *n))),
+            ..QosPortGroup::default()
         });
         groups.map(Arc::new).collect()
     };
     let [source, destination, either, class, service, pkey] = plain;
-    Rule {
+    QosRule {
         source: group(source),
         destination: group(destination),
         either: group(either),
         qos_class: ranges(class),
         service_id: ranges(service),
         pkey: ranges(pkey),
-        ..Rule::new(String::new(), level(&at.to_string(), 0))
+        ..QosRule::new(String::new(), level(&at.to_string(), 0))
     }
 }
 
@@ -143,7 +149,7 @@ proptest! {
         pkey in prop::option::of((0u16..6, any::<bool>())),
     ) {
         let full = |(n, full): (u16, bool)| if full { n | 0x8000 } else { n };
-        let asked = Asked { qos_class: class, service_id, pkey: pkey.map(|k| PKey(full(k))) };
+        let asked = QosQuery { qos_class: class, service_id, pkey: pkey.map(|k| PKey(full(k))) };
         let said = [
             vec![from], vec![to], vec![from, to],
             class.map(u64::from).into_iter().collect(),
@@ -155,7 +161,7 @@ proptest! {
             Some(list) => said.iter().any(|n| list.contains(n)),
         });
         let expected = rules.iter().position(meets).map_or_else(|| "DEFAULT".to_owned(), |at| at.to_string());
-        let policy = Policy {
+        let policy = QosPolicy {
             rules: rules.iter().enumerate().map(|(at, plain)| rule(plain, at)).collect(),
             default: level("DEFAULT", 0),
         };

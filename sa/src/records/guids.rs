@@ -5,18 +5,18 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
 use crate::aliases::{BLOCK, EMPTY};
-use crate::message::Reply;
+use crate::message::SaReply;
 use crate::view::{EndPortIdx, View};
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;
 
-pub(super) fn answer(search: &Search<'_>) -> Reply {
+pub(super) fn answer(search: &Search<'_>) -> SaReply {
     // A LID was looked up: any LID of a port names it.
     let mut found = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
     let asked = GuidInfoRecord::decode(search.request.data);
     let one = search.request.has(BLOCK_NUM).then_some(asked.block_num);
-    'all: for at in ends(search, &asked).filter(|at| search.sees(*at)) {
+    'all: for at in ends(search, &asked).filter(|at| search.is_visible(*at)) {
         let all = 0..blocks(search.view, at);
         let wanted = match one {
             Some(block) if all.contains(&block) => block..block + 1,
@@ -50,7 +50,7 @@ fn ends<'a>(
         .map(|i| asked.guids[i])
         .find(|guid| *guid != EMPTY);
     let named = guid.map(|guid| {
-        // Aliases come and go later than ports: one GUID may be both for a while.
+        // AliasTables come and go later than ports: one GUID may be both for a while.
         let (own, alias) = (view.by_guid(guid), view.aliases().owner(guid));
         let alias = alias.and_then(|owner| view.by_guid(owner));
         own.into_iter().chain(alias.filter(|a| Some(*a) != own))

@@ -7,20 +7,20 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::PKeyTableRecord;
 
 use super::Search;
-use crate::message::Reply;
+use crate::message::SaReply;
 
-pub(super) fn answer(search: &Search<'_>) -> Reply {
+pub(super) fn answer(search: &Search<'_>) -> SaReply {
     if !search.request.is_trusted() {
-        return Reply::error(Status::REQ_INVALID);
+        return SaReply::error(Status::REQ_INVALID);
     }
     let mut found = search.matches::<PKeyTableRecord>();
     'all: for (end, port) in search.ports() {
         // Of a switch port that checks nothing nobody needs the table.
         let is_switch = search.view.node(end.node).switch.is_some();
-        if is_switch && port.num != PortNum::ZERO && !port.checks_keys {
+        if is_switch && port.num != PortNum::ZERO && !port.enforces_partitions {
             continue;
         }
-        for (block_num, keys) in port.keys.iter() {
+        for (block_num, keys) in port.pkeys.iter() {
             let record = PKeyTableRecord {
                 lid: end.lid,
                 block_num,

@@ -4,7 +4,7 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::tables::LinkRecord;
 
 use super::{LID, Search};
-use crate::message::Reply;
+use crate::message::SaReply;
 use crate::view::{EndPortIdx, PortIdx};
 
 /// Components that are looked up beside the first LID.
@@ -12,7 +12,7 @@ const FROM_PORT: u64 = 1 << 1;
 const TO_PORT: u64 = 1 << 2;
 const TO_LID: u64 = 1 << 3;
 
-pub(super) fn answer(search: &Search<'_>) -> Reply {
+pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let mut found =
         search.matches_in::<LinkRecord>(search.request.component_mask & !(LID | TO_LID));
     let view = search.view;
@@ -27,12 +27,12 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
         .has(TO_LID)
         .then(|| view.by_lid(asked.to_lid));
     let mut offer = |from: PortIdx, to: PortIdx| {
-        let Some((a, b)) = view.owner(from).zip(view.owner(to)) else {
+        let Some((a, b)) = view.lid_owner(from).zip(view.lid_owner(to)) else {
             return false;
         };
         let meant = asked_to.is_none_or(|to| to == Some(b));
         // All three must share partitions (rule 7.9).
-        if meant && search.sees(a) && search.sees(b) && view.share(a, b) {
+        if meant && search.is_visible(a) && search.is_visible(b) && view.share_partition(a, b) {
             let record = LinkRecord {
                 from_lid: view.end_port(a).lid,
                 from_port: view.port(from).num,
@@ -71,8 +71,8 @@ fn cables<'a>(
     let (one, own) = (end.port, end.node);
     let view = search.view;
     let (single, all) = match num {
-        Some(num) => (view.port_of(own, num), None),
-        None if is_switch => (None, Some(view.ports_of(own))),
+        Some(num) => (view.port_by_num(own, num), None),
+        None if is_switch => (None, Some(view.ports_of_node(own))),
         None => (Some(one), None),
     };
     let all = all.into_iter().flatten().map(|(p, _)| p);

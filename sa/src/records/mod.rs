@@ -8,18 +8,18 @@
 
 pub(super) mod guids;
 mod keys;
-pub mod lanes;
 mod links;
 mod nodes;
 mod ports;
 mod switches;
+pub mod vl_tables;
 
 use ferrosm_mad::ids::{Lid, Qpn};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, Record, Template, id};
 
-use super::message::{Found, Reply, Request};
+use super::message::{ReplyRecords, SaReply, SaRequest};
 use super::registry::{multicast::join as multicast, services};
 use super::view::{EndPort, EndPortIdx, PortView, View};
 
@@ -31,7 +31,7 @@ const LID: u64 = 1;
 
 /// What this administrator can do.
 #[must_use]
-pub fn class_port_info(view: &View) -> Reply {
+pub fn class_port_info(view: &View) -> SaReply {
     let info = ClassPortInfo {
         base_version: 1,
         class_version: CLASS_VERSION,
@@ -59,12 +59,12 @@ pub fn class_port_info(view: &View) -> Reply {
         trap_qkey: QP1_QKEY,
         ..ClassPortInfo::default()
     };
-    Reply::one(&info.encode())
+    SaReply::with_record(&info.encode())
 }
 
 /// Answers Get and GetTable; `None` for an attribute that is not known here.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
+pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     let search = match Search::new(view, request) {
         Ok(search) => search,
         Err(reply) => return Some(reply),
@@ -78,14 +78,14 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::LINK => links::answer(&search),
         id::GUID_INFO => guids::answer(&search),
         id::PKEY_TABLE => keys::answer(&search),
-        id::SM_INFO => managers(&search),
+        id::SM_INFO => sm_infos(&search),
         _ => return None,
     })
 }
 
 /// Whether a Get names a component that has an index, so that it needs no search through all records.
 #[must_use]
-pub fn names_indexed(request: &Request<'_>) -> bool {
+pub fn names_indexed(request: &SaRequest<'_>) -> bool {
     let any = match request.attr {
         // Resolved by their ends, or few at all.
         id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
@@ -100,15 +100,15 @@ pub fn names_indexed(request: &Request<'_>) -> bool {
 /// A search for records.
 struct Search<'a> {
     view: &'a View,
-    request: &'a Request<'a>,
+    request: &'a SaRequest<'a>,
     client: EndPortIdx,
 }
 
 impl<'a> Search<'a> {
     /// A search for a client; the reply to one that is not known.
-    fn new(view: &'a View, request: &'a Request<'a>) -> Result<Self, Reply> {
+    fn new(view: &'a View, request: &'a SaRequest<'a>) -> Result<Self, SaReply> {
         let client = view.by_lid(request.from.lid);
-        let client = client.ok_or_else(|| Reply::error(Status::REQ_INVALID))?;
+        let client = client.ok_or_else(|| SaReply::error(Status::REQ_INVALID))?;
         Ok(Self {
             view,
             request,
@@ -127,17 +127,17 @@ impl Search<'_> {
     fn matches_in<R: Record>(&self, component_mask: u64) -> Matches {
         Matches {
             template: Template::new::<R>(component_mask, self.request.data),
-            found: Found::new(self.request, R::STRIDE),
+            found: ReplyRecords::new(self.request, R::STRIDE),
         }
     }
 
-    fn reply(&self, matches: Matches) -> Reply {
-        Reply::of(self.request, matches.found)
+    fn reply(&self, matches: Matches) -> SaReply {
+        SaReply::from_records(self.request, matches.found)
     }
 
     /// Whether the client may see what concerns an end port.
-    fn sees(&self, at: EndPortIdx) -> bool {
-        self.view.share(self.client, at)
+    fn is_visible(&self, at: EndPortIdx) -> bool {
+        self.view.share_partition(self.client, at)
     }
 
     /// The LID that the client asks for, in the first 16 bits of the record.
@@ -170,11 +170,11 @@ impl Search<'_> {
 
     /// The same where another component than the first may name the LID.
     fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
-        let seen = self.end_ports_by(other).filter(|at| self.sees(*at));
+        let seen = self.end_ports_by(other).filter(|at| self.is_visible(*at));
         seen.flat_map(|at| {
             let end = self.view.end_port(at);
             let is_switch = self.view.node(end.node).switch.is_some();
-            let ports = self.view.ports_of(end.node);
+            let ports = self.view.ports_of_node(end.node);
             let own = ports.filter(move |(port, _)| is_switch || *port == end.port);
             own.map(move |(_, port)| (end, port))
         })
@@ -184,7 +184,7 @@ impl Search<'_> {
 /// Records that match, as they are found.
 struct Matches {
     template: Template,
-    found: Found,
+    found: ReplyRecords,
 }
 
 impl Matches {
@@ -198,7 +198,7 @@ impl Matches {
 }
 
 /// Subnet managers (rule 7.15).
-fn managers(search: &Search<'_>) -> Reply {
+fn sm_infos(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<SmInfoRecord>();
     let view = search.view;
     let meant = |at: Lid| {
@@ -208,7 +208,9 @@ fn managers(search: &Search<'_>) -> Reply {
         })
     };
     for manager in view.managers.iter().filter(|m| meant(m.lid)) {
-        let visible = view.by_lid(manager.lid).is_none_or(|at| search.sees(at));
+        let visible = view
+            .by_lid(manager.lid)
+            .is_none_or(|at| search.is_visible(at));
         if visible && found.offer(&manager.encode()) {
             break;
         }

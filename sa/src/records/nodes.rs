@@ -6,7 +6,7 @@ use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_mad::wire::get_bits;
 
 use super::Search;
-use crate::message::Reply;
+use crate::message::SaReply;
 use crate::view::{EndPortIdx, View};
 
 /// Components that have an index.
@@ -16,9 +16,9 @@ const PORT_GUID: (u64, usize) = (1 << 8, 192);
 /// All of them.
 pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
 
-pub(super) fn answer(search: &Search<'_>) -> Reply {
+pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<NodeRecord>();
-    let mut offer = |at: EndPortIdx| search.sees(at) && found.offer(&record(search.view, at));
+    let mut offer = |at: EndPortIdx| search.is_visible(at) && found.offer(&record(search.view, at));
     let asked = |(component, bit): (u64, usize)| {
         search
             .request
@@ -32,10 +32,10 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
         let _ = at.into_iter().any(&mut offer);
     } else if let Some(guid) = asked(NODE_GUID) {
         let mut nodes = search.view.by_node_guid(NodeGuid(guid)).into_iter();
-        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
+        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
     } else if let Some(guid) = asked(SYSTEM_IMAGE_GUID) {
         let mut nodes = search.view.by_system_image_guid(guid);
-        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
+        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
     } else {
         let _ = search.end_ports().any(&mut offer);
     }

@@ -6,7 +6,7 @@ use ferrosm_mad::sa::tables::PortInfoRecord;
 use ferrosm_mad::wire::get_bits;
 
 use super::{LID, Search};
-use crate::message::Reply;
+use crate::message::SaReply;
 use crate::view::{EndPort, PortView};
 
 /// Bit 31 of the modifier: CapabilityMask matches where all bits that are asked for are set.
@@ -16,12 +16,12 @@ const PORT_NUM: u64 = 1 << 1;
 /// The component of the LID in PortInfo, and where it is.
 const PORT_LID: (u64, usize) = (1 << 5, 160);
 
-pub(super) fn answer(search: &Search<'_>) -> Reply {
+pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let wanted = Wanted::new(search);
     let mut found = search.matches_in::<PortInfoRecord>(wanted.component_mask);
     for (owner, port) in search
         .ports_by(port_lid(search))
-        .filter(|(_, port)| port.known)
+        .filter(|(_, port)| port.has_port_info)
     {
         if let Some(record) = wanted.record(owner, port)
             && found.offer(&record)

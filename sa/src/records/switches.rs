@@ -5,8 +5,8 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
 
 use super::Search;
-use crate::message::Reply;
-use crate::tables::mft::EMPTY;
+use crate::message::SaReply;
+use crate::tables::mft::EMPTY_BLOCK;
 use crate::view::SwitchView;
 
 /// The component of BlockNum.
@@ -17,7 +17,7 @@ fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -
     for at in search.end_ports() {
         let end = search.view.end_port(at);
         if let Some(switch) = &search.view.node(end.node).switch
-            && search.sees(at)
+            && search.is_visible(at)
             && visit(end.lid, switch)
         {
             return;
@@ -25,7 +25,7 @@ fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -
     }
 }
 
-pub(super) fn infos(search: &Search<'_>) -> Reply {
+pub(super) fn infos(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<SwitchInfoRecord>();
     each(search, |lid, switch| {
         let record = SwitchInfoRecord {
@@ -38,7 +38,7 @@ pub(super) fn infos(search: &Search<'_>) -> Reply {
     search.reply(found)
 }
 
-pub(super) fn lfts(search: &Search<'_>) -> Reply {
+pub(super) fn lfts(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<LftRecord>();
     let asked = LftRecord::decode(search.request.data);
     each(search, |lid, switch| {
@@ -67,10 +67,14 @@ pub(super) fn lfts(search: &Search<'_>) -> Reply {
 }
 
 /// Blocks up to the last one that has an entry; a switch without any has none.
-pub(super) fn mfts(search: &Search<'_>) -> Reply {
+pub(super) fn mfts(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<MftRecord>();
     each(search, |lid, switch| {
-        let full = switch.mft.iter().rev().find(|(_, masks)| **masks != EMPTY);
+        let full = switch
+            .mft
+            .iter()
+            .rev()
+            .find(|(_, masks)| **masks != EMPTY_BLOCK);
         let Some((last, _)) = full else {
             return false;
         };

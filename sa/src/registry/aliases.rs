@@ -12,18 +12,18 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
-use super::multicast::Groups;
+use super::multicast::MulticastGroups;
 use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
-use crate::aliases::{Aliases, BLOCK, EMPTY};
-use crate::message::Request;
+use crate::aliases::{AliasTables, BLOCK, EMPTY};
+use crate::message::SaRequest;
 use crate::records::guids;
 use crate::view::{EndPortIdx, View};
 
 /// LID and BlockNum, without which nobody knows what is meant.
-const PLACE: u64 = 0b11;
+const LID_AND_BLOCK: u64 = 0b11;
 
 /// A locally administered EUI-64 that is no group's.
-const LOCAL: u64 = 0x02 << 56;
+const LOCALLY_ADMINISTERED: u64 = 0x02 << 56;
 /// Entries of a block.
 const PER_BLOCK: u16 = 8;
 const _: () = assert!(PER_BLOCK as usize == BLOCK);
@@ -31,31 +31,31 @@ const _: () = assert!(PER_BLOCK as usize == BLOCK);
 /// The last entry of the largest table: GUIDCap is a number of 8 bits, of blocks.
 const INDEX_MAX: u16 = 2047;
 /// Tries to make up a GUID that nobody has.
-const TRIES: u64 = 1000;
+const GENERATE_ATTEMPTS_MAX: u64 = 1000;
 
 /// The owner of alias GUIDs.
 #[derive(Debug, Clone, Default)]
-pub struct AliasGuids {
-    all: Arc<Aliases>,
+pub struct AliasRegistry {
+    tables: Arc<AliasTables>,
     /// Blocks that differ from what devices were told.
-    changed: BTreeSet<(PortGuid, u8)>,
+    changed_blocks: BTreeSet<(PortGuid, u8)>,
     /// Entries that are not as they are kept.
-    touched: BTreeSet<(PortGuid, u16)>,
+    unsaved: BTreeSet<(PortGuid, u16)>,
 }
 
 /// What a request is about, once it is found to be in order.
-struct Asked {
+struct AliasRequest {
     record: GuidInfoRecord,
     port: PortGuid,
     /// Entries that the client means and the port has.
     indices: Vec<usize>,
 }
 
-impl AliasGuids {
+impl AliasRegistry {
     /// All of them, to be shared.
     #[must_use]
-    pub const fn all(&self) -> &Arc<Aliases> {
-        &self.all
+    pub const fn tables(&self) -> &Arc<AliasTables> {
+        &self.tables
     }
 
     /// Set: puts GUIDs into entries of a port's table.
@@ -65,16 +65,16 @@ impl AliasGuids {
     pub fn set(
         &mut self,
         view: &View,
-        request: &Request<'_>,
-        groups: &mut Groups,
+        request: &SaRequest<'_>,
+        groups: &mut MulticastGroups,
     ) -> Result<GuidInfoRecord, Status> {
-        let asked = asked(view, request)?;
+        let asked = decode_request(view, request)?;
         for &index in &asked.indices {
-            let present = self.all.get(asked.port, index);
+            let present = self.tables.get(asked.port, index);
             let wanted = match asked.record.guids[index % BLOCK] {
                 EMPTY if present != EMPTY => present,
                 EMPTY => self
-                    .make_up(view, asked.port, index)
+                    .generate_guid(view, asked.port, index)
                     .ok_or(Status::NO_RESOURCES)?,
                 guid => guid,
             };
@@ -84,7 +84,7 @@ impl AliasGuids {
             if present != EMPTY {
                 groups.remove_port(present);
             }
-            self.put(asked.port, index, wanted);
+            self.set_entry(asked.port, index, wanted);
         }
         Ok(self.reply(&asked))
     }
@@ -96,39 +96,42 @@ impl AliasGuids {
     pub fn delete(
         &mut self,
         view: &View,
-        request: &Request<'_>,
-        groups: &Groups,
+        request: &SaRequest<'_>,
+        groups: &MulticastGroups,
     ) -> Result<GuidInfoRecord, Status> {
-        let asked = asked(view, request)?;
-        let present = |index: &usize| self.all.get(asked.port, *index);
+        let asked = decode_request(view, request)?;
+        let present = |index: &usize| self.tables.get(asked.port, *index);
         let joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
         if asked.indices.iter().any(|i| joined(present(i))) {
             return Err(Status::DENIED);
         }
         for &index in &asked.indices {
-            if self.all.get(asked.port, index) != EMPTY {
-                self.put(asked.port, index, EMPTY);
+            if self.tables.get(asked.port, index) != EMPTY {
+                self.set_entry(asked.port, index, EMPTY);
             }
         }
         Ok(self.reply(&asked))
     }
 
     /// All of them, in order.
-    pub(super) fn saved(&self) -> Vec<RegisteredAlias> {
-        let mut ports: Vec<PortGuid> = self.all.ports().collect();
+    pub(super) fn registrations(&self) -> Vec<RegisteredAlias> {
+        let mut ports: Vec<PortGuid> = self.tables.ports().collect();
         ports.sort_unstable();
-        ports.into_iter().flat_map(|port| self.of(port)).collect()
+        ports
+            .into_iter()
+            .flat_map(|port| self.aliases_of(port))
+            .collect()
     }
 
-    fn of(&self, port: PortGuid) -> impl Iterator<Item = RegisteredAlias> {
-        let indices = self.all.used_blocks(port).flat_map(|block| {
+    fn aliases_of(&self, port: PortGuid) -> impl Iterator<Item = RegisteredAlias> {
+        let indices = self.tables.used_blocks(port).flat_map(|block| {
             let first = u16::from(block) * PER_BLOCK;
             first..first + PER_BLOCK
         });
         let alias = move |index: u16| RegisteredAlias {
             port,
             index,
-            alias: self.all.get(port, usize::from(index)),
+            alias: self.tables.get(port, usize::from(index)),
         };
         let all = indices.filter(|index| *index > 0).map(alias);
         all.filter(|saved| saved.alias != EMPTY)
@@ -136,8 +139,8 @@ impl AliasGuids {
 
     /// What became of those that changed since this was last asked.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
-        for (port, index) in core::mem::take(&mut self.touched) {
-            let alias = self.all.get(port, usize::from(index));
+        for (port, index) in core::mem::take(&mut self.unsaved) {
+            let alias = self.tables.get(port, usize::from(index));
             updates.push(if alias == EMPTY {
                 RegistrationUpdate::Remove(RegistrationKey::Alias(port, index))
             } else {
@@ -150,46 +153,50 @@ impl AliasGuids {
     pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
         for s in saved {
             let possible = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
-            if possible && self.all.owner(s.alias).is_none() {
-                self.put(s.port, usize::from(s.index), s.alias);
+            if possible && self.tables.owner(s.alias).is_none() {
+                self.set_entry(s.port, usize::from(s.index), s.alias);
             }
         }
-        self.changed.clear();
+        self.changed_blocks.clear();
     }
 
     /// A port left the subnet, and its aliases with it. Says which these were.
     pub fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
-        if self.all.used_blocks(port).next().is_none() {
+        if self.tables.used_blocks(port).next().is_none() {
             return Vec::new();
         }
-        self.changed.retain(|(p, _)| *p != port);
-        let gone: Vec<_> = self.of(port).map(|alias| (port, alias.index)).collect();
-        self.touched.extend(gone);
-        Arc::make_mut(&mut self.all).remove_port(port)
+        self.changed_blocks.retain(|(p, _)| *p != port);
+        let gone: Vec<_> = self
+            .aliases_of(port)
+            .map(|alias| (port, alias.index))
+            .collect();
+        self.unsaved.extend(gone);
+        Arc::make_mut(&mut self.tables).remove_port(port)
     }
 
     /// The device behind a port may have lost its table.
-    pub fn write_again(&mut self, port: PortGuid) {
-        let blocks = self.all.used_blocks(port);
-        self.changed.extend(blocks.map(|block| (port, block)));
+    pub fn mark_blocks_changed(&mut self, port: PortGuid) {
+        let blocks = self.tables.used_blocks(port);
+        self.changed_blocks
+            .extend(blocks.map(|block| (port, block)));
     }
 
     /// Blocks of tables that devices are to be told, by port and number; each is told once.
-    pub fn take_changed(&mut self) -> BTreeSet<(PortGuid, u8)> {
-        core::mem::take(&mut self.changed)
+    pub fn take_changed_blocks(&mut self) -> BTreeSet<(PortGuid, u8)> {
+        core::mem::take(&mut self.changed_blocks)
     }
 
-    fn put(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
-        Arc::make_mut(&mut self.all).put(port, index, alias);
+    fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
+        Arc::make_mut(&mut self.tables).set_entry(port, index, alias);
         let block = u8::try_from(index / BLOCK).unwrap_or(u8::MAX);
-        self.changed.insert((port, block));
+        self.changed_blocks.insert((port, block));
         let index = u16::try_from(index).unwrap_or(u16::MAX);
-        self.touched.insert((port, index));
+        self.unsaved.insert((port, index));
     }
 
-    fn reply(&self, asked: &Asked) -> GuidInfoRecord {
+    fn reply(&self, asked: &AliasRequest) -> GuidInfoRecord {
         GuidInfoRecord {
-            guids: self.all.block(asked.port, asked.record.block_num),
+            guids: self.tables.block(asked.port, asked.record.block_num),
             ..asked.record
         }
     }
@@ -197,28 +204,28 @@ impl AliasGuids {
     /// Whether a GUID means somebody already. A view may be older than what is an alias now.
     fn is_taken(&self, view: &View, guid: PortGuid) -> bool {
         let own = |at: EndPortIdx| view.end_port(at).guid == guid;
-        self.all.owner(guid).is_some() || view.by_guid(guid).is_some_and(own)
+        self.tables.owner(guid).is_some() || view.by_guid(guid).is_some_and(own)
     }
 
-    fn make_up(&self, view: &View, port: PortGuid, index: usize) -> Option<PortGuid> {
+    fn generate_guid(&self, view: &View, port: PortGuid, index: usize) -> Option<PortGuid> {
         let index = u64::try_from(index).unwrap_or(0);
-        let candidates = (0..TRIES).map(|attempt| {
+        let candidates = (0..GENERATE_ATTEMPTS_MAX).map(|attempt| {
             let seed = port.0 ^ index.rotate_left(48) ^ attempt.rotate_left(32);
-            PortGuid(LOCAL | scatter(seed) >> 8)
+            PortGuid(LOCALLY_ADMINISTERED | mix(seed) >> 8)
         });
         candidates.into_iter().find(|g| !self.is_taken(view, *g))
     }
 }
 
-fn asked(view: &View, request: &Request<'_>) -> Result<Asked, Status> {
-    if !request.has(PLACE) {
+fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, Status> {
+    if !request.has(LID_AND_BLOCK) {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
     let record = GuidInfoRecord::decode(request.data);
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
     let at = view
         .by_lid(record.lid)
-        .filter(|at| view.share(client, *at))
+        .filter(|at| view.share_partition(client, *at))
         .ok_or(Status::NO_RECORDS)?;
     if at != client && !request.is_trusted() {
         return Err(Status::DENIED);
@@ -233,7 +240,7 @@ fn asked(view: &View, request: &Request<'_>) -> Result<Asked, Status> {
     if indices.contains(&0) {
         return Err(Status::REQ_INVALID);
     }
-    Ok(Asked {
+    Ok(AliasRequest {
         record,
         port: view.end_port(at).guid,
         indices: indices.into_iter().filter(|i| *i < entries).collect(),
@@ -241,7 +248,7 @@ fn asked(view: &View, request: &Request<'_>) -> Result<Asked, Status> {
 }
 
 /// Spreads a number over 64 bits, one to one (the last step of the generator SplitMix64).
-const fn scatter(mut x: u64) -> u64 {
+const fn mix(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x ^= x >> 27;

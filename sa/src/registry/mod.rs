@@ -12,13 +12,13 @@
 //! | [`registration`] | one registration, and all of them, as values |
 //! | `saved` | the registry to registrations, and back |
 //!
-//! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
+//! It knows no device. MulticastGroups whose members changed are told to the subnet manager, who makes trees of them.
 
 pub mod aliases;
 pub mod multicast;
+mod persist;
 pub mod registration;
 pub mod reports;
-mod saved;
 pub mod services;
 pub mod snapshot;
 pub mod subscriptions;
@@ -33,13 +33,13 @@ use ferrosm_mad::sa::inform::GidDetails;
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::time::Instant;
 
-use super::message::{Reply, Request};
+use super::message::{SaReply, SaRequest};
 use super::path::group;
 use super::view::View;
-use aliases::AliasGuids;
-use multicast::{Groups, Lifetime};
+use aliases::AliasRegistry;
+use multicast::{GroupEvent, MulticastGroups};
 use registration::RegistrationUpdate;
-use reports::{Outgoing, Reports};
+use reports::{OutgoingReport, ReportQueue};
 use services::Services;
 use snapshot::SnapshotParts;
 use subscriptions::Subscriptions;
@@ -50,15 +50,15 @@ const CLASS_MANAGER: u32 = 4;
 /// The owner of what clients have registered.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
-    groups: Groups,
+    groups: MulticastGroups,
     services: Services,
     subscriptions: Subscriptions,
-    aliases: AliasGuids,
-    reports: Reports,
+    aliases: AliasRegistry,
+    reports: ReportQueue,
     /// What restoring it changed.
-    unkept: Vec<RegistrationUpdate>,
+    restore_updates: Vec<RegistrationUpdate>,
     /// Parts of the last snapshot that are still current.
-    parts: SnapshotParts,
+    snapshot_parts: SnapshotParts,
     /// Number of the last change.
     revision: u64,
 }
@@ -70,17 +70,17 @@ impl Registry {
         self.groups.iter().next().is_none()
             && self.services.is_empty()
             && self.subscriptions.is_empty()
-            && self.aliases.all().is_empty()
+            && self.aliases.tables().is_empty()
     }
 
-    /// Groups and members.
+    /// MulticastGroups and members.
     #[must_use]
-    pub const fn groups(&self) -> &Groups {
+    pub const fn groups(&self) -> &MulticastGroups {
         &self.groups
     }
 
-    /// Groups and members, to be changed by whoever configures partitions.
-    pub const fn groups_mut(&mut self) -> &mut Groups {
+    /// MulticastGroups and members, to be changed by whoever configures partitions.
+    pub const fn groups_mut(&mut self) -> &mut MulticastGroups {
         &mut self.groups
     }
 
@@ -92,12 +92,12 @@ impl Registry {
 
     /// Alias GUIDs.
     #[must_use]
-    pub const fn aliases(&self) -> &AliasGuids {
+    pub const fn aliases(&self) -> &AliasRegistry {
         &self.aliases
     }
 
     /// Alias GUIDs, to be told to devices.
-    pub const fn aliases_mut(&mut self) -> &mut AliasGuids {
+    pub const fn aliases_mut(&mut self) -> &mut AliasRegistry {
         &mut self.aliases
     }
 
@@ -108,20 +108,25 @@ impl Registry {
     }
 
     /// Answers a request that [`super::answer`] left to the owner; `None` for what needs no answer.
-    pub fn handle(&mut self, view: &View, request: &Request<'_>, now: Instant) -> Option<Reply> {
+    pub fn handle(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+        now: Instant,
+    ) -> Option<SaReply> {
         if request.method == Method::ReportResp {
             // By whoever it went to: nobody ends the reports of another.
-            self.reports.acknowledged(request.tid, |to| {
+            self.reports.acknowledge(request.tid, |to| {
                 let port = view.by_lid(to.lid);
                 port.is_some() && port == view.by_lid(request.from.lid)
             });
             return None;
         }
-        if !view.accepts_key(request.sm_key) {
+        if !view.accepts_sm_key(request.sm_key) {
             return None;
         }
         if matches!(request.method, Method::Set | Method::Delete) && is_spoofed(view, request) {
-            return Some(Reply::error(Status::REQ_INVALID));
+            return Some(SaReply::error(Status::REQ_INVALID));
         }
         self.services.expire(now);
         let reply = match (request.attr, request.method) {
@@ -138,7 +143,7 @@ impl Registry {
                     .map(|r| r.encode()),
             ),
             (id::SERVICE, Method::Delete) => {
-                reply(self.services.withdraw(view, request).map(|r| r.encode()))
+                reply(self.services.deregister(view, request).map(|r| r.encode()))
             }
             (id::SERVICE, Method::Get | Method::GetTable) => {
                 self.services.query(view, request, now)
@@ -161,9 +166,9 @@ impl Registry {
                 let asked = PathRecord::decode(request.data);
                 group::answer(view, &self.groups, request, &asked)
             }
-            _ => Reply::error(Status::BAD_METHOD_ATTR),
+            _ => SaReply::error(Status::BAD_METHOD_ATTR),
         };
-        self.tell_lifetimes(view, now);
+        self.report_group_events(view, now);
         Some(reply)
     }
 
@@ -176,10 +181,10 @@ impl Registry {
         pkey: Option<PKey>,
         now: Instant,
     ) {
-        let heard = self.subscriptions.interested(view, notice, issuer, pkey);
+        let heard = self.subscriptions.subscribed_to(view, notice, issuer, pkey);
         for subscription in heard {
             let to = (subscription.gid, subscription.to);
-            self.reports.add(to, notice, issuer, now);
+            self.reports.enqueue(to, notice, issuer, now);
         }
     }
 
@@ -217,25 +222,25 @@ impl Registry {
             self.groups.remove_port(alias);
             any = true;
         }
-        self.reports.forget_subscriber(gid);
-        self.tell_lifetimes(view, now);
+        self.reports.remove_subscriber(gid);
+        self.report_group_events(view, now);
         any
     }
 
     /// MLIDs whose members changed; each is told once.
-    pub fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
-        self.groups.take_changed()
+    pub fn take_changed_mlids(&mut self) -> BTreeSet<Lid> {
+        self.groups.take_changed_mlids()
     }
 
     /// The next report that is to be sent.
-    pub fn poll_report(&mut self, now: Instant) -> Option<Outgoing> {
+    pub fn poll_report(&mut self, now: Instant) -> Option<OutgoingReport> {
         self.reports.poll(now)
     }
 
     /// When something is due: a report, or the end of a lease.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.reports.next_due(), self.services.next_end()]
+        [self.reports.next_due(), self.services.next_expiry()]
             .into_iter()
             .flatten()
             .min()
@@ -247,14 +252,14 @@ impl Registry {
     }
 
     /// Tells subscribers of groups that came and went since the last time (notices 66 and 67).
-    pub fn tell_lifetimes(&mut self, view: &View, now: Instant) {
-        for lifetime in self.groups.take_lifetimes() {
+    pub fn report_group_events(&mut self, view: &View, now: Instant) {
+        for lifetime in self.groups.take_events() {
             match lifetime {
-                Lifetime::Created(gid) => {
+                GroupEvent::Created(gid) => {
                     let pkey = self.groups.get(gid).map(|g| g.parameters.pkey);
                     self.notify_gid(view, TrapNumber::GroupCreated, gid, pkey, now);
                 }
-                Lifetime::Deleted(gid, pkey) => {
+                GroupEvent::Deleted(gid, pkey) => {
                     self.notify_gid(view, TrapNumber::GroupDeleted, gid, Some(pkey), now);
                 }
             }
@@ -264,7 +269,7 @@ impl Registry {
 
 /// Whether the two places where a request says who sent it contradict each other: the LID, and the GID of a global route header.
 /// Packets from other subnets have the LID of a router, and a GID that is not of here.
-fn is_spoofed(view: &View, request: &Request<'_>) -> bool {
+fn is_spoofed(view: &View, request: &SaRequest<'_>) -> bool {
     let port = view.by_lid(request.from.lid);
     port.is_none()
         || request.from.grh.is_some_and(|grh| {
@@ -272,9 +277,9 @@ fn is_spoofed(view: &View, request: &Request<'_>) -> bool {
         })
 }
 
-fn reply<const N: usize>(outcome: Result<[u8; N], Status>) -> Reply {
+fn reply<const N: usize>(outcome: Result<[u8; N], Status>) -> SaReply {
     match outcome {
-        Ok(record) => Reply::one(&record),
-        Err(status) => Reply::error(status),
+        Ok(record) => SaReply::with_record(&record),
+        Err(status) => SaReply::error(status),
     }
 }

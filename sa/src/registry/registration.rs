@@ -7,7 +7,7 @@ use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 
-use super::multicast::{Group, Member, Parameters};
+use super::multicast::{GroupMember, GroupParameters, MulticastGroup};
 
 /// A registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Registration {
         /// It stays without members.
         well_known: bool,
         /// What its packets have in common.
-        parameters: Parameters,
+        parameters: GroupParameters,
     },
     /// A member of a group.
     Member {
@@ -30,7 +30,7 @@ pub enum Registration {
         /// The GUID that it joined with.
         port: PortGuid,
         /// How it joined.
-        member: Member,
+        member: GroupMember,
     },
     /// A service.
     Service(Box<RegisteredService>),
@@ -70,9 +70,9 @@ pub struct RegisteredService {
     /// The service. Its ServiceLease is not used.
     pub record: ServiceRecord,
     /// Seconds left of the lease; `None` for an indefinite one.
-    pub left_s: Option<u64>,
+    pub lease_left_s: Option<u64>,
     /// The port that registered it.
-    pub by: PortGuid,
+    pub registered_by: PortGuid,
 }
 
 /// A subscription and the address of its subscriber.
@@ -104,7 +104,7 @@ pub struct RegisteredAlias {
 impl Registration {
     /// The registration of a group.
     #[must_use]
-    pub const fn of_group(mgid: Gid, group: &Group) -> Self {
+    pub const fn from_group(mgid: Gid, group: &MulticastGroup) -> Self {
         Self::Group {
             mgid,
             mlid: group.mlid,
@@ -163,13 +163,13 @@ impl Registrations {
                 mgid,
                 mlid: record.mlid,
                 well_known: false,
-                parameters: Parameters::of(record),
+                parameters: GroupParameters::from_record(record),
             });
             if record.port_gid != Gid::default() {
                 members.push(Registration::Member {
                     mgid,
                     port: record.port_gid.guid(),
-                    member: Member {
+                    member: GroupMember {
                         join_state: record.join_state,
                         proxy: record.proxy_join,
                     },

@@ -1,4 +1,4 @@
-//! Reports: notices on their way to subscribers, repeated until they are acknowledged (IBA 13.4.10; behaviour rule 6.9).
+//! ReportQueue: notices on their way to subscribers, repeated until they are acknowledged (IBA 13.4.10; behaviour rule 6.9).
 //!
 //! Each report is sent at most `ATTEMPTS` times, each time after twice the pause. What is under way is bounded: a subscriber that
 //! never answers costs a few reports, and then the oldest of its own, never those of others.
@@ -15,23 +15,23 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
 /// How often a report is sent before it is given up.
-const ATTEMPTS: u8 = 4;
+const ATTEMPTS_MAX: u8 = 4;
 /// Time to wait for the first acknowledgement; doubled with each attempt.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// Reports under way to one subscriber; the oldest makes room for a new one.
-const OF_SUBSCRIBER_MAX: usize = 64;
-/// Reports under way to all.
-const MAX: usize = 1 << 16;
+const FIRST_TIMEOUT: Duration = Duration::from_millis(250);
+/// ReportQueue under way to one subscriber; the oldest makes room for a new one.
+const PENDING_PER_SUBSCRIBER_MAX: usize = 64;
+/// ReportQueue under way to all.
+const PENDING_MAX: usize = 1 << 16;
 
 /// A report to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct OutgoingReport {
     /// To whom.
     pub to: Peer,
     /// The message.
     pub bytes: Vec<u8>,
     /// How long its acknowledgement is waited for.
-    pub answer_within: Duration,
+    pub response_timeout: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -39,33 +39,33 @@ struct Pending {
     to: Peer,
     gid: Gid,
     bytes: Vec<u8>,
-    sent: u8,
+    attempts: u8,
     due: Instant,
 }
 
 /// All reports under way.
 #[derive(Debug, Clone, Default)]
-pub struct Reports {
+pub struct ReportQueue {
     pending: BTreeMap<u32, Pending>,
     due: BTreeSet<(Instant, u32)>,
     by_subscriber: BTreeMap<Gid, BTreeSet<u32>>,
     next: u32,
-    /// Reports that were never acknowledged.
-    given_up: u64,
+    /// ReportQueue that were never acknowledged.
+    abandoned: u64,
 }
 
-impl Reports {
+impl ReportQueue {
     /// A notice for a subscriber: the first attempt is due at once.
-    pub fn add(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
+    pub fn enqueue(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
         let crowd = self.by_subscriber.entry(gid).or_default();
-        if crowd.len() >= OF_SUBSCRIBER_MAX
+        if crowd.len() >= PENDING_PER_SUBSCRIBER_MAX
             && let Some(oldest) = crowd.first().copied()
         {
-            self.given_up += 1;
-            self.forget(oldest);
+            self.abandoned += 1;
+            self.remove(oldest);
         }
-        if self.pending.len() >= MAX {
-            self.given_up += 1;
+        if self.pending.len() >= PENDING_MAX {
+            self.abandoned += 1;
             return;
         }
         self.next = self.next.wrapping_add(1);
@@ -79,50 +79,50 @@ impl Reports {
                 to,
                 gid,
                 bytes,
-                sent: 0,
+                attempts: 0,
                 due: now,
             },
         );
     }
 
     /// A ReportResp came; `is_from` says whether it came from this peer.
-    pub fn acknowledged(&mut self, tid: Tid, is_from: impl FnOnce(&Peer) -> bool) {
+    pub fn acknowledge(&mut self, tid: Tid, is_from: impl FnOnce(&Peer) -> bool) {
         if let Ok(number) = u32::try_from(tid.0 & u64::from(u32::MAX))
             && self.pending.get(&number).is_some_and(|r| is_from(&r.to))
         {
-            self.forget(number);
+            self.remove(number);
         }
     }
 
     /// Nobody is there any more to be told.
-    pub fn forget_subscriber(&mut self, gid: Gid) {
+    pub fn remove_subscriber(&mut self, gid: Gid) {
         for number in self.by_subscriber.remove(&gid).unwrap_or_default() {
-            self.forget(number);
+            self.remove(number);
         }
     }
 
     /// The next report that is due.
-    pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
+    pub fn poll(&mut self, now: Instant) -> Option<OutgoingReport> {
         loop {
             let (at, number) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
             let Some(report) = self.pending.get_mut(&number) else {
                 self.due.remove(&(at, number));
                 continue;
             };
-            if report.sent >= ATTEMPTS {
-                self.given_up += 1;
-                self.forget(number);
+            if report.attempts >= ATTEMPTS_MAX {
+                self.abandoned += 1;
+                self.remove(number);
                 continue;
             }
-            let pause = FIRST_PAUSE * (1 << report.sent);
-            report.sent += 1;
+            let pause = FIRST_TIMEOUT * (1 << report.attempts);
+            report.attempts += 1;
             report.due = now + pause;
             self.due.remove(&(at, number));
             self.due.insert((report.due, number));
-            return Some(Outgoing {
+            return Some(OutgoingReport {
                 to: report.to,
                 bytes: report.bytes.clone(),
-                answer_within: pause,
+                response_timeout: pause,
             });
         }
     }
@@ -133,13 +133,13 @@ impl Reports {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Reports that were never acknowledged.
+    /// ReportQueue that were never acknowledged.
     #[must_use]
-    pub const fn given_up(&self) -> u64 {
-        self.given_up
+    pub const fn abandoned(&self) -> u64 {
+        self.abandoned
     }
 
-    fn forget(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         let Some(report) = self.pending.remove(&number) else {
             return;
         };
@@ -181,13 +181,13 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    fn one() -> Reports {
-        let mut reports = Reports::default();
+    fn one() -> ReportQueue {
+        let mut reports = ReportQueue::default();
         let to = Peer {
             lid: Lid(5),
             ..Peer::default()
         };
-        reports.add((Gid([1; 16]), to), &Notice::default(), Gid([2; 16]), at(0));
+        reports.enqueue((Gid([1; 16]), to), &Notice::default(), Gid([2; 16]), at(0));
         reports
     }
 
@@ -201,7 +201,7 @@ mod tests {
             }
         }
         assert_eq!(sent, [0, 250, 750, 1750]);
-        assert_eq!((reports.given_up(), reports.next_due()), (1, None));
+        assert_eq!((reports.abandoned(), reports.next_due()), (1, None));
     }
 
     #[test]
@@ -211,11 +211,11 @@ mod tests {
         let tid = MadHeader::decode_slice(&out.bytes).unwrap().tid;
         // The kernel puts a number of its own into the upper half.
         let tid = Tid(tid.0 | 7 << 32);
-        reports.acknowledged(tid, |to| to.lid == Lid(6));
+        reports.acknowledge(tid, |to| to.lid == Lid(6));
         assert!(reports.next_due().is_some(), "somebody else's answer");
-        reports.acknowledged(tid, |to| to.lid == Lid(5));
+        reports.acknowledge(tid, |to| to.lid == Lid(5));
         assert_eq!(reports.poll(at(60_000)), None);
-        assert_eq!((reports.given_up(), reports.next_due()), (0, None));
+        assert_eq!((reports.abandoned(), reports.next_due()), (0, None));
     }
 
     #[test]
@@ -223,12 +223,12 @@ mod tests {
         let mut reports = one();
         for i in 0..200 {
             let to = Peer::default();
-            reports.add((Gid([9; 16]), to), &Notice::default(), Gid([2; 16]), at(i));
+            reports.enqueue((Gid([9; 16]), to), &Notice::default(), Gid([2; 16]), at(i));
         }
         let lids: Vec<Lid> = core::iter::from_fn(|| reports.poll(at(200)))
             .map(|o| o.to.lid)
             .collect();
         assert_eq!(lids.iter().filter(|l| **l == Lid(5)).count(), 1);
-        assert_eq!(lids.len(), 1 + OF_SUBSCRIBER_MAX);
+        assert_eq!(lids.len(), 1 + PENDING_PER_SUBSCRIBER_MAX);
     }
 }

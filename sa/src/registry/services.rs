@@ -11,7 +11,7 @@ use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::time::Instant;
 
 use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};
-use crate::message::{Found, Reply, Request, base};
+use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
 use crate::view::{EndPortIdx, View};
 
 /// Components that tell records apart.
@@ -26,7 +26,7 @@ pub(crate) const INDEXED: u64 = SERVICE_ID | SERVICE_GID | SERVICE_NAME;
 /// Most services that are kept; a client that wants one more is told that there are no resources.
 const SERVICES_MAX: usize = 1 << 17;
 /// Most services that one port has registered: no client takes the place of all others.
-const OF_CLIENT_MAX: usize = 1 << 13;
+const SERVICES_PER_PORT_MAX: usize = 1 << 13;
 
 /// What tells a record apart (its RID).
 type Rid = (u64, Gid, PKey);
@@ -40,20 +40,20 @@ const GREATEST: (Gid, PKey) = (Gid([0xFF; 16]), PKey(u16::MAX));
 struct Service {
     record: ServiceRecord,
     /// When it ends; `None` for never.
-    until: Option<Instant>,
+    expires_at: Option<Instant>,
     /// Port that registered it.
-    by: PortGuid,
+    registered_by: PortGuid,
 }
 
 impl Service {
-    fn saved(&self, now: Instant) -> RegisteredService {
+    fn to_registration(&self, now: Instant) -> RegisteredService {
         RegisteredService {
             record: ServiceRecord {
                 service_lease_s: 0,
                 ..self.record
             },
-            left_s: self.until.map(|until| until.since(now).as_secs()),
-            by: self.by,
+            lease_left_s: self.expires_at.map(|until| until.since(now).as_secs()),
+            registered_by: self.registered_by,
         }
     }
 }
@@ -65,11 +65,11 @@ pub struct Services {
     by_gid: BTreeSet<(Gid, Rid)>,
     by_name: BTreeSet<([u8; 64], Rid)>,
     /// Ends of leases, soonest first.
-    ends: BTreeMap<(Instant, Rid), ()>,
+    expiries: BTreeMap<(Instant, Rid), ()>,
     /// How many each port has registered.
-    of_client: BTreeMap<PortGuid, usize>,
+    count_by_port: BTreeMap<PortGuid, usize>,
     /// Those that are not as they are kept.
-    touched: BTreeSet<Rid>,
+    unsaved: BTreeSet<Rid>,
 }
 
 impl Services {
@@ -80,7 +80,7 @@ impl Services {
     pub fn register(
         &mut self,
         view: &View,
-        request: &Request<'_>,
+        request: &SaRequest<'_>,
         now: Instant,
     ) -> Result<ServiceRecord, Status> {
         let mut record = ServiceRecord::decode(request.data);
@@ -91,10 +91,11 @@ impl Services {
         if !request.has(SERVICE_PKEY) {
             // For everybody: not whatever the field happened to hold.
             record.service_pkey = PKey::DEFAULT_FULL;
-        } else if base(record.service_pkey) != 0 {
+        } else if partition_number(record.service_pkey) != 0 {
             let at = view.by_gid(record.service_gid);
-            let ours = view.is_member(client, record.service_pkey);
-            if !ours || at.is_some_and(|port| !view.is_member(port, record.service_pkey)) {
+            let ours = view.is_partition_member(client, record.service_pkey);
+            if !ours || at.is_some_and(|port| !view.is_partition_member(port, record.service_pkey))
+            {
                 return Err(Status::REQ_INVALID);
             }
         }
@@ -104,15 +105,15 @@ impl Services {
         let rid = rid(&record);
         let by = view.end_port(client).guid;
         if let Some(present) = self.services.get(&rid) {
-            may_change(view, request, client, present, &record)?;
+            check_may_change(view, request, client, present, &record)?;
         } else {
-            let own = self.of_client.get(&by).copied().unwrap_or_default();
-            if self.services.len() >= SERVICES_MAX || own >= OF_CLIENT_MAX {
+            let own = self.count_by_port.get(&by).copied().unwrap_or_default();
+            if self.services.len() >= SERVICES_MAX || own >= SERVICES_PER_PORT_MAX {
                 return Err(Status::NO_RESOURCES);
             }
         }
-        self.forget(rid);
-        self.keep(record, by, now);
+        self.remove(rid);
+        self.insert(record, by, now);
         if !request.is_trusted() {
             record.service_key = [0; 16];
         }
@@ -123,10 +124,10 @@ impl Services {
     ///
     /// # Errors
     /// The status that the client is told.
-    pub fn withdraw(
+    pub fn deregister(
         &mut self,
         view: &View,
-        request: &Request<'_>,
+        request: &SaRequest<'_>,
     ) -> Result<ServiceRecord, Status> {
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let mut asked = ServiceRecord::decode(request.data);
@@ -134,8 +135,8 @@ impl Services {
             asked.service_pkey = PKey::DEFAULT_FULL;
         }
         let present = self.services.get(&rid(&asked)).ok_or(Status::NO_RECORDS)?;
-        may_change(view, request, client, present, &asked)?;
-        let mut record = self.forget(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
+        check_may_change(view, request, client, present, &asked)?;
+        let mut record = self.remove(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
         if !request.is_trusted() {
             record.service_key = [0; 16];
         }
@@ -144,19 +145,19 @@ impl Services {
 
     /// Answers a query: a client sees the services of its partitions, and keys only if it is trusted (rule 12.1).
     #[must_use]
-    pub fn query(&self, view: &View, request: &Request<'_>, now: Instant) -> Reply {
+    pub fn query(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
-            return Reply::error(Status::REQ_INVALID);
+            return SaReply::error(Status::REQ_INVALID);
         };
         let asked = ServiceRecord::decode(request.data);
         let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
-        let mut found = Found::new(request, ServiceRecord::STRIDE);
+        let mut found = ReplyRecords::new(request, ServiceRecord::STRIDE);
         for service in self.candidates(request, &asked) {
             let mut record = service.record;
             let pkey = record.service_pkey;
-            let visible = base(pkey) == 0 || view.is_member(client, pkey);
+            let visible = partition_number(pkey) == 0 || view.is_partition_member(client, pkey);
             // The lease is what is left of it.
-            if let Some(until) = service.until {
+            if let Some(until) = service.expires_at {
                 record.service_lease_s = lease_left_s(until, now);
             }
             // The key is compared with the one that was registered: who knows it may ask by it.
@@ -171,13 +172,13 @@ impl Services {
                 break;
             }
         }
-        Reply::of(request, found)
+        SaReply::from_records(request, found)
     }
 
     /// The services that can match: looked up by what is asked for.
     fn candidates<'a>(
         &'a self,
-        request: &Request<'_>,
+        request: &SaRequest<'_>,
         asked: &ServiceRecord,
     ) -> Box<dyn Iterator<Item = &'a Service> + 'a> {
         let (id, gid, name) = (asked.service_id, asked.service_gid, asked.service_name);
@@ -207,32 +208,35 @@ impl Services {
 
     /// Ends the leases that are over.
     pub fn expire(&mut self, now: Instant) {
-        while let Some((&(at, rid), ())) = self.ends.first_key_value() {
+        while let Some((&(at, rid), ())) = self.expiries.first_key_value() {
             if at > now {
                 return;
             }
-            self.forget(rid);
+            self.remove(rid);
         }
     }
 
     /// When the next lease ends.
     #[must_use]
-    pub fn next_end(&self) -> Option<Instant> {
-        self.ends.first_key_value().map(|((at, _), ())| *at)
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.expiries.first_key_value().map(|((at, _), ())| *at)
     }
 
     /// All of them.
-    pub(super) fn saved(&self, now: Instant) -> Vec<RegisteredService> {
-        self.services.values().map(|s| s.saved(now)).collect()
+    pub(super) fn registrations(&self, now: Instant) -> Vec<RegisteredService> {
+        self.services
+            .values()
+            .map(|s| s.to_registration(now))
+            .collect()
     }
 
     /// What became of those that changed since this was last asked.
     pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<RegistrationUpdate>) {
-        for rid in core::mem::take(&mut self.touched) {
+        for rid in core::mem::take(&mut self.unsaved) {
             updates.push(match self.services.get(&rid) {
-                Some(service) => {
-                    RegistrationUpdate::Put(Registration::Service(Box::new(service.saved(now))))
-                }
+                Some(service) => RegistrationUpdate::Put(Registration::Service(Box::new(
+                    service.to_registration(now),
+                ))),
                 None => RegistrationUpdate::Remove(RegistrationKey::Service(rid.0, rid.1, rid.2)),
             });
         }
@@ -242,14 +246,14 @@ impl Services {
     pub(super) fn restore(&mut self, saved: &[RegisteredService], now: Instant) {
         for service in saved.iter().take(SERVICES_MAX) {
             let left_s = service
-                .left_s
+                .lease_left_s
                 .map(|left| u32::try_from(left).unwrap_or(u32::MAX - 1));
             let record = ServiceRecord {
                 service_lease_s: left_s.unwrap_or(ServiceRecord::FOREVER),
                 ..service.record
             };
-            self.forget(rid(&record));
-            self.keep(record, service.by, now);
+            self.remove(rid(&record));
+            self.insert(record, service.registered_by, now);
         }
     }
 
@@ -265,32 +269,39 @@ impl Services {
         self.services.is_empty()
     }
 
-    fn keep(&mut self, record: ServiceRecord, by: PortGuid, now: Instant) {
-        let until = (record.service_lease_s != ServiceRecord::FOREVER)
+    fn insert(&mut self, record: ServiceRecord, registered_by: PortGuid, now: Instant) {
+        let expires_at = (record.service_lease_s != ServiceRecord::FOREVER)
             .then(|| now + Duration::from_secs(u64::from(record.service_lease_s)));
         let rid = rid(&record);
-        if let Some(until) = until {
-            self.ends.insert((until, rid), ());
+        if let Some(expires_at) = expires_at {
+            self.expiries.insert((expires_at, rid), ());
         }
-        *self.of_client.entry(by).or_default() += 1;
+        *self.count_by_port.entry(registered_by).or_default() += 1;
         self.by_gid.insert((record.service_gid, rid));
         self.by_name.insert((record.service_name, rid));
-        self.touched.insert(rid);
-        self.services.insert(rid, Service { record, until, by });
+        self.unsaved.insert(rid);
+        self.services.insert(
+            rid,
+            Service {
+                record,
+                expires_at,
+                registered_by,
+            },
+        );
     }
 
-    fn forget(&mut self, rid: Rid) -> Option<Service> {
+    fn remove(&mut self, rid: Rid) -> Option<Service> {
         let service = self.services.remove(&rid)?;
-        self.touched.insert(rid);
-        if let Some(until) = service.until {
-            self.ends.remove(&(until, rid));
+        self.unsaved.insert(rid);
+        if let Some(until) = service.expires_at {
+            self.expiries.remove(&(until, rid));
         }
         self.by_gid.remove(&(service.record.service_gid, rid));
         self.by_name.remove(&(service.record.service_name, rid));
-        if let Some(own) = self.of_client.get_mut(&service.by) {
+        if let Some(own) = self.count_by_port.get_mut(&service.registered_by) {
             *own -= 1;
             if *own == 0 {
-                self.of_client.remove(&service.by);
+                self.count_by_port.remove(&service.registered_by);
             }
         }
         Some(service)
@@ -302,16 +313,16 @@ impl Services {
 ///
 /// # Errors
 /// The status that anybody else is told.
-fn may_change(
+fn check_may_change(
     view: &View,
-    request: &Request<'_>,
+    request: &SaRequest<'_>,
     client: EndPortIdx,
     present: &Service,
     asked: &ServiceRecord,
 ) -> Result<(), Status> {
     let key = present.record.service_key;
     let may = request.is_trusted()
-        || view.end_port(client).guid == present.by
+        || view.end_port(client).guid == present.registered_by
         || view.by_gid(present.record.service_gid) == Some(client)
         || key != [0; 16] && key == asked.service_key;
     if may { Ok(()) } else { Err(Status::DENIED) }
@@ -361,7 +372,7 @@ mod tests {
     fn check(services: &Services, mask: u64, asked: &ServiceRecord) {
         let mut data = [0; DATA_LEN];
         asked.encode_onto(&mut data);
-        let request = Request {
+        let request = SaRequest {
             from: Peer::default(),
             method: Method::GetTable,
             attr: id::SERVICE,
@@ -403,18 +414,18 @@ mod tests {
                 let record = record(service_id, port, name, lease_s);
                 match what {
                     0..=4 => {
-                        services.forget(rid(&record));
-                        services.keep(record, PortGuid(port), now);
+                        services.remove(rid(&record));
+                        services.insert(record, PortGuid(port), now);
                     }
                     5 | 6 => {
-                        services.forget(rid(&record));
+                        services.remove(rid(&record));
                     }
                     _ => {
-                        let saved = services.saved(now);
+                        let saved = services.registrations(now);
                         services = Services::default();
                         services.restore(&saved, now);
                         kept.clear();
-                        prop_assert_eq!(services.saved(now), saved);
+                        prop_assert_eq!(services.registrations(now), saved);
                     }
                 }
                 for mask in [SERVICE_ID, SERVICE_GID, SERVICE_NAME] {
@@ -425,7 +436,7 @@ mod tests {
                 let mut updates = Vec::new();
                 services.take_updates(now, &mut updates);
                 let ending = |mut service: RegisteredService| {
-                    service.left_s = service.left_s.map(|left_s| unix_s + left_s);
+                    service.lease_left_s = service.lease_left_s.map(|left_s| unix_s + left_s);
                     service
                 };
                 for update in updates {
@@ -437,7 +448,7 @@ mod tests {
                         prop_assert!(false, "{update:?}");
                     }
                 }
-                let all = services.saved(now).into_iter();
+                let all = services.registrations(now).into_iter();
                 let all = all.map(|s| (rid(&s.record), ending(s))).collect();
                 prop_assert_eq!(&kept, &all, "what changed is all that changed, and leases end when they end");
                 let len = services.len();

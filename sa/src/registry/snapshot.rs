@@ -11,10 +11,10 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::time::Instant;
 
 use super::Registry;
-use super::multicast::Groups;
+use super::multicast::MulticastGroups;
 use super::services::Services;
 use super::subscriptions::Subscriptions;
-use crate::message::{Reply, Request};
+use crate::message::{SaReply, SaRequest};
 use crate::path::{group, record};
 use crate::view::View;
 
@@ -22,7 +22,7 @@ use crate::view::View;
 #[derive(Debug, Clone)]
 pub struct RegistrySnapshot {
     revision: u64,
-    groups: Arc<Groups>,
+    groups: Arc<MulticastGroups>,
     services: Arc<Services>,
     subscriptions: Arc<Subscriptions>,
 }
@@ -30,7 +30,7 @@ pub struct RegistrySnapshot {
 /// Parts of the last snapshot that are still current.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SnapshotParts {
-    groups: Option<Arc<Groups>>,
+    groups: Option<Arc<MulticastGroups>>,
     services: Option<Arc<Services>>,
     subscriptions: Option<Arc<Subscriptions>>,
 }
@@ -62,17 +62,17 @@ impl Registry {
     pub fn snapshot(&mut self) -> RegistrySnapshot {
         let groups = &self.groups;
         let groups = self
-            .parts
+            .snapshot_parts
             .groups
             .get_or_insert_with(|| Arc::new(groups.clone()));
         let services = &self.services;
         let services = self
-            .parts
+            .snapshot_parts
             .services
             .get_or_insert_with(|| Arc::new(services.clone()));
         let subscriptions = &self.subscriptions;
         let subscriptions = self
-            .parts
+            .snapshot_parts
             .subscriptions
             .get_or_insert_with(|| Arc::new(subscriptions.clone()));
         RegistrySnapshot {
@@ -107,7 +107,7 @@ impl RegistrySnapshot {
     /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`] has accepted. `now` is the
     /// time of the owner's clock.
     #[must_use]
-    pub fn answer(&self, view: &View, request: &Request<'_>, now: Instant) -> Reply {
+    pub fn answer(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         match request.attr {
             id::MC_MEMBER => self.groups.query(view, request),
             id::SERVICE => self.services.query(view, request, now),
@@ -122,7 +122,7 @@ impl RegistrySnapshot {
 
 /// Whether a request only reads registrations, so that a snapshot answers it.
 #[must_use]
-pub fn is_registry_read(request: &Request<'_>) -> bool {
+pub fn is_registry_read(request: &SaRequest<'_>) -> bool {
     matches!(request.method, Method::Get | Method::GetTable)
         && match request.attr {
             id::MC_MEMBER | id::SERVICE | id::INFORM_INFO_RECORD => true,

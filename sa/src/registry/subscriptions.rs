@@ -14,11 +14,11 @@ use ferrosm_mad::transport::gmp::Peer;
 use super::registration::{
     RegisteredSubscription, Registration, RegistrationKey, RegistrationUpdate,
 };
-use crate::message::{Found, Reply, Request};
+use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::view::{EndPortIdx, View};
 
 /// Most subscriptions of one port; one more gets the status of no resources.
-const OF_PORT_MAX: usize = 1024;
+const SUBSCRIPTIONS_PER_PORT_MAX: usize = 1024;
 
 /// The component of SubscriberGID.
 const SUBSCRIBER_GID: u64 = 1;
@@ -35,7 +35,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    fn saved(&self, number: u16) -> RegisteredSubscription {
+    fn to_registration(self, number: u16) -> RegisteredSubscription {
         RegisteredSubscription {
             record: record(self.gid, number, &self.info),
             lid: self.to.lid,
@@ -51,7 +51,7 @@ impl Subscription {
 pub struct Subscriptions {
     by_subscriber: BTreeMap<(Gid, u16), Subscription>,
     /// Those that are not as they are kept.
-    touched: BTreeSet<(Gid, u16)>,
+    unsaved: BTreeSet<(Gid, u16)>,
 }
 
 impl Subscriptions {
@@ -59,24 +59,27 @@ impl Subscriptions {
     ///
     /// # Errors
     /// The status that the client is told.
-    pub fn set(&mut self, view: &View, request: &Request<'_>) -> Result<InformInfo, Status> {
+    pub fn set(&mut self, view: &View, request: &SaRequest<'_>) -> Result<InformInfo, Status> {
         let mut info = InformInfo::decode(request.data);
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let gid = view.gid(client);
-        // Reports go to the queue pair of the request where none is named: srp_daemon names its own only to unsubscribe (rule 6.9).
+        // ReportQueue go to the queue pair of the request where none is named: srp_daemon names its own only to unsubscribe (rule 6.9).
         if info.qpn == Qpn(0) {
             let own = request.from.qpn;
             info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
         }
-        let same = |s: &Subscription| same_interest(&s.info, &info);
-        let present = self.of(gid).find(|(_, s)| same(s)).map(|(key, _)| key);
+        let same = |s: &Subscription| is_same_subscription(&s.info, &info);
+        let present = self
+            .of_subscriber(gid)
+            .find(|(_, s)| same(s))
+            .map(|(key, _)| key);
         if info.subscribe == 0 {
             let key = present.ok_or(Status::REQ_INVALID)?;
             self.by_subscriber.remove(&key);
-            self.touched.insert(key);
+            self.unsaved.insert(key);
             return Ok(info);
         }
-        if info.subscribe != 1 || !may_hear(request, &info) {
+        if info.subscribe != 1 || !may_subscribe(request, &info) {
             return Err(Status::REQ_INVALID);
         }
         let to = Peer {
@@ -89,19 +92,19 @@ impl Subscriptions {
             None => self.free_key(gid).ok_or(Status::NO_RESOURCES)?,
         };
         if self.by_subscriber.insert(key, subscription) != Some(subscription) {
-            self.touched.insert(key);
+            self.unsaved.insert(key);
         }
         Ok(info)
     }
 
     /// Answers a query (rule 6.14).
     #[must_use]
-    pub fn query(&self, view: &View, request: &Request<'_>) -> Reply {
+    pub fn query(&self, view: &View, request: &SaRequest<'_>) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
-            return Reply::error(Status::REQ_INVALID);
+            return SaReply::error(Status::REQ_INVALID);
         };
         let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
-        let mut found = Found::new(request, InformInfoRecord::STRIDE);
+        let mut found = ReplyRecords::new(request, InformInfoRecord::STRIDE);
         let (first, last) = if request.has(SUBSCRIBER_GID) {
             let asked = InformInfoRecord::decode(request.data).subscriber_gid;
             (asked, asked)
@@ -112,7 +115,7 @@ impl Subscriptions {
         {
             let visible = view
                 .by_gid(*gid)
-                .is_some_and(|port| view.share(client, port));
+                .is_some_and(|port| view.share_partition(client, port));
             let mut record = record(*gid, *number, &subscription.info);
             // Hidden before it is compared: who may not see it cannot find it out by asking for one after the other.
             if !request.is_trusted() {
@@ -127,11 +130,11 @@ impl Subscriptions {
                 break;
             }
         }
-        Reply::of(request, found)
+        SaReply::from_records(request, found)
     }
 
     /// Who is to hear of a notice. `pkey` is the group's where a group came or went.
-    pub fn interested<'a>(
+    pub fn subscribed_to<'a>(
         &'a self,
         view: &'a View,
         notice: &'a Notice,
@@ -147,8 +150,8 @@ impl Subscriptions {
                 return false;
             };
             match (pkey, about) {
-                (Some(pkey), _) => view.is_member(subscriber, pkey),
-                (None, Some(port)) => view.share(subscriber, port),
+                (Some(pkey), _) => view.is_partition_member(subscriber, pkey),
+                (None, Some(port)) => view.share_partition(subscriber, port),
                 // Of a port that is gone nobody knows which partitions it was in.
                 (None, None) => true,
             }
@@ -157,10 +160,10 @@ impl Subscriptions {
 
     /// Forgets the subscriptions of a subscriber.
     pub fn remove(&mut self, gid: Gid) {
-        let own: Vec<_> = self.of(gid).map(|(key, _)| key).collect();
+        let own: Vec<_> = self.of_subscriber(gid).map(|(key, _)| key).collect();
         for key in own {
             self.by_subscriber.remove(&key);
-            self.touched.insert(key);
+            self.unsaved.insert(key);
         }
     }
 
@@ -177,16 +180,19 @@ impl Subscriptions {
     }
 
     /// All of them.
-    pub(super) fn saved(&self) -> Vec<RegisteredSubscription> {
+    pub(super) fn registrations(&self) -> Vec<RegisteredSubscription> {
         let all = self.by_subscriber.iter();
-        all.map(|((_, number), s)| s.saved(*number)).collect()
+        all.map(|((_, number), s)| s.to_registration(*number))
+            .collect()
     }
 
     /// What became of those that changed since this was last asked.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
-        for (gid, number) in core::mem::take(&mut self.touched) {
+        for (gid, number) in core::mem::take(&mut self.unsaved) {
             updates.push(match self.by_subscriber.get(&(gid, number)) {
-                Some(s) => RegistrationUpdate::Put(Registration::Subscription(s.saved(number))),
+                Some(s) => {
+                    RegistrationUpdate::Put(Registration::Subscription(s.to_registration(number)))
+                }
                 None => RegistrationUpdate::Remove(RegistrationKey::Subscription(gid, number)),
             });
         }
@@ -219,35 +225,35 @@ impl Subscriptions {
             };
             self.by_subscriber
                 .insert((gid, number), Subscription { info, to, gid });
-            self.touched.insert((gid, number));
+            self.unsaved.insert((gid, number));
         }
     }
 
     /// Subscribers are reached by the LIDs that they have now.
-    pub(super) fn readdress(&mut self, view: &View) {
+    pub(super) fn update_lids(&mut self, view: &View) {
         for (key, subscription) in &mut self.by_subscriber {
             if let Some(port) = view.by_gid(subscription.gid) {
                 let port = view.end_port(port);
                 let theirs = port.lid.0..port.lid.0.saturating_add(port.lids());
                 if !theirs.contains(&subscription.to.lid.0) {
                     subscription.to.lid = port.lid;
-                    self.touched.insert(*key);
+                    self.unsaved.insert(*key);
                 }
             }
         }
     }
 
-    fn of(&self, gid: Gid) -> impl Iterator<Item = ((Gid, u16), &Subscription)> {
+    fn of_subscriber(&self, gid: Gid) -> impl Iterator<Item = ((Gid, u16), &Subscription)> {
         self.by_subscriber
             .range((gid, 0)..=(gid, u16::MAX))
             .map(|(key, s)| (*key, s))
     }
 
     fn free_key(&self, gid: Gid) -> Option<(Gid, u16)> {
-        if self.of(gid).count() >= OF_PORT_MAX {
+        if self.of_subscriber(gid).count() >= SUBSCRIPTIONS_PER_PORT_MAX {
             return None;
         }
-        let taken = self.of(gid).map(|((_, number), _)| number);
+        let taken = self.of_subscriber(gid).map(|((_, number), _)| number);
         let mut free = 0;
         for number in taken {
             if number != free {
@@ -260,13 +266,13 @@ impl Subscriptions {
 }
 
 /// Traps of security are for the trusted (rule 6.11).
-fn may_hear(request: &Request<'_>, info: &InformInfo) -> bool {
+fn may_subscribe(request: &SaRequest<'_>, info: &InformInfo) -> bool {
     let security = info.is_generic == 1 && (256..=259).contains(&info.trap_number);
     !security || request.is_trusted()
 }
 
 /// Whether two subscriptions of one subscriber are the same (rule 6.10); path bits do not count (rule 6.16).
-fn same_interest(a: &InformInfo, b: &InformInfo) -> bool {
+fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
     let key = |i: &InformInfo| InformInfo {
         subscribe: 0,
         resp_time_value: 0,

@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{MFT_BLOCK_LEN, MftBlock};
 use ferrosm_mad::ids::{AttrMod, Lid};
 
 /// The first multicast LID.
-pub const FIRST: u16 = 0xC000;
+pub const MLID_FIRST: u16 = 0xC000;
 /// SwitchInfo.MulticastFDBTop of a table without entries.
 pub const TOP_NONE: u16 = 0xBFFF;
 
@@ -31,33 +31,33 @@ impl MftBlockIdx {
 pub type PortMasks = [u16; MFT_BLOCK_LEN];
 
 /// A block without entries.
-pub const EMPTY: PortMasks = [0; MFT_BLOCK_LEN];
+pub const EMPTY_BLOCK: PortMasks = [0; MFT_BLOCK_LEN];
 
 /// Blocks of one switch.
 pub type MftBlocks = BTreeMap<MftBlockIdx, PortMasks>;
 
 /// The block of an MLID and its index in the block.
 #[must_use]
-pub const fn place(mlid: Lid) -> (u16, usize) {
-    let n = mlid.0.saturating_sub(FIRST);
+pub const fn mft_index(mlid: Lid) -> (u16, usize) {
+    let n = mlid.0.saturating_sub(MLID_FIRST);
     (n / 32, (n % 32) as usize)
 }
 
 /// The highest MLID of a block; 0xFFFF is no MLID.
 #[must_use]
-pub const fn last_of(block: u16) -> u16 {
-    let last = first_of(block).saturating_add(31);
+pub const fn last_mlid(block: u16) -> u16 {
+    let last = first_mlid(block).saturating_add(31);
     if last == u16::MAX { u16::MAX - 1 } else { last }
 }
 
 /// The lowest MLID of a block.
 #[must_use]
-pub const fn first_of(block: u16) -> u16 {
-    FIRST.saturating_add(block.saturating_mul(32))
+pub const fn first_mlid(block: u16) -> u16 {
+    MLID_FIRST.saturating_add(block.saturating_mul(32))
 }
 
 /// Number of positions in the table of a switch with `num_ports` ports.
 #[must_use]
-pub const fn positions(num_ports: u8) -> u8 {
+pub const fn num_positions(num_ports: u8) -> u8 {
     num_ports / 16 + 1
 }

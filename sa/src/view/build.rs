@@ -10,25 +10,25 @@ use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, Lft};
 
-use super::ends::Ends;
-use super::images;
-use super::levels::Levels;
-use super::relays::Relay;
-use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
-use crate::aliases::Aliases;
-use crate::keys::Keys;
-use crate::lanes::ReadLanes;
+use super::end_ports::EndPortTable;
+use super::forwarding::ForwardingNode;
+use super::service_levels::ServiceLevels;
+use super::system_images;
+use super::{EndPort, NodeSlot, NodeView, PortIdx, PortView, SwitchView, View};
+use crate::aliases::AliasTables;
+use crate::pkey_set::PKeySet;
 use crate::routing_origin::RoutingOrigin;
 use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::vl_tables::ReadVlTables;
 
 /// A node as the subnet manager observed it.
 #[derive(Debug)]
 pub struct ObservedNode<'a, P> {
     /// A small number that it keeps as long as it is in the subnet.
-    pub place: u32,
+    pub slot: u32,
     /// Changes whenever the node may have changed; no other node ever has the same.
     pub revision: u64,
     /// NodeInfo.
@@ -55,15 +55,15 @@ pub struct ObservedPort<'a> {
     /// PortInfo.
     pub raw: &'a [u8; 64],
     /// Whether PortInfo was ever read.
-    pub known: bool,
+    pub has_port_info: bool,
     /// Whether it is an end port of the subnet.
     pub is_end_port: bool,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,
     /// Known blocks of the P_Key table.
-    pub keys: &'a PKeyTable,
+    pub pkeys: &'a PKeyTable,
     /// A switch port that checks the P_Keys of packets.
-    pub checks_keys: bool,
+    pub enforces_partitions: bool,
     /// Known blocks of VLArbitrationTable.
     pub vl_arbitration: &'a Arc<[(u8, [u8; 64])]>,
     /// The port at the other end of the link.
@@ -72,14 +72,14 @@ pub struct ObservedPort<'a> {
 
 /// The fabric as the subnet manager observed it.
 pub trait ObservedFabric {
-    /// All nodes, by place.
+    /// All nodes, by slot.
     fn nodes(
         &self,
     ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>;
     /// The end port with this GUID.
     fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx>;
     /// The P_Keys of an end port; `None` where they are not known.
-    fn pkeys(&self, port: PortIdx) -> Option<Keys>;
+    fn pkeys(&self, port: PortIdx) -> Option<PKeySet>;
     /// The port that the subnet manager uses.
     fn local(&self) -> Option<PortIdx>;
     /// Changes whenever a node joins or leaves, a GUID changes or the subnet manager moves to another port.
@@ -88,23 +88,23 @@ pub trait ObservedFabric {
 
 /// What a view shows that is not in the fabric itself.
 #[derive(Debug, Clone, Default)]
-pub struct Extra {
-    /// The routing in force, and the place of each of its switches.
+pub struct ViewExtras {
+    /// The routing in force, and the slot of each of its switches.
     pub run: Option<(Arc<LastRun>, Vec<usize>)>,
     /// Where that routing comes from.
     pub origin: Option<Arc<RoutingOrigin>>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
     /// Alias GUIDs.
-    pub aliases: Arc<Aliases>,
+    pub aliases: Arc<AliasTables>,
     /// Tables of lanes that were read because a client asked.
-    pub read_lanes: Arc<ReadLanes>,
+    pub read_vl_tables: Arc<ReadVlTables>,
 }
 
 /// A view to be made, and the one before.
-struct Maker<'a, F> {
+struct ViewBuilder<'a, F> {
     fabric: &'a F,
-    before: Option<&'a View>,
+    previous: Option<&'a View>,
 }
 
 impl View {
@@ -116,23 +116,23 @@ impl View {
     pub fn new(
         fabric: &impl ObservedFabric,
         settings: SaSettings,
-        extra: Extra,
-        before: Option<&Self>,
+        extras: ViewExtras,
+        previous: Option<&Self>,
     ) -> Self {
-        let maker = Maker { fabric, before };
-        let nodes = maker.nodes();
-        let ends = maker.ends(&nodes);
+        let builder = ViewBuilder { fabric, previous };
+        let nodes = builder.nodes();
+        let end_ports = builder.end_ports(&nodes);
         Self {
             settings,
-            local: fabric.local().and_then(|port| ends.at_port(port)),
-            managers: extra.managers,
-            aliases: extra.aliases,
-            read_lanes: extra.read_lanes,
-            levels: Levels::of_run(extra.run, nodes.len()),
-            origin: extra.origin,
+            local: fabric.local().and_then(|port| end_ports.at_port(port)),
+            managers: extras.managers,
+            aliases: extras.aliases,
+            read_vl_tables: extras.read_vl_tables,
+            service_levels: ServiceLevels::from_run(extras.run, nodes.len()),
+            origin: extras.origin,
             nodes: nodes.into(),
-            ends,
-            guids: fabric.guids_revision(),
+            end_ports,
+            guids_revision: fabric.guids_revision(),
         }
     }
 }
@@ -142,21 +142,21 @@ trait Ports<'a>: Iterator<Item = ObservedPort<'a>> + Clone {}
 
 impl<'a, T: Iterator<Item = ObservedPort<'a>> + Clone> Ports<'a> for T {}
 
-impl<F: ObservedFabric> Maker<'_, F> {
-    /// What the view before has at a place.
-    fn place_before(&self, place: u32) -> Option<&Place> {
-        self.before?.nodes.get(place as usize)
+impl<F: ObservedFabric> ViewBuilder<'_, F> {
+    /// What the view before has at a slot.
+    fn previous_slot(&self, slot: u32) -> Option<&NodeSlot> {
+        self.previous?.nodes.get(slot as usize)
     }
 
-    fn nodes(&self) -> Vec<Place> {
-        let vacant = Place::new(Arc::new(NodeView::vacant()), 0, None);
-        let mut nodes: Vec<Place> = Vec::new();
+    fn nodes(&self) -> Vec<NodeSlot> {
+        let vacant = NodeSlot::new(Arc::new(NodeView::vacant()), 0, None);
+        let mut nodes: Vec<NodeSlot> = Vec::new();
         for node in self.fabric.nodes() {
-            let before = self.place_before(node.place);
-            nodes.resize(node.place as usize, vacant.clone());
+            let before = self.previous_slot(node.slot);
+            nodes.resize(node.slot as usize, vacant.clone());
             nodes.push(match before {
                 Some(same) if same.revision == node.revision => same.clone(),
-                _ => Place::new(
+                _ => NodeSlot::new(
                     updated_node(&node, before.map(|p| &p.node)),
                     node.revision,
                     before,
@@ -167,79 +167,78 @@ impl<F: ObservedFabric> Maker<'_, F> {
     }
 
     /// The end ports: those of the view before, if none of them changed.
-    fn ends(&self, nodes: &[Place]) -> Arc<Ends> {
-        if let Some(before) = self.before
-            && before.guids == self.fabric.guids_revision()
-            && self
-                .fabric
-                .nodes()
-                .all(|node| self.untouched(&node) || self.same_ends(&node, before, nodes))
+    fn end_ports(&self, nodes: &[NodeSlot]) -> Arc<EndPortTable> {
+        if let Some(before) = self.previous
+            && before.guids_revision == self.fabric.guids_revision()
+            && self.fabric.nodes().all(|node| {
+                self.is_unchanged(&node) || self.has_same_end_ports(&node, before, nodes)
+            })
         {
-            return Arc::clone(&before.ends);
+            return Arc::clone(&before.end_ports);
         }
-        let mut ends = Ends::with_capacity(nodes.len());
+        let mut ends = EndPortTable::with_capacity(nodes.len());
         for node in self.fabric.nodes() {
-            ends.put_node(node.info.node_guid, node.place);
+            ends.insert_node(node.info.node_guid, node.slot);
             let mut add = |end: EndPort| {
                 // A GUID that two ports claim stays with the port that the fabric indexed.
                 let named = self.fabric.port_by_guid(end.guid) == Some(end.port);
                 ends.push(end, named);
             };
-            match self.before {
-                Some(before) if self.untouched(&node) => {
-                    let same = before.ends.of_node(node.place);
+            match self.previous {
+                Some(before) if self.is_unchanged(&node) => {
+                    let same = before.end_ports.of_node(node.slot);
                     same.iter().cloned().for_each(&mut add);
                 }
-                _ => self.ends_of(&node).for_each(&mut add),
+                _ => self.end_ports_of(&node).for_each(&mut add),
             }
         }
         Arc::new(ends)
     }
 
     /// Whether the end ports of a node are those of the view before. Their P_Keys follow from what the node and its ports say.
-    fn same_ends<'n>(
+    fn has_same_end_ports<'n>(
         &self,
         node: &ObservedNode<'n, impl Ports<'n>>,
         before: &View,
-        nodes: &[Place],
+        nodes: &[NodeSlot],
     ) -> bool {
-        let place = node.place as usize;
-        let ends = before.ends.of_node(node.place);
-        let places = before.nodes.get(place).zip(nodes.get(place));
-        let Some((was, is)) = places.map(|(was, is)| (&was.node, &is.node)) else {
+        let slot = node.slot as usize;
+        let ends = before.end_ports.of_node(node.slot);
+        let slots = before.nodes.get(slot).zip(nodes.get(slot));
+        let Some((was, is)) = slots.map(|(was, is)| (&was.node, &is.node)) else {
             return false;
         };
-        if images::of_node(was) != images::of_node(is) {
+        if system_images::system_image_guid(was) != system_images::system_image_guid(is) {
             return false;
         }
         if !Arc::ptr_eq(&was.ports, &is.ports) || was.info != is.info {
-            return self.ends_of(node).eq(ends.iter().cloned());
+            return self.end_ports_of(node).eq(ends.iter().cloned());
         }
         let there = end_ports(node).map(|(num, port)| (num, port.guid));
         there.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
     }
 
     /// Whether nobody has touched a node since the view before.
-    fn untouched<P>(&self, node: &ObservedNode<'_, P>) -> bool {
-        let before = self.place_before(node.place);
+    fn is_unchanged<P>(&self, node: &ObservedNode<'_, P>) -> bool {
+        let before = self.previous_slot(node.slot);
         before.is_some_and(|p| p.revision == node.revision)
     }
 
-    fn ends_of<'n>(
+    fn end_ports_of<'n>(
         &self,
         node: &ObservedNode<'n, impl Ports<'n>>,
     ) -> impl Iterator<Item = EndPort> {
-        let place = node.place;
+        let slot = node.slot;
         end_ports(node).map(move |(num, port)| {
             let info = PortInfo::decode(port.raw);
-            let at = PortIdx::new(place, num);
+            let at = PortIdx::new(slot, num);
             EndPort {
                 port: at,
-                node: place,
+                node: slot,
                 guid: port.guid,
                 lid: info.lid,
                 lmc: info.lmc,
-                keys: self.fabric.pkeys(at),
+                pkeys: self.fabric.pkeys(at),
             }
         })
     }
@@ -251,7 +250,7 @@ fn updated_node<'n>(
     before: Option<&Arc<NodeView>>,
 ) -> Arc<NodeView> {
     // Most nodes that were touched say what they said: that is seen without making anything.
-    let kept = before.filter(|b| says_same(node, &b.ports));
+    let kept = before.filter(|b| has_same_ports(node, &b.ports));
     let ports = kept.map_or_else(
         || numbered(node).map(|p| port_view(node, p)).collect(),
         |b| Arc::clone(&b.ports),
@@ -264,11 +263,12 @@ fn updated_node<'n>(
 }
 
 /// Whether the ports of a node are as they were.
-fn says_same<'n>(node: &ObservedNode<'n, impl Ports<'n>>, before: &[PortView]) -> bool {
+fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, before: &[PortView]) -> bool {
     let same = |port: ObservedPort<'_>, was: &PortView| {
         *port.raw == was.raw
-            && (port.known, port.fdr10, port.checks_keys) == (was.known, was.fdr10, was.checks_keys)
-            && *port.keys == was.keys
+            && (port.has_port_info, port.fdr10, port.enforces_partitions)
+                == (was.has_port_info, was.fdr10, was.enforces_partitions)
+            && *port.pkeys == was.pkeys
             && *port.vl_arbitration == was.vl_arbitration
             && port.peer.unwrap_or(PortIdx::NONE) == was.peer
     };
@@ -294,12 +294,12 @@ fn end_ports<'n>(
     ports.filter(|(_, port)| port.is_end_port)
 }
 
-impl Place {
+impl NodeSlot {
     pub(super) fn new(node: Arc<NodeView>, revision: u64, before: Option<&Self>) -> Self {
-        let relay = Relay::new(&node, before.map(|b| (&*b.node, &b.relay)));
+        let forwarding = ForwardingNode::new(&node, before.map(|b| (&*b.node, &b.forwarding)));
         Self {
             node,
-            relay,
+            forwarding,
             revision,
         }
     }
@@ -350,13 +350,13 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
     let info = PortInfo::decode(port.raw);
     PortView {
         raw: *port.raw,
-        known: port.known,
+        has_port_info: port.has_port_info,
         num,
-        node: node.place,
+        node: node.slot,
         mtu: mtu(&info, own),
         rate_rank: rate_rank(info.mbps(port.fdr10), own),
-        keys: port.keys.clone(),
-        checks_keys: port.checks_keys,
+        pkeys: port.pkeys.clone(),
+        enforces_partitions: port.enforces_partitions,
         vl_arbitration: Arc::clone(port.vl_arbitration),
         peer: port.peer.unwrap_or(PortIdx::NONE),
         fdr10: port.fdr10,
@@ -373,7 +373,7 @@ fn mtu(info: &PortInfo, own: bool) -> MtuCode {
     }
 }
 
-/// Place of the rate of a port among all. A switch's own port says a rate although it has no cable; one that says none limits
+/// NodeSlot of the rate of a port among all. A switch's own port says a rate although it has no cable; one that says none limits
 /// nothing that its links do not.
 fn rate_rank(mbps: Option<u32>, own: bool) -> u8 {
     match mbps {

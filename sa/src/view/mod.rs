@@ -4,11 +4,11 @@
 //! not change since the view before is shared with it, so that a lost link costs what it changed. It decides nothing.
 
 mod build;
-mod ends;
-mod images;
-mod levels;
-mod relays;
-pub mod saved;
+mod end_ports;
+mod forwarding;
+pub mod persist;
+mod service_levels;
+mod system_images;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid,
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, Lft};
 
-pub use build::{Extra, ObservedFabric, ObservedNode, ObservedPort};
-use ends::Ends;
-pub use ends::GidChanges;
-use levels::Levels;
-pub use relays::Hop;
-use relays::Relay;
+pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};
+use end_ports::EndPortTable;
+pub use end_ports::GidChanges;
+use forwarding::ForwardingNode;
+pub use forwarding::HopPort;
+use service_levels::ServiceLevels;
 
-use super::aliases::Aliases;
-use super::keys::Keys;
-use super::lanes::ReadLanes;
-use super::message::base;
+use super::aliases::AliasTables;
+use super::message::partition_number;
+use super::pkey_set::PKeySet;
 use super::settings::SaSettings;
+use super::vl_tables::ReadVlTables;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
@@ -47,7 +47,7 @@ impl EndPortIdx {
     }
 }
 
-/// A port of the view: the place of its node and its number on it. It does not move when other nodes come and go.
+/// A port of the view: the slot of its node and its number on it. It does not move when other nodes come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIdx(u32);
 
@@ -55,13 +55,13 @@ impl PortIdx {
     /// No port.
     const NONE: Self = Self(u32::MAX);
 
-    /// A port, by the place of its node and its number.
+    /// A port, by the slot of its node and its number.
     #[must_use]
     pub const fn new(node: u32, num: PortNum) -> Self {
         Self(node << 8 | num.0 as u32)
     }
 
-    /// Place of its node.
+    /// NodeSlot of its node.
     #[must_use]
     pub const fn node(self) -> u32 {
         self.0 >> 8
@@ -89,12 +89,12 @@ pub struct NodeView {
     pub switch: Option<SwitchView>,
     /// SLtoVLMappingTables that are known.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Ports by number: from a switch's port 0, or the unused place before port 1, on. Empty where there is no node.
+    /// Ports by number: from a switch's port 0, or the unused slot before port 1, on. Empty where there is no node.
     ports: Arc<[PortView]>,
 }
 
 impl NodeView {
-    /// Its ports by number: from a switch's port 0, or the unused place before port 1, on.
+    /// Its ports by number: from a switch's port 0, or the unused slot before port 1, on.
     pub fn ports(&self) -> impl Iterator<Item = &PortView> {
         self.ports.iter()
     }
@@ -144,19 +144,19 @@ pub struct PortView {
     /// PortInfo as last answered.
     pub raw: [u8; 64],
     /// Whether it ever answered.
-    pub known: bool,
+    pub has_port_info: bool,
     /// Number on its node.
     pub num: PortNum,
     /// Its node.
     pub node: u32,
     /// MTU that packets through it may have.
     pub mtu: MtuCode,
-    /// Place of its rate among all rates, slowest first.
+    /// NodeSlot of its rate among all rates, slowest first.
     pub rate_rank: u8,
     /// Its P_Key table, as far as it is known.
-    pub keys: PKeyTable,
+    pub pkeys: PKeyTable,
     /// A switch port that checks the P_Keys of packets.
-    pub checks_keys: bool,
+    pub enforces_partitions: bool,
     /// Blocks of VLArbitrationTable that are known.
     pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
     /// The port at the other end of the cable.
@@ -179,7 +179,7 @@ pub struct EndPort {
     /// It has 2^LMC LIDs.
     pub lmc: Lmc,
     /// Its P_Keys; `None` where they are not known, which hides nothing (rule 7.9).
-    pub keys: Option<Keys>,
+    pub pkeys: Option<PKeySet>,
 }
 
 impl EndPort {
@@ -199,23 +199,23 @@ pub struct View {
     pub local: Option<EndPortIdx>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
-    /// By their place in the subnet, which they keep as long as they are there.
-    nodes: Arc<[Place]>,
-    ends: Arc<Ends>,
-    levels: Levels,
+    /// By their slot in the subnet, which they keep as long as they are there.
+    nodes: Arc<[NodeSlot]>,
+    end_ports: Arc<EndPortTable>,
+    service_levels: ServiceLevels,
     /// Where the routing in force comes from; none of one of the past.
     origin: Option<Arc<RoutingOrigin>>,
-    aliases: Arc<Aliases>,
-    read_lanes: Arc<ReadLanes>,
+    aliases: Arc<AliasTables>,
+    read_vl_tables: Arc<ReadVlTables>,
     /// What the subnet's own index of GUIDs was like.
-    guids: u64,
+    guids_revision: u64,
 }
 
-/// A place in the subnet and who is there.
+/// A slot in the subnet and who is there.
 #[derive(Debug, Clone)]
-struct Place {
+struct NodeSlot {
     node: Arc<NodeView>,
-    relay: Relay,
+    forwarding: ForwardingNode,
     /// Changes whenever something of the node in the subnet may have changed.
     revision: u64,
 }
@@ -223,7 +223,7 @@ struct Place {
 impl View {
     /// Whether a request with this SM_Key may be answered: without one, or with ours (rule 7.1).
     #[must_use]
-    pub fn accepts_key(&self, key: MKey) -> bool {
+    pub fn accepts_sm_key(&self, key: MKey) -> bool {
         key == MKey::NONE || key == self.settings.sm_key
     }
 
@@ -242,8 +242,8 @@ impl View {
             if has.is_none_or(|mft| Arc::ptr_eq(mft, blocks)) {
                 continue;
             }
-            let place = &mut Arc::make_mut(&mut view.nodes)[at as usize];
-            if let Some(switch) = &mut Arc::make_mut(&mut place.node).switch {
+            let slot = &mut Arc::make_mut(&mut view.nodes)[at as usize];
+            if let Some(switch) = &mut Arc::make_mut(&mut slot.node).switch {
                 switch.mft = Arc::clone(blocks);
             }
         }
@@ -252,7 +252,7 @@ impl View {
 
     /// The same with other alias GUIDs.
     #[must_use]
-    pub fn with_aliases(&self, aliases: Arc<Aliases>) -> Self {
+    pub fn with_aliases(&self, aliases: Arc<AliasTables>) -> Self {
         Self {
             aliases,
             ..self.clone()
@@ -261,9 +261,9 @@ impl View {
 
     /// The same with tables of lanes that were read meanwhile.
     #[must_use]
-    pub fn with_read_lanes(&self, read_lanes: Arc<ReadLanes>) -> Self {
+    pub fn with_read_vl_tables(&self, read_vl_tables: Arc<ReadVlTables>) -> Self {
         Self {
-            read_lanes,
+            read_vl_tables,
             ..self.clone()
         }
     }
@@ -271,7 +271,7 @@ impl View {
     /// The routing in force and its origin; `None` where nothing is routed, or the view itself was restored.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<LastRun>, &RoutingOrigin)> {
-        let Levels::Routed { run, .. } = &self.levels else {
+        let ServiceLevels::Routed { run, .. } = &self.service_levels else {
             return None;
         };
         Some((run, self.origin.as_deref()?))
@@ -280,13 +280,13 @@ impl View {
     /// The GUID of each switch of the routing in force, in its order.
     #[must_use]
     pub fn routed_switches(&self) -> Vec<NodeGuid> {
-        let Levels::Routed { run, routed } = &self.levels else {
+        let ServiceLevels::Routed { run, switches } = &self.service_levels else {
             return Vec::new();
         };
         let mut guids = vec![NodeGuid(0); run.topo.num_switches()];
-        for (switch, place) in routed.iter().zip(self.nodes.iter()) {
+        for (switch, slot) in switches.iter().zip(self.nodes.iter()) {
             if let Some(guid) = switch.and_then(|s| guids.get_mut(s.index())) {
-                *guid = place.node.guid;
+                *guid = slot.node.guid;
             }
         }
         guids
@@ -294,9 +294,9 @@ impl View {
 
     /// Whether [`Self::routing`] is that of another view, so that it need not be kept again.
     #[must_use]
-    pub fn has_routing_of(&self, other: &Self) -> bool {
-        match (&self.levels, &other.levels) {
-            (Levels::Routed { run: a, .. }, Levels::Routed { run: b, .. }) => {
+    pub fn shares_routing_with(&self, other: &Self) -> bool {
+        match (&self.service_levels, &other.service_levels) {
+            (ServiceLevels::Routed { run: a, .. }, ServiceLevels::Routed { run: b, .. }) => {
                 Arc::ptr_eq(a, b) && self.origin == other.origin
             }
             _ => false,
@@ -305,14 +305,14 @@ impl View {
 
     /// Alias GUIDs.
     #[must_use]
-    pub const fn aliases(&self) -> &Arc<Aliases> {
+    pub const fn aliases(&self) -> &Arc<AliasTables> {
         &self.aliases
     }
 
     /// Tables of lanes that were read because a client asked.
     #[must_use]
-    pub fn read_lanes(&self) -> &ReadLanes {
-        &self.read_lanes
+    pub fn read_vl_tables(&self) -> &ReadVlTables {
+        &self.read_vl_tables
     }
 
     /// All nodes.
@@ -324,18 +324,18 @@ impl View {
     /// All end ports, in the order of their nodes.
     #[must_use]
     pub fn end_ports(&self) -> &[EndPort] {
-        self.ends.all()
+        self.end_ports.all()
     }
 
     /// Indices of all end ports.
     pub fn end_port_indices(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
-        (0..u32::try_from(self.ends.all().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
+        (0..u32::try_from(self.end_ports.all().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
     }
 
     /// An end port.
     #[must_use]
     pub fn end_port(&self, at: EndPortIdx) -> &EndPort {
-        &self.ends.all()[at.index()]
+        &self.end_ports.all()[at.index()]
     }
 
     /// A port.
@@ -353,23 +353,23 @@ impl View {
     /// Whether a node forwards packets.
     #[must_use]
     pub fn is_switch(&self, node: u32) -> bool {
-        self.nodes[node as usize].relay.is_switch()
+        self.nodes[node as usize].forwarding.is_switch()
     }
 
     /// Where packets for a LID leave a switch; `None` if that is not known, or at any other node.
     #[must_use]
-    pub fn exit(&self, node: u32, lid: Lid) -> Option<PortNum> {
-        self.nodes[node as usize].relay.exit(lid)
+    pub fn output_port(&self, node: u32, lid: Lid) -> Option<PortNum> {
+        self.nodes[node as usize].forwarding.output_port(lid)
     }
 
     /// A port of a node, as packets meet it.
     #[must_use]
-    pub fn hop(&self, node: u32, num: PortNum) -> Option<Hop> {
-        self.nodes[node as usize].relay.hop(num.index())
+    pub fn hop_port(&self, node: u32, num: PortNum) -> Option<HopPort> {
+        self.nodes[node as usize].forwarding.port(num.index())
     }
 
     /// The ports of a node that can have a record: a switch's from port 0 on, others' from port 1 on.
-    pub fn ports_of(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
+    pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
         let n = self.node(node);
         let from = if n.switch.is_some() { 0 } else { 1 };
         let ports = n.ports.iter().skip(from);
@@ -378,7 +378,7 @@ impl View {
 
     /// A port of a node by its number.
     #[must_use]
-    pub fn port_of(&self, node: u32, num: PortNum) -> Option<PortIdx> {
+    pub fn port_by_num(&self, node: u32, num: PortNum) -> Option<PortIdx> {
         let n = self.nodes.get(node as usize)?;
         (num.index() < n.node.ports.len()).then(|| PortIdx::new(node, num))
     }
@@ -392,20 +392,20 @@ impl View {
     /// The end port that answers to a LID.
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
-        self.ends.by_lid(lid)
+        self.end_ports.by_lid(lid)
     }
 
     /// The end port with this GUID, its own or an alias.
     #[must_use]
     pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
-        let own = self.ends.by_guid(guid);
-        own.or_else(|| self.ends.by_guid(self.aliases.owner(guid)?))
+        let own = self.end_ports.by_guid(guid);
+        own.or_else(|| self.end_ports.by_guid(self.aliases.owner(guid)?))
     }
 
     /// The node with this GUID.
     #[must_use]
     pub fn by_node_guid(&self, guid: NodeGuid) -> Option<u32> {
-        self.ends.by_node_guid(guid)
+        self.end_ports.by_node_guid(guid)
     }
 
     /// The end port with this GID, if its prefix is the subnet's or the default one (rule 7.7).
@@ -430,8 +430,8 @@ impl View {
     }
 
     /// The end ports of a node.
-    pub fn end_ports_of(&self, node: u32) -> impl Iterator<Item = EndPortIdx> {
-        let lids = self.ports_of(node).filter(|(_, p)| p.known);
+    pub fn end_ports_of_node(&self, node: u32) -> impl Iterator<Item = EndPortIdx> {
+        let lids = self.ports_of_node(node).filter(|(_, p)| p.has_port_info);
         lids.filter_map(|(p, _)| self.end_port_at(p))
     }
 
@@ -443,12 +443,12 @@ impl View {
         if is_switch != (port.num == PortNum::ZERO) {
             return None;
         }
-        self.ends.at_port(at)
+        self.end_ports.at_port(at)
     }
 
     /// The end port by whose LID a port goes: of a switch port, port 0.
     #[must_use]
-    pub fn owner(&self, at: PortIdx) -> Option<EndPortIdx> {
+    pub fn lid_owner(&self, at: PortIdx) -> Option<EndPortIdx> {
         let port = self.port(at);
         let node = self.node(port.node);
         if node.switch.is_some() {
@@ -460,47 +460,48 @@ impl View {
 
     /// Whether two end ports may know of each other (rule 7.9).
     #[must_use]
-    pub fn share(&self, a: EndPortIdx, b: EndPortIdx) -> bool {
+    pub fn share_partition(&self, a: EndPortIdx, b: EndPortIdx) -> bool {
         if a == b {
             return true;
         }
-        match (&self.end_port(a).keys, &self.end_port(b).keys) {
-            (Some(x), Some(y)) => x.share(y),
+        match (&self.end_port(a).pkeys, &self.end_port(b).pkeys) {
+            (Some(x), Some(y)) => x.shares_partition(y),
             _ => true,
         }
     }
 
     /// Whether a port is a member of a key's partition, in any way.
     #[must_use]
-    pub fn is_member(&self, at: EndPortIdx, key: PKey) -> bool {
-        let keys = &self.end_port(at).keys;
-        base(key) != 0 && keys.as_ref().is_none_or(|keys| keys.has_partition(key))
+    pub fn is_partition_member(&self, at: EndPortIdx, key: PKey) -> bool {
+        let keys = &self.end_port(at).pkeys;
+        partition_number(key) != 0 && keys.as_ref().is_none_or(|keys| keys.has_partition(key))
     }
 
     /// The SL of packets from an end port to a LID, and whether another would do too: on one lane the routing is safe on any.
     #[must_use]
-    pub fn sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
-        if let Some(same) = self.levels.of_all() {
+    pub fn path_sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
+        if let Some(same) = self.service_levels.uniform() {
             return same;
         }
         let port = self.end_port(from).port;
         let enters = if self.is_switch(port.node()) {
             Some(port)
         } else {
-            self.hop(port.node(), port.num()).and_then(Hop::peer)
+            self.hop_port(port.node(), port.num())
+                .and_then(HopPort::peer)
         };
-        self.levels.sl(enters.map(PortIdx::node), to)
+        self.service_levels.sl(enters.map(PortIdx::node), to)
     }
 
     /// Whether packets of groups may have this SL: on one lane any, otherwise the one that the trees are proven for.
     #[must_use]
-    pub fn may_use_for_groups(&self, sl: Sl) -> bool {
-        self.groups_sl().is_none_or(|only| only == sl)
+    pub fn allows_multicast_sl(&self, sl: Sl) -> bool {
+        self.multicast_sl().is_none_or(|only| only == sl)
     }
 
     /// The SL that packets of groups must have; `None` where any will do.
     #[must_use]
-    pub fn groups_sl(&self) -> Option<Sl> {
-        self.levels.of_groups()
+    pub fn multicast_sl(&self) -> Option<Sl> {
+        self.service_levels.multicast_sl()
     }
 }

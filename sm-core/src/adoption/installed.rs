@@ -99,7 +99,7 @@ impl Adoption {
         // A port that left the subnet lost its registrations with the master that saw it leave.
         let was = view.by_guid(port.guid).map(|at| view.end_port(at));
         let info = port.info();
-        let masters = [view.whose().map(|whose| whose.lid), own];
+        let masters = [view.identity().map(|whose| whose.lid), own];
         was.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
             && masters.contains(&Some(info.master_sm_lid))
     }
@@ -112,7 +112,7 @@ impl Adoption {
     /// Whether the installed state is that of another SM, which may have changed it since.
     pub(crate) fn is_of_another_sm(&self, fabric: &Subnet) -> bool {
         let view = self.installed.view.as_ref();
-        let whose = view.and_then(|view| view.whose());
+        let whose = view.and_then(|view| view.identity());
         let own = fabric.local().and_then(|p| fabric.port(p));
         whose
             .zip(own)

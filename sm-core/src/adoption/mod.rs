@@ -20,7 +20,7 @@ use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::View;
-use crate::sa::view::saved::Snapshot;
+use crate::sa::view::persist::ViewSnapshot;
 use installed::InstalledState;
 pub(crate) use installed::last_epoch;
 use restored_view::RestoredView;
@@ -81,12 +81,12 @@ impl Adoption {
     /// The LID of the master whose view was restored.
     pub(crate) fn last_master_lid(&self) -> Option<Lid> {
         let view = self.restored_view()?;
-        view.whose().map(|whose| whose.lid)
+        view.identity().map(|whose| whose.lid)
     }
 }
 
-fn snapshot_of(view: &Arc<View>) -> Snapshot {
-    Snapshot {
+fn snapshot_of(view: &Arc<View>) -> ViewSnapshot {
+    ViewSnapshot {
         view: Arc::clone(view),
         age: Duration::ZERO,
     }

@@ -19,8 +19,8 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Notice, ViewMismatch};
 use crate::sa::View;
-use crate::sa::aliases::Aliases;
-use crate::sa::view::saved::{Snapshot, Whose};
+use crate::sa::aliases::AliasTables;
+use crate::sa::view::persist::{ViewIdentity, ViewSnapshot};
 use crate::subnet::{PortRef, Subnet};
 
 /// End ports that may have changed their LIDs; with more of them the view is not used any more.
@@ -29,7 +29,7 @@ const MOVED_PORTS_MAX: usize = 16;
 /// A view of an earlier run or another master.
 #[derive(Debug, Default)]
 pub(super) struct RestoredView {
-    snapshot: Option<Snapshot>,
+    snapshot: Option<ViewSnapshot>,
     /// When the snapshot was restored.
     restored_at: Instant,
     /// Clients are answered from it.
@@ -45,7 +45,7 @@ pub(super) struct RestoredView {
 }
 
 impl RestoredView {
-    pub(super) fn new(snapshot: Option<Snapshot>, now: Instant) -> Self {
+    pub(super) fn new(snapshot: Option<ViewSnapshot>, now: Instant) -> Self {
         Self {
             snapshot,
             restored_at: now,
@@ -54,7 +54,7 @@ impl RestoredView {
     }
 
     /// The replica of another master's view.
-    pub(super) fn of_replica(snapshot: Option<Snapshot>, now: Instant) -> Self {
+    pub(super) fn of_replica(snapshot: Option<ViewSnapshot>, now: Instant) -> Self {
         Self {
             is_replica: true,
             ..Self::new(snapshot, now)
@@ -70,7 +70,7 @@ impl RestoredView {
         let Some(view) = self.snapshot.as_ref().map(|s| &s.view) else {
             return Fit::Undecided;
         };
-        let Some(was) = view.whose() else {
+        let Some(was) = view.identity() else {
             return Fit::No(ViewMismatch::NoOwnPort);
         };
         let Some(local) = fabric.local() else {
@@ -135,7 +135,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> 
     if end.lid != info.lid {
         return Fit::No(ViewMismatch::AnotherLidInReplica);
     }
-    let last_master = view.whose().map(|whose| whose.lid);
+    let last_master = view.identity().map(|whose| whose.lid);
     let masters = [Some(Lid::NONE), Some(info.lid), last_master];
     if !masters.contains(&Some(info.master_sm_lid)) {
         return Fit::No(ViewMismatch::AnotherMaster);
@@ -147,7 +147,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> 
 fn neighbour_fits(
     fabric: &Subnet,
     local: PortRef,
-    was: &Whose,
+    was: &ViewIdentity,
     state: PortState,
     own_link_probed: bool,
 ) -> Fit {
@@ -250,7 +250,7 @@ impl Adoption {
         cfg: &SmConfig,
         now: Instant,
         own: SmInfoRecord,
-        aliases: Arc<Aliases>,
+        aliases: Arc<AliasTables>,
     ) -> Option<ViewUpdate> {
         let restored = &mut self.restored;
         let age = restored.age(now)?;
@@ -258,7 +258,7 @@ impl Adoption {
             .snapshot
             .as_ref()?
             .view
-            .with_local(own.guid)
+            .with_local_port(own.guid)
             .with_settings(cfg.sa_settings())
             .with_aliases(aliases);
         // The master of a replica is not master any more.
@@ -310,7 +310,7 @@ impl Adoption {
             });
         }
         (moved.len() > before).then(|| ViewUpdate {
-            view: Some(view.with_ends(|end| !moved.contains(&end.guid))),
+            view: Some(view.with_end_ports(|end| !moved.contains(&end.guid))),
             notice: None,
         })
     }
@@ -347,7 +347,7 @@ impl Adoption {
             .filter(|end| !stays(end.guid, end.lid, end.lids()))
             .count();
         (gone > 0).then(|| ViewUpdate {
-            view: Some(view.with_ends(|end| stays(end.guid, end.lid, end.lids()))),
+            view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.lids()))),
             notice: Some(Notice::EndPortsMoved { count: gone }),
         })
     }

@@ -55,7 +55,7 @@ impl SubnetManager {
             return;
         }
         let own = self.own_sm_record();
-        let aliases = Arc::clone(self.registry().aliases().all());
+        let aliases = Arc::clone(self.registry().aliases().tables());
         let update = self.adoption.use_view(&self.cfg, self.now, own, aliases);
         if let Some(view) = update.as_ref().and_then(|update| update.view.as_ref()) {
             self.sa.update_partition_groups(&self.cfg, view);

@@ -138,7 +138,7 @@ impl SubnetManager {
                 store_table(&mut self.subnet, op, status, &data);
             }
             SmpOp::SetGuidInfo(p, block) => {
-                let aliases = self.sa.registry().aliases().all();
+                let aliases = self.sa.registry().aliases().tables();
                 with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
                     ctx,
                     aliases,

@@ -65,7 +65,7 @@ impl SubnetManager {
             }
             SmpOp::SetPKeyTable(p, block) => self.activity.sweep()?.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => {
-                let aliases = self.sa.registry().aliases().all();
+                let aliases = self.sa.registry().aliases().tables();
                 alias_guid_block(&self.subnet, aliases, p, block)
             }
             SmpOp::SetSmInfo(_, _, sm_state) => {

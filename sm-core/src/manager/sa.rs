@@ -51,7 +51,7 @@ impl SubnetManager {
     /// The same, sharing with the view before what did not change.
     #[must_use]
     pub fn view_after(&self, before: Option<&View>) -> View {
-        let aliases = self.registry().aliases().all();
+        let aliases = self.registry().aliases().tables();
         let inputs = self.view_inputs();
         build_view(&self.subnet, &self.cfg, inputs, aliases, before)
     }
@@ -76,8 +76,8 @@ impl SubnetManager {
     fn origin(&self) -> Option<RoutingOrigin> {
         Some(RoutingOrigin {
             inputs: self.routing.inputs()?.clone(),
-            without_lanes: vls::nodes_without_tables(&self.subnet),
-            lanes_written: self.vls.epoch(),
+            nodes_without_vl_tables: vls::nodes_without_tables(&self.subnet),
+            sl_to_vl_epoch: self.vls.epoch(),
         })
     }
 

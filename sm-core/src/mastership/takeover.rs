@@ -319,7 +319,7 @@ pub(crate) fn with_sm_lid(
     if let Some(view) = view
         && let Some(end) = view.by_lid(info.lid)
     {
-        info.master_sm_sl = view.sl(end, own).0;
+        info.master_sm_sl = view.path_sl(end, own).0;
     }
     info.encode_onto(&mut raw);
     Some(raw)

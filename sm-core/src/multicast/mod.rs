@@ -35,7 +35,7 @@ use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
-use crate::tables::mft::{EMPTY, MftBlockIdx, first_of, place, positions};
+use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, first_mlid, mft_index, num_positions};
 use trees::{ForestChange, Members, MulticastTrees};
 use update::{MftUpdate, clear_entries, fdb_top, has_fdb_top};
 
@@ -78,8 +78,8 @@ pub(crate) fn mlid_count(fabric: &Subnet) -> Option<u16> {
 
 /// Block 0, and the blocks with an MLID in use.
 fn used_blocks(registry: &Registry) -> BTreeSet<u16> {
-    let mlids = registry.groups().mlids();
-    let blocks = mlids.map(|mlid| place(mlid).0);
+    let mlids = registry.groups().used_mlids();
+    let blocks = mlids.map(|mlid| mft_index(mlid).0);
     blocks.chain([0]).collect()
 }
 
@@ -115,12 +115,12 @@ impl MulticastTables {
         let Some((node, info)) = ctx.fabric.get(n).and_then(|n| Some((n, n.switch_info()?))) else {
             return;
         };
-        let is_above_top = has_fdb_top(node) && first_of(block) > info.multicast_fdb_top;
+        let is_above_top = has_fdb_top(node) && first_mlid(block) > info.multicast_fdb_top;
         if block >= info.multicast_fdb_cap.div_ceil(32) || is_above_top {
             return;
         }
         if self.reads.insert((n, block)) {
-            for position in 0..positions(node.info.num_ports) {
+            for position in 0..num_positions(node.info.num_ports) {
                 let at = MftBlockIdx { block, position };
                 ctx.smps.enqueue(SmpOp::Mft(n, at));
             }
@@ -143,7 +143,7 @@ impl MulticastTables {
         if let Some(node) = ctx.fabric.get_mut(n) {
             node.mft.know(at, masks);
         }
-        if masks != EMPTY {
+        if masks != EMPTY_BLOCK {
             self.read_block(ctx, n, at.block + 1);
         }
     }
@@ -246,7 +246,7 @@ impl MulticastTables {
             }
         }
         if change != ForestChange::Unchanged {
-            mlids.extend(inputs.registry.groups().mlids());
+            mlids.extend(inputs.registry.groups().used_mlids());
             mlids.extend(self.trees.mlids());
         }
         self.used = used_blocks(inputs.registry);
@@ -260,13 +260,13 @@ impl MulticastTables {
             let members = self.members(fabric, inputs, *mlid);
             want_entries(fabric, *mlid, self.trees.set_members(*mlid, members));
         }
-        (!is_new_forest).then(|| mlids.iter().map(|mlid| place(*mlid).0).collect())
+        (!is_new_forest).then(|| mlids.iter().map(|mlid| mft_index(*mlid).0).collect())
     }
 
     /// Where the members of an MLID are attached. An alias GUID stands for its port.
     fn members(&self, fabric: &Subnet, inputs: TreeInputs<'_>, mlid: Lid) -> Members {
         let mut members = Members::new();
-        for (guid, receives) in inputs.registry.groups().members(mlid) {
+        for (guid, receives) in inputs.registry.groups().members_of_mlid(mlid) {
             let by_alias = || {
                 let view = inputs.view?;
                 fabric.port_by_guid(view.end_port(view.by_guid(guid)?).guid)
@@ -328,7 +328,7 @@ impl MulticastTables {
 fn want_entries(fabric: &mut Subnet, mlid: Lid, entries: Vec<(NodeIdx, PortSet)>) {
     for (n, ports) in entries {
         if let Some(node) = fabric.get_mut(n) {
-            let positions = positions(node.info.num_ports);
+            let positions = num_positions(node.info.num_ports);
             node.mft.want(mlid, ports, positions);
         }
     }

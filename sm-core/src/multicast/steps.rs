@@ -24,7 +24,7 @@ use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::multicast::{Forest, PortSet};
 
 use crate::subnet::{Mft, NodeIdx};
-use crate::tables::mft::{EMPTY, MftBlockIdx, MftBlocks, PortMasks};
+use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};
 
 /// A switch with an MFT.
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +155,7 @@ pub(super) fn plan(
         }
     }
     for d in &differences {
-        let installed = d.installed.unwrap_or(EMPTY);
+        let installed = d.installed.unwrap_or(EMPTY_BLOCK);
         let first: PortMasks = core::array::from_fn(|i| {
             if steps.exclusive.contains(&(d.at.block, i)) {
                 installed[i] & d.desired[i]
@@ -223,7 +223,7 @@ fn blocks_of(
 fn entry_changes(differences: &[BlockDifference]) -> BTreeMap<MftEntryIdx, EntryChange> {
     let mut changes: BTreeMap<MftEntryIdx, EntryChange> = BTreeMap::new();
     for d in differences {
-        let installed = d.installed.unwrap_or(EMPTY);
+        let installed = d.installed.unwrap_or(EMPTY_BLOCK);
         for i in (0..MFT_BLOCK_LEN).filter(|i| installed[*i] != d.desired[*i]) {
             let change = changes.entry((d.at.block, i)).or_default();
             change.gains_ports |= d.desired[i] & !installed[i] != 0;

@@ -14,7 +14,9 @@ use super::trees::MulticastTrees;
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, Subnet};
-use crate::tables::mft::{EMPTY, MftBlockIdx, PortMasks, TOP_NONE, last_of, place, positions};
+use crate::tables::mft::{
+    EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
+};
 
 /// What is written when the request queue is idle next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +74,7 @@ impl MftUpdate {
                     node: n,
                     routed: trees.switch(n),
                     mft: &node.mft,
-                    positions: positions(node.info.num_ports),
+                    positions: num_positions(node.info.num_ports),
                     blocks,
                 });
             }
@@ -135,7 +137,7 @@ impl MftUpdate {
             let known = node.mft.known.get(&w.at).copied();
             if self.failed_blocks.contains(&w.at.block) {
                 // A switch that did not accept the first step may still have the old tree.
-                let installed = known.unwrap_or(EMPTY);
+                let installed = known.unwrap_or(EMPTY_BLOCK);
                 for (i, mask) in w.masks.iter_mut().enumerate() {
                     if self.steps.exclusive.contains(&(w.at.block, i)) {
                         *mask = installed[i];
@@ -162,8 +164,8 @@ pub(super) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> 
         let Some(node) = ctx.fabric.get(n) else {
             continue;
         };
-        let (block, i) = place(mlid);
-        for position in 0..positions(node.info.num_ports) {
+        let (block, i) = mft_index(mlid);
+        for position in 0..num_positions(node.info.num_ports) {
             let at = MftBlockIdx { block, position };
             if let Some(known) = node.mft.known.get(&at).filter(|masks| masks[i] != 0) {
                 blocks.entry((n, at)).or_insert(*known)[i] = 0;
@@ -202,8 +204,8 @@ pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &
         return current;
     };
     let max = TOP_NONE.saturating_add(info.multicast_fdb_cap);
-    let top = last_of(*last).min(max);
-    let positions = positions(node.info.num_ports);
+    let top = last_mlid(*last).min(max);
+    let positions = num_positions(node.info.num_ports);
     if top <= current || used.all(|block| node.mft.knows(*block, positions)) {
         top
     } else {

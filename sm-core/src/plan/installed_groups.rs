@@ -10,9 +10,9 @@ use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way}
 use ferrosm_routing::{Lanes, SwitchIdx, Topology};
 
 use crate::plan::vls::VlPlan;
-use crate::sa::registry::multicast::Groups;
+use crate::sa::registry::multicast::MulticastGroups;
 use crate::subnet::{NodeIdx, Subnet};
-use crate::tables::mft::first_of;
+use crate::tables::mft::first_mlid;
 
 /// The known MFT entries of all switches, by MLID.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ pub fn installed_entries(
     for (n, s) in nodes.iter().zip(0u32..) {
         let Some(node) = fabric.get(*n) else { continue };
         for (at, masks) in node.mft.known.iter() {
-            let mlids = first_of(at.block)..;
+            let mlids = first_mlid(at.block)..;
             for (mlid, mask) in mlids.zip(masks).filter(|(_, mask)| **mask != 0) {
                 let ports = all
                     .entry(Lid(mlid))
@@ -48,9 +48,9 @@ pub fn installed_entries(
 impl InstalledGroups {
     /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; of others it is SL 0.
     #[must_use]
-    pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &Groups) -> Self {
+    pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {
-            let first = groups.of_mlid(mlid).next();
+            let first = groups.groups_of_mlid(mlid).next();
             let sl = first.map_or(0, |(_, group)| group.parameters.sl.raw());
             let ports = ports.into_iter().collect();
             (mlid, GroupEntries { sl, ports })

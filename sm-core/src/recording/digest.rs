@@ -10,7 +10,7 @@ use crate::fnv::Fnv1a;
 use crate::io::Output;
 use crate::plan::routes::RoutingJobResult;
 use crate::sa::View;
-use crate::sa::view::saved;
+use crate::sa::view::persist;
 
 /// A running digest of outputs: MADs, records and views by their bytes, events by their fields.
 #[derive(Debug, Default)]
@@ -113,13 +113,13 @@ impl OutputDigest {
 fn digest_of_view(view: &Arc<View>) -> u64 {
     let mut digest = Fnv1a::default();
     for_each_record(view, &mut |change| match change {
-        saved::Change::Put(guid, part, bytes) => {
+        persist::ViewRecordUpdate::Put(guid, part, bytes) => {
             digest.write_u64(guid.0);
             digest.write_bytes(&[part as u8]);
             digest.write_bytes(bytes);
         }
-        saved::Change::Head(bytes) => digest.write_bytes(bytes),
-        saved::Change::Clear | saved::Change::Remove(..) => {}
+        persist::ViewRecordUpdate::Head(bytes) => digest.write_bytes(bytes),
+        persist::ViewRecordUpdate::Clear | persist::ViewRecordUpdate::Remove(..) => {}
     });
     digest.value()
 }

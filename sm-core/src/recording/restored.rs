@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::records::routing::RoutingRecord;
 use crate::records::{RecordKey, RecordRestorer, RestoredState};
 use crate::sa::View;
-use crate::sa::view::saved::{self, Part, Saver, Snapshot};
+use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver, ViewSnapshot};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedRestored {
@@ -21,7 +21,7 @@ pub(super) struct RecordedRestored {
     complete: bool,
 }
 
-/// [`Snapshot`].
+/// [`ViewSnapshot`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RecordedView {
     age: Duration,
@@ -72,14 +72,14 @@ impl RecordedRestored {
 }
 
 impl RecordedView {
-    fn new(snapshot: &Snapshot) -> Self {
+    fn new(snapshot: &ViewSnapshot) -> Self {
         let (mut head, mut parts) = (Vec::new(), Vec::new());
         for_each_record(&snapshot.view, &mut |change| match change {
-            saved::Change::Put(guid, part, bytes) => {
+            persist::ViewRecordUpdate::Put(guid, part, bytes) => {
                 parts.push((guid.0, part as u8, bytes.to_vec()));
             }
-            saved::Change::Head(bytes) => head = bytes.to_vec(),
-            saved::Change::Clear | saved::Change::Remove(..) => {}
+            persist::ViewRecordUpdate::Head(bytes) => head = bytes.to_vec(),
+            persist::ViewRecordUpdate::Clear | persist::ViewRecordUpdate::Remove(..) => {}
         });
         Self {
             age: snapshot.age,
@@ -88,15 +88,15 @@ impl RecordedView {
         }
     }
 
-    fn restore(self) -> Result<Snapshot, String> {
-        let mut restorer = saved::Restorer::default();
+    fn restore(self) -> Result<ViewSnapshot, String> {
+        let mut restorer = persist::ViewRestorer::default();
         for (guid, part, bytes) in &self.parts {
-            let part = Part::of(*part).ok_or("a record of no part of a view")?;
+            let part = NodeRecordKind::from_number(*part).ok_or("a record of no part of a view")?;
             let put = restorer.put(NodeGuid(*guid), part, bytes);
             put.map_err(|e| e.to_string())?;
         }
         let view = restorer.finish(&self.head).map_err(|e| e.to_string())?;
-        Ok(Snapshot {
+        Ok(ViewSnapshot {
             view: Arc::new(view),
             age: self.age,
         })
@@ -104,8 +104,11 @@ impl RecordedView {
 }
 
 /// All records of a view, in order.
-pub(super) fn for_each_record(view: &Arc<View>, take: &mut dyn FnMut(saved::Change<'_>)) {
-    let Ok(()) = Saver::default().save(view, &mut |change| {
+pub(super) fn for_each_record(
+    view: &Arc<View>,
+    take: &mut dyn FnMut(persist::ViewRecordUpdate<'_>),
+) {
+    let Ok(()) = ViewSaver::default().save(view, &mut |change| {
         take(change);
         Ok::<(), Infallible>(())
     });

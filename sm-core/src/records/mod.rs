@@ -7,7 +7,7 @@
 //! |---|---|
 //! | this | kinds, keys, changes, batches |
 //! | `record` | what a record says, its bytes, and back |
-//! | `view` | the view's records ([`crate::sa::view::saved`]) as changes of these |
+//! | `view` | the view's records ([`crate::sa::view::persist`]) as changes of these |
 //! | [`routing`] | the routing in force, its bytes, and back |
 //! | `restore` | all records to what a subnet manager starts with |
 //! | `restored` | what a subnet manager starts with |

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::lid_map::LidMap;
 use crate::routing_origin::SlToVlEpoch;
-use crate::sa::registry::multicast::{Group, Member, Parameters};
+use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
     RegistrationUpdate,
@@ -202,7 +202,7 @@ impl Record {
             Self::Registration(registration) => encode_registration(registration, unix_s),
             Self::MKey { m_key, .. } => bytes(&m_key.expose()),
             Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
-            Self::SlToVlEpoch(mark) => bytes(&(mark.number, mark.by.0)),
+            Self::SlToVlEpoch(mark) => bytes(&(mark.number, mark.sm_port.0)),
         }
     }
 
@@ -276,7 +276,7 @@ fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
             well_known,
             parameters,
         } => {
-            let group = Group {
+            let group = MulticastGroup {
                 mlid: *mlid,
                 parameters: *parameters,
                 well_known: *well_known,
@@ -298,8 +298,10 @@ fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
             };
             bytes(&ServiceValue {
                 record: &record.encode(),
-                ends_unix_s: service.left_s.map(|left_s| unix_s.saturating_add(left_s)),
-                by: service.by.0,
+                ends_unix_s: service
+                    .lease_left_s
+                    .map(|left_s| unix_s.saturating_add(left_s)),
+                by: service.registered_by.0,
             })
         }
         Registration::Subscription(s) => bytes(&SubscriptionValue {
@@ -354,7 +356,7 @@ fn group(key: &RecordKey, value: &[u8]) -> Option<Registration> {
         mgid: record.mgid,
         mlid: record.mlid,
         well_known,
-        parameters: Parameters::of(&record),
+        parameters: GroupParameters::from_record(&record),
     })
 }
 
@@ -364,7 +366,7 @@ fn member(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Registration::Member {
         mgid,
         port: PortGuid(number(key, 16)?),
-        member: Member {
+        member: GroupMember {
             join_state: JoinState(join_state),
             proxy,
         },
@@ -382,8 +384,8 @@ fn service(value: &[u8], unix_s: u64) -> Option<Registration> {
     (record.service_lease_s == 0).then(|| {
         Registration::Service(Box::new(RegisteredService {
             record,
-            left_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
-            by: PortGuid(by),
+            lease_left_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
+            registered_by: PortGuid(by),
         }))
     })
 }
@@ -431,9 +433,9 @@ fn neighbour(key: &RecordKey, value: &[u8]) -> Option<Record> {
 }
 
 fn sl_to_vl_epoch(value: &[u8]) -> Option<Record> {
-    let (number, by) = parse(value)?;
-    let by = PortGuid(by);
-    Some(Record::SlToVlEpoch(SlToVlEpoch { number, by }))
+    let (number, sm_port) = parse(value)?;
+    let sm_port = PortGuid(sm_port);
+    Some(Record::SlToVlEpoch(SlToVlEpoch { number, sm_port }))
 }
 
 #[cfg(test)]
@@ -457,7 +459,7 @@ mod tests {
                 mgid,
                 mlid: Lid(0xC001),
                 well_known: true,
-                parameters: Parameters {
+                parameters: GroupParameters {
                     qkey: 0xB1B,
                     mtu: MtuCode::Mtu2048,
                     tclass: 3,
@@ -473,7 +475,7 @@ mod tests {
             Record::Registration(Registration::Member {
                 mgid,
                 port,
-                member: Member {
+                member: GroupMember {
                     join_state: JoinState(5),
                     proxy: true,
                 },
@@ -487,8 +489,8 @@ mod tests {
                     data64: [1, 2],
                     ..ServiceRecord::default()
                 },
-                left_s: Some(60),
-                by: PortGuid(9),
+                lease_left_s: Some(60),
+                registered_by: PortGuid(9),
             }))),
             Record::Registration(Registration::Subscription(RegisteredSubscription {
                 record: InformInfoRecord {
@@ -518,7 +520,7 @@ mod tests {
             },
             Record::SlToVlEpoch(SlToVlEpoch {
                 number: 300,
-                by: port,
+                sm_port: port,
             }),
         ]
     }
@@ -555,7 +557,7 @@ mod tests {
             let mut restorer = RecordRestorer::new(unix_s);
             restorer.put(&service.key(), &bytes);
             let services = restorer.finish().0.registrations.services;
-            services.first().map(|s| s.left_s.unwrap_or(u64::MAX))
+            services.first().map(|s| s.lease_left_s.unwrap_or(u64::MAX))
         };
         assert_eq!(left_s(1_010), Some(50));
         assert_eq!(left_s(1_059), Some(1));
@@ -636,7 +638,7 @@ mod tests {
             }
             let (restored, _) = restorer.finish();
             let now = ferrosm_mad::time::Instant::START;
-            let mut registry = crate::sa::registry::Registry::restored(&restored.registrations, now);
+            let mut registry = crate::sa::registry::Registry::from_registrations(&restored.registrations, now);
             // What was not as it can be is put right where it is kept.
             let encoded = |r| {
                 let record = Record::Registration(r);

@@ -13,9 +13,9 @@ use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use super::routing::RoutingRecord;
 use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
 use crate::routing_origin::SlToVlEpoch;
-use crate::sa::registry::multicast::{Group, Member, Parameters};
+use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{Registration, RegistrationKey};
-use crate::sa::view::saved::{self, Snapshot};
+use crate::sa::view::persist::{self, ViewSnapshot};
 
 /// A record that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl fmt::Display for SkippedRecord {
 /// What came of a group so far: members may come before it.
 #[derive(Debug, Default)]
 struct Parts {
-    group: Option<(Lid, bool, Parameters)>,
-    members: BTreeMap<PortGuid, Member>,
+    group: Option<(Lid, bool, GroupParameters)>,
+    members: BTreeMap<PortGuid, GroupMember>,
 }
 
 /// Takes records in any order.
@@ -45,7 +45,7 @@ pub struct RecordRestorer {
     unix_s: u64,
     restored: RestoredState,
     groups: BTreeMap<Gid, Parts>,
-    view: saved::Restorer,
+    view: persist::ViewRestorer,
     head: Option<Box<[u8]>>,
     view_broken: Option<(RecordKey, String)>,
     left_out: Vec<SkippedRecord>,
@@ -59,7 +59,7 @@ impl RecordRestorer {
             unix_s,
             restored: RestoredState::default(),
             groups: BTreeMap::new(),
-            view: saved::Restorer::default(),
+            view: persist::ViewRestorer::default(),
             head: None,
             view_broken: None,
             left_out: Vec::new(),
@@ -124,7 +124,7 @@ impl RecordRestorer {
                 parts.members.insert(port, member);
             }
             // Its lease ended while nobody looked.
-            Registration::Service(service) if service.left_s == Some(0) => {}
+            Registration::Service(service) if service.lease_left_s == Some(0) => {}
             Registration::Service(service) => saved.services.push(*service),
             Registration::Subscription(subscription) => saved.subscriptions.push(subscription),
             Registration::Alias(alias) => saved.aliases.push(alias),
@@ -152,13 +152,13 @@ impl RecordRestorer {
     pub fn finish(mut self) -> (RestoredState, Vec<SkippedRecord>) {
         for (mgid, Parts { group, members }) in core::mem::take(&mut self.groups) {
             if let Some((mlid, well_known, parameters)) = group {
-                let group = Group {
+                let group = MulticastGroup {
                     mlid,
                     parameters,
                     well_known,
                     members,
                 };
-                let records = group.saved(mgid);
+                let records = group.member_records(mgid);
                 self.restored.registrations.members.extend(records);
                 continue;
             }
@@ -204,7 +204,7 @@ impl RecordRestorer {
                     // A clock that was set back is no reason to lose anything.
                     let age = Duration::from_secs(self.unix_s.saturating_sub(written));
                     let view = Arc::new(view);
-                    self.restored.snapshot = Some(Snapshot { view, age });
+                    self.restored.snapshot = Some(ViewSnapshot { view, age });
                 }
                 Err((key, why)) => {
                     let why = format!("no view of the past: {why}");

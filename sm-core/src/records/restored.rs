@@ -10,7 +10,7 @@ use super::routing::RoutingRecord;
 use crate::lid_map::LidMap;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::registration::Registrations;
-use crate::sa::view::saved::Snapshot;
+use crate::sa::view::persist::ViewSnapshot;
 
 /// What came from the last run.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct RestoredState {
     /// What clients had registered, aged by the time that has passed since.
     pub registrations: Registrations,
     /// What the subnet was.
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<ViewSnapshot>,
     /// The routing that was in force.
     pub routing: Option<Arc<RoutingRecord>>,
     /// The state of the tables of lanes that was kept before they were written: it is that of `routing`, or nobody knows who has

@@ -189,7 +189,7 @@ impl RoutingRecord {
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
-            without_lanes: origin.without_lanes.iter().map(|g| g.0).collect(),
+            without_lanes: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
             notes: notes.map(Note::to_string).collect(),
             repair: repair.copied().map(RepairCounts::of),
@@ -215,7 +215,10 @@ impl RoutingRecord {
                 Sl2Vl::Modulo => None,
                 Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
-            sl_to_vl_epoch: (origin.lanes_written.number, origin.lanes_written.by.0),
+            sl_to_vl_epoch: (
+                origin.sl_to_vl_epoch.number,
+                origin.sl_to_vl_epoch.sm_port.0,
+            ),
         }
     }
 
@@ -234,9 +237,9 @@ impl RoutingRecord {
     /// The state that its tables of lanes were left in.
     #[must_use]
     pub const fn sl_to_vl_epoch(&self) -> SlToVlEpoch {
-        let (number, by) = self.sl_to_vl_epoch;
-        let by = PortGuid(by);
-        SlToVlEpoch { number, by }
+        let (number, sm_port) = self.sl_to_vl_epoch;
+        let sm_port = PortGuid(sm_port);
+        SlToVlEpoch { number, sm_port }
     }
 
     /// The record's value.
@@ -510,8 +513,8 @@ mod tests {
         };
         let origin = RoutingOrigin {
             inputs: SmConfig::default().routing_inputs(),
-            without_lanes: vec![NodeGuid(5)],
-            lanes_written: SlToVlEpoch::NEVER.next(PortGuid(9)),
+            nodes_without_vl_tables: vec![NodeGuid(5)],
+            sl_to_vl_epoch: SlToVlEpoch::NEVER.next(PortGuid(9)),
         };
         let kept = RoutingRecord::of(&run, &guids, &origin);
         (run, guids, kept)
@@ -592,7 +595,7 @@ mod tests {
             cfg.routing_inputs()
         };
         let plain = inputs(&|_| {});
-        assert_eq!(plain.hints, 0);
+        assert_eq!(plain.input_files_digest, 0);
         assert_ne!(plain, inputs(&|cfg| cfg.routing_vls = 2));
         assert_ne!(plain, inputs(&|cfg| cfg.engines = vec!["updn".to_owned()]));
         let roots = |guid| {

@@ -1,4 +1,4 @@
-//! The view's records: what [`crate::sa::view::saved`] says, as changes of what is kept.
+//! The view's records: what [`crate::sa::view::persist`] says, as changes of what is kept.
 //!
 //! The head carries the time when the view was saved last, so that whoever takes it over, here or on another machine, knows how
 //! old it is. It knows what was handed out; whether it was kept is for the caller to say.
@@ -11,12 +11,12 @@ use ferrosm_mad::ids::NodeGuid;
 use super::routing::RoutingRecord;
 use super::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use crate::sa::View;
-use crate::sa::view::saved::{self, Part, Saver};
+use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver};
 
 /// Makes batches of views.
 #[derive(Debug, Default)]
 pub struct ViewPersister {
-    saver: Saver,
+    saver: ViewSaver,
     head: Vec<u8>,
     /// The view whose routing was handed out last.
     routing: Option<Arc<View>>,
@@ -37,14 +37,14 @@ impl ViewPersister {
         let head = &mut self.head;
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
-                saved::Change::Clear => changes.extend(nothing.iter().take(2).cloned()),
-                saved::Change::Put(guid, part, bytes) => {
+                persist::ViewRecordUpdate::Clear => changes.extend(nothing.iter().take(2).cloned()),
+                persist::ViewRecordUpdate::Put(guid, part, bytes) => {
                     changes.push(RecordChange::Put(key(guid, part), bytes.into()));
                 }
-                saved::Change::Remove(guid, part) => {
+                persist::ViewRecordUpdate::Remove(guid, part) => {
                     changes.push(RecordChange::Remove(key(guid, part)))
                 }
-                saved::Change::Head(bytes) => *head = bytes.to_vec(),
+                persist::ViewRecordUpdate::Head(bytes) => *head = bytes.to_vec(),
             }
             Ok::<(), Infallible>(())
         });
@@ -55,7 +55,7 @@ impl ViewPersister {
             value.into(),
         ));
         let known = self.routing.as_ref();
-        if !known.is_some_and(|known| view.has_routing_of(known))
+        if !known.is_some_and(|known| view.shares_routing_with(known))
             && let Some(routing) = RoutingRecord::of_view(view)
         {
             let value = routing.encode().into();
@@ -74,15 +74,15 @@ impl ViewPersister {
     }
 }
 
-fn key(guid: NodeGuid, part: Part) -> RecordKey {
+fn key(guid: NodeGuid, part: NodeRecordKind) -> RecordKey {
     RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
 }
 
 /// What a part of a view is about.
 #[must_use]
-pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, Part)> {
+pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, NodeRecordKind)> {
     let (guid, rest) = key.suffix().split_first_chunk()?;
     let [part] = rest else { return None };
-    let part = Part::of(*part)?;
+    let part = NodeRecordKind::from_number(*part)?;
     (key.kind() == Some(RecordKind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), part))
 }

@@ -32,7 +32,7 @@ use crate::records::{RecordKind, RecordUpdate, RestoredState};
 use crate::sa::registry::Registry;
 use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
-use crate::sa::{self, Reply, Request, Verdict, View};
+use crate::sa::{self, Disposition, SaReply, SaRequest, View};
 use crate::subnet::PortRef;
 use partition_groups::update_partition_groups;
 use trap_reports::PendingTraps;
@@ -72,7 +72,7 @@ impl SaOwner {
     /// With the registrations that were restored.
     pub(crate) fn new(restored: &RestoredState, now: Instant) -> Self {
         Self {
-            registry: Registry::restored(&restored.registrations, now),
+            registry: Registry::from_registrations(&restored.registrations, now),
             is_view_persisted: restored.snapshot.is_some(),
             ..Self::default()
         }
@@ -81,7 +81,7 @@ impl SaOwner {
     /// Replaces registrations by those of another master's replica.
     pub(crate) fn load_replica(&mut self, registrations: &Registrations, now: Instant) {
         self.registry
-            .replace(Registry::restored(registrations, now));
+            .replace(Registry::from_registrations(registrations, now));
     }
 
     pub(crate) const fn view(&self) -> Option<&Arc<View>> {
@@ -111,7 +111,7 @@ impl SaOwner {
 
     /// MLIDs whose members changed since the last call.
     pub(crate) fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
-        self.registry.take_changed_groups()
+        self.registry.take_changed_mlids()
     }
 
     /// Sets the number of MLIDs that all switches support.
@@ -126,7 +126,7 @@ impl SaOwner {
 
     /// Blocks of alias GUIDs to write to devices that were registered since the last call.
     pub(crate) fn take_changed_alias_guids(&mut self) -> BTreeSet<(PortGuid, u8)> {
-        self.registry.aliases_mut().take_changed()
+        self.registry.aliases_mut().take_changed_blocks()
     }
 
     /// Whether the host behind a port has to register again, because its registrations ended.
@@ -169,14 +169,14 @@ impl SaOwner {
         ctx.outbox.persist_view(Some(Arc::clone(&view)));
         let now = ctx.now;
         if before.is_none() {
-            let ended = self.registry.meet(&view, now);
+            let ended = self.registry.reconcile_with(&view, now);
             self.lost_registrations.extend(ended);
         }
         let groups = self.registry.groups_mut();
         update_partition_groups(groups, ctx.cfg, &view);
-        groups.remove_strangers(&view);
-        let misinformed = groups.take_misinformed();
-        self.registry.tell_lifetimes(&view, now);
+        groups.remove_members_outside_partition(&view);
+        let misinformed = groups.take_outdated_members();
+        self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
         // every port counts as new without cost.
         self.report_gid_changes(&view, before.or(restored).as_deref(), now);
@@ -200,7 +200,7 @@ impl SaOwner {
     fn report_gid_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
         let changes = view.gid_changes(before);
         let gid = |guid| Gid::new(view.settings.prefix, guid);
-        for gid in changes.gone.into_iter().map(gid) {
+        for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {
                 // Subscribers that could see the port are notified; only the view before knows them.
                 let number = TrapNumber::GidOutOfService;
@@ -210,7 +210,7 @@ impl SaOwner {
                 self.lost_registrations.insert(gid.guid());
             }
         }
-        for gid in changes.come.into_iter().map(gid) {
+        for gid in changes.added.into_iter().map(gid) {
             let number = TrapNumber::GidInService;
             self.registry.notify_gid(view, number, gid, None, now);
         }
@@ -219,9 +219,9 @@ impl SaOwner {
     /// Devices may have been reset before the sweep: their alias GUIDs are written again.
     fn rewrite_alias_guids(&mut self) {
         let aliases = self.registry.aliases_mut();
-        let ports: Vec<PortGuid> = aliases.all().ports().collect();
+        let ports: Vec<PortGuid> = aliases.tables().ports().collect();
         for port in ports {
-            aliases.write_again(port);
+            aliases.mark_blocks_changed(port);
         }
     }
 
@@ -252,7 +252,7 @@ impl SaOwner {
         let from = (Arc::clone(&ctx.cfg.partitions), ctx.fabric.local());
         let known = core::mem::replace(&mut self.keys_from, from);
         let same_keys = Arc::ptr_eq(&known.0, &self.keys_from.0) && known.1 == self.keys_from.1;
-        let aliases = self.registry.aliases().all();
+        let aliases = self.registry.aliases().tables();
         let before = before.filter(|_| same_keys);
         Arc::new(build_view(ctx.fabric, ctx.cfg, inputs, aliases, before))
     }
@@ -319,7 +319,7 @@ impl SaOwner {
             ctx.outbox.push(Output::Gmp {
                 to: report.to,
                 bytes: report.bytes,
-                answer_within: Some(report.answer_within),
+                answer_within: Some(report.response_timeout),
             });
         }
     }
@@ -359,7 +359,7 @@ impl SaOwner {
 
     /// Publishes alias GUIDs that changed, before the next request is answered.
     fn publish_aliases(&mut self, ctx: &mut Ctx<'_>) {
-        let aliases = self.registry.aliases().all();
+        let aliases = self.registry.aliases().tables();
         if let Some(view) = &self.view
             && !Arc::ptr_eq(view.aliases(), aliases)
         {
@@ -371,7 +371,7 @@ impl SaOwner {
     /// Publishes the SLtoVL and VLArb tables that were read on behalf of clients.
     pub(crate) fn publish_read_vl_tables(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(view) = &self.view {
-            let view = view.with_read_lanes(Arc::new(read_vl_tables(ctx.fabric)));
+            let view = view.with_read_vl_tables(Arc::new(read_vl_tables(ctx.fabric)));
             self.publish(ctx, view);
         }
     }
@@ -394,12 +394,12 @@ impl SaOwner {
         may_register: bool,
     ) -> bool {
         let view = self.view.clone();
-        let Some((view, request)) = view.zip(Request::parse(from, bytes)) else {
+        let Some((view, request)) = view.zip(SaRequest::parse(from, bytes)) else {
             return false;
         };
         let reply = match sa::answer(&view, &request) {
-            Verdict::Answer(reply) => Some(reply),
-            Verdict::Owner
+            Disposition::Reply(reply) => Some(reply),
+            Disposition::ForwardToSm
                 if !request.method.is_response()
                     && matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) =>
             {
@@ -407,21 +407,21 @@ impl SaOwner {
             }
             // A registration could be lost. The request is dropped: Linux ib_sa retries after a timeout and treats any status, BUSY
             // too, as final.
-            Verdict::Owner
+            Disposition::ForwardToSm
                 if !may_register && matches!(request.method, Method::Set | Method::Delete) =>
             {
                 self.dropped_requests = self.dropped_requests.saturating_add(1);
                 None
             }
-            Verdict::Owner => {
+            Disposition::ForwardToSm => {
                 let reply = self.registry.handle(&view, &request, ctx.now);
-                if let Some(shortage) = self.registry.groups_mut().take_shortage() {
+                if let Some(shortage) = self.registry.groups_mut().take_mlid_exhaustion() {
                     ctx.outbox.emit(Event::Shortage(shortage));
                 }
                 self.persist_registrations(ctx);
                 reply
             }
-            Verdict::Drop => None,
+            Disposition::Drop => None,
         };
         if let Some(reply) = reply {
             send_reply(ctx.outbox, &request, &reply);
@@ -431,7 +431,7 @@ impl SaOwner {
 }
 
 /// Sends the reply to a client's request.
-pub(crate) fn send_reply(outbox: &mut Outbox, request: &Request<'_>, reply: &Reply) {
+pub(crate) fn send_reply(outbox: &mut Outbox, request: &SaRequest<'_>, reply: &SaReply) {
     outbox.push(Output::Gmp {
         to: request.from,
         bytes: reply.to_bytes(request),

@@ -6,17 +6,17 @@ use ferrosm_mad::ids::Gid;
 
 use crate::config::SmConfig;
 use crate::sa::View;
-use crate::sa::registry::multicast::{Groups, Parameters};
+use crate::sa::registry::multicast::{GroupParameters, MulticastGroups};
 
 /// Creates the groups that partitions define, and withdraws groups that no partition defines any more.
-pub(super) fn update_partition_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
+pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConfig, view: &View) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
-    let wanted: BTreeMap<Gid, Parameters> = cfg
+    let wanted: BTreeMap<Gid, GroupParameters> = cfg
         .partitions
         .groups()
         .map(|(number, group)| {
             let parameters =
-                group.parameters(number, view.groups_sl(), view.settings.subnet_timeout);
+                group.parameters(number, view.multicast_sl(), view.settings.subnet_timeout);
             (group.mgid, parameters)
         })
         .collect();
@@ -26,12 +26,12 @@ pub(super) fn update_partition_groups(groups: &mut Groups, cfg: &SmConfig, view:
         .filter(|mgid| !wanted.contains_key(mgid))
         .collect();
     for mgid in stale {
-        groups.drop_well_known(mgid);
+        groups.clear_well_known(mgid);
     }
     for (mgid, parameters) in wanted {
-        groups.put_well_known(mgid, parameters);
+        groups.set_well_known(mgid, parameters);
     }
-    if let Some(sl) = view.groups_sl() {
+    if let Some(sl) = view.multicast_sl() {
         groups.set_sl(sl);
     }
 }

@@ -11,10 +11,10 @@ use crate::config::SmConfig;
 use crate::partitions;
 use crate::routing_origin::RoutingOrigin;
 use crate::sa::View;
-use crate::sa::aliases::Aliases;
-use crate::sa::keys::Keys;
-use crate::sa::lanes::ReadLanes;
-use crate::sa::view::{Extra, ObservedFabric, ObservedNode, ObservedPort, PortIdx};
+use crate::sa::aliases::AliasTables;
+use crate::sa::pkey_set::PKeySet;
+use crate::sa::view::{ObservedFabric, ObservedNode, ObservedPort, PortIdx, ViewExtras};
+use crate::sa::vl_tables::ReadVlTables;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// What a view shows besides the fabric and the registrations.
@@ -33,23 +33,23 @@ pub(crate) fn build_view(
     fabric: &Subnet,
     cfg: &SmConfig,
     inputs: ViewInputs,
-    aliases: &Arc<Aliases>,
+    aliases: &Arc<AliasTables>,
     before: Option<&View>,
 ) -> View {
-    let extra = Extra {
+    let extra = ViewExtras {
         run: inputs.run,
         origin: inputs.origin.map(Arc::new),
         managers: inputs.managers,
         aliases: Arc::clone(aliases),
-        read_lanes: Arc::new(read_vl_tables(fabric)),
+        read_vl_tables: Arc::new(read_vl_tables(fabric)),
     };
     View::new(&Observed { fabric, cfg }, cfg.sa_settings(), extra, before)
 }
 
 /// The SLtoVL and VLArb tables that were read on behalf of clients.
-pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadLanes {
+pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadVlTables {
     let nodes = fabric.nodes();
-    ReadLanes::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_lanes)))
+    ReadVlTables::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_lanes)))
 }
 
 /// The SMInfoRecord of an SM, without its SM_Key.
@@ -85,7 +85,7 @@ impl ObservedFabric for Observed<'_> {
     ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>
     {
         self.fabric.nodes().map(move |(idx, node)| ObservedNode {
-            place: place(idx),
+            slot: place(idx),
             revision: node.revision(),
             info: &node.info,
             description: &node.description,
@@ -99,11 +99,11 @@ impl ObservedFabric for Observed<'_> {
                 .map(move |(num, port)| ObservedPort {
                     guid: port.guid,
                     raw: &port.raw,
-                    known: port.known,
+                    has_port_info: port.known,
                     is_end_port: node.is_end_port(num),
                     fdr10: port.fdr10,
-                    keys: &port.keys,
-                    checks_keys: port.checks_keys,
+                    pkeys: &port.keys,
+                    enforces_partitions: port.checks_keys,
                     vl_arbitration: &port.vl_arbitration,
                     peer: self.fabric.peer(PortRef::new(idx, num)).map(port_idx),
                 }),
@@ -114,7 +114,7 @@ impl ObservedFabric for Observed<'_> {
         self.fabric.port_by_guid(guid).map(port_idx)
     }
 
-    fn pkeys(&self, port: PortIdx) -> Option<Keys> {
+    fn pkeys(&self, port: PortIdx) -> Option<PKeySet> {
         let node = self.fabric.at_place(port.node())?;
         let at = PortRef::new(node, port.num());
         Some(partitions::effective_keys(self.fabric, self.cfg, at))

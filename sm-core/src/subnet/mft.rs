@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::Lid;
 use ferrosm_routing::multicast::PortSet;
 
-use crate::tables::mft::{EMPTY, MftBlockIdx, MftBlocks, PortMasks, place};
+use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks, mft_index};
 
 /// The multicast forwarding table of a switch.
 #[derive(Debug, Clone, Default)]
@@ -44,21 +44,21 @@ impl Mft {
     /// The desired contents of a block.
     #[must_use]
     pub fn wanted(&self, at: MftBlockIdx) -> PortMasks {
-        self.wanted.get(&at).copied().unwrap_or(EMPTY)
+        self.wanted.get(&at).copied().unwrap_or(EMPTY_BLOCK)
     }
 
     /// Sets the desired entry of an MLID.
     pub fn want(&mut self, mlid: Lid, ports: PortSet, positions: u8) {
-        let (block, i) = place(mlid);
+        let (block, i) = mft_index(mlid);
         for position in 0..positions {
             let at = MftBlockIdx { block, position };
             let mask = ports.position(position);
             if mask == 0 && !self.wanted.contains_key(&at) {
                 continue;
             }
-            let masks = self.wanted.entry(at).or_insert(EMPTY);
+            let masks = self.wanted.entry(at).or_insert(EMPTY_BLOCK);
             masks[i] = mask;
-            if *masks == EMPTY {
+            if *masks == EMPTY_BLOCK {
                 self.wanted.remove(&at);
             }
         }

@@ -14,7 +14,7 @@ use ferrosm_routing::Lft;
 use super::LinkIdx;
 use super::mft::Mft;
 use crate::location::NodeName;
-use crate::sa::lanes::ReadTables;
+use crate::sa::vl_tables::NodeVlTables;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -46,7 +46,7 @@ pub struct Node {
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Tables of lanes that were read because a client asked.
-    pub read_lanes: Arc<ReadTables>,
+    pub read_lanes: Arc<NodeVlTables>,
     /// What VL tables it has that this SM did not write.
     pub vl_origin: VlTableOrigin,
     /// The fingerprint of its VL tables ([`crate::plan::vls::VlPlan::fingerprint`]) when all of them were last in place.
@@ -249,7 +249,7 @@ impl Node {
         self.vl_fingerprint = None;
         for port in &mut self.ports {
             port.vl_arbitration = Arc::default();
-            port.keys.forget();
+            port.keys.invalidate();
         }
     }
 

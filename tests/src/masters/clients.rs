@@ -31,7 +31,7 @@ pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);
 impl Registered {
     pub(crate) fn at(world: &World<Sm>, master: ManagerId) -> Self {
         let sm = world.manager(master).unwrap();
-        Self::from_saved(&sm.core().registry().saved(world.now()))
+        Self::from_saved(&sm.core().registry().to_registrations(world.now()))
     }
 
     pub(super) fn from_saved(saved: &Registrations) -> Self {

@@ -233,7 +233,7 @@ impl Stage {
         let mut restored = restore(&records, unix_s(clock, now));
         // A copy that nobody added to since is no proof of what hosts were told meanwhile.
         let view = restored.snapshot.as_ref().map(|s| &s.view);
-        let whose = view.and_then(|view| view.whose());
+        let whose = view.and_then(|view| view.identity());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
         let whole = restored.complete && store == Store::Whole;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
@@ -392,7 +392,7 @@ impl Stage {
                         let mut restored = restore(&records, unix_s);
                         restored.complete &= whole;
                         let view = restored.snapshot.as_ref().map(|s| &s.view);
-                        let whose = view.and_then(|view| view.whose());
+                        let whose = view.and_then(|view| view.identity());
                         let fits = restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
                         let view = restored.snapshot.as_ref().map(|s| s.view.clone());

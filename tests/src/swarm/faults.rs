@@ -10,7 +10,7 @@ use crate::simulated::{Dice, Lab, Sm};
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
-use ferrosm_sa::view::saved::Snapshot;
+use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::fabric::PortCounter;
 use ferrosm_sim::faults::{
     AgentFault, FabricAction, FaultScope, Garbage, LinkDirection, TransportFault,
@@ -274,7 +274,7 @@ pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Du
     };
     let restored = old.restored(lab.world.now());
     let restored = RestoredState {
-        snapshot: old.view_kept.map(|view| Snapshot {
+        snapshot: old.view_kept.map(|view| ViewSnapshot {
             view,
             age: Duration::ZERO,
         }),

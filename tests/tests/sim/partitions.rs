@@ -16,7 +16,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sa::{self as sa, Request, Verdict};
+use ferrosm_sa::{self as sa, Disposition, SaRequest};
 use ferrosm_sim::oracle::{Expectations, PKeyEnforcement};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::{Dice, Lab};
@@ -222,8 +222,8 @@ fn ask<'a>(
     attr: ferrosm_mad::ids::AttrId,
     key: u64,
     data: &'a [u8; 200],
-) -> Request<'a> {
-    Request {
+) -> SaRequest<'a> {
+    SaRequest {
         from: Peer {
             lid: from,
             qpn: Qpn(1),
@@ -241,12 +241,12 @@ fn ask<'a>(
     }
 }
 
-fn table(lab: &Lab, request: &Request<'_>) -> sa::Reply {
+fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
     let core = lab.manager().core();
     let view = core.view().unwrap_or_else(|| panic!("no view"));
     match sa::answer(view, request) {
-        Verdict::Answer(reply) => reply,
-        other @ (Verdict::Owner | Verdict::Drop) => panic!("{other:?}"),
+        Disposition::Reply(reply) => reply,
+        other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
     }
 }
 

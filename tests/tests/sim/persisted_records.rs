@@ -48,15 +48,20 @@ fn assert_adds_up(lab: &Lab) {
                 Record::Registration(Registration::Service(mut known)),
             ) => {
                 // Whole seconds of either clock.
-                let ends = known.left_s.map(|left| unix_s + left);
-                let apart = ends.zip(kept.left_s).map(|(a, b)| a.abs_diff(b));
+                let ends = known.lease_left_s.map(|left| unix_s + left);
+                let apart = ends.zip(kept.lease_left_s).map(|(a, b)| a.abs_diff(b));
                 assert!(
                     apart.unwrap_or(0) <= 1,
                     "{} {known:?} {kept:?}",
                     lab.repeat()
                 );
-                assert_eq!(ends.is_some(), kept.left_s.is_some(), "{}", lab.repeat());
-                known.left_s = kept.left_s;
+                assert_eq!(
+                    ends.is_some(),
+                    kept.lease_left_s.is_some(),
+                    "{}",
+                    lab.repeat()
+                );
+                known.lease_left_s = kept.lease_left_s;
                 assert_eq!(**kept, *known, "{}", lab.repeat());
             }
             (kept, known) => assert_eq!(*kept, known, "{}", lab.repeat()),

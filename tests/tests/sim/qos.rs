@@ -15,9 +15,9 @@ use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::tables::ClassPortInfo;
 use ferrosm_mad::sa::{DATA_LEN, id};
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sa::qos::{Level, Policy, PortGroup, Ranges, Rule};
+use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule, RangeSet};
 use ferrosm_sa::settings::PrefixRoute;
-use ferrosm_sa::{self as sa, Reply, Request, Verdict};
+use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
@@ -45,7 +45,7 @@ fn gid(lab: &Lab, at: PortAt) -> Gid {
     Gid::new(GidPrefix::DEFAULT, guid(lab, at))
 }
 
-fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Reply {
+fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data: &[u8]) -> SaReply {
     let mut padded = [0; DATA_LEN];
     let (padded, tail) = match data.split_first_chunk() {
         Some(parts) => parts,
@@ -54,7 +54,7 @@ fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data:
             (&padded, &[][..])
         }
     };
-    let request = Request {
+    let request = SaRequest {
         from: Peer {
             lid: lab.world.fabric().lid(client).0,
             ..Peer::default()
@@ -71,8 +71,8 @@ fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data:
     let core = lab.manager().core();
     let view = core.view().unwrap_or_else(|| panic!("no view"));
     match sa::answer(view, &request) {
-        Verdict::Answer(reply) => reply,
-        other @ (Verdict::Owner | Verdict::Drop) => panic!("{other:?}"),
+        Disposition::Reply(reply) => reply,
+        other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
     }
 }
 
@@ -97,16 +97,16 @@ fn path(
     }
 }
 
-fn level(name: &str, sl: u8) -> Level {
-    Level {
+fn level(name: &str, sl: u8) -> QosLevel {
+    QosLevel {
         name: name.to_owned(),
         sl: Sl(sl),
-        ..Level::default()
+        ..QosLevel::default()
     }
 }
 
-fn rule(level: Level) -> Rule {
-    Rule::new(level.name.clone(), Arc::new(level))
+fn rule(level: QosLevel) -> QosRule {
+    QosRule::new(level.name.clone(), Arc::new(level))
 }
 
 fn full(number: u16) -> Partition {
@@ -119,37 +119,37 @@ fn full(number: u16) -> Partition {
 }
 
 /// SDP is fast and small, class 7 lives in partition 0x11, one port has an SL of its own, and so has partition 0x22.
-fn policy(busy: PortGuid) -> Policy {
-    let gold = Level {
+fn policy(busy: PortGuid) -> QosPolicy {
+    let gold = QosLevel {
         mtu: Some(MtuCode::Mtu1024),
         rate: Some(RateCode::G10),
         packet_life_time: Some(9),
         ..level("gold", 3)
     };
-    let blue = Level {
-        pkeys: Ranges::one(0x11),
+    let blue = QosLevel {
+        pkeys: RangeSet::single(0x11),
         ..level("blue", 4)
     };
-    let group = PortGroup {
-        guids: Ranges::one(busy.0),
-        ..PortGroup::default()
+    let group = QosPortGroup {
+        guids: RangeSet::single(busy.0),
+        ..QosPortGroup::default()
     };
-    Policy {
+    QosPolicy {
         rules: vec![
-            Rule {
-                service_id: Ranges::new([(0x1_0000, 0x1_FFFF)]),
+            QosRule {
+                service_id: RangeSet::new([(0x1_0000, 0x1_FFFF)]),
                 ..rule(gold)
             },
-            Rule {
-                qos_class: Ranges::one(7),
+            QosRule {
+                qos_class: RangeSet::single(7),
                 ..rule(blue)
             },
-            Rule {
+            QosRule {
                 destination: vec![Arc::new(group)],
                 ..rule(level("busy", 5))
             },
-            Rule {
-                pkey: Ranges::one(0x22),
+            QosRule {
+                pkey: RangeSet::single(0x22),
                 ..rule(level("green", 6))
             },
         ],
@@ -157,7 +157,7 @@ fn policy(busy: PortGuid) -> Policy {
     }
 }
 
-fn config(policy: Policy) -> SmConfig {
+fn config(policy: QosPolicy) -> SmConfig {
     let partitions = Partitions::new(vec![full(0x22), full(0x11)], Enforcement::Both, false);
     SmConfig {
         partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e}"))),
@@ -257,7 +257,7 @@ fn first_matching_qos_rule_selects_the_level() {
     // Another policy by a reload, and none.
     for (cfg, sl) in [
         (
-            config(Policy {
+            config(QosPolicy {
                 rules: Vec::new(),
                 default: Arc::new(level("all", 2)),
             }),
@@ -287,9 +287,9 @@ fn routing_with_several_vls_keeps_its_sls() {
         qos,
         ..SmConfig::default()
     };
-    let bounded = Policy {
+    let bounded = QosPolicy {
         rules: Vec::new(),
-        default: Arc::new(Level {
+        default: Arc::new(QosLevel {
             mtu: Some(MtuCode::Mtu512),
             ..level("small", 9)
         }),
@@ -345,7 +345,7 @@ fn partition_may_have_its_own_sl() {
     assert_eq!(sl(&lab, PKEY, says(0x8011, 0)), Sl(0));
     assert_eq!(sl(&lab, PKEY | SL, says(0x8022, 3)), Sl(3));
 
-    cfg.qos = Some(Arc::new(Policy {
+    cfg.qos = Some(Arc::new(QosPolicy {
         rules: Vec::new(),
         default: Arc::new(level("all", 2)),
     }));
@@ -369,10 +369,10 @@ fn partition_may_have_its_own_sl() {
 
 #[test]
 fn path_bits_exclude_other_lids() {
-    let two = Policy {
+    let two = QosPolicy {
         rules: Vec::new(),
-        default: Arc::new(Level {
-            path_bits: Ranges::new([(1, 1), (3, 3)]),
+        default: Arc::new(QosLevel {
+            path_bits: RangeSet::new([(1, 1), (3, 3)]),
             ..level("two", 0)
         }),
     };

@@ -14,7 +14,7 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
-use ferrosm_sa::admission::{Counts, Limits};
+use ferrosm_sa::admission::{AdmissionLimits, RequestCounts};
 use ferrosm_sa::registry::Registry;
 use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, method};
@@ -91,10 +91,10 @@ fn each_message_is_counted_once() {
     let (to_server, inbox) = channel();
     let sent = Sent::default();
     // So few may wait that some requests are dropped.
-    let limits = Limits {
+    let limits = AdmissionLimits {
         total: 64,
-        of_client: 8,
-        ..Limits::default()
+        per_client: 8,
+        ..AdmissionLimits::default()
     };
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
     let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
@@ -114,9 +114,9 @@ fn each_message_is_counted_once() {
     }
     let all = |server: &SaServer| {
         let of = server.counters();
-        Counts {
+        RequestCounts {
             answered: of.answered.load(Ordering::SeqCst),
-            owned: of.owned.load(Ordering::SeqCst),
+            forwarded: of.owned.load(Ordering::SeqCst),
             dropped: of.dropped.load(Ordering::SeqCst),
             too_large: of.too_large.load(Ordering::SeqCst),
             overload: of.overload.load(Ordering::SeqCst),
@@ -124,26 +124,26 @@ fn each_message_is_counted_once() {
     };
     let hosts = |server: &SaServer| -> BTreeMap<Lid, u64> {
         let clients = server.clients().into_iter();
-        clients.map(|(lid, counts)| (lid, counts.asked())).collect()
+        clients.map(|(lid, counts)| (lid, counts.total())).collect()
     };
-    while all(&server).asked() < MESSAGES || hosts(&server).values().sum::<u64>() < MESSAGES {
+    while all(&server).total() < MESSAGES || hosts(&server).values().sum::<u64>() < MESSAGES {
         std::thread::yield_now();
     }
 
     assert_eq!(hosts(&server), asked, "each host's own");
     let all = all(&server);
-    assert_eq!(all.asked(), MESSAGES);
+    assert_eq!(all.total(), MESSAGES);
     let of_hosts = server.clients().into_values();
-    let sum = of_hosts.fold(Counts::default(), |a, b| Counts {
+    let sum = of_hosts.fold(RequestCounts::default(), |a, b| RequestCounts {
         answered: a.answered + b.answered,
-        owned: a.owned + b.owned,
+        forwarded: a.forwarded + b.forwarded,
         dropped: a.dropped + b.dropped,
         too_large: a.too_large + b.too_large,
         overload: a.overload + b.overload,
     });
     assert_eq!(sum, all);
     let owned = core::iter::from_fn(|| server.take()).count() as u64;
-    assert_eq!(owned, all.owned);
+    assert_eq!(owned, all.forwarded);
     let sent = sent.lock().expect("a lock");
     let too_large = sent
         .iter()
@@ -153,7 +153,7 @@ fn each_message_is_counted_once() {
     assert_eq!(sent.len() as u64, all.answered + all.too_large);
     // Requests over the limit get no reply: the Linux SA client takes BUSY as the final answer.
     assert!(all.overload > 0, "{all:?}");
-    assert!(all.answered > 0 && all.owned > 0 && all.dropped > 0);
+    assert!(all.answered > 0 && all.forwarded > 0 && all.dropped > 0);
 }
 
 /// A read of registrations waits for a snapshot with every write before it, then is answered without the owner.
@@ -165,7 +165,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
     let (to_server, inbox) = channel();
     let sent = Sent::default();
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
-    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), Limits::default());
+    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), AdmissionLimits::default());
     let server = server.expect("threads");
     server.publish(lab.manager().core().view().cloned());
     let mut registry = Registry::default();

@@ -13,9 +13,11 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
-use ferrosm_sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
+use ferrosm_sa::admission::{
+    AdmissionLimits, AdmissionQueue, AllowedClasses, RequestClass, SCANS_RUNNING_MAX,
+};
 use ferrosm_sa::path::scan::{PathQuery, Progress};
-use ferrosm_sa::{Request, Verdict, View, answer};
+use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{Ask, method};
 use ferrosm_tests::simulated::Lab;
@@ -80,10 +82,10 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
 fn path_queries_are_served_between_slices_of_hostile_scans() {
     let (view, lids) = view_of(LARGE);
     assert!(lids.len() > 10_000, "{} end ports", lids.len());
-    let mut queue = Admission::new(Limits::default());
+    let mut queue = AdmissionQueue::new(AdmissionLimits::default());
     let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
-    let offer = |queue: &mut Admission<Work>, lid: u16, bytes: Vec<u8>| {
-        let class = Class::of(&Request::parse(peer(lid), &bytes).expect("a request"));
+    let offer = |queue: &mut AdmissionQueue<Work>, lid: u16, bytes: Vec<u8>| {
+        let class = RequestClass::of(&SaRequest::parse(peer(lid), &bytes).expect("a request"));
         let work = Work::Request(peer(lid), bytes);
         let refused = queue.offer(Lid(lid), class, work, Instant::START).is_err();
         (class, refused)
@@ -96,7 +98,7 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
                 method::GET
             };
             let (class, refused) = offer(&mut queue, *lid, hostile(*lid, how));
-            assert_eq!(class, Class::Scan);
+            assert_eq!(class, RequestClass::Scan);
             dropped += usize::from(refused);
         }
     }
@@ -106,21 +108,21 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
         offer(&mut queue, a, innocent(a, b));
         let mut waited = 0;
         loop {
-            let (class, work) = queue.take(Expensive::ALL).expect("work");
+            let (class, work) = queue.take(AllowedClasses::ALL).expect("work");
             let (from, bytes, query) = match work {
                 Work::Request(from, bytes) => (from, bytes, None),
                 Work::Scan(from, bytes, query) => (from, bytes, Some(query)),
             };
-            let request = Request::parse(from, &bytes).expect("a request");
-            if class == Class::Read {
-                let Verdict::Answer(reply) = answer(&view, &request) else {
+            let request = SaRequest::parse(from, &bytes).expect("a request");
+            if class == RequestClass::Read {
+                let Disposition::Reply(reply) = answer(&view, &request) else {
                     panic!("a path between two ports is answered from the view");
                 };
                 assert_eq!((reply.status, reply.count()), (Status::OK, 1));
                 served += 1;
                 break;
             }
-            assert_eq!(class, Class::Scan);
+            assert_eq!(class, RequestClass::Scan);
             let query = query.map_or_else(|| PathQuery::new(&view, &request).map(Box::new), Ok);
             match query {
                 Err(reply) => {
@@ -154,8 +156,8 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
 fn slices_do_not_change_the_reply() {
     let (view, lids) = view_of("fat-tree:4");
     let ask = Ask::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
-    let request = Request::parse(peer(lids[0]), &ask).expect("a request");
-    let Verdict::Answer(whole) = answer(&view, &request) else {
+    let request = SaRequest::parse(peer(lids[0]), &ask).expect("a request");
+    let Disposition::Reply(whole) = answer(&view, &request) else {
         panic!("answered from the view");
     };
     assert_eq!(whole.count(), lids.len() * lids.len());
@@ -214,7 +216,7 @@ fn path_query_does_not_wait_for_a_hundred_scans() {
     let (to_server, inbox) = channel();
     let sent = Outbox::default();
     let outbox = Box::new(sent.clone());
-    let limits = Limits::default();
+    let limits = AdmissionLimits::default();
     let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
     server.publish(Some(view));
     for &lid in hostile_lids.iter().cycle().take(4 * HOSTILE) {

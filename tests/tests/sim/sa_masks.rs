@@ -156,7 +156,12 @@ impl Scene {
 
     fn join(&mut self, at: PortAt, n: u64) {
         const MASK: u64 = 0b11_0011_1111_0111 | 1 << 12 | 1 << 13 | 1 << 16;
-        let view = self.lab.manager().core().view().and_then(|v| v.groups_sl());
+        let view = self
+            .lab
+            .manager()
+            .core()
+            .view()
+            .and_then(|v| v.multicast_sl());
         let sl = view.map_or(0, |sl| sl.0);
         let mut data = vec![0; 56];
         data[0] = 0xFF;

@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sa::View;
-use ferrosm_sa::view::saved::Snapshot;
+use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{Members, hosts, try_join_broadcast};
@@ -460,7 +460,7 @@ fn damaged_store_is_quarantined() {
     );
 }
 
-fn assert_same(snapshot: &Snapshot, view: &View, seed: u64) {
+fn assert_same(snapshot: &ViewSnapshot, view: &View, seed: u64) {
     assert_eq!(snapshot.view.end_ports(), view.end_ports(), "[seed {seed}]");
     let tables = |v: &View| {
         v.nodes()

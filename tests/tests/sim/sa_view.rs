@@ -4,7 +4,7 @@ use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sa::{Request, Verdict, View, answer};
+use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::{Dice, Lab};
@@ -16,10 +16,10 @@ fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
         lid: view.end_port(view.local?).lid,
         ..Peer::default()
     };
-    let request = Request::parse(from, &bytes)?;
+    let request = SaRequest::parse(from, &bytes)?;
     match answer(view, &request) {
-        Verdict::Answer(reply) => Some(reply.to_bytes(&request)),
-        Verdict::Owner | Verdict::Drop => None,
+        Disposition::Reply(reply) => Some(reply.to_bytes(&request)),
+        Disposition::ForwardToSm | Disposition::Drop => None,
     }
 }
 

@@ -10,8 +10,8 @@ use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sa::view::saved::Part;
-use ferrosm_sa::{Request, Verdict, View, answer};
+use ferrosm_sa::view::persist::NodeRecordKind;
+use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::Members;
 use ferrosm_tests::persisted_view::Records;
@@ -39,11 +39,11 @@ fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
         lid: from,
         ..Peer::default()
     };
-    let request = Request::parse(from, bytes).ok_or("no request")?;
+    let request = SaRequest::parse(from, bytes).ok_or("no request")?;
     match answer(view, &request) {
-        Verdict::Answer(reply) => Ok(reply.to_bytes(&request)),
-        Verdict::Owner => Err("the owner"),
-        Verdict::Drop => Err("nobody"),
+        Disposition::Reply(reply) => Ok(reply.to_bytes(&request)),
+        Disposition::ForwardToSm => Err("the owner"),
+        Disposition::Drop => Err("nobody"),
     }
 }
 
@@ -54,7 +54,7 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
     // Places close up where nodes are gone; the order stays.
     let said = |v: &View| -> Vec<_> {
         let ends = v.end_ports().iter();
-        ends.map(|e| (e.guid, e.lid, e.lmc, e.keys.clone()))
+        ends.map(|e| (e.guid, e.lid, e.lmc, e.pkeys.clone()))
             .collect()
     };
     assert_eq!(said(restored), said(view), "{why}");
@@ -85,8 +85,8 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
         let by_guid = |v: &View| v.by_guid(end.guid).map(|at| v.end_port(at).lid);
         assert_eq!(by_guid(restored), by_guid(view), "{why}");
     }
-    assert_eq!(restored.groups_sl(), view.groups_sl(), "{why}");
-    assert_eq!(restored.whose(), view.whose(), "{why}");
+    assert_eq!(restored.multicast_sl(), view.multicast_sl(), "{why}");
+    assert_eq!(restored.identity(), view.identity(), "{why}");
     assert!(
         restored.gid_changes(Some(view)) == view.gid_changes(Some(restored)),
         "{why}"
@@ -293,9 +293,9 @@ fn damaged_records_cause_no_panic() {
             let _ = told(&back, Lid(1), &path);
         }
         let _ = (
-            back.whose(),
+            back.identity(),
             back.gid_changes(Some(&view)),
-            back.with_ends(|_| true),
+            back.with_end_ports(|_| true),
         );
         let mut again = Records::default();
         again.save(&Arc::new(back));
@@ -309,8 +309,11 @@ fn damaged_records_cause_no_panic() {
 
 #[test]
 fn record_part_numbers_are_stable() {
-    for (n, part) in (0u8..).zip(Part::ALL) {
-        assert_eq!((Part::of(n), part as u8), (Some(part), n));
+    for (n, part) in (0u8..).zip(NodeRecordKind::ALL) {
+        assert_eq!(
+            (NodeRecordKind::from_number(n), part as u8),
+            (Some(part), n)
+        );
     }
-    assert_eq!(Part::of(4), None);
+    assert_eq!(NodeRecordKind::from_number(4), None);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition};
 use ferrosm_mad::ids::Sl;
-use ferrosm_sa::qos::{Level, PortGroup, Ranges, Rule};
+use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 
 use super::values;
 use crate::error::InputError;
@@ -20,7 +20,7 @@ const LIFE_MAX: u64 = 63;
 
 /// A port group, level or rule that is being read.
 pub(super) enum Item<'a> {
-    Group(PortGroup),
+    Group(QosPortGroup),
     Level(Draft),
     Rule(RuleDraft<'a>),
     /// Something of `qos-setup`.
@@ -30,7 +30,7 @@ pub(super) enum Item<'a> {
 /// A level, and whether its SL was said.
 #[derive(Default)]
 pub(super) struct Draft {
-    pub(super) level: Level,
+    pub(super) level: QosLevel,
     pub(super) has_sl: bool,
 }
 
@@ -40,16 +40,16 @@ pub(super) struct RuleDraft<'a> {
     purpose: String,
     source: Vec<Span<'a>>,
     destination: Vec<Span<'a>>,
-    qos_class: Ranges,
-    service_id: Ranges,
-    pkey: Ranges,
+    qos_class: RangeSet,
+    service_id: RangeSet,
+    pkey: RangeSet,
     level: Option<Span<'a>>,
 }
 
 /// Where names of levels and groups lead.
 pub(super) struct Named<'a> {
-    pub(super) groups: &'a [Arc<PortGroup>],
-    pub(super) levels: &'a [Arc<Level>],
+    pub(super) groups: &'a [Arc<QosPortGroup>],
+    pub(super) levels: &'a [Arc<QosLevel>],
 }
 
 impl<'a> Item<'a> {
@@ -82,7 +82,7 @@ impl<'a> Item<'a> {
 }
 
 fn take_group(
-    group: &mut PortGroup,
+    group: &mut QosPortGroup,
     key: &str,
     value: &Span<'_>,
     partitions: &[Partition],
@@ -92,8 +92,8 @@ fn take_group(
         "name" => value.unquoted().clone_into(&mut group.name),
         "port-guid" => group
             .guids
-            .add(&values::ranges(value, "port GUID", u64::MAX)?),
-        "pkey" => group.pkeys.add(&values::pkeys(value)?),
+            .extend(&values::ranges(value, "port GUID", u64::MAX)?),
+        "pkey" => group.pkeys.extend(&values::pkeys(value)?),
         "port-name" => {
             for item in value.items() {
                 let (node, num) = values::port_name(&item)?;
@@ -113,7 +113,7 @@ fn take_group(
                         continue;
                     }
                 };
-                group.pkeys.add(&Ranges::one(number.into()));
+                group.pkeys.extend(&RangeSet::single(number.into()));
             }
         }
         "node-type" => {
@@ -122,7 +122,7 @@ fn take_group(
                     "CA" => group.cas = true,
                     "SWITCH" => group.switches = true,
                     "ROUTER" => group.routers = true,
-                    "SELF" => group.own = true,
+                    "SELF" => group.sm_port = true,
                     "ALL" => (group.cas, group.switches, group.routers) = (true, true, true),
                     other => {
                         return Err(item.error(format!(
@@ -156,9 +156,9 @@ impl Draft {
             }
             "path-bits" => {
                 let bits = values::ranges(value, "path bits", PATH_BITS_MAX)?;
-                level.path_bits.add(&bits);
+                level.path_bits.extend(&bits);
             }
-            "pkey" => level.pkeys.add(&values::pkeys(value)?),
+            "pkey" => level.pkeys.extend(&values::pkeys(value)?),
             _ => {}
         }
         Ok(())
@@ -173,13 +173,13 @@ impl<'a> RuleDraft<'a> {
             "destination" => self.destination.extend(value.items()),
             "qos-class" => {
                 let classes = values::ranges(value, "QoS class", QOS_CLASS_MAX)?;
-                self.qos_class.add(&classes);
+                self.qos_class.extend(&classes);
             }
             "service-id" => {
                 let ids = values::ranges(value, "service id", u64::MAX)?;
-                self.service_id.add(&ids);
+                self.service_id.extend(&ids);
             }
-            "pkey" => self.pkey.add(&values::pkeys(value)?),
+            "pkey" => self.pkey.extend(&values::pkeys(value)?),
             "qos-level-name" => self.level = Some(value.clone()),
             _ => {}
         }
@@ -192,8 +192,8 @@ impl<'a> RuleDraft<'a> {
     }
 
     /// With levels and groups instead of their names.
-    pub(super) fn resolve(self, named: &Named<'_>, wrong: &mut Vec<InputError>) -> Option<Rule> {
-        let mut groups = |names: &[Span<'a>]| -> Vec<Arc<PortGroup>> {
+    pub(super) fn resolve(self, named: &Named<'_>, wrong: &mut Vec<InputError>) -> Option<QosRule> {
+        let mut groups = |names: &[Span<'a>]| -> Vec<Arc<QosPortGroup>> {
             names
                 .iter()
                 .filter_map(|name| {
@@ -212,27 +212,27 @@ impl<'a> RuleDraft<'a> {
             wrong.push(name.error(format!("there is no qos-level `{}`", name.unquoted())));
             return None;
         };
-        Some(Rule {
+        Some(QosRule {
             source,
             destination,
             qos_class: self.qos_class,
             service_id: self.service_id,
             pkey: self.pkey,
-            ..Rule::new(self.purpose, level)
+            ..QosRule::new(self.purpose, level)
         })
     }
 }
 
 impl Named<'_> {
     /// The first level of a name.
-    pub(super) fn level(&self, name: &str) -> Option<Arc<Level>> {
+    pub(super) fn level(&self, name: &str) -> Option<Arc<QosLevel>> {
         let name = values::same_name(name);
         let mut all = self.levels.iter();
         all.find(|l| values::same_name(&l.name) == name).cloned()
     }
 
     /// The first group of a name.
-    pub(super) fn group(&self, name: &str) -> Option<Arc<PortGroup>> {
+    pub(super) fn group(&self, name: &str) -> Option<Arc<QosPortGroup>> {
         let name = values::same_name(name);
         let mut all = self.groups.iter();
         all.find(|g| values::same_name(&g.name) == name).cloned()

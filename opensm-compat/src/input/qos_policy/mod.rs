@@ -19,7 +19,7 @@ mod values;
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::Partition;
-use ferrosm_sa::qos::{Level, Policy, PortGroup, Rule};
+use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule};
 
 use super::line::ERRORS_MAX;
 use super::span::{Span, Text};
@@ -131,7 +131,7 @@ impl Block {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QosPolicyConf {
     /// The policy.
-    pub policy: Policy,
+    pub policy: QosPolicy,
     /// Warnings: values read as OpenSM reads them that are probably mistakes.
     pub warnings: Vec<InputError>,
 }
@@ -173,12 +173,12 @@ struct Reader<'a> {
     item: Option<Item<'a>>,
     /// What was said in it.
     said: Vec<&'a str>,
-    groups: Vec<Arc<PortGroup>>,
-    levels: Vec<Arc<Level>>,
+    groups: Vec<Arc<QosPortGroup>>,
+    levels: Vec<Arc<QosLevel>>,
     rules: Vec<RuleDraft<'a>>,
-    ulps: Vec<Rule>,
+    ulps: Vec<QosRule>,
     /// The default of the short form, and where it is.
-    default: Option<(Arc<Level>, Span<'a>)>,
+    default: Option<(Arc<QosLevel>, Span<'a>)>,
     warnings: Vec<InputError>,
     wrong: Vec<InputError>,
 }
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         self.open.push((block, line.clone()));
         self.said.clear();
         self.item = match block.word {
-            "port-group" => Some(Item::Group(PortGroup::default())),
+            "port-group" => Some(Item::Group(QosPortGroup::default())),
             "qos-level" => Some(Item::Level(Draft::default())),
             "qos-match-rule" => Some(Item::Rule(RuleDraft::default())),
             "vlarb-scope" | "sl2vl-scope" => Some(Item::Setup),
@@ -406,7 +406,7 @@ impl<'a> Reader<'a> {
             && self.wrong.is_empty()
         {
             return Ok(QosPolicyConf {
-                policy: Policy { rules, default },
+                policy: QosPolicy { rules, default },
                 warnings: self.warnings,
             });
         }

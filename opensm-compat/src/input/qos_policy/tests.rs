@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{PortNum, Sl};
 use ferrosm_mad::sa::path::RateCode;
-use ferrosm_sa::qos::Ranges;
+use ferrosm_sa::qos::RangeSet;
 
 use super::*;
 
-fn read(text: &str) -> Policy {
+fn read(text: &str) -> QosPolicy {
     let parsed = parse(text, &[]).unwrap();
     assert_eq!(parsed.warnings, []);
     parsed.policy
@@ -76,16 +76,16 @@ fn every_keyword_of_the_long_form() {
     assert_eq!((policy.default.sl, policy.rules.len()), (Sl(0), 1));
     let rule = &policy.rules[0];
     assert_eq!(rule.purpose, "by everything");
-    assert_eq!(rule.qos_class, Ranges::new([(7, 9), (11, 11)]));
-    assert_eq!(rule.service_id, Ranges::new([(0x1_0000, 0x1_FFFF)]));
-    assert_eq!(rule.pkey, Ranges::new([(0x0F00, 0x0FFF)]));
+    assert_eq!(rule.qos_class, RangeSet::new([(7, 9), (11, 11)]));
+    assert_eq!(rule.service_id, RangeSet::new([(0x1_0000, 0x1_FFFF)]));
+    assert_eq!(rule.pkey, RangeSet::new([(0x0F00, 0x0FFF)]));
     let level = &rule.level;
     assert_eq!((level.name.as_str(), level.sl), ("WholeSet", Sl(1)));
     assert_eq!(level.mtu, Some(MtuCode::Mtu2048));
     assert_eq!(level.rate, Some(RateCode::G100));
     assert_eq!(level.packet_life_time, Some(8));
-    assert_eq!(level.path_bits, Ranges::new([(0, 0), (2, 3)]));
-    assert_eq!(level.pkeys, Ranges::one(0x1234));
+    assert_eq!(level.path_bits, RangeSet::new([(0, 0), (2, 3)]));
+    assert_eq!(level.pkeys, RangeSet::single(0x1234));
     let [servers] = &rule.source[..] else {
         panic!("{:?}", rule.source);
     };
@@ -97,13 +97,13 @@ fn every_keyword_of_the_long_form() {
     assert_eq!(servers.names, names);
     assert_eq!(
         servers.pkeys,
-        Ranges::new([(0x40, 0x41), (0x55, 0x55), (0x7FFF, 0x7FFF)])
+        RangeSet::new([(0x40, 0x41), (0x55, 0x55), (0x7FFF, 0x7FFF)])
     );
-    assert!(servers.cas && servers.own && !servers.switches && !servers.routers);
+    assert!(servers.cas && servers.sm_port && !servers.switches && !servers.routers);
     assert_eq!(rule.destination.len(), 2);
     assert_eq!(
         rule.destination[0].guids,
-        Ranges::new([(0x10, 0x10), (0x20, 0x2F), (0x40, 0x41)])
+        RangeSet::new([(0x10, 0x10), (0x20, 0x2F), (0x40, 0x41)])
     );
 }
 
@@ -120,19 +120,19 @@ fn every_protocol_of_the_short_form() {
     let ids: Vec<_> = rules.iter().map(|r| r.service_id.clone()).collect();
     assert_eq!(
         ids[0],
-        Ranges::new([
+        RangeSet::new([
             (0x1_0000 + 10_000, 0x1_0000 + 20_000),
             (0x1_0000 + 30_000, 0x1_0000 + 30_000)
         ])
     );
-    assert_eq!(ids[1], Ranges::new([(0x1_0000, 0x1_FFFF)]));
-    assert_eq!(ids[2], Ranges::one(0x0106_48CA));
-    assert_eq!(ids[3], Ranges::one(0x0106_0005));
-    assert_eq!(ids[4], Ranges::one(0x0106_0000 + 900));
-    assert_eq!(ids[5], Ranges::one(0x0106_0CBC));
-    assert_eq!(ids[8], Ranges::one(0x6234));
+    assert_eq!(ids[1], RangeSet::new([(0x1_0000, 0x1_FFFF)]));
+    assert_eq!(ids[2], RangeSet::single(0x0106_48CA));
+    assert_eq!(ids[3], RangeSet::single(0x0106_0005));
+    assert_eq!(ids[4], RangeSet::single(0x0106_0000 + 900));
+    assert_eq!(ids[5], RangeSet::single(0x0106_0CBC));
+    assert_eq!(ids[8], RangeSet::single(0x6234));
     let keys: Vec<_> = [6, 7, 9].map(|i| rules[i].pkey.clone()).into();
-    assert_eq!(keys, [1, 0x7FFF, 0xABC].map(Ranges::one));
+    assert_eq!(keys, [1, 0x7FFF, 0xABC].map(RangeSet::single));
     for (at, guid) in [(10, 0x1234), (11, 0xFFFF)] {
         assert!(rules[at].destination[0].guids.contains(guid) && rules[at].source.is_empty());
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::Sl;
-use ferrosm_sa::qos::{Level, PortGroup, Ranges, Rule};
+use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 
 use super::values;
 use crate::error::InputError;
@@ -47,9 +47,9 @@ const PROTOCOLS: [(&str, &[&str]); 7] = [
 /// What a line says.
 pub(super) enum Ulp {
     /// The SL of everything else.
-    Default(Arc<Level>),
+    Default(Arc<QosLevel>),
     /// A rule.
-    Rule(Rule),
+    Rule(QosRule),
 }
 
 /// Reads a line: `protocol : SL` or `protocol, key ranges : SL`.
@@ -58,10 +58,10 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
         .rsplit_once(':')
         .ok_or_else(|| line.error("a `:` and an SL are missing, as in `ipoib, pkey 0x8001 : 3`"))?;
     let sl = values::bounded(&sl, "SL", 0, 15)?;
-    let level = Arc::new(Level {
+    let level = Arc::new(QosLevel {
         name: format!("SL {sl}"),
         sl: Sl(u8::try_from(sl).unwrap_or(0)),
-        ..Level::default()
+        ..QosLevel::default()
     });
     let (protocol, rest) = match what.split_once(',') {
         Some((protocol, rest)) => (protocol, Some(rest)),
@@ -98,32 +98,32 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
         )));
     }
     let purpose = format!("{name}, {} {}", key.text(), list.text());
-    rule(&name, key.text(), &list, Rule::new(purpose, level)).map(Ulp::Rule)
+    rule(&name, key.text(), &list, QosRule::new(purpose, level)).map(Ulp::Rule)
 }
 
 /// A protocol of which nothing more is said.
-fn plain(name: &str, level: Arc<Level>) -> Rule {
-    let rule = Rule::new(name.to_owned(), level);
+fn plain(name: &str, level: Arc<QosLevel>) -> QosRule {
+    let rule = QosRule::new(name.to_owned(), level);
     let service_id = match name {
-        "sdp" => Ranges::new([(SDP, SDP + 0xFFFF)]),
-        "rds" => Ranges::one(TCP + RDS_PORT),
-        "iser" => Ranges::one(TCP + ISER_PORT),
+        "sdp" => RangeSet::new([(SDP, SDP + 0xFFFF)]),
+        "rds" => RangeSet::single(TCP + RDS_PORT),
+        "iser" => RangeSet::single(TCP + ISER_PORT),
         _ => {
-            return Rule {
-                pkey: Ranges::one(DEFAULT_PARTITION),
+            return QosRule {
+                pkey: RangeSet::single(DEFAULT_PARTITION),
                 ..rule
             };
         }
     };
-    Rule { service_id, ..rule }
+    QosRule { service_id, ..rule }
 }
 
-fn rule(name: &str, key: &str, list: &Span<'_>, rule: Rule) -> Result<Rule, InputError> {
-    let guids = |list: &Span<'_>| -> Result<Vec<Arc<PortGroup>>, InputError> {
-        let group = PortGroup {
+fn rule(name: &str, key: &str, list: &Span<'_>, rule: QosRule) -> Result<QosRule, InputError> {
+    let guids = |list: &Span<'_>| -> Result<Vec<Arc<QosPortGroup>>, InputError> {
+        let group = QosPortGroup {
             name: rule.purpose.clone(),
             guids: values::ranges(list, "port GUID", u64::MAX)?,
-            ..PortGroup::default()
+            ..QosPortGroup::default()
         };
         Ok(vec![Arc::new(group)])
     };
@@ -131,28 +131,28 @@ fn rule(name: &str, key: &str, list: &Span<'_>, rule: Rule) -> Result<Rule, Inpu
         "port-num" => {
             let base = if name == "sdp" { SDP } else { TCP };
             let ports = values::ranges(list, "TCP port", 0xFFFF)?;
-            Rule {
-                service_id: Ranges::new(ports.iter().map(|(a, b)| (base + a, base + b))),
+            QosRule {
+                service_id: RangeSet::new(ports.iter().map(|(a, b)| (base + a, base + b))),
                 ..rule
             }
         }
-        "pkey" => Rule {
+        "pkey" => QosRule {
             pkey: values::pkeys(list)?,
             ..rule
         },
-        "service-id" => Rule {
+        "service-id" => QosRule {
             service_id: values::ranges(list, "service id", u64::MAX)?,
             ..rule
         },
-        "source-port-guid" => Rule {
+        "source-port-guid" => QosRule {
             source: guids(list)?,
             ..rule
         },
-        "source-target-port-guid" => Rule {
+        "source-target-port-guid" => QosRule {
             either: guids(list)?,
             ..rule
         },
-        _ => Rule {
+        _ => QosRule {
             destination: guids(list)?,
             ..rule
         },

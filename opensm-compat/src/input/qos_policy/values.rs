@@ -1,7 +1,7 @@
 //! Values of a QoS policy: ranges of numbers, names, names of ports.
 
 use ferrosm_mad::ids::PortNum;
-use ferrosm_sa::qos::Ranges;
+use ferrosm_sa::qos::RangeSet;
 
 use crate::error::InputError;
 use crate::input::line::number;
@@ -11,17 +11,17 @@ use crate::input::span::Span;
 const PARTITION: u64 = 0x7FFF;
 
 /// `7-9, 11`: numbers up to `most`, each `what`.
-pub(super) fn ranges(list: &Span<'_>, what: &str, most: u64) -> Result<Ranges, InputError> {
-    pairs(list, what, most).map(Ranges::new)
+pub(super) fn ranges(list: &Span<'_>, what: &str, most: u64) -> Result<RangeSet, InputError> {
+    pairs(list, what, most).map(RangeSet::new)
 }
 
 /// P_Keys, of which the partition counts.
-pub(super) fn pkeys(list: &Span<'_>) -> Result<Ranges, InputError> {
+pub(super) fn pkeys(list: &Span<'_>) -> Result<RangeSet, InputError> {
     let pairs = pairs(list, "P_Key", u16::MAX.into())?;
     let partitions = pairs
         .into_iter()
         .map(|(a, b)| (a & PARTITION, b & PARTITION));
-    Ok(Ranges::new(partitions))
+    Ok(RangeSet::new(partitions))
 }
 
 fn pairs(list: &Span<'_>, what: &str, most: u64) -> Result<Vec<(u64, u64)>, InputError> {

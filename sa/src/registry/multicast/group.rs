@@ -9,7 +9,7 @@ use ferrosm_mad::sa::path::{RateCode, Selector};
 
 /// What all packets of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters {
+pub struct GroupParameters {
     /// Q_Key.
     pub qkey: u32,
     /// Largest packet.
@@ -32,9 +32,9 @@ pub struct Parameters {
     pub scope: u8,
 }
 
-impl Parameters {
+impl GroupParameters {
     /// Whether packets of members look alike: how long they live in switches is nothing that a member says.
-    pub(super) fn same_packets(&self, other: &Self) -> bool {
+    pub(super) fn has_same_packet_fields(&self, other: &Self) -> bool {
         let packet_life_time = other.packet_life_time;
         Self {
             packet_life_time,
@@ -44,7 +44,7 @@ impl Parameters {
 
     /// Those in a record.
     #[must_use]
-    pub const fn of(record: &McMemberRecord) -> Self {
+    pub const fn from_record(record: &McMemberRecord) -> Self {
         Self {
             qkey: record.qkey,
             mtu: record.mtu,
@@ -62,7 +62,7 @@ impl Parameters {
 
 /// A member of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member {
+pub struct GroupMember {
     /// In which ways.
     pub join_state: JoinState,
     /// Somebody else joined for the port.
@@ -71,27 +71,27 @@ pub struct Member {
 
 /// A group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct MulticastGroup {
     /// Its LID.
     pub mlid: Lid,
     /// What its packets have in common.
-    pub parameters: Parameters,
+    pub parameters: GroupParameters,
     /// It stays without members (rule 10.8).
     pub well_known: bool,
     /// Members, by the GUID in the GID that they joined with (an alias counts as itself).
-    pub members: BTreeMap<PortGuid, Member>,
+    pub members: BTreeMap<PortGuid, GroupMember>,
 }
 
-impl Group {
+impl MulticastGroup {
     /// Whether somebody keeps it alive.
     #[must_use]
-    pub fn is_alive(&self) -> bool {
+    pub fn is_in_use(&self) -> bool {
         self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
     }
 
     /// All members as records; of a group that stays without members one of nobody besides.
     #[must_use]
-    pub fn saved(&self, mgid: Gid) -> Vec<McMemberRecord> {
+    pub fn member_records(&self, mgid: Gid) -> Vec<McMemberRecord> {
         let nobody = self.well_known.then(|| self.record(mgid, None));
         // The prefix is the subnet's, which a restart may change: only the GUID is read again.
         let members = self.members.iter().map(|(guid, member)| {
@@ -103,7 +103,7 @@ impl Group {
 
     /// The record of the group and perhaps a member of it.
     #[must_use]
-    pub fn record(&self, mgid: Gid, member: Option<(Gid, Member)>) -> McMemberRecord {
+    pub fn record(&self, mgid: Gid, member: Option<(Gid, GroupMember)>) -> McMemberRecord {
         let p = &self.parameters;
         McMemberRecord {
             mgid,

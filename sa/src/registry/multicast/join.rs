@@ -6,8 +6,8 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
-use super::{Group, Groups, Member, Parameters};
-use crate::message::{Request, base, given};
+use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
+use crate::message::{SaRequest, component_value, partition_number};
 use crate::view::{EndPortIdx, PortView, View};
 
 /// Components that have an index.
@@ -47,20 +47,20 @@ struct Joiner {
     client: EndPortIdx,
 }
 
-impl Groups {
+impl MulticastGroups {
     /// Set: makes a port a member, and the group if it is not there.
     ///
     /// # Errors
     /// The status that the client is told.
-    pub fn join(&mut self, view: &View, request: &Request<'_>) -> Result<McMemberRecord, Status> {
+    pub fn join(&mut self, view: &View, request: &SaRequest<'_>) -> Result<McMemberRecord, Status> {
         let asked = McMemberRecord::decode(request.data);
-        let joiner = joiner(view, request, &asked)?;
+        let joiner = decode_joiner(view, request, &asked)?;
         if asked.join_state == JoinState(0) {
             return Err(Status::REQ_INVALID);
         }
         let mgid = if self.groups.contains_key(&asked.mgid) {
             let group = &self.groups[&asked.mgid];
-            may_join(view, request, &asked, &joiner, group)?;
+            check_join(view, request, &asked, &joiner, group)?;
             asked.mgid
         } else {
             self.create(view, request, &asked, &joiner)?
@@ -70,12 +70,12 @@ impl Groups {
         };
         let before = group.members.get(&joiner.guid);
         let before = before.map_or(JoinState(0), |m| m.join_state);
-        let member = Member {
+        let member = GroupMember {
             join_state: JoinState(before.0 | asked.join_state.0),
             proxy: asked.is_proxy_join() || joiner.client != joiner.port,
         };
         let record = group.record(mgid, Some((asked.port_gid, member)));
-        self.put_member(mgid, joiner.guid, member);
+        self.set_member(mgid, joiner.guid, member);
         Ok(record)
     }
 
@@ -83,36 +83,40 @@ impl Groups {
     ///
     /// # Errors
     /// The status that the client is told.
-    pub fn leave(&mut self, view: &View, request: &Request<'_>) -> Result<McMemberRecord, Status> {
+    pub fn leave(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+    ) -> Result<McMemberRecord, Status> {
         let asked = McMemberRecord::decode(request.data);
-        let joiner = joiner(view, request, &asked)?;
+        let joiner = decode_joiner(view, request, &asked)?;
         let group = self.groups.get(&asked.mgid).ok_or(Status::REQ_INVALID)?;
         let pkey = group.parameters.pkey;
         let member = group.members.get(&joiner.guid);
         let member = member.ok_or(Status::REQ_INVALID)?;
-        may_speak_for(view, &joiner, member.proxy || asked.is_proxy_join(), pkey)?;
+        check_may_act_for(view, &joiner, member.proxy || asked.is_proxy_join(), pkey)?;
         let going = asked.join_state.0;
         if going == 0 || going & !member.join_state.0 != 0 {
             return Err(Status::REQ_INVALID);
         }
-        let left = Member {
+        let left = GroupMember {
             join_state: JoinState(member.join_state.0 & !going),
             ..*member
         };
         let record = group.record(asked.mgid, Some((asked.port_gid, left)));
         if left.join_state == JoinState(0) {
-            self.drop_member(asked.mgid, joiner.guid);
+            self.remove_member(asked.mgid, joiner.guid);
         } else {
-            self.put_member(asked.mgid, joiner.guid, left);
+            self.set_member(asked.mgid, joiner.guid, left);
         }
-        self.bury(asked.mgid);
+        self.delete_if_unused(asked.mgid);
         Ok(record)
     }
 
     fn create(
         &mut self,
         view: &View,
-        request: &Request<'_>,
+        request: &SaRequest<'_>,
         asked: &McMemberRecord,
         joiner: &Joiner,
     ) -> Result<Gid, Status> {
@@ -126,13 +130,13 @@ impl Groups {
         let scope = if named {
             asked.mgid.mgid_scope()
         } else {
-            given(request, component::SCOPE, asked.scope).unwrap_or(mgid::LINK_LOCAL)
+            component_value(request, component::SCOPE, asked.scope).unwrap_or(mgid::LINK_LOCAL)
         };
-        let like = self.broadcast_of(asked.mgid)?;
+        let like = self.broadcast_parameters(asked.mgid)?;
         let port = view.port(view.end_port(joiner.port).port);
         let (mtu, rate) = match like {
             // Hosts join all groups of IP with exactly what the broadcast group has: another value would keep them out.
-            Some(like) if holds_link(request, asked, like) && fits(port, like) => {
+            Some(like) if matches_mtu_and_rate(request, asked, like) && fits(port, like) => {
                 (like.mtu, like.rate)
             }
             Some(_) => return Err(Status::REQ_INVALID),
@@ -141,7 +145,7 @@ impl Groups {
                 new_rate(request, asked, port.rate_rank)?,
             ),
         };
-        let parameters = Parameters {
+        let parameters = GroupParameters {
             qkey: asked.qkey,
             mtu,
             tclass: asked.tclass,
@@ -150,23 +154,24 @@ impl Groups {
             packet_life_time: new_life_time(request, asked, view.settings.subnet_timeout)?,
             sl: asked.sl,
             flow_label: asked.flow_label,
-            hop_limit: given(request, component::HOP_LIMIT, asked.hop_limit)
+            hop_limit: component_value(request, component::HOP_LIMIT, asked.hop_limit)
                 .unwrap_or_else(|| like.map_or_else(|| default_hop_limit(scope), |b| b.hop_limit)),
             scope,
         };
-        may_speak_for(view, joiner, true, parameters.pkey)?;
-        if !view.may_use_for_groups(parameters.sl) || !view.is_member(joiner.port, parameters.pkey)
+        check_may_act_for(view, joiner, true, parameters.pkey)?;
+        if !view.allows_multicast_sl(parameters.sl)
+            || !view.is_partition_member(joiner.port, parameters.pkey)
         {
             return Err(Status::REQ_INVALID);
         }
         let gid = if named {
-            is_legal(asked.mgid, &parameters, like)
+            is_valid_mgid(asked.mgid, &parameters, like)
                 .then_some(asked.mgid)
                 .ok_or(Status::REQ_INVALID)?
         } else {
-            self.invent(view, scope)
+            self.allocate_mgid(view, scope)
         };
-        let wanted = given(request, component::MLID, asked.mlid);
+        let wanted = component_value(request, component::MLID, asked.mlid);
         self.add(gid, parameters, wanted, false)
             .ok_or(Status::NO_RESOURCES)?;
         Ok(gid)
@@ -177,9 +182,9 @@ impl Groups {
     ///
     /// # Errors
     /// The status that the client is told where there is no broadcast group.
-    fn broadcast_of(&self, gid: Gid) -> Result<Option<&Parameters>, Status> {
+    fn broadcast_parameters(&self, gid: Gid) -> Result<Option<&GroupParameters>, Status> {
         let broadcast = mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
-        if !is_of_ip(gid) || gid == broadcast {
+        if !is_ip_group(gid) || gid == broadcast {
             return Ok(None);
         }
         let group = self.groups.get(&broadcast).ok_or(Status::REQ_INVALID)?;
@@ -187,7 +192,7 @@ impl Groups {
     }
 
     /// A name that no group has: FF, scope, A01B, and numbers that count up within the subnet's prefix.
-    fn invent(&self, view: &View, scope: u8) -> Gid {
+    fn allocate_mgid(&self, view: &View, scope: u8) -> Gid {
         let mut gid = Gid::default();
         gid.0[0] = 0xFF;
         gid.0[1] = 0x10 | scope & 0xF;
@@ -210,26 +215,28 @@ impl Groups {
     }
 }
 
-fn is_of_ip(gid: Gid) -> bool {
+fn is_ip_group(gid: Gid) -> bool {
     gid.is_multicast() && matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6)
 }
 
 /// Whether a client may name a group so (rule 10.3). `like` is the broadcast group of a group of IP.
-fn is_legal(gid: Gid, new: &Parameters, like: Option<&Parameters>) -> bool {
+fn is_valid_mgid(gid: Gid, new: &GroupParameters, like: Option<&GroupParameters>) -> bool {
     if !gid.is_multicast() || gid.mgid_flags() & !1 != 0 {
         return false;
     }
-    if is_of_ip(gid) {
+    if is_ip_group(gid) {
         // Nobody takes the name of a partition's group for another partition.
-        return base(gid.mgid_pkey()) == base(new.pkey) && like.is_none_or(|b| agrees(b, new));
+        return partition_number(gid.mgid_pkey()) == partition_number(new.pkey)
+            && like.is_none_or(|b| matches_broadcast_group(b, new));
     }
     // Reserved for names that the administrator gives.
     gid.mgid_signature() != mgid::ADMINISTRATOR || gid.mgid_scope() != mgid::LINK_LOCAL
 }
 
 /// Whether a group of IP has what its broadcast group has (RFC 4391, 8).
-fn agrees(has: &Parameters, new: &Parameters) -> bool {
-    (has.qkey, base(has.pkey), has.tclass, has.sl) == (new.qkey, base(new.pkey), new.tclass, new.sl)
+fn matches_broadcast_group(has: &GroupParameters, new: &GroupParameters) -> bool {
+    (has.qkey, partition_number(has.pkey), has.tclass, has.sl)
+        == (new.qkey, partition_number(new.pkey), new.tclass, new.sl)
         && (has.flow_label, has.hop_limit) == (new.flow_label, new.hop_limit)
 }
 
@@ -242,7 +249,11 @@ const fn default_hop_limit(scope: u8) -> u8 {
     }
 }
 
-fn joiner(view: &View, request: &Request<'_>, asked: &McMemberRecord) -> Result<Joiner, Status> {
+fn decode_joiner(
+    view: &View,
+    request: &SaRequest<'_>,
+    asked: &McMemberRecord,
+) -> Result<Joiner, Status> {
     if !request.has(component::MEMBER) {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
@@ -257,9 +268,14 @@ fn joiner(view: &View, request: &Request<'_>, asked: &McMemberRecord) -> Result<
 
 /// A port's membership is its own, unless somebody of the group's partition began it for the port, or says that it acts for it
 /// (o15-0.1.2; rule 10.6). As with OpenSM, whoever joins for another port need not say so: osmtest does not.
-fn may_speak_for(view: &View, joiner: &Joiner, for_others: bool, pkey: PKey) -> Result<(), Status> {
+fn check_may_act_for(
+    view: &View,
+    joiner: &Joiner,
+    for_others: bool,
+    pkey: PKey,
+) -> Result<(), Status> {
     let own = joiner.client == joiner.port;
-    if own || for_others && view.is_member(joiner.client, pkey) {
+    if own || for_others && view.is_partition_member(joiner.client, pkey) {
         Ok(())
     } else {
         Err(Status::REQ_INVALID)
@@ -267,28 +283,31 @@ fn may_speak_for(view: &View, joiner: &Joiner, for_others: bool, pkey: PKey) -> 
 }
 
 /// Whether a port fits a group, and what the client says of it is so (rule 10.4).
-fn may_join(
+fn check_join(
     view: &View,
-    request: &Request<'_>,
+    request: &SaRequest<'_>,
     asked: &McMemberRecord,
     joiner: &Joiner,
-    group: &Group,
+    group: &MulticastGroup,
 ) -> Result<(), Status> {
     let has = &group.parameters;
     let present = group.members.get(&joiner.guid);
     let for_others = asked.is_proxy_join() || present.is_none_or(|m| m.proxy);
-    may_speak_for(view, joiner, for_others, has.pkey)?;
+    check_may_act_for(view, joiner, for_others, has.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
-    let fits = fits(port, has) && view.is_member(joiner.port, has.pkey);
+    let fits = fits(port, has) && view.is_partition_member(joiner.port, has.pkey);
     let same = |components: u64, yes: bool| !request.has(components) || yes;
     let agrees = same(component::QKEY, asked.qkey == has.qkey)
         && same(component::TCLASS, asked.tclass == has.tclass)
-        && same(component::PKEY, base(asked.pkey) == base(has.pkey))
+        && same(
+            component::PKEY,
+            partition_number(asked.pkey) == partition_number(has.pkey),
+        )
         && same(component::SL, asked.sl == has.sl)
         && same(component::FLOW_LABEL, asked.flow_label == has.flow_label)
         && same(component::HOP_LIMIT, asked.hop_limit == has.hop_limit)
         && same(component::MLID, asked.mlid == group.mlid)
-        && holds(request, asked, has);
+        && matches_selectors(request, asked, has);
     if fits && agrees {
         Ok(())
     } else {
@@ -297,37 +316,45 @@ fn may_join(
 }
 
 /// Whether a port can take the packets of a group.
-fn fits(port: &PortView, has: &Parameters) -> bool {
+fn fits(port: &PortView, has: &GroupParameters) -> bool {
     let rank = has.rate.rank().and_then(|r| u8::try_from(r).ok());
     port.mtu >= has.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
 }
 
 /// Whether what a client asks of MTU, rate and life time is so of a group.
-pub(super) fn holds(request: &Request<'_>, asked: &McMemberRecord, has: &Parameters) -> bool {
+pub(super) fn matches_selectors(
+    request: &SaRequest<'_>,
+    asked: &McMemberRecord,
+    has: &GroupParameters,
+) -> bool {
     let life = !request.has(component::PACKET_LIFE_TIME)
-        || compares(
+        || matches_selector(
             asked.packet_life_time_selector,
             Some(has.packet_life_time),
             Some(asked.packet_life_time),
         );
-    life && holds_link(request, asked, has)
+    life && matches_mtu_and_rate(request, asked, has)
 }
 
 /// The same of MTU and rate.
-fn holds_link(request: &Request<'_>, asked: &McMemberRecord, has: &Parameters) -> bool {
+fn matches_mtu_and_rate(
+    request: &SaRequest<'_>,
+    asked: &McMemberRecord,
+    has: &GroupParameters,
+) -> bool {
     let rank = |rate: RateCode| rate.rank();
     let mtu = !request.has(component::MTU)
-        || compares(
+        || matches_selector(
             asked.mtu_selector,
             Some(has.mtu.0),
             Some(asked.mtu.0).filter(|m| (1..=5).contains(m)),
         );
     let rate = !request.has(component::RATE)
-        || compares(asked.rate_selector, rank(has.rate), rank(asked.rate));
+        || matches_selector(asked.rate_selector, rank(has.rate), rank(asked.rate));
     mtu && rate
 }
 
-fn compares<T: Ord>(selector: Selector, has: Option<T>, asked: Option<T>) -> bool {
+fn matches_selector<T: Ord>(selector: Selector, has: Option<T>, asked: Option<T>) -> bool {
     match (selector, has, asked) {
         (Selector::Best, _, _) => true,
         (Selector::Greater, Some(has), Some(asked)) => has > asked,
@@ -339,7 +366,7 @@ fn compares<T: Ord>(selector: Selector, has: Option<T>, asked: Option<T>) -> boo
 
 /// The MTU of a new group (rule 10.4): `port` is the joiner's.
 fn new_mtu(
-    request: &Request<'_>,
+    request: &SaRequest<'_>,
     asked: &McMemberRecord,
     port: MtuCode,
 ) -> Result<MtuCode, Status> {
@@ -351,7 +378,7 @@ fn new_mtu(
 }
 
 fn new_rate(
-    request: &Request<'_>,
+    request: &SaRequest<'_>,
     asked: &McMemberRecord,
     port_rank: u8,
 ) -> Result<RateCode, Status> {
@@ -393,7 +420,11 @@ fn new_value(
     value.filter(|v| *v >= least).ok_or(Status::REQ_INVALID)
 }
 
-fn new_life_time(request: &Request<'_>, asked: &McMemberRecord, default: u8) -> Result<u8, Status> {
+fn new_life_time(
+    request: &SaRequest<'_>,
+    asked: &McMemberRecord,
+    default: u8,
+) -> Result<u8, Status> {
     /// The longest that six bits can say.
     const LONGEST: u8 = 63;
     if !request.has(component::PACKET_LIFE_TIME) {

@@ -10,51 +10,51 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::sa::multicast::mgid;
 
-use super::{Group, Parameters};
-use crate::message::base;
+use super::{GroupParameters, MulticastGroup};
+use crate::message::partition_number;
 
 /// The first multicast LID.
-pub const FIRST: u16 = 0xC000;
+pub const MLID_FIRST: u16 = 0xC000;
 /// Multicast LIDs that there can be: 0xC000 to 0xFFFE.
-pub const COUNT_MAX: u16 = 0x3FFF;
+pub const MLID_COUNT_MAX: u16 = 0x3FFF;
 
 /// Who has which MLID.
 #[derive(Debug, Clone)]
-pub struct Mlids {
+pub struct MlidAllocator {
     used: BTreeMap<Lid, BTreeSet<Gid>>,
     /// No MLID below this one is free.
     free_from: u16,
     count: u16,
     consolidate: bool,
     /// The worst that was told and is not over.
-    told: Option<Shortage>,
+    reported: Option<MlidExhaustion>,
     /// It is still to be told.
-    to_tell: bool,
+    report_pending: bool,
 }
 
 /// There are fewer MLIDs than groups. Each is told once; again only after an eighth of the MLIDs was free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shortage {
+pub enum MlidExhaustion {
     /// All are in use: new groups share them.
     Shared {
         /// How many there are.
         count: u16,
     },
     /// A group was refused, because none of its partition and SL has one to share.
-    Refused {
+    Rejected {
         /// How many there are.
         count: u16,
     },
 }
 
-impl fmt::Display for Shortage {
+impl fmt::Display for MlidExhaustion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shared { count } => write!(
                 f,
                 "all {count} multicast LIDs are in use (the smallest switch decides): new groups share those of their partition"
             ),
-            Self::Refused { count } => write!(
+            Self::Rejected { count } => write!(
                 f,
                 "a multicast group was refused: all {count} multicast LIDs are in use, none by a group of its partition and SL"
             ),
@@ -62,25 +62,25 @@ impl fmt::Display for Shortage {
     }
 }
 
-impl Default for Mlids {
+impl Default for MlidAllocator {
     fn default() -> Self {
         Self {
             used: BTreeMap::new(),
-            free_from: FIRST,
-            count: COUNT_MAX,
+            free_from: MLID_FIRST,
+            count: MLID_COUNT_MAX,
             consolidate: false,
-            told: None,
-            to_tell: false,
+            reported: None,
+            report_pending: false,
         }
     }
 }
 
-impl Mlids {
+impl MlidAllocator {
     pub(super) fn set_count(&mut self, count: u16) {
-        self.count = count.min(COUNT_MAX);
+        self.count = count.min(MLID_COUNT_MAX);
     }
 
-    pub(super) fn consolidate(&mut self, yes: bool) {
+    pub(super) fn set_consolidate(&mut self, yes: bool) {
         self.consolidate = yes;
     }
 
@@ -93,29 +93,29 @@ impl Mlids {
     }
 
     fn is_usable(&self, mlid: Lid) -> bool {
-        (FIRST..FIRST.saturating_add(self.count)).contains(&mlid.0)
+        (MLID_FIRST..MLID_FIRST.saturating_add(self.count)).contains(&mlid.0)
     }
 
     /// An MLID for a new group: the wanted one if it is free, one that its like shares, the lowest free one, or that of the
     /// group of its partition with the fewest sharing it.
-    pub(super) fn give(
+    pub(super) fn allocate(
         &mut self,
         gid: Gid,
-        parameters: &Parameters,
+        parameters: &GroupParameters,
         wanted: Option<Lid>,
-        groups: &BTreeMap<Gid, Group>,
+        groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
         let free = |l: &Lid| self.is_usable(*l) && !self.used.contains_key(l);
         let mlid = wanted
             .filter(free)
-            .or_else(|| self.of_solicited_node(gid, parameters, groups))
+            .or_else(|| self.solicited_node_mlid(gid, parameters, groups))
             .or_else(|| self.lowest_free())
-            .or_else(|| self.shared(parameters, groups));
+            .or_else(|| self.least_shared(parameters, groups));
         let count = self.count;
         match mlid {
-            None => self.is_short(Shortage::Refused { count }),
+            None => self.record_exhaustion(MlidExhaustion::Rejected { count }),
             Some(mlid) if self.used.contains_key(&mlid) && self.lowest_free().is_none() => {
-                self.is_short(Shortage::Shared { count });
+                self.record_exhaustion(MlidExhaustion::Shared { count });
             }
             Some(_) => {}
         }
@@ -125,16 +125,18 @@ impl Mlids {
     }
 
     /// The MLID that a group had before a restart, if it is free or had by its like.
-    pub(super) fn keep(
+    pub(super) fn restore(
         &mut self,
         gid: Gid,
-        parameters: &Parameters,
+        parameters: &GroupParameters,
         mlid: Lid,
-        groups: &BTreeMap<Gid, Group>,
+        groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
         let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
         // Who shared one then did so with reason; one of them tells whether what was kept makes sense.
-        let alike = |g: &Group| base(g.parameters.pkey) == base(parameters.pkey);
+        let alike = |g: &MulticastGroup| {
+            partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
+        };
         let fits = sharing.is_none_or(|gid| groups.get(gid).is_some_and(alike));
         if !fits || !self.is_usable(mlid) {
             return None;
@@ -143,16 +145,17 @@ impl Mlids {
         Some(mlid)
     }
 
-    fn is_short(&mut self, how: Shortage) {
-        if self.told.is_none_or(|told| told < how) {
-            self.told = Some(how);
-            self.to_tell = true;
+    fn record_exhaustion(&mut self, how: MlidExhaustion) {
+        if self.reported.is_none_or(|told| told < how) {
+            self.reported = Some(how);
+            self.report_pending = true;
         }
     }
 
     /// What is to be told of a shortage, once.
-    pub(super) fn take_shortage(&mut self) -> Option<Shortage> {
-        self.told.filter(|_| core::mem::take(&mut self.to_tell))
+    pub(super) fn take_exhaustion(&mut self) -> Option<MlidExhaustion> {
+        self.reported
+            .filter(|_| core::mem::take(&mut self.report_pending))
     }
 
     pub(super) fn free(&mut self, mlid: Lid, gid: Gid) {
@@ -162,7 +165,7 @@ impl Mlids {
                 self.used.remove(&mlid);
                 self.free_from = self.free_from.min(mlid.0);
                 if self.used.len() <= usize::from(self.count - self.count / 8) {
-                    (self.told, self.to_tell) = (None, false);
+                    (self.reported, self.report_pending) = (None, false);
                 }
             }
         }
@@ -176,11 +179,11 @@ impl Mlids {
     }
 
     /// The MLID that solicited-node groups of the same partition and scope have, if their packets have all else in common too.
-    fn of_solicited_node(
+    fn solicited_node_mlid(
         &self,
         gid: Gid,
-        parameters: &Parameters,
-        groups: &BTreeMap<Gid, Group>,
+        parameters: &GroupParameters,
+        groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
         if !self.consolidate || !is_solicited_node(gid) {
             return None;
@@ -195,10 +198,15 @@ impl Mlids {
             .map(|(_, g)| g.mlid)
     }
 
-    fn shared(&self, parameters: &Parameters, groups: &BTreeMap<Gid, Group>) -> Option<Lid> {
+    fn least_shared(
+        &self,
+        parameters: &GroupParameters,
+        groups: &BTreeMap<Gid, MulticastGroup>,
+    ) -> Option<Lid> {
         let alike = |gid: &Gid| {
             groups.get(gid).is_some_and(|g| {
-                base(g.parameters.pkey) == base(parameters.pkey) && g.parameters.sl == parameters.sl
+                partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
+                    && g.parameters.sl == parameters.sl
             })
         };
         self.used
@@ -237,8 +245,8 @@ mod tests {
         assert!(!is_solicited_node(group("ff12:601b:ffff::1")));
     }
 
-    fn parameters(pkey: u16, sl: u8) -> Parameters {
-        Parameters {
+    fn parameters(pkey: u16, sl: u8) -> GroupParameters {
+        GroupParameters {
             qkey: 0,
             mtu: MtuCode::Mtu2048,
             tclass: 0,
@@ -261,8 +269,8 @@ mod tests {
             count in 1..20u16,
             steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
         ) {
-            let mut groups: BTreeMap<Gid, Group> = BTreeMap::new();
-            let mut mlids = Mlids::default();
+            let mut groups: BTreeMap<Gid, MulticastGroup> = BTreeMap::new();
+            let mut mlids = MlidAllocator::default();
             mlids.set_count(count);
             for (name, pkey, sl, comes) in steps {
                 let mut gid = Gid([0; 16]);
@@ -276,14 +284,14 @@ mod tests {
                     continue;
                 }
                 let parameters = parameters(0x8001 + pkey, sl);
-                let alike = |g: &&Group| g.parameters == parameters;
+                let alike = |g: &&MulticastGroup| g.parameters == parameters;
                 let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
                 let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
                 let fewest = groups.values().filter(alike).map(|g| users(g.mlid)).min();
-                let given = mlids.give(gid, &parameters, None, &groups);
+                let given = mlids.allocate(gid, &parameters, None, &groups);
                 match given {
                     Some(mlid) if in_use.len() < usize::from(count) => {
-                        prop_assert!(!in_use.contains(&mlid) && mlid.0 < FIRST + count);
+                        prop_assert!(!in_use.contains(&mlid) && mlid.0 < MLID_FIRST + count);
                     }
                     Some(mlid) => {
                         prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| alike(&g)));
@@ -291,13 +299,13 @@ mod tests {
                     }
                     None => prop_assert!(in_use.len() == usize::from(count) && fewest.is_none()),
                 }
-                let shortage = mlids.take_shortage();
+                let shortage = mlids.take_exhaustion();
                 prop_assert!(shortage.is_none() || in_use.len() == usize::from(count));
-                prop_assert!(mlids.take_shortage().is_none());
+                prop_assert!(mlids.take_exhaustion().is_none());
                 if let Some(mlid) = given {
                     let members = BTreeMap::new();
                     let well_known = false;
-                    groups.insert(gid, Group { mlid, parameters, well_known, members });
+                    groups.insert(gid, MulticastGroup { mlid, parameters, well_known, members });
                 }
             }
         }
@@ -305,19 +313,19 @@ mod tests {
 
     #[test]
     fn a_shortage_is_told_once() {
-        let mut mlids = Mlids::default();
+        let mut mlids = MlidAllocator::default();
         mlids.set_count(16);
         let mut groups = BTreeMap::new();
         let mut told = Vec::new();
         let name = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         for n in 0..30 {
             let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
-            if let Some(mlid) = mlids.give(name(n), &parameters, None, &groups) {
+            if let Some(mlid) = mlids.allocate(name(n), &parameters, None, &groups) {
                 let members = BTreeMap::new();
                 let well_known = true;
                 groups.insert(
                     name(n),
-                    Group {
+                    MulticastGroup {
                         mlid,
                         parameters,
                         well_known,
@@ -325,14 +333,14 @@ mod tests {
                     },
                 );
             }
-            told.extend(mlids.take_shortage().map(|s| (n, s)));
+            told.extend(mlids.take_exhaustion().map(|s| (n, s)));
         }
         let count = 16;
         assert_eq!(
             told,
             [
-                (16, Shortage::Shared { count }),
-                (25, Shortage::Refused { count })
+                (16, MlidExhaustion::Shared { count }),
+                (25, MlidExhaustion::Rejected { count })
             ]
         );
     }

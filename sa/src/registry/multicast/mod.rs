@@ -9,11 +9,11 @@
 //! | `joined` | which groups each GUID is in |
 //! | [`query`] | Get and GetTable |
 //!
-//! It knows no switch: how packets reach the members is for whoever makes trees from [`Groups::members`].
+//! It knows no switch: how packets reach the members is for whoever makes trees from [`MulticastGroups::members`].
 
 mod group;
 pub mod join;
-mod joined;
+mod memberships;
 pub mod mlid;
 pub mod query;
 
@@ -24,10 +24,10 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 
 use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::view::View;
-pub use group::{Group, Member, Parameters};
-use joined::Joined;
-use mlid::Mlids;
-pub use mlid::Shortage;
+pub use group::{GroupMember, GroupParameters, MulticastGroup};
+use memberships::MembershipIndex;
+use mlid::MlidAllocator;
+pub use mlid::MlidExhaustion;
 
 /// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
 /// more is told that there are no resources.
@@ -35,7 +35,7 @@ const GROUPS_MAX: usize = 1 << 17;
 
 /// A group came or went: notice 66 or 67.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lifetime {
+pub enum GroupEvent {
     /// It was created.
     Created(Gid),
     /// It was deleted; nobody can ask for its partition any more.
@@ -44,43 +44,43 @@ pub enum Lifetime {
 
 /// All groups.
 #[derive(Debug, Clone, Default)]
-pub struct Groups {
-    groups: BTreeMap<Gid, Group>,
-    joined: Joined,
-    mlids: Mlids,
-    /// MLIDs whose members are others than when [`Groups::take_changed`] was last called.
-    changed: BTreeSet<Lid>,
-    /// What came and went since [`Groups::take_lifetimes`] was last called.
-    lifetimes: Vec<Lifetime>,
-    /// Groups, and members of them, that are not as they are kept.
-    touched: BTreeSet<(Gid, Option<PortGuid>)>,
-    /// Members of groups whose parameters changed since [`Groups::take_misinformed`] was last called.
-    other_packets: BTreeSet<PortGuid>,
+pub struct MulticastGroups {
+    groups: BTreeMap<Gid, MulticastGroup>,
+    memberships: MembershipIndex,
+    mlids: MlidAllocator,
+    /// MLIDs whose members are others than when [`MulticastGroups::take_changed`] was last called.
+    changed_mlids: BTreeSet<Lid>,
+    /// What came and went since [`MulticastGroups::take_lifetimes`] was last called.
+    events: Vec<GroupEvent>,
+    /// MulticastGroups, and members of them, that are not as they are kept.
+    unsaved: BTreeSet<(Gid, Option<PortGuid>)>,
+    /// Members of groups whose parameters changed since [`MulticastGroups::take_misinformed`] was last called.
+    outdated_members: BTreeSet<PortGuid>,
 }
 
-impl Groups {
+impl MulticastGroups {
     /// A group.
     #[must_use]
-    pub fn get(&self, mgid: Gid) -> Option<&Group> {
+    pub fn get(&self, mgid: Gid) -> Option<&MulticastGroup> {
         self.groups.get(&mgid)
     }
 
     /// All groups, by MGID.
-    pub fn iter(&self) -> impl Iterator<Item = (Gid, &Group)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Gid, &MulticastGroup)> {
         self.groups.iter().map(|(gid, group)| (*gid, group))
     }
 
     /// The groups that share an MLID.
-    pub fn of_mlid(&self, mlid: Lid) -> impl Iterator<Item = (Gid, &Group)> {
+    pub fn groups_of_mlid(&self, mlid: Lid) -> impl Iterator<Item = (Gid, &MulticastGroup)> {
         let gids = self.mlids.groups(mlid);
         gids.filter_map(|gid| Some((gid, self.groups.get(&gid)?)))
     }
 
     /// The ports that packets to an MLID concern, and whether they must receive them.
     #[must_use]
-    pub fn members(&self, mlid: Lid) -> BTreeMap<PortGuid, bool> {
+    pub fn members_of_mlid(&self, mlid: Lid) -> BTreeMap<PortGuid, bool> {
         let mut members = BTreeMap::new();
-        for (_, group) in self.of_mlid(mlid) {
+        for (_, group) in self.groups_of_mlid(mlid) {
             for (guid, member) in &group.members {
                 *members.entry(*guid).or_default() |= member.join_state.receives();
             }
@@ -89,41 +89,41 @@ impl Groups {
     }
 
     /// The MLIDs in use.
-    pub fn mlids(&self) -> impl Iterator<Item = Lid> {
+    pub fn used_mlids(&self) -> impl Iterator<Item = Lid> {
         self.mlids.used()
     }
 
-    /// How many MLIDs the fabric has: the smallest table of a switch decides (rule 1.18). Groups keep the MLIDs that they have.
+    /// How many MLIDs the fabric has: the smallest table of a switch decides (rule 1.18). MulticastGroups keep the MLIDs that they have.
     pub fn set_mlid_count(&mut self, count: u16) {
         self.mlids.set_count(count);
     }
 
     /// Whether new IPv6 solicited-node groups of one partition and scope share an MLID; those that are there keep theirs.
     pub fn consolidate_solicited_node(&mut self, yes: bool) {
-        self.mlids.consolidate(yes);
+        self.mlids.set_consolidate(yes);
     }
 
     /// MLIDs whose members changed; each is told once.
-    pub fn take_changed(&mut self) -> BTreeSet<Lid> {
-        core::mem::take(&mut self.changed)
+    pub fn take_changed_mlids(&mut self) -> BTreeSet<Lid> {
+        core::mem::take(&mut self.changed_mlids)
     }
 
-    /// Groups that came or went, in order; each is told once.
-    pub fn take_lifetimes(&mut self) -> Vec<Lifetime> {
-        core::mem::take(&mut self.lifetimes)
+    /// MulticastGroups that came or went, in order; each is told once.
+    pub fn take_events(&mut self) -> Vec<GroupEvent> {
+        core::mem::take(&mut self.events)
     }
 
     /// That there are fewer MLIDs than groups, each degree of it once.
-    pub fn take_shortage(&mut self) -> Option<Shortage> {
-        self.mlids.take_shortage()
+    pub fn take_mlid_exhaustion(&mut self) -> Option<MlidExhaustion> {
+        self.mlids.take_exhaustion()
     }
 
     /// Removes members that are not in the partition of their group any more. OpenSM leaves them in; but then they would go on
     /// to get what a join would refuse them. Their hosts see by themselves that their P_Keys changed.
-    pub fn remove_strangers(&mut self, view: &View) {
+    pub fn remove_members_outside_partition(&mut self, view: &View) {
         let belongs = |guid: &PortGuid, pkey: PKey| {
             let port = view.by_guid(*guid);
-            port.is_none_or(|port| view.is_member(port, pkey))
+            port.is_none_or(|port| view.is_partition_member(port, pkey))
         };
         let mut strangers = Vec::new();
         for (mgid, group) in &self.groups {
@@ -132,22 +132,22 @@ impl Groups {
             strangers.extend(here.map(|guid| (*mgid, *guid)));
         }
         for (mgid, guid) in strangers {
-            self.drop_member(mgid, guid);
-            self.bury(mgid);
+            self.remove_member(mgid, guid);
+            self.delete_if_unused(mgid);
         }
     }
 
     /// Adds a group that stays without members, or gives one that is there other parameters (rule 10.12). `None` if there is
     /// no MLID for it.
-    pub fn put_well_known(&mut self, mgid: Gid, parameters: Parameters) -> Option<Lid> {
+    pub fn set_well_known(&mut self, mgid: Gid, parameters: GroupParameters) -> Option<Lid> {
         if let Some(group) = self.groups.get_mut(&mgid) {
-            if !group.parameters.same_packets(&parameters) {
-                self.other_packets.extend(group.members.keys());
+            if !group.parameters.has_same_packet_fields(&parameters) {
+                self.outdated_members.extend(group.members.keys());
             }
             if !group.well_known || group.parameters != parameters {
                 group.well_known = true;
                 group.parameters = parameters;
-                self.touched.insert((mgid, None));
+                self.unsaved.insert((mgid, None));
             }
             return Some(group.mlid);
         }
@@ -159,52 +159,52 @@ impl Groups {
         for (mgid, group) in &mut self.groups {
             if group.parameters.sl != sl {
                 group.parameters.sl = sl;
-                self.other_packets.extend(group.members.keys());
-                self.touched.insert((*mgid, None));
+                self.outdated_members.extend(group.members.keys());
+                self.unsaved.insert((*mgid, None));
             }
         }
     }
 
     /// Members of groups whose packets have other parameters than they were told; each is given once.
-    pub fn take_misinformed(&mut self) -> BTreeSet<PortGuid> {
-        core::mem::take(&mut self.other_packets)
+    pub fn take_outdated_members(&mut self) -> BTreeSet<PortGuid> {
+        core::mem::take(&mut self.outdated_members)
     }
 
     /// A group that is not well known any more; it goes with its last member.
-    pub fn drop_well_known(&mut self, mgid: Gid) {
+    pub fn clear_well_known(&mut self, mgid: Gid) {
         if let Some(group) = self.groups.get_mut(&mgid) {
             group.well_known = false;
-            self.touched.insert((mgid, None));
+            self.unsaved.insert((mgid, None));
         }
-        self.bury(mgid);
+        self.delete_if_unused(mgid);
     }
 
     /// Whether a GUID is a member of any group.
     #[must_use]
     pub fn is_member(&self, guid: PortGuid) -> bool {
-        self.joined.of(guid).next().is_some()
+        self.memberships.groups_of(guid).next().is_some()
     }
 
     /// Removes a port from all groups (rule 10.18). Whether it was in any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
-        let joined: Vec<Gid> = self.joined.of(guid).collect();
+        let joined: Vec<Gid> = self.memberships.groups_of(guid).collect();
         for mgid in &joined {
-            self.drop_member(*mgid, guid);
-            self.bury(*mgid);
+            self.remove_member(*mgid, guid);
+            self.delete_if_unused(*mgid);
         }
         !joined.is_empty()
     }
 
     /// Whoever is a member of anything.
     pub(super) fn member_guids(&self) -> impl Iterator<Item = PortGuid> {
-        self.joined.guids()
+        self.memberships.guids()
     }
 
     /// All members as records; a group that stays without members as one of nobody besides.
-    pub(super) fn saved(&self) -> Vec<McMemberRecord> {
+    pub(super) fn member_records(&self) -> Vec<McMemberRecord> {
         let groups = self.groups.iter();
         groups
-            .flat_map(|(mgid, group)| group.saved(*mgid))
+            .flat_map(|(mgid, group)| group.member_records(*mgid))
             .collect()
     }
 
@@ -212,21 +212,23 @@ impl Groups {
     pub(super) fn registrations(&self) -> impl Iterator<Item = Registration> {
         self.groups.iter().flat_map(|(&mgid, group)| {
             let members = group.members.iter();
-            let member = move |(&port, &member): (&PortGuid, &Member)| Registration::Member {
+            let member = move |(&port, &member): (&PortGuid, &GroupMember)| Registration::Member {
                 mgid,
                 port,
                 member,
             };
-            core::iter::once(Registration::of_group(mgid, group)).chain(members.map(member))
+            core::iter::once(Registration::from_group(mgid, group)).chain(members.map(member))
         })
     }
 
     /// What became of the groups and members that changed since this was last asked.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
-        for (mgid, port) in core::mem::take(&mut self.touched) {
+        for (mgid, port) in core::mem::take(&mut self.unsaved) {
             let group = self.groups.get(&mgid);
             updates.push(match (port, group) {
-                (None, Some(group)) => RegistrationUpdate::Put(Registration::of_group(mgid, group)),
+                (None, Some(group)) => {
+                    RegistrationUpdate::Put(Registration::from_group(mgid, group))
+                }
                 (None, None) => RegistrationUpdate::Remove(RegistrationKey::Group(mgid)),
                 (Some(port), group) => match group.and_then(|g| g.members.get(&port)) {
                     Some(&member) => {
@@ -242,10 +244,10 @@ impl Groups {
     pub(super) fn restore(&mut self, records: &[McMemberRecord]) {
         for record in records.iter().filter(|r| r.mgid.is_multicast()) {
             if !self.groups.contains_key(&record.mgid) && self.groups.len() < GROUPS_MAX {
-                let (mgid, parameters) = (record.mgid, Parameters::of(record));
+                let (mgid, parameters) = (record.mgid, GroupParameters::from_record(record));
                 let kept = self
                     .mlids
-                    .keep(mgid, &parameters, record.mlid, &self.groups);
+                    .restore(mgid, &parameters, record.mlid, &self.groups);
                 if let Some(mlid) = kept {
                     self.insert(mgid, mlid, parameters, false);
                 } else {
@@ -255,70 +257,72 @@ impl Groups {
             let Some(group) = self.groups.get_mut(&record.mgid) else {
                 continue;
             };
-            self.changed.insert(group.mlid);
+            self.changed_mlids.insert(group.mlid);
             if record.port_gid == Gid::default() {
                 // Only what is well known stays without members; the configuration says whether it still is.
                 group.well_known = true;
             } else if record.join_state != JoinState(0) {
-                let member = Member {
+                let member = GroupMember {
                     join_state: record.join_state,
                     proxy: record.proxy_join,
                 };
-                self.put_member(record.mgid, record.port_gid.guid(), member);
+                self.set_member(record.mgid, record.port_gid.guid(), member);
             }
         }
         let dead: Vec<Gid> = self
             .groups
             .iter()
-            .filter(|(_, g)| !g.is_alive())
+            .filter(|(_, g)| !g.is_in_use())
             .map(|(gid, _)| *gid)
             .collect();
         for mgid in dead {
-            self.bury(mgid);
+            self.delete_if_unused(mgid);
         }
-        self.lifetimes.clear();
+        self.events.clear();
     }
 
     fn add(
         &mut self,
         mgid: Gid,
-        parameters: Parameters,
+        parameters: GroupParameters,
         wanted: Option<Lid>,
         well_known: bool,
     ) -> Option<Lid> {
         if !well_known && self.groups.len() >= GROUPS_MAX {
             return None;
         }
-        let mlid = self.mlids.give(mgid, &parameters, wanted, &self.groups)?;
+        let mlid = self
+            .mlids
+            .allocate(mgid, &parameters, wanted, &self.groups)?;
         self.insert(mgid, mlid, parameters, well_known);
         Some(mlid)
     }
 
-    fn insert(&mut self, mgid: Gid, mlid: Lid, parameters: Parameters, well_known: bool) {
+    fn insert(&mut self, mgid: Gid, mlid: Lid, parameters: GroupParameters, well_known: bool) {
         let members = BTreeMap::new();
-        let group = Group {
+        let group = MulticastGroup {
             mlid,
             parameters,
             well_known,
             members,
         };
         self.groups.insert(mgid, group);
-        self.touched.insert((mgid, None));
-        self.lifetimes.push(Lifetime::Created(mgid));
+        self.unsaved.insert((mgid, None));
+        self.events.push(GroupEvent::Created(mgid));
     }
 
     /// Deletes a group that nobody keeps alive.
-    fn bury(&mut self, mgid: Gid) {
-        if self.groups.get(&mgid).is_some_and(|g| !g.is_alive())
+    fn delete_if_unused(&mut self, mgid: Gid) {
+        if self.groups.get(&mgid).is_some_and(|g| !g.is_in_use())
             && let Some(group) = self.groups.remove(&mgid)
         {
-            self.joined.forget(mgid, &group.members);
+            self.memberships.remove_group(mgid, &group.members);
             let members = group.members.keys().map(|guid| (mgid, Some(*guid)));
-            self.touched.extend(members.chain([(mgid, None)]));
+            self.unsaved.extend(members.chain([(mgid, None)]));
             self.mlids.free(group.mlid, mgid);
-            self.changed.insert(group.mlid);
-            self.lifetimes
-                .push(Lifetime::Deleted(mgid, group.parameters.pkey));
+            self.changed_mlids.insert(group.mlid);
+            self.events
+                .push(GroupEvent::Deleted(mgid, group.parameters.pkey));
         }
     }
 }

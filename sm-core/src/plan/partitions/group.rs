@@ -7,7 +7,7 @@ use ferrosm_mad::sa::path::RateCode;
 use serde::{Deserialize, Serialize};
 
 use super::{FULL, Partitions};
-use crate::sa::registry::multicast::Parameters;
+use crate::sa::registry::multicast::GroupParameters;
 
 /// Q_Key of groups of IP where nobody says otherwise (rule 10.12).
 pub const IP_QKEY: u32 = 0x0B1B;
@@ -48,9 +48,9 @@ impl GroupSpec {
 
     /// What packets of the group have in common. `only_sl` is the SL of the multicast trees, where there is but one.
     #[must_use]
-    pub fn parameters(&self, number: u16, only_sl: Option<Sl>, life: u8) -> Parameters {
+    pub fn parameters(&self, number: u16, only_sl: Option<Sl>, life: u8) -> GroupParameters {
         let scope = self.mgid.mgid_scope();
-        Parameters {
+        GroupParameters {
             qkey: self.qkey,
             mtu: self.mtu,
             tclass: self.tclass,

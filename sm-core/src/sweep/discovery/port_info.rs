@@ -126,7 +126,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     };
     // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
     if port.known && has_own_keys && (is_down || port.info().lid != new.lid) {
-        port.keys.forget();
+        port.keys.invalidate();
     }
     if port.known && new.port_state < port.state() {
         port.fell = Some(ctx.now);

@@ -1,7 +1,7 @@
 //! The registry as single registrations: persisted over restarts, and replicated to standbys.
 //!
 //! Each part of the registry knows which of its records changed, so that a request costs the records that it changed and no
-//! others. Reports under way are not persisted: their subscribers are asked
+//! others. ReportQueue under way are not persisted: their subscribers are asked
 //! to register again after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,19 +17,19 @@ use crate::view::View;
 impl Registry {
     /// Everything that is registered now.
     #[must_use]
-    pub fn saved(&self, now: Instant) -> Registrations {
+    pub fn to_registrations(&self, now: Instant) -> Registrations {
         Registrations {
-            members: self.groups.saved(),
-            services: self.services.saved(now),
-            subscriptions: self.subscriptions.saved(),
-            aliases: self.aliases.saved(),
+            members: self.groups.member_records(),
+            services: self.services.registrations(now),
+            subscriptions: self.subscriptions.registrations(),
+            aliases: self.aliases.registrations(),
         }
     }
 
     /// A registry as it was saved. MLIDs are kept where they can be; what cannot be true is left out, and only what is otherwise
     /// than it was saved is to be kept anew.
     #[must_use]
-    pub fn restored(saved: &Registrations, now: Instant) -> Self {
+    pub fn from_registrations(saved: &Registrations, now: Instant) -> Self {
         let mut registry = Self::default();
         registry.groups.restore(&saved.members);
         registry.services.restore(&saved.services, now);
@@ -42,38 +42,45 @@ impl Registry {
             RegistrationUpdate::Put(record) => before.get(&record.key()) != Some(record),
             RegistrationUpdate::Remove(_) => true,
         };
-        registry.unkept = updates.into_iter().filter(differs).collect();
+        registry.restore_updates = updates.into_iter().filter(differs).collect();
         let now: BTreeSet<RegistrationKey> = registry.registrations(now).map(|r| r.key()).collect();
         let gone = before.into_keys().filter(|key| !now.contains(key));
-        registry.unkept.extend(gone.map(RegistrationUpdate::Remove));
+        registry
+            .restore_updates
+            .extend(gone.map(RegistrationUpdate::Remove));
         registry
     }
 
     /// Each registration.
     pub fn registrations(&self, now: Instant) -> impl Iterator<Item = Registration> {
-        let services = self.services.saved(now).into_iter().map(Box::new);
+        let services = self.services.registrations(now).into_iter().map(Box::new);
         let groups = self.groups.registrations();
         groups
             .chain(services.map(Registration::Service))
             .chain(
                 self.subscriptions
-                    .saved()
+                    .registrations()
                     .into_iter()
                     .map(Registration::Subscription),
             )
-            .chain(self.aliases.saved().into_iter().map(Registration::Alias))
+            .chain(
+                self.aliases
+                    .registrations()
+                    .into_iter()
+                    .map(Registration::Alias),
+            )
     }
 
     /// What became of the records that changed since this was last asked.
     pub fn take_updates(&mut self, now: Instant) -> Vec<RegistrationUpdate> {
-        let mut updates = core::mem::take(&mut self.unkept);
+        let mut updates = core::mem::take(&mut self.restore_updates);
         let before = updates.len();
         self.groups.take_updates(&mut updates);
         let groups = updates.len();
         self.services.take_updates(now, &mut updates);
         let services = updates.len();
         self.subscriptions.take_updates(&mut updates);
-        self.parts.invalidate(ChangedParts {
+        self.snapshot_parts.invalidate(ChangedParts {
             groups: groups > before,
             services: services > groups,
             subscriptions: updates.len() > services,
@@ -85,17 +92,17 @@ impl Registry {
 
     /// What was restored meets the subnet as it is: members and aliases that are not there any more leave, devices are told
     /// their aliases, and subscribers are reached by the LIDs that they have now. Ports of which something ended so.
-    pub fn meet(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
+    pub fn reconcile_with(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
         let mut ended = BTreeSet::new();
-        for port in self.aliases.all().ports().collect::<Vec<_>>() {
+        for port in self.aliases.tables().ports().collect::<Vec<_>>() {
             if view.by_guid(port).is_none() {
                 self.aliases.remove_port(port);
                 ended.insert(port);
             } else {
-                self.aliases.write_again(port);
+                self.aliases.mark_blocks_changed(port);
             }
         }
-        let owner = |guid: &PortGuid| self.aliases.all().owner(*guid).unwrap_or(*guid);
+        let owner = |guid: &PortGuid| self.aliases.tables().owner(*guid).unwrap_or(*guid);
         let gone: Vec<PortGuid> = self
             .groups
             .member_guids()
@@ -105,8 +112,8 @@ impl Registry {
             self.groups.remove_port(guid);
             ended.insert(guid);
         }
-        self.subscriptions.readdress(view);
-        self.tell_lifetimes(view, now);
+        self.subscriptions.update_lids(view);
+        self.report_group_events(view, now);
         ended
     }
 }

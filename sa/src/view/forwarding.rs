@@ -14,15 +14,15 @@ use super::{NodeView, PortIdx};
 
 /// A port, as packets meet it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hop {
+pub struct HopPort {
     peer: PortIdx,
     /// MTU that packets through it may have.
     pub mtu: MtuCode,
-    /// Place of its rate among all rates, slowest first.
+    /// NodeSlot of its rate among all rates, slowest first.
     pub rate_rank: u8,
 }
 
-impl Hop {
+impl HopPort {
     /// The port at the other end of the cable.
     #[must_use]
     pub fn peer(self) -> Option<PortIdx> {
@@ -32,14 +32,14 @@ impl Hop {
 
 /// A node, as packets meet it.
 #[derive(Debug, Clone)]
-pub(super) struct Relay {
+pub(super) struct ForwardingNode {
     is_switch: bool,
     lft: Option<Arc<Lft>>,
-    hops: Arc<[Hop]>,
+    hops: Arc<[HopPort]>,
 }
 
-impl Relay {
-    /// Of a node; `before` is what was made of the node that was at its place.
+impl ForwardingNode {
+    /// Of a node; `before` is what was made of the node that was at its slot.
     pub(super) fn new(node: &NodeView, before: Option<(&NodeView, &Self)>) -> Self {
         let kept = before.filter(|(was, _)| Arc::ptr_eq(&was.ports, &node.ports));
         let switch = node.switch.as_ref();
@@ -56,18 +56,18 @@ impl Relay {
     }
 
     /// Where packets for a LID leave; `None` if that is not known.
-    pub(super) fn exit(&self, lid: Lid) -> Option<PortNum> {
+    pub(super) fn output_port(&self, lid: Lid) -> Option<PortNum> {
         self.lft.as_ref().map(|lft| lft.get(lid))
     }
 
     /// A port by its number.
-    pub(super) fn hop(&self, num: usize) -> Option<Hop> {
+    pub(super) fn port(&self, num: usize) -> Option<HopPort> {
         self.hops.get(num).copied()
     }
 }
 
-fn hops(node: &NodeView) -> Arc<[Hop]> {
-    let hop = |port: &super::PortView| Hop {
+fn hops(node: &NodeView) -> Arc<[HopPort]> {
+    let hop = |port: &super::PortView| HopPort {
         peer: port.peer,
         mtu: port.mtu,
         rate_rank: port.rate_rank,

@@ -2,16 +2,16 @@
 
 use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 
-use super::limits::{Limits, Values};
-use super::walk::{Way, walk};
-use crate::qos::{Asked, Level};
+use super::limits::{PathLimits, PathValues};
+use super::route::{RouteLimits, follow_route};
+use crate::qos::{QosLevel, QosQuery};
 use crate::view::{EndPort, EndPortIdx, View};
 
 /// What a client asks of a path, apart from its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Demand {
+pub struct PathConstraints {
     /// MTU, rate, life time.
-    pub limits: Limits,
+    pub limits: PathLimits,
     /// This partition.
     pub pkey: Option<PKey>,
     /// This service level.
@@ -19,12 +19,12 @@ pub struct Demand {
     /// Only paths whose way back is as good.
     pub reversible: bool,
     /// What the QoS policy asks about.
-    pub asked: Asked,
+    pub qos: QosQuery,
 }
 
 /// Which LIDs of two end ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ends {
+pub struct PathEnds {
     /// Where it begins.
     pub from: EndPortIdx,
     /// Where it leads.
@@ -47,7 +47,7 @@ pub struct Path {
     /// LID where it leads.
     pub dlid: Lid,
     /// MTU, rate, life time.
-    pub values: Values,
+    pub values: PathValues,
     /// Partition.
     pub pkey: PKey,
     /// Service level.
@@ -59,17 +59,17 @@ pub struct Path {
 }
 
 /// Preference of paths beside the diagonal of LIDs (rule 11.4).
-const SECOND_CHOICE: u8 = 2;
+const OFF_DIAGONAL_PREFERENCE: u8 = 2;
 
 /// Calls `visit` with each path, best first, until it returns `false`. Returns the number of LID pairs evaluated, at least 1.
-pub fn paths(
+pub fn for_each_path(
     view: &View,
-    ends: &Ends,
-    demand: &Demand,
+    ends: &PathEnds,
+    demand: &PathConstraints,
     visit: &mut dyn FnMut(&Path) -> bool,
 ) -> usize {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
-    let level = view.level(ends, &demand.asked).map(|level| &**level);
+    let level = view.qos_level(ends, &demand.qos).map(|level| &**level);
     let Some(pkey) = pkey(view, ends, demand, level) else {
         return 1;
     };
@@ -98,7 +98,7 @@ pub fn paths(
     }
     for i in 0..sources.1 {
         for j in (0..destinations.1).filter(|j| *j != i) {
-            if !offer(i, j, SECOND_CHOICE) {
+            if !offer(i, j, OFF_DIAGONAL_PREFERENCE) {
                 return evaluated;
             }
         }
@@ -112,43 +112,48 @@ fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
 }
 
 /// The partition that a path is in; `None` where the ends share none, or not the one that is asked for (rule 11.10).
-fn pkey(view: &View, ends: &Ends, demand: &Demand, level: Option<&Level>) -> Option<PKey> {
+fn pkey(
+    view: &View,
+    ends: &PathEnds,
+    demand: &PathConstraints,
+    level: Option<&QosLevel>,
+) -> Option<PKey> {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
     let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
     if demand.pkey.is_some_and(|wanted| !allowed(wanted)) {
         return None;
     }
-    match (&from.keys, &to.keys, demand.pkey) {
-        (Some(a), Some(b), Some(wanted)) => a.share_in(b, wanted).then_some(wanted),
+    match (&from.pkeys, &to.pkeys, demand.pkey) {
+        (Some(a), Some(b), Some(wanted)) => a.shares_pkey(b, wanted).then_some(wanted),
         (Some(a), Some(b), None) => match level {
-            Some(level) => level.common(a, b),
-            None => a.common(b),
+            Some(level) => level.common_pkey(a, b),
+            None => a.common_pkey(b),
         },
         (_, _, Some(wanted)) => Some(wanted),
-        (_, _, None) => Some(level.map_or(PKey::DEFAULT_FULL, Level::some_pkey)),
+        (_, _, None) => Some(level.map_or(PKey::DEFAULT_FULL, QosLevel::default_pkey)),
     }
 }
 
 fn path(
     view: &View,
-    ends: &Ends,
-    demand: &Demand,
-    level: Option<&Level>,
+    ends: &PathEnds,
+    demand: &PathConstraints,
+    level: Option<&QosLevel>,
     (slid, dlid): (Lid, Lid),
     pkey: PKey,
 ) -> Option<Path> {
     let offered = |way| {
         let values = values(view, way);
-        let values = level.map_or(values, |l| l.bound(values));
+        let values = level.map_or(values, |l| l.apply(values));
         demand.limits.apply(values)
     };
-    let values = walk(view, ends.from, ends.to, dlid, |_| {}).and_then(offered)?;
-    let back = walk(view, ends.to, ends.from, slid, |_| {}).and_then(offered);
+    let values = follow_route(view, ends.from, ends.to, dlid, |_| {}).and_then(offered)?;
+    let back = follow_route(view, ends.to, ends.from, slid, |_| {}).and_then(offered);
     let reversible = back.is_some();
     if demand.reversible && !reversible {
         return None;
     }
-    let (given, any) = view.sl(ends.from, dlid);
+    let (given, any) = view.path_sl(ends.from, dlid);
     // On one lane the routes cannot deadlock whatever lane they take, so the policy or else the client may choose, and where
     // neither does, the partition does.
     let (given, any) = match level {
@@ -172,8 +177,8 @@ fn path(
     })
 }
 
-fn values(view: &View, way: Way) -> Values {
-    Values {
+fn values(view: &View, way: RouteLimits) -> PathValues {
+    PathValues {
         mtu: way.mtu,
         rate: way.rate(),
         packet_life_time: if way.hops == 0 {

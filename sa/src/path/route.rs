@@ -4,14 +4,14 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 
-use crate::view::{EndPortIdx, Hop, View};
+use crate::view::{EndPortIdx, HopPort, View};
 
 /// Most switches that a packet may cross.
 const HOPS_MAX: usize = 64;
 
 /// What a way offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct RouteLimits {
     /// The largest packet that passes everywhere.
     pub mtu: MtuCode,
     /// Place of the slowest link's rate among all rates.
@@ -20,7 +20,7 @@ pub struct Way {
     pub hops: u8,
 }
 
-impl Way {
+impl RouteLimits {
     /// The rate of the slowest link.
     #[must_use]
     pub fn rate(&self) -> RateCode {
@@ -30,12 +30,12 @@ impl Way {
             .unwrap_or(RateCode::G2_5)
     }
 
-    fn through(&mut self, port: Hop) {
+    fn pass_port(&mut self, port: HopPort) {
         self.mtu = self.mtu.min(port.mtu);
         self.rate_rank = self.rate_rank.min(port.rate_rank);
     }
 
-    const fn open() -> Self {
+    const fn unlimited() -> Self {
         Self {
             mtu: MtuCode::Mtu4096,
             rate_rank: u8::MAX,
@@ -46,7 +46,7 @@ impl Way {
 
 /// A node on a way: the ports by which it is entered and left; 0 at the ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct RouteHop {
     /// The node.
     pub node: u32,
     /// The port by which packets come in.
@@ -56,55 +56,55 @@ pub struct Step {
 }
 
 /// The way from an end port to a LID of another; `None` where packets do not arrive. `seen` is told each node.
-pub fn walk(
+pub fn follow_route(
     view: &View,
     from: EndPortIdx,
     to: EndPortIdx,
     dlid: Lid,
-    mut seen: impl FnMut(Step),
-) -> Option<Way> {
+    mut seen: impl FnMut(RouteHop),
+) -> Option<RouteLimits> {
     let (start, goal) = (view.end_port(from).port, view.end_port(to).port);
     let mut node = start.node();
     let mut entry = PortNum::ZERO;
-    let mut way = Way::open();
-    let mut hop = view.hop(node, start.num())?;
-    way.through(hop);
+    let mut way = RouteLimits::unlimited();
+    let mut hop = view.hop_port(node, start.num())?;
+    way.pass_port(hop);
     if from == to {
         let exit = PortNum::ZERO;
-        seen(Step { node, entry, exit });
+        seen(RouteHop { node, entry, exit });
         return Some(way);
     }
     let mut exit = if view.is_switch(node) {
-        view.exit(node, dlid)?
+        view.output_port(node, dlid)?
     } else {
         // The only way out of an adapter's port is its cable.
         start.num()
     };
     for _ in 0..HOPS_MAX {
-        seen(Step { node, entry, exit });
+        seen(RouteHop { node, entry, exit });
         if exit == PortNum::ZERO {
             // The switch takes it for its own.
-            way.through(view.hop(node, exit)?);
+            way.pass_port(view.hop_port(node, exit)?);
             return ((node, exit) == (goal.node(), goal.num())).then_some(way);
         }
         if exit == PortNum::DROP {
             return None;
         }
-        hop = view.hop(node, exit)?;
+        hop = view.hop_port(node, exit)?;
         let next = hop.peer()?;
         way.hops = way.hops.saturating_add(1);
-        way.through(hop);
+        way.pass_port(hop);
         (node, entry) = (next.node(), next.num());
-        way.through(view.hop(node, entry)?);
+        way.pass_port(view.hop_port(node, entry)?);
         if next == goal {
-            seen(Step {
+            seen(RouteHop {
                 node,
                 entry,
                 exit: PortNum::ZERO,
             });
             return Some(way);
         }
-        exit = view.exit(node, dlid)?;
+        exit = view.output_port(node, dlid)?;
     }
     None
 }

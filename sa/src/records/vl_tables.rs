@@ -1,7 +1,7 @@
 //! Records of lanes: SLtoVLMappingTableRecord, VLArbitrationTableRecord (rule 7.14).
 //!
 //! Tables that the subnet manager has written are known, and those that were read since; where a request reaches others,
-//! the owner reads them first ([`crate::lanes`]). Of a CA or router the ports in a request mean nothing: the LID names
+//! the owner reads them first ([`crate::vl_tables`]). Of a CA or router the ports in a request mean nothing: the LID names
 //! the port (IBA 15.2.5.6, 15.2.5.7).
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::{SlToVlRecord, VlArbRecord};
 
 use super::{LID, Matches, Search};
-use crate::lanes::Table;
-use crate::message::{Reply, Request};
+use crate::message::{SaReply, SaRequest};
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::view::{EndPort, NodeView, PortView, View};
+use crate::vl_tables::VlTableId;
 
 /// Components of ports in both records, and of the block.
 const INPUT_PORT: u64 = 1 << 1;
@@ -27,23 +27,23 @@ const BLOCKS: core::ops::RangeInclusive<u8> = 1..=4;
 
 /// What becomes of a table that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownTables {
     /// There is no reply: the table must be read first.
-    Stop,
+    ReadFirst,
     /// There is no record of it.
-    LeaveOut,
+    Omit,
 }
 
 /// Answers Get and GetTable of both records; `None` where something must be read first.
 #[must_use]
-pub fn answer(view: &View, request: &Request<'_>, unknown: Unknown) -> Option<Reply> {
+pub fn answer(view: &View, request: &SaRequest<'_>, unknown: UnknownTables) -> Option<SaReply> {
     let search = match Search::new(view, request) {
         Ok(search) => search,
         Err(reply) => return Some(reply),
     };
     let mut complete = true;
     let mut missing = |_, _| {
-        complete = unknown == Unknown::LeaveOut;
+        complete = unknown == UnknownTables::Omit;
         complete
     };
     let reply = each(&search, &mut missing);
@@ -52,7 +52,11 @@ pub fn answer(view: &View, request: &Request<'_>, unknown: Unknown) -> Option<Re
 
 /// Tables that a request reaches and that are not known, up to so many.
 #[must_use]
-pub fn missing(view: &View, request: &Request<'_>, most: usize) -> BTreeSet<(NodeGuid, Table)> {
+pub fn missing(
+    view: &View,
+    request: &SaRequest<'_>,
+    most: usize,
+) -> BTreeSet<(NodeGuid, VlTableId)> {
     let mut found = BTreeSet::new();
     if let Ok(search) = Search::new(view, request) {
         let mut missing = |node, table| {
@@ -65,9 +69,9 @@ pub fn missing(view: &View, request: &Request<'_>, most: usize) -> BTreeSet<(Nod
 }
 
 /// Is told of a table that is not known; says whether to go on.
-type Missing<'a> = &'a mut dyn FnMut(NodeGuid, Table) -> bool;
+type Missing<'a> = &'a mut dyn FnMut(NodeGuid, VlTableId) -> bool;
 
-fn each(search: &Search<'_>, missing: Missing<'_>) -> Reply {
+fn each(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     if search.request.attr == id::SL_TO_VL {
         maps(search, missing)
     } else {
@@ -75,12 +79,12 @@ fn each(search: &Search<'_>, missing: Missing<'_>) -> Reply {
     }
 }
 
-fn maps(search: &Search<'_>, missing: Missing<'_>) -> Reply {
+fn maps(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     // What is looked up is not compared again.
     let looked_up = LID | INPUT_PORT | OUTPUT_PORT;
     let mut found = search.matches_in::<SlToVlRecord>(search.request.component_mask & !looked_up);
     let asked = SlToVlRecord::decode(search.request.data);
-    for at in search.end_ports().filter(|at| search.sees(*at)) {
+    for at in search.end_ports().filter(|at| search.is_visible(*at)) {
         let end = search.view.end_port(at);
         let node = search.view.node(end.node);
         let mut offer = |input: PortNum, output: PortNum| {
@@ -88,7 +92,10 @@ fn maps(search: &Search<'_>, missing: Missing<'_>) -> Reply {
         };
         let goes_on = if node.switch.is_some() {
             let ports = |component: u64, asked: PortNum| {
-                let all = search.view.ports_of(end.node).map(|(_, port)| port.num);
+                let all = search
+                    .view
+                    .ports_of_node(end.node)
+                    .map(|(_, port)| port.num);
                 all.filter(move |num| !search.request.has(component) || *num == asked)
             };
             ports(OUTPUT_PORT, asked.output_port)
@@ -121,9 +128,14 @@ fn offer_map(
     } else {
         written(SlToVlSelector::EndPort(output))
     };
-    let read = || search.view.read_lanes().map(node.guid, input, output);
+    let read = || {
+        search
+            .view
+            .read_vl_tables()
+            .sl_to_vl(node.guid, input, output)
+    };
     let Some(table) = known.or_else(read) else {
-        return missing(node.guid, Table::Map(input, output));
+        return missing(node.guid, VlTableId::SlToVl(input, output));
     };
     let (input_port, output_port) = if is_switch {
         (input, output)
@@ -139,7 +151,7 @@ fn offer_map(
     !found.offer(&record.encode())
 }
 
-fn arbitrations(search: &Search<'_>, missing: Missing<'_>) -> Reply {
+fn arbitrations(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     let looked_up = LID | ARBITRATED_PORT | BLOCK_NUM;
     let mut found = search.matches_in::<VlArbRecord>(search.request.component_mask & !looked_up);
     let asked = VlArbRecord::decode(search.request.data);
@@ -156,8 +168,8 @@ fn arbitrations(search: &Search<'_>, missing: Missing<'_>) -> Reply {
             let read = || {
                 search
                     .view
-                    .read_lanes()
-                    .arbitration(node, port.num, block_num)
+                    .read_vl_tables()
+                    .vl_arbitration(node, port.num, block_num)
             };
             let enough = match written.or_else(read) {
                 Some(table) => {
@@ -169,7 +181,7 @@ fn arbitrations(search: &Search<'_>, missing: Missing<'_>) -> Reply {
                     };
                     found.offer(&record.encode())
                 }
-                None => !missing(node, Table::Arbitration(port.num, block_num)),
+                None => !missing(node, VlTableId::VlArbitration(port.num, block_num)),
             };
             if enough {
                 return search.reply(found);

@@ -12,46 +12,46 @@ use ferrosm_routing::{LastRun, SwitchIdx};
 
 /// Where SLs come from.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Levels {
-    /// Nothing is routed: SL 0, and any other will do.
+pub(super) enum ServiceLevels {
+    /// Nothing is switches: SL 0, and any other will do.
     #[default]
     Unrouted,
     /// From the routing in force.
     Routed {
         /// The routing.
         run: Arc<LastRun>,
-        /// By place: index in it.
-        routed: Arc<[Option<SwitchIdx>]>,
+        /// SlIndexing slot: index in it.
+        switches: Arc<[Option<SwitchIdx>]>,
     },
     /// From a routing of the past.
-    Kept(Arc<Kept>),
+    Restored(Arc<RestoredSls>),
 }
 
 /// What is kept of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct RestoredSls {
     /// Whatever belongs to no single switch.
-    pub(super) common: Common,
-    /// By place: switches that the routing had, with their row where rows differ.
-    pub(super) rows: Vec<Option<Row>>,
+    pub(super) lookup: SlLookup,
+    /// SlIndexing slot: switches that the routing had, with their row where rows differ.
+    pub(super) rows: Vec<Option<SlRow>>,
 }
 
 /// What belongs to no single switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Common {
+pub(super) struct SlLookup {
     /// All packets are on one lane.
-    pub(super) single: bool,
+    pub(super) single_vl: bool,
     /// The SL that packets of groups must have, if any.
-    pub(super) groups: Option<u8>,
+    pub(super) multicast_sl: Option<u8>,
     /// How SLs are looked up.
-    pub(super) by: By,
+    pub(super) indexing: SlIndexing,
     /// LIDs that packets can go to, ascending, and the index that their switch has in rows by switches.
     pub(super) destinations: Vec<(u16, u32)>,
 }
 
 /// How an SL is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum SlIndexing {
     /// The same for all.
     Uniform(u8),
     /// In one row, by LID.
@@ -63,45 +63,45 @@ pub(super) enum By {
 }
 
 /// SLs of packets that enter at one switch; `None` where it has no row of its own.
-pub(super) type Row = Option<Arc<[u8]>>;
+pub(super) type SlRow = Option<Arc<[u8]>>;
 
-impl Levels {
-    /// Of a routing and the place of each of its switches, for so many places.
-    pub(super) fn of_run(run: Option<(Arc<LastRun>, Vec<usize>)>, places: usize) -> Self {
-        let Some((run, switches)) = run else {
+impl ServiceLevels {
+    /// Of a routing and the slot of each of its switches, for so many slots.
+    pub(super) fn from_run(run: Option<(Arc<LastRun>, Vec<usize>)>, slots: usize) -> Self {
+        let Some((run, switch_slots)) = run else {
             return Self::Unrouted;
         };
-        let mut routed = vec![None; places];
-        for (place, switch) in switches.into_iter().zip(run.topo.switches()) {
-            if let Some(at) = routed.get_mut(place) {
+        let mut switches = vec![None; slots];
+        for (slot, switch) in switch_slots.into_iter().zip(run.topo.switches()) {
+            if let Some(at) = switches.get_mut(slot) {
                 *at = Some(switch);
             }
         }
         Self::Routed {
             run,
-            routed: routed.into(),
+            switches: switches.into(),
         }
     }
 
     /// The SL of all packets, and whether another would do too; `None` where it depends on the path.
-    pub(super) fn of_all(&self) -> Option<(Sl, bool)> {
+    pub(super) fn uniform(&self) -> Option<(Sl, bool)> {
         match self {
             Self::Unrouted => Some((Sl(0), true)),
             Self::Routed { run, .. } => {
                 let lanes = &run.routing.vl_plan;
                 Some((Sl(lanes.uniform_sl()?), lanes.is_single()))
             }
-            Self::Kept(kept) => match kept.common.by {
-                By::Uniform(sl) => Some((Sl(sl), kept.common.single)),
-                By::Lid(_) | By::Switches | By::SwitchAndLid => None,
+            Self::Restored(kept) => match kept.lookup.indexing {
+                SlIndexing::Uniform(sl) => Some((Sl(sl), kept.lookup.single_vl)),
+                SlIndexing::Lid(_) | SlIndexing::Switches | SlIndexing::SwitchAndLid => None,
             },
         }
     }
 
-    /// The SL of packets that enter at the switch at a place and go to a LID, and whether another would do too. 0 where nothing
+    /// The SL of packets that enter at the switch at a slot and go to a LID, and whether another would do too. 0 where nothing
     /// is known of either.
     pub(super) fn sl(&self, enters: Option<u32>, to: Lid) -> (Sl, bool) {
-        let enters = enters.map(|place| place as usize);
+        let enters = enters.map(|slot| slot as usize);
         // Most routings have one SL for all: nothing is looked up then.
         if let Self::Routed { run, .. } = self
             && let Some(sl) = run.routing.vl_plan.uniform_sl()
@@ -110,8 +110,8 @@ impl Levels {
         }
         match self {
             Self::Unrouted => (Sl(0), true),
-            Self::Routed { run, routed } => {
-                let switch = enters.and_then(|place| *routed.get(place)?);
+            Self::Routed { run, switches } => {
+                let switch = enters.and_then(|slot| *switches.get(slot)?);
                 let destinations = run.topo.destinations();
                 let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
                 let lanes = &run.routing.vl_plan;
@@ -120,15 +120,15 @@ impl Levels {
                     .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
                 (Sl(sl), lanes.is_single())
             }
-            Self::Kept(kept) => {
-                let sl = enters.and_then(|place| kept.sl(place, to)).unwrap_or(0);
-                (Sl(sl), kept.common.single)
+            Self::Restored(kept) => {
+                let sl = enters.and_then(|slot| kept.sl(slot, to)).unwrap_or(0);
+                (Sl(sl), kept.lookup.single_vl)
             }
         }
     }
 
     /// The SL that packets of groups must have; `None` where any will do.
-    pub(super) fn of_groups(&self) -> Option<Sl> {
+    pub(super) fn multicast_sl(&self) -> Option<Sl> {
         match self {
             Self::Unrouted => None,
             Self::Routed { run, .. } if run.routing.vl_plan.is_single() => None,
@@ -136,26 +136,26 @@ impl Levels {
                 TreeConstraint::Within { sl, .. } => Sl(*sl),
                 TreeConstraint::Search | TreeConstraint::Ordered(_) => Sl(0),
             }),
-            Self::Kept(kept) => kept.common.groups.map(Sl),
+            Self::Restored(kept) => kept.lookup.multicast_sl.map(Sl),
         }
     }
 
-    /// What is to be kept beside rows; `None` where nothing is routed.
-    pub(super) fn common(&self) -> Option<Common> {
+    /// What is to be kept beside rows; `None` where nothing is switches.
+    pub(super) fn lookup(&self) -> Option<SlLookup> {
         match self {
             Self::Unrouted => None,
-            Self::Kept(kept) => Some(kept.common.clone()),
+            Self::Restored(kept) => Some(kept.lookup.clone()),
             Self::Routed { run, .. } => {
                 let destinations = run.topo.destinations().iter();
                 let index = |switch: SwitchIdx| u32::try_from(switch.index()).unwrap_or(u32::MAX);
-                Some(Common {
-                    single: run.routing.vl_plan.is_single(),
-                    groups: self.of_groups().map(|sl| sl.0),
-                    by: match &run.routing.vl_plan.path_sl {
-                        PathSl::Uniform(sl) => By::Uniform(*sl),
-                        PathSl::ByLid(row) => By::Lid(Arc::clone(row)),
-                        PathSl::BySwitches(_) => By::Switches,
-                        PathSl::BySwitchAndLid(_) => By::SwitchAndLid,
+                Some(SlLookup {
+                    single_vl: run.routing.vl_plan.is_single(),
+                    multicast_sl: self.multicast_sl().map(|sl| sl.0),
+                    indexing: match &run.routing.vl_plan.path_sl {
+                        PathSl::Uniform(sl) => SlIndexing::Uniform(*sl),
+                        PathSl::ByLid(row) => SlIndexing::Lid(Arc::clone(row)),
+                        PathSl::BySwitches(_) => SlIndexing::Switches,
+                        PathSl::BySwitchAndLid(_) => SlIndexing::SwitchAndLid,
                     },
                     destinations: destinations.map(|d| (d.lid.0, index(d.switch))).collect(),
                 })
@@ -163,13 +163,13 @@ impl Levels {
         }
     }
 
-    /// The row of the switch at a place; `None` where the routing has no switch.
-    pub(super) fn row(&self, place: u32) -> Option<Row> {
+    /// The row of the switch at a slot; `None` where the routing has no switch.
+    pub(super) fn row(&self, slot: u32) -> Option<SlRow> {
         match self {
             Self::Unrouted => None,
-            Self::Kept(kept) => kept.rows.get(place as usize)?.clone(),
-            Self::Routed { run, routed } => {
-                let switch = (*routed.get(place as usize)?)?;
+            Self::Restored(kept) => kept.rows.get(slot as usize)?.clone(),
+            Self::Routed { run, switches } => {
+                let switch = (*switches.get(slot as usize)?)?;
                 Some(match &run.routing.vl_plan.path_sl {
                     PathSl::Uniform(_) | PathSl::ByLid(_) => None,
                     PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
@@ -181,18 +181,18 @@ impl Levels {
     }
 }
 
-impl Kept {
+impl RestoredSls {
     fn sl(&self, enters: usize, to: Lid) -> Option<u8> {
         let row = self.rows.get(enters)?.as_ref()?;
-        let destinations = &self.common.destinations;
+        let destinations = &self.lookup.destinations;
         let to = destinations.binary_search_by_key(&to.0, |d| d.0).ok()?;
         let (lid, switch) = destinations[to];
         let in_row = |row: &[u8], i: usize| row.get(i).copied();
-        match &self.common.by {
-            By::Uniform(sl) => Some(*sl),
-            By::Lid(sls) => in_row(sls, usize::from(lid)),
-            By::Switches => in_row(row.as_ref()?, switch as usize),
-            By::SwitchAndLid => in_row(row.as_ref()?, usize::from(lid)),
+        match &self.lookup.indexing {
+            SlIndexing::Uniform(sl) => Some(*sl),
+            SlIndexing::Lid(sls) => in_row(sls, usize::from(lid)),
+            SlIndexing::Switches => in_row(row.as_ref()?, switch as usize),
+            SlIndexing::SwitchAndLid => in_row(row.as_ref()?, usize::from(lid)),
         }
     }
 }

@@ -11,16 +11,18 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::Lft;
 use rustc_hash::FxHashMap;
 
-use super::super::levels::{By, Common, Kept, Levels, Row};
-use super::super::{EndPort, Ends, NodeView, Place, PortIdx, PortView, SwitchView, View};
-use super::Part;
+use super::super::service_levels::{RestoredSls, ServiceLevels, SlIndexing, SlLookup, SlRow};
+use super::super::{
+    EndPort, EndPortTable, NodeSlot, NodeView, PortIdx, PortView, SwitchView, View,
+};
+use super::NodeRecordKind;
 use super::records::{self, flag};
-use crate::keys::Keys;
-use crate::lanes::{ReadLanes, ReadTables, Table};
+use crate::pkey_set::PKeySet;
 use crate::settings::SaSettings;
 use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::vl_tables::{NodeVlTables, ReadVlTables, VlTableId};
 
 /// Most ports that a node can have, with port 0.
 const PORTS_MAX: usize = 255;
@@ -29,66 +31,71 @@ const NO_REVISION: u64 = u64::MAX;
 
 /// Why there is no view in some records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken(String);
+pub struct RestoreError(String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for Broken {}
+impl core::error::Error for RestoreError {}
 
-fn broken<T>(why: impl Into<String>) -> Result<T, Broken> {
-    Err(Broken(why.into()))
+fn broken<T>(why: impl Into<String>) -> Result<T, RestoreError> {
+    Err(RestoreError(why.into()))
 }
 
 /// Takes records in any order, and makes a view of them.
 #[derive(Debug, Default)]
-pub struct Restorer {
-    nodes: FxHashMap<NodeGuid, Parts>,
+pub struct ViewRestorer {
+    nodes: FxHashMap<NodeGuid, NodeRecords>,
 }
 
 /// What is known of a node so far.
 #[derive(Debug, Default)]
-struct Parts {
-    node: Option<Plain>,
+struct NodeRecords {
+    node: Option<DecodedNode>,
     lft: Option<Arc<Lft>>,
-    row: Option<Row>,
+    row: Option<SlRow>,
     mft: Arc<MftBlocks>,
     sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    read: ReadTables,
+    read: NodeVlTables,
 }
 
-/// A record of [`Part::Node`], its ports still with the places of the time when it was written.
+/// A record of [`NodeRecordKind::Node`], its ports still with the slots of the time when it was written.
 #[derive(Debug)]
-struct Plain {
-    place: u32,
+struct DecodedNode {
+    slot: u32,
     node_type: NodeType,
     info: [u8; 40],
     description: [u8; 64],
     switch_info: Option<[u8; 20]>,
     ports: Vec<(PortView, Option<(u32, u8)>)>,
-    ends: Vec<records::End>,
+    ends: Vec<records::EndPortRecord>,
 }
 
-impl Restorer {
+impl ViewRestorer {
     /// A record.
     ///
     /// # Errors
     /// If it is none.
-    pub fn put(&mut self, guid: NodeGuid, part: Part, bytes: &[u8]) -> Result<(), Broken> {
+    pub fn put(
+        &mut self,
+        guid: NodeGuid,
+        part: NodeRecordKind,
+        bytes: &[u8],
+    ) -> Result<(), RestoreError> {
         let parts = self.nodes.entry(guid).or_default();
         let done = match part {
-            Part::Node => plain(guid, bytes).map(|node| parts.node = Some(node)),
-            Part::Routes => parse::<records::Routes<'_>>(bytes).map(|routes| {
+            NodeRecordKind::Node => plain(guid, bytes).map(|node| parts.node = Some(node)),
+            NodeRecordKind::Forwarding => parse::<records::Routes<'_>>(bytes).map(|routes| {
                 parts.lft = routes.lft.map(|b| Arc::new(Lft::from_entries(b.0)));
                 parts.row = routes
                     .routed
                     .then(|| routes.levels.map(|row| Arc::from(row.0)));
             }),
-            Part::Groups => groups(bytes).map(|blocks| parts.mft = Arc::new(blocks)),
-            Part::Lanes => lanes(bytes, parts),
+            NodeRecordKind::Multicast => groups(bytes).map(|blocks| parts.mft = Arc::new(blocks)),
+            NodeRecordKind::VlTables => lanes(bytes, parts),
         };
         match done {
             Some(()) => Ok(()),
@@ -100,7 +107,7 @@ impl Restorer {
     ///
     /// # Errors
     /// If they do not fit together.
-    pub fn finish(self, head: &[u8]) -> Result<View, Broken> {
+    pub fn finish(self, head: &[u8]) -> Result<View, RestoreError> {
         let Some(head) = parse::<records::Head<'_>>(head) else {
             return broken("the head cannot be read");
         };
@@ -111,7 +118,8 @@ impl Restorer {
                 head.nodes
             ));
         }
-        let mut all: Vec<(NodeGuid, Plain, Parts)> = Vec::with_capacity(self.nodes.len());
+        let mut all: Vec<(NodeGuid, DecodedNode, NodeRecords)> =
+            Vec::with_capacity(self.nodes.len());
         for (guid, mut parts) in self.nodes {
             match parts.node.take() {
                 Some(node) => all.push((guid, node, parts)),
@@ -119,37 +127,34 @@ impl Restorer {
             }
         }
         // In the order that they had, without the gaps.
-        all.sort_unstable_by_key(|(_, node, _)| node.place);
-        let mut places: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
-        for (place, (_, node, _)) in (0u32..).zip(&all) {
-            if places
-                .insert(node.place, (place, node.ports.len()))
-                .is_some()
-            {
-                return broken("two nodes have one place");
+        all.sort_unstable_by_key(|(_, node, _)| node.slot);
+        let mut slots: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
+        for (slot, (_, node, _)) in (0u32..).zip(&all) {
+            if slots.insert(node.slot, (slot, node.ports.len())).is_some() {
+                return broken("two nodes have one slot");
             }
         }
-        let port_at = |(place, num): (u32, u8)| {
-            let (place, ports) = places.get(&place)?;
-            (usize::from(num) < *ports).then(|| PortIdx::new(*place, PortNum(num)))
+        let port_at = |(slot, num): (u32, u8)| {
+            let (slot, ports) = slots.get(&slot)?;
+            (usize::from(num) < *ports).then(|| PortIdx::new(*slot, PortNum(num)))
         };
-        let mut ends = Ends::with_capacity(all.len());
+        let mut ends = EndPortTable::with_capacity(all.len());
         let mut nodes = Vec::with_capacity(all.len());
         let mut rows = Vec::with_capacity(all.len());
         let mut read = Vec::new();
-        for (place, (guid, node, parts)) in (0u32..).zip(all) {
-            ends.put_node(guid, place);
-            put_ends(&mut ends, place, &node)?;
+        for (slot, (guid, node, parts)) in (0u32..).zip(all) {
+            ends.insert_node(guid, slot);
+            put_ends(&mut ends, slot, &node)?;
             rows.push(parts.row.clone());
             if !parts.read.is_empty() {
                 read.push((guid, Arc::new(parts.read.clone())));
             }
-            let Some(node) = node.at(guid, place, parts, &port_at) else {
+            let Some(node) = node.at(guid, slot, parts, &port_at) else {
                 return broken(format!(
                     "node {guid} has a cable to a port that is not there"
                 ));
             };
-            nodes.push(Place::new(Arc::new(node), NO_REVISION, None));
+            nodes.push(NodeSlot::new(Arc::new(node), NO_REVISION, None));
         }
         let local = match head.local.map(port_at) {
             None => None,
@@ -164,10 +169,10 @@ impl Restorer {
         let Some(managers) = managers.collect() else {
             return broken("the record of a subnet manager is too long");
         };
-        let levels = match head.levels {
-            None => Levels::Unrouted,
-            Some(levels) => match common(&levels) {
-                Some(common) => Levels::Kept(Arc::new(Kept { common, rows })),
+        let service_levels = match head.levels {
+            None => ServiceLevels::Unrouted,
+            Some(levels) => match decode_lookup(&levels) {
+                Some(lookup) => ServiceLevels::Restored(Arc::new(RestoredSls { lookup, rows })),
                 None => return broken("service levels cannot be read"),
             },
         };
@@ -179,12 +184,12 @@ impl Restorer {
             local,
             managers,
             nodes: nodes.into(),
-            ends: Arc::new(ends),
-            levels,
+            end_ports: Arc::new(ends),
+            service_levels,
             origin: None,
             aliases: Arc::default(),
-            read_lanes: Arc::new(ReadLanes::new(read.iter().map(|(guid, t)| (*guid, t)))),
-            guids: NO_REVISION,
+            read_vl_tables: Arc::new(ReadVlTables::new(read.iter().map(|(guid, t)| (*guid, t)))),
+            guids_revision: NO_REVISION,
         })
     }
 }
@@ -195,10 +200,10 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     rest.is_empty().then_some(record)
 }
 
-fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<Plain> {
+fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     let node: records::Node<'_> = parse(bytes)?;
     let node_type = NodeType(node.node_type);
-    // Whoever has SwitchInfo is a switch, and a node has at least its port 0 or the place before port 1.
+    // Whoever has SwitchInfo is a switch, and a node has at least its port 0 or the slot before port 1.
     let fits = node.guid == guid.0
         && (node_type == NodeType::Switch) == node.switch_info.is_some()
         && (1..=PORTS_MAX).contains(&node.ports.len());
@@ -210,8 +215,8 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<Plain> {
     for (num, record) in (0u8..).zip(&node.ports) {
         ports.push((port(num, record)?, record.peer));
     }
-    fits.then_some(Plain {
-        place: node.place,
+    fits.then_some(DecodedNode {
+        slot: node.slot,
         node_type,
         info: node.info.padded()?,
         description: node.description.padded()?,
@@ -224,13 +229,13 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<Plain> {
 /// A port, whose node and peer are still to be found.
 fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     let has = |bit| record.flags & bit != 0;
-    let mut keys = PKeyTable::default();
-    keys.set_as_woken(has(flag::KEYS_AS_WOKEN));
+    let mut pkeys = PKeyTable::default();
+    pkeys.set_unread_empty(has(flag::KEYS_AS_WOKEN));
     for (block, list) in &record.keys {
         let mut entries = [PKey(0); 32];
         let used = entries.get_mut(..list.len())?;
         used.iter_mut().zip(list).for_each(|(e, k)| *e = PKey(*k));
-        keys.put(*block, entries);
+        pkeys.set_block(*block, entries);
     }
     let mut vl_arbitration = Vec::with_capacity(record.vl_arbitration.len());
     for (block, table) in &record.vl_arbitration {
@@ -238,20 +243,20 @@ fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     }
     Some(PortView {
         raw: record.raw.padded()?,
-        known: has(flag::KNOWN),
+        has_port_info: has(flag::KNOWN),
         num: PortNum(num),
         node: 0,
         mtu: MtuCode(record.mtu),
         rate_rank: record.rate_rank,
-        keys,
-        checks_keys: has(flag::CHECKS_KEYS),
+        pkeys,
+        enforces_partitions: has(flag::CHECKS_KEYS),
         vl_arbitration: vl_arbitration.into(),
         peer: PortIdx::NONE,
         fdr10: has(flag::FDR10),
     })
 }
 
-fn put_ends(ends: &mut Ends, place: u32, node: &Plain) -> Result<(), Broken> {
+fn put_ends(ends: &mut EndPortTable, slot: u32, node: &DecodedNode) -> Result<(), RestoreError> {
     let mut last = None;
     for end in &node.ends {
         let there = usize::from(end.num) < node.ports.len();
@@ -263,30 +268,30 @@ fn put_ends(ends: &mut Ends, place: u32, node: &Plain) -> Result<(), Broken> {
         last = Some(end.num);
         let keys = end.keys.as_ref();
         let end_port = EndPort {
-            port: PortIdx::new(place, PortNum(end.num)),
-            node: place,
+            port: PortIdx::new(slot, PortNum(end.num)),
+            node: slot,
             guid: PortGuid(end.guid),
             lid: Lid(end.lid),
             lmc: Lmc(end.lmc),
-            keys: keys.map(|list| Keys::new(list.iter().map(|k| PKey(*k)))),
+            pkeys: keys.map(|list| PKeySet::new(list.iter().map(|k| PKey(*k)))),
         };
         ends.push(end_port, end.named);
     }
     Ok(())
 }
 
-impl Plain {
-    /// The node at its place; `None` if a cable leads nowhere.
+impl DecodedNode {
+    /// The node at its slot; `None` if a cable leads nowhere.
     fn at(
         self,
         guid: NodeGuid,
-        place: u32,
-        parts: Parts,
+        slot: u32,
+        parts: NodeRecords,
         port_at: &dyn Fn((u32, u8)) -> Option<PortIdx>,
     ) -> Option<NodeView> {
         let mut ports = Vec::with_capacity(self.ports.len());
         for (mut port, peer) in self.ports {
-            port.node = place;
+            port.node = slot;
             if let Some(peer) = peer {
                 port.peer = port_at(peer)?;
             }
@@ -319,7 +324,7 @@ fn groups(bytes: &[u8]) -> Option<MftBlocks> {
     Some(blocks)
 }
 
-fn lanes(bytes: &[u8], parts: &mut Parts) -> Option<()> {
+fn lanes(bytes: &[u8], parts: &mut NodeRecords) -> Option<()> {
     let record: records::Lanes<'_> = parse(bytes)?;
     for (kind, a, b, map) in record.maps {
         let (a, b) = (PortNum(a), PortNum(b));
@@ -334,29 +339,29 @@ fn lanes(bytes: &[u8], parts: &mut Parts) -> Option<()> {
     for (input, output, map) in record.read_maps {
         let mut data = [0; 64];
         data[..8].copy_from_slice(&map);
-        let table = Table::Map(PortNum(input), PortNum(output));
-        parts.read.put(table, &data);
+        let table = VlTableId::SlToVl(PortNum(input), PortNum(output));
+        parts.read.insert(table, &data);
     }
     for (port, block, table) in record.read_arbitration {
-        let at = Table::Arbitration(PortNum(port), block);
-        parts.read.put(at, &table.padded()?);
+        let at = VlTableId::VlArbitration(PortNum(port), block);
+        parts.read.insert(at, &table.padded()?);
     }
     Some(())
 }
 
-fn common(levels: &records::Levels<'_>) -> Option<Common> {
-    let by = match (levels.by, levels.row.0) {
-        (0, [sl]) => By::Uniform(*sl),
-        (1, row) => By::Lid(row.into()),
-        (2, []) => By::Switches,
-        (3, []) => By::SwitchAndLid,
+fn decode_lookup(levels: &records::SlLookupRecord<'_>) -> Option<SlLookup> {
+    let indexing = match (levels.indexing, levels.row.0) {
+        (0, [sl]) => SlIndexing::Uniform(*sl),
+        (1, row) => SlIndexing::Lid(row.into()),
+        (2, []) => SlIndexing::Switches,
+        (3, []) => SlIndexing::SwitchAndLid,
         _ => return None,
     };
     let ascending = levels.destinations.is_sorted_by(|a, b| a.0 < b.0);
-    ascending.then(|| Common {
-        single: levels.single,
-        groups: levels.groups,
-        by,
+    ascending.then(|| SlLookup {
+        single_vl: levels.single_vl,
+        multicast_sl: levels.multicast_sl,
+        indexing,
         destinations: levels.destinations.clone(),
     })
 }

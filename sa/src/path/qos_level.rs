@@ -9,40 +9,40 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PKey;
 
-use super::limits::Values;
-use super::query::Ends;
-use crate::keys::Keys;
-use crate::message::base;
-use crate::qos::{Asked, Level, PortFacts};
+use super::limits::PathValues;
+use super::pair::PathEnds;
+use crate::message::partition_number;
+use crate::pkey_set::PKeySet;
+use crate::qos::{QosLevel, QosPort, QosQuery};
 use crate::view::{EndPortIdx, View};
 
 impl View {
     /// The level of a path, where there is a policy.
-    pub(super) fn level(&self, ends: &Ends, asked: &Asked) -> Option<&Arc<Level>> {
+    pub(super) fn qos_level(&self, ends: &PathEnds, asked: &QosQuery) -> Option<&Arc<QosLevel>> {
         let policy = self.settings.qos.as_ref()?;
-        Some(policy.select(&self.facts(ends.from), &self.facts(ends.to), asked))
+        Some(policy.select(&self.qos_port(ends.from), &self.qos_port(ends.to), asked))
     }
 
-    fn facts(&self, at: EndPortIdx) -> PortFacts<'_> {
+    fn qos_port(&self, at: EndPortIdx) -> QosPort<'_> {
         let end = self.end_port(at);
         let node = self.node(end.node);
         let description = &node.description;
         let len = description.iter().position(|b| *b == 0);
-        PortFacts {
+        QosPort {
             guid: end.guid,
             node_type: node.node_type,
             description: &description[..len.unwrap_or(description.len())],
             num: self.port(end.port).num,
-            keys: end.keys.as_ref(),
-            own: self.local == Some(at),
+            keys: end.pkeys.as_ref(),
+            is_sm_port: self.local == Some(at),
         }
     }
 }
 
-impl Level {
+impl QosLevel {
     /// What a path with these values may have.
-    pub(super) fn bound(&self, has: Values) -> Values {
-        Values {
+    pub(super) fn apply(&self, has: PathValues) -> PathValues {
+        PathValues {
             mtu: self.mtu.map_or(has.mtu, |most| has.mtu.min(most)),
             rate: match self.rate {
                 Some(most) if most.rank() < has.rate.rank() => most,
@@ -63,20 +63,20 @@ impl Level {
 
     /// Whether paths may be in the partition of this key.
     pub(super) fn allows_pkey(&self, key: PKey) -> bool {
-        self.pkeys.is_empty() || self.pkeys.contains(base(key).into())
+        self.pkeys.is_empty() || self.pkeys.contains(partition_number(key).into())
     }
 
     /// The first partition in which both may talk and paths may be, with the membership that `from` has.
-    pub(super) fn common(&self, from: &Keys, to: &Keys) -> Option<PKey> {
+    pub(super) fn common_pkey(&self, from: &PKeySet, to: &PKeySet) -> Option<PKey> {
         if self.pkeys.is_empty() {
-            return from.common(to);
+            return from.common_pkey(to);
         }
         let mut all = from.all().iter().copied();
-        all.find(|key| self.allows_pkey(*key) && from.share_in(to, *key))
+        all.find(|key| self.allows_pkey(*key) && from.shares_pkey(to, *key))
     }
 
     /// The partition of a path between ports whose keys are not known.
-    pub(super) fn some_pkey(&self) -> PKey {
+    pub(super) fn default_pkey(&self) -> PKey {
         let first = self.pkeys.first().and_then(|n| u16::try_from(n).ok());
         first.map_or(PKey::DEFAULT_FULL, |n| {
             PKey(n | (PKey::DEFAULT_FULL.0 & !PKey::DEFAULT_LIMITED.0))

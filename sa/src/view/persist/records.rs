@@ -1,13 +1,13 @@
-//! What is in a record, and its bytes: postcard's encoding of these structs. Ends of zeros are left out where most have them.
+//! What is in a record, and its bytes: postcard's encoding of these structs. EndPortTable of zeros are left out where most have them.
 //!
 //! A change of anything here is a change of [`super::VERSION`].
 
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use serde::{Deserialize, Serialize};
 
-use super::super::levels::{By, Common};
+use super::super::service_levels::{SlIndexing, SlLookup};
 use super::super::{EndPort, PortView, View};
-use super::Of;
+use super::NodeInView;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// What belongs to no single node.
@@ -15,7 +15,7 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 pub(super) struct Head<'a> {
     /// Upper half of GIDs.
     pub(super) prefix: u64,
-    /// The SM's own port: its place and number.
+    /// The SM's own port: its slot and number.
     pub(super) local: Option<(u32, u8)>,
     /// Nodes that have records.
     pub(super) nodes: u32,
@@ -24,26 +24,26 @@ pub(super) struct Head<'a> {
     pub(super) managers: Vec<Bytes<'a>>,
     /// SLs, where anything is routed.
     #[serde(borrow)]
-    pub(super) levels: Option<Levels<'a>>,
+    pub(super) levels: Option<SlLookupRecord<'a>>,
 }
 
-/// [`Common`], on disk.
+/// [`SlLookup`], on disk.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Levels<'a> {
-    pub(super) single: bool,
-    pub(super) groups: Option<u8>,
+pub(super) struct SlLookupRecord<'a> {
+    pub(super) single_vl: bool,
+    pub(super) multicast_sl: Option<u8>,
     /// 0: the same for all, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
-    pub(super) by: u8,
+    pub(super) indexing: u8,
     #[serde(borrow)]
     pub(super) row: Bytes<'a>,
     pub(super) destinations: Vec<(u16, u32)>,
 }
 
-/// [`super::Part::Node`].
+/// [`super::NodeRecordKind::Node`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Node<'a> {
     pub(super) guid: u64,
-    pub(super) place: u32,
+    pub(super) slot: u32,
     pub(super) node_type: u8,
     #[serde(borrow)]
     pub(super) info: Bytes<'a>,
@@ -53,7 +53,7 @@ pub(super) struct Node<'a> {
     pub(super) switch_info: Option<Bytes<'a>>,
     #[serde(borrow)]
     pub(super) ports: Vec<Port<'a>>,
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<EndPortRecord>,
 }
 
 /// A port.
@@ -64,7 +64,7 @@ pub(super) struct Port<'a> {
     pub(super) flags: u8,
     pub(super) mtu: u8,
     pub(super) rate_rank: u8,
-    /// Place and number of the port at the other end of the cable.
+    /// NodeSlot and number of the port at the other end of the cable.
     pub(super) peer: Option<(u32, u8)>,
     /// Blocks of P_Keys that are known, without zeros at the end.
     pub(super) keys: Vec<(u16, Vec<u16>)>,
@@ -86,7 +86,7 @@ pub(super) mod flag {
 
 /// An end port of a node.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct End {
+pub(super) struct EndPortRecord {
     pub(super) num: u8,
     pub(super) guid: u64,
     pub(super) lid: u16,
@@ -96,7 +96,7 @@ pub(super) struct End {
     pub(super) keys: Option<Vec<u16>>,
 }
 
-/// [`super::Part::Routes`].
+/// [`super::NodeRecordKind::Routes`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Routes<'a> {
     #[serde(borrow)]
@@ -108,14 +108,14 @@ pub(super) struct Routes<'a> {
     pub(super) levels: Option<Bytes<'a>>,
 }
 
-/// [`super::Part::Groups`].
+/// [`super::NodeRecordKind::Multicast`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Groups {
     /// Block, position, and masks without zeros at the end.
     pub(super) blocks: Vec<(u16, u8, Vec<u16>)>,
 }
 
-/// [`super::Part::Lanes`].
+/// [`super::NodeRecordKind::Lanes`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lanes<'a> {
     /// Kind (0 pair, 1 end port, 2 output), ports, table.
@@ -171,25 +171,25 @@ fn put<T: Serialize>(record: &T, out: &mut Vec<u8>) {
 pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
     let managers: Vec<[u8; SmInfoRecord::LEN]> =
         view.managers.iter().map(SmInfoRecord::encode).collect();
-    let common = view.levels.common();
+    let lookup = view.service_levels.lookup();
     let own = view.local.map(|at| view.end_port(at).port);
-    let levels = common.as_ref().map(|common| {
-        let (by, row): (u8, &[u8]) = match &common.by {
-            By::Uniform(sl) => (0, core::slice::from_ref(sl)),
-            By::Lid(row) => (1, row),
-            By::Switches => (2, &[]),
-            By::SwitchAndLid => (3, &[]),
+    let levels = lookup.as_ref().map(|lookup| {
+        let (indexing, row): (u8, &[u8]) = match &lookup.indexing {
+            SlIndexing::Uniform(sl) => (0, core::slice::from_ref(sl)),
+            SlIndexing::Lid(row) => (1, row),
+            SlIndexing::Switches => (2, &[]),
+            SlIndexing::SwitchAndLid => (3, &[]),
         };
-        let Common {
-            single,
-            groups,
+        let SlLookup {
+            single_vl,
+            multicast_sl,
             destinations,
             ..
-        } = common;
-        Levels {
-            single: *single,
-            groups: *groups,
-            by,
+        } = lookup;
+        SlLookupRecord {
+            single_vl: *single_vl,
+            multicast_sl: *multicast_sl,
+            indexing,
             row: Bytes(row),
             destinations: destinations.clone(),
         }
@@ -204,17 +204,21 @@ pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
     put(&head, out);
 }
 
-pub(super) fn put_node(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let node = of.node;
     let record = Node {
         guid: node.guid.0,
-        place: of.place,
+        slot: of.slot,
         node_type: node.node_type.0,
         info: Bytes(&node.info),
         description: Bytes::trimmed(&node.description),
         switch_info: node.switch.as_ref().map(|s| Bytes(&s.info)),
         ports: node.ports.iter().map(port).collect(),
-        ends: of.ends().iter().map(|e| end(e, of.is_named(e))).collect(),
+        ends: of
+            .end_ports()
+            .iter()
+            .map(|e| end(e, of.is_named(e)))
+            .collect(),
     };
     put(&record, out);
     true
@@ -225,15 +229,15 @@ fn port(port: &PortView) -> Port<'_> {
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     Port {
         raw: Bytes::trimmed(&port.raw),
-        flags: bit(port.known, flag::KNOWN)
-            | bit(port.checks_keys, flag::CHECKS_KEYS)
+        flags: bit(port.has_port_info, flag::KNOWN)
+            | bit(port.enforces_partitions, flag::CHECKS_KEYS)
             | bit(port.fdr10, flag::FDR10)
-            | bit(port.keys.is_as_woken(), flag::KEYS_AS_WOKEN),
+            | bit(port.pkeys.is_unread_empty(), flag::KEYS_AS_WOKEN),
         mtu: port.mtu.0,
         rate_rank: port.rate_rank,
         peer: peer.map(|p| (p.node(), p.num().0)),
         keys: port
-            .keys
+            .pkeys
             .iter()
             .map(|(block, keys)| (block, trimmed(&keys.map(|k| k.0)).to_vec()))
             .collect(),
@@ -245,25 +249,25 @@ fn port(port: &PortView) -> Port<'_> {
     }
 }
 
-fn end(end: &EndPort, named: bool) -> End {
-    End {
+fn end(end: &EndPort, named: bool) -> EndPortRecord {
+    EndPortRecord {
         num: end.port.num().0,
         guid: end.guid.0,
         lid: end.lid.0,
         lmc: end.lmc.0,
         named,
         keys: end
-            .keys
+            .pkeys
             .as_ref()
             .map(|keys| keys.all().iter().map(|k| k.0).collect()),
     }
 }
 
-pub(super) fn put_routes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_routes(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let Some(switch) = &of.node.switch else {
         return false;
     };
-    let row = of.view.levels.row(of.place);
+    let row = of.view.service_levels.row(of.slot);
     let record = Routes {
         lft: switch.lft.as_ref().map(|lft| Bytes(lft.entries())),
         routed: row.is_some(),
@@ -273,7 +277,7 @@ pub(super) fn put_routes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
     true
 }
 
-pub(super) fn put_groups(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_groups(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let Some(mft) = of.mft() else {
         return false;
     };
@@ -287,7 +291,7 @@ pub(super) fn put_groups(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
     true
 }
 
-pub(super) fn put_lanes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn put_lanes(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let read = of.read_tables();
     if of.node.sl_to_vl.is_empty() && read.is_none() {
         return false;
@@ -297,8 +301,8 @@ pub(super) fn put_lanes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
         SlToVlSelector::EndPort(port) => (1, port.0, 0, *map),
         SlToVlSelector::Output(port) => (2, port.0, 0, *map),
     };
-    let read_maps = read.into_iter().flat_map(|r| r.maps());
-    let arbitration = read.into_iter().flat_map(|r| r.arbitrations());
+    let read_maps = read.into_iter().flat_map(|r| r.sl_to_vl_tables());
+    let arbitration = read.into_iter().flat_map(|r| r.vl_arbitration_blocks());
     let record = Lanes {
         maps: of.node.sl_to_vl.iter().map(map).collect(),
         read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),

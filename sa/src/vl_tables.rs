@@ -12,30 +12,30 @@ use ferrosm_mad::ids::{NodeGuid, PortNum};
 
 /// What was read, by node.
 #[derive(Debug, Clone, Default)]
-pub struct ReadLanes {
-    nodes: BTreeMap<NodeGuid, Arc<ReadTables>>,
+pub struct ReadVlTables {
+    nodes: BTreeMap<NodeGuid, Arc<NodeVlTables>>,
 }
 
 /// Tables of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadTables {
-    maps: BTreeMap<(PortNum, PortNum), [u8; 8]>,
-    arbitration: BTreeMap<(PortNum, u8), [u8; 64]>,
+pub struct NodeVlTables {
+    sl_to_vl: BTreeMap<(PortNum, PortNum), [u8; 8]>,
+    vl_arbitration: BTreeMap<(PortNum, u8), [u8; 64]>,
 }
 
 /// A table of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
+pub enum VlTableId {
     /// SLtoVLMappingTable from one port to another; of a CA or router from the port to itself.
-    Map(PortNum, PortNum),
+    SlToVl(PortNum, PortNum),
     /// A block of VLArbitrationTable of a port: 1 to 4.
-    Arbitration(PortNum, u8),
+    VlArbitration(PortNum, u8),
 }
 
-impl ReadLanes {
+impl ReadVlTables {
     /// Of all nodes that something was read of.
     #[must_use]
-    pub fn new<'a>(nodes: impl Iterator<Item = (NodeGuid, &'a Arc<ReadTables>)>) -> Self {
+    pub fn new<'a>(nodes: impl Iterator<Item = (NodeGuid, &'a Arc<NodeVlTables>)>) -> Self {
         let read = nodes.filter(|(_, tables)| !tables.is_empty());
         Self {
             nodes: read.map(|(guid, t)| (guid, Arc::clone(t))).collect(),
@@ -44,53 +44,55 @@ impl ReadLanes {
 
     /// What was read of a node, if anything was.
     #[must_use]
-    pub fn of_node(&self, node: NodeGuid) -> Option<&Arc<ReadTables>> {
+    pub fn of_node(&self, node: NodeGuid) -> Option<&Arc<NodeVlTables>> {
         self.nodes.get(&node)
     }
 
     /// A map, as far as it is known.
     #[must_use]
-    pub fn map(&self, node: NodeGuid, input: PortNum, output: PortNum) -> Option<[u8; 8]> {
+    pub fn sl_to_vl(&self, node: NodeGuid, input: PortNum, output: PortNum) -> Option<[u8; 8]> {
         let tables = self.nodes.get(&node)?;
-        tables.maps.get(&(input, output)).copied()
+        tables.sl_to_vl.get(&(input, output)).copied()
     }
 
     /// A block of VLArbitrationTable, as far as it is known.
     #[must_use]
-    pub fn arbitration(&self, node: NodeGuid, port: PortNum, block: u8) -> Option<[u8; 64]> {
+    pub fn vl_arbitration(&self, node: NodeGuid, port: PortNum, block: u8) -> Option<[u8; 64]> {
         let tables = self.nodes.get(&node)?;
-        tables.arbitration.get(&(port, block)).copied()
+        tables.vl_arbitration.get(&(port, block)).copied()
     }
 }
 
-impl ReadTables {
+impl NodeVlTables {
     /// Keeps what a device answered: all of `data` or the part of it that the table has.
-    pub fn put(&mut self, table: Table, data: &[u8; 64]) {
+    pub fn insert(&mut self, table: VlTableId, data: &[u8; 64]) {
         match table {
-            Table::Map(input, output) => {
+            VlTableId::SlToVl(input, output) => {
                 let map = core::array::from_fn(|i| data[i]);
-                self.maps.insert((input, output), map);
+                self.sl_to_vl.insert((input, output), map);
             }
-            Table::Arbitration(port, block) => {
-                self.arbitration.insert((port, block), *data);
+            VlTableId::VlArbitration(port, block) => {
+                self.vl_arbitration.insert((port, block), *data);
             }
         }
     }
 
     /// Maps from a port to a port.
-    pub fn maps(&self) -> impl Iterator<Item = (PortNum, PortNum, &[u8; 8])> {
-        self.maps.iter().map(|((from, to), map)| (*from, *to, map))
+    pub fn sl_to_vl_tables(&self) -> impl Iterator<Item = (PortNum, PortNum, &[u8; 8])> {
+        self.sl_to_vl
+            .iter()
+            .map(|((from, to), map)| (*from, *to, map))
     }
 
     /// Blocks of VLArbitrationTable of a port.
-    pub fn arbitrations(&self) -> impl Iterator<Item = (PortNum, u8, &[u8; 64])> {
-        let blocks = self.arbitration.iter();
+    pub fn vl_arbitration_blocks(&self) -> impl Iterator<Item = (PortNum, u8, &[u8; 64])> {
+        let blocks = self.vl_arbitration.iter();
         blocks.map(|((port, block), table)| (*port, *block, table))
     }
 
     /// Whether nothing was read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.maps.is_empty() && self.arbitration.is_empty()
+        self.sl_to_vl.is_empty() && self.vl_arbitration.is_empty()
     }
 }

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, Lid, NodeGuid, PortGuid, PortNum};
 
-pub use restore::{Broken, Restorer};
+pub use restore::{RestoreError, ViewRestorer};
 
 use super::{EndPort, NodeView, View};
-use crate::lanes::ReadTables;
 use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
+use crate::vl_tables::NodeVlTables;
 
 /// Version of the records. A reader takes its own and no other.
 pub const VERSION: u32 = 1;
@@ -31,49 +31,54 @@ pub const VERSION: u32 = 1;
 /// What a record of a node is about. The numbers are the records' own and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Part {
+pub enum NodeRecordKind {
     /// What the node and its ports say, its cables, its end ports and their P_Keys. Every node has one.
     Node = 0,
     /// A switch's forwarding table, and the SLs of packets that enter there.
-    Routes = 1,
+    Forwarding = 1,
     /// A switch's multicast forwarding table.
-    Groups = 2,
+    Multicast = 2,
     /// SLtoVLMappingTables, and the tables of lanes that were read.
-    Lanes = 3,
+    VlTables = 3,
 }
 
-impl Part {
+impl NodeRecordKind {
     /// All there are.
-    pub const ALL: [Self; 4] = [Self::Node, Self::Routes, Self::Groups, Self::Lanes];
+    pub const ALL: [Self; 4] = [
+        Self::Node,
+        Self::Forwarding,
+        Self::Multicast,
+        Self::VlTables,
+    ];
 
     /// By its number.
     #[must_use]
-    pub fn of(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|part| *part as u8 == number)
     }
 }
 
 /// Something to be changed in what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change<'a> {
+pub enum ViewRecordUpdate<'a> {
     /// Nothing that is kept is worth anything.
     Clear,
-    /// A record, in place of what there was.
-    Put(NodeGuid, Part, &'a [u8]),
+    /// A record, in slot of what there was.
+    Put(NodeGuid, NodeRecordKind, &'a [u8]),
     /// There is no such record any more.
-    Remove(NodeGuid, Part),
-    /// What belongs to no single node, in place of what there was. Comes last.
+    Remove(NodeGuid, NodeRecordKind),
+    /// What belongs to no single node, in slot of what there was. Comes last.
     Head(&'a [u8]),
 }
 
 /// Knows what was handed out last.
 #[derive(Debug, Default)]
-pub struct Saver {
+pub struct ViewSaver {
     last: Option<Arc<View>>,
     head: Vec<u8>,
 }
 
-impl Saver {
+impl ViewSaver {
     /// Hands out what differs from the view that was saved last, everything where there was none. The changes belong together:
     /// either all of them are kept or none.
     ///
@@ -82,46 +87,46 @@ impl Saver {
     pub fn save<E>(
         &mut self,
         view: &Arc<View>,
-        take: &mut dyn FnMut(Change<'_>) -> Result<(), E>,
+        take: &mut dyn FnMut(ViewRecordUpdate<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let last = self.last.take();
         let before = last.as_deref();
         if before.is_none() {
             self.head.clear();
-            take(Change::Clear)?;
+            take(ViewRecordUpdate::Clear)?;
         }
         let mut bytes = Vec::new();
-        for (place, node) in named(view) {
+        for (slot, node) in named(view) {
             let was = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
-            let is = Of { view, place, node };
-            let was = was.map(|(view, place)| Of {
+            let is = NodeInView { view, slot, node };
+            let was = was.map(|(view, slot)| NodeInView {
                 view,
-                place,
-                node: view.node(place),
+                slot,
+                node: view.node(slot),
             });
-            for part in Part::ALL {
+            for part in NodeRecordKind::ALL {
                 if was.as_ref().is_some_and(|was| was.same(&is, part)) {
                     continue;
                 }
                 bytes.clear();
-                if is.put(part, &mut bytes) {
-                    take(Change::Put(node.guid, part, &bytes))?;
+                if is.encode(part, &mut bytes) {
+                    take(ViewRecordUpdate::Put(node.guid, part, &bytes))?;
                 } else if was.is_some() {
-                    take(Change::Remove(node.guid, part))?;
+                    take(ViewRecordUpdate::Remove(node.guid, part))?;
                 }
             }
         }
         for (_, node) in before.into_iter().flat_map(named) {
             if view.by_node_guid(node.guid).is_none() {
-                for part in Part::ALL {
-                    take(Change::Remove(node.guid, part))?;
+                for part in NodeRecordKind::ALL {
+                    take(ViewRecordUpdate::Remove(node.guid, part))?;
                 }
             }
         }
         bytes.clear();
         records::put_head(view, &mut bytes);
         if bytes != self.head {
-            take(Change::Head(&bytes))?;
+            take(ViewRecordUpdate::Head(&bytes))?;
             core::mem::swap(&mut self.head, &mut bytes);
         }
         self.last = Some(Arc::clone(view));
@@ -129,34 +134,34 @@ impl Saver {
     }
 
     /// What was handed out did not get to where it is kept.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The nodes that their GUID means, with their places.
+/// The nodes that their GUID means, with their slots.
 fn named(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
-    let places = (0u32..).zip(view.nodes.iter());
-    let there = places.filter(|(_, p)| !p.node.ports.is_empty());
-    let named = there.filter(|(place, p)| view.by_node_guid(p.node.guid) == Some(*place));
-    named.map(|(place, p)| (place, &*p.node))
+    let slots = (0u32..).zip(view.nodes.iter());
+    let there = slots.filter(|(_, p)| !p.node.ports.is_empty());
+    let named = there.filter(|(slot, p)| view.by_node_guid(p.node.guid) == Some(*slot));
+    named.map(|(slot, p)| (slot, &*p.node))
 }
 
 /// A node in a view.
-struct Of<'a> {
+struct NodeInView<'a> {
     view: &'a View,
-    place: u32,
+    slot: u32,
     node: &'a NodeView,
 }
 
-impl Of<'_> {
-    fn ends(&self) -> &[EndPort] {
-        self.view.ends.of_node(self.place)
+impl NodeInView<'_> {
+    fn end_ports(&self) -> &[EndPort] {
+        self.view.end_ports.of_node(self.slot)
     }
 
     /// Whether its GUID means this end port and no other.
     fn is_named(&self, end: &EndPort) -> bool {
-        let found = self.view.ends.by_guid(end.guid);
+        let found = self.view.end_ports.by_guid(end.guid);
         found.is_some_and(|at| self.view.end_port(at).port == end.port)
     }
 
@@ -165,41 +170,41 @@ impl Of<'_> {
         Some(mft).filter(|blocks| !blocks.is_empty())
     }
 
-    fn read_tables(&self) -> Option<&Arc<ReadTables>> {
-        self.view.read_lanes.of_node(self.node.guid)
+    fn read_tables(&self) -> Option<&Arc<NodeVlTables>> {
+        self.view.read_vl_tables.of_node(self.node.guid)
     }
 
     /// Whether the record of `other` is the one of this.
-    fn same(&self, other: &Of<'_>, part: Part) -> bool {
+    fn same(&self, other: &NodeInView<'_>, part: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
         match part {
-            Part::Node => {
+            NodeRecordKind::Node => {
                 let says = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
-                let named = |of: &Of<'_>| {
-                    let ends = of.ends().iter().map(|end| of.is_named(end));
+                let named = |of: &NodeInView<'_>| {
+                    let ends = of.end_ports().iter().map(|end| of.is_named(end));
                     ends.collect::<Vec<_>>()
                 };
-                self.place == other.place
+                self.slot == other.slot
                     && (Arc::ptr_eq(&a.ports, &b.ports) || a.ports == b.ports)
                     && says(a) == says(b)
-                    && (Arc::ptr_eq(&self.view.ends, &other.view.ends)
-                        || (self.ends() == other.ends() && named(self) == named(other)))
+                    && (Arc::ptr_eq(&self.view.end_ports, &other.view.end_ports)
+                        || (self.end_ports() == other.end_ports() && named(self) == named(other)))
             }
-            Part::Routes => {
+            NodeRecordKind::Forwarding => {
                 let lft = |n: &NodeView| n.switch.as_ref().and_then(|s| s.lft.clone());
                 let same_lft = match (lft(a), lft(b)) {
                     (Some(a), Some(b)) => Arc::ptr_eq(&a, &b) || a == b,
                     (None, None) => true,
                     _ => false,
                 };
-                let row = |of: &Of<'_>| of.view.levels.row(of.place);
+                let row = |of: &NodeInView<'_>| of.view.service_levels.row(of.slot);
                 same_lft && row(self) == row(other)
             }
-            Part::Groups => match (self.mft(), other.mft()) {
+            NodeRecordKind::Multicast => match (self.mft(), other.mft()) {
                 (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                 (a, b) => a.is_none() && b.is_none(),
             },
-            Part::Lanes => {
+            NodeRecordKind::VlTables => {
                 let read = match (self.read_tables(), other.read_tables()) {
                     (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                     (a, b) => a.is_none() && b.is_none(),
@@ -210,12 +215,12 @@ impl Of<'_> {
     }
 
     /// Writes a record; `false` if there is nothing to be said.
-    fn put(&self, part: Part, out: &mut Vec<u8>) -> bool {
+    fn encode(&self, part: NodeRecordKind, out: &mut Vec<u8>) -> bool {
         match part {
-            Part::Node => records::put_node(self, out),
-            Part::Routes => records::put_routes(self, out),
-            Part::Groups => records::put_groups(self, out),
-            Part::Lanes => records::put_lanes(self, out),
+            NodeRecordKind::Node => records::put_node(self, out),
+            NodeRecordKind::Forwarding => records::put_routes(self, out),
+            NodeRecordKind::Multicast => records::put_groups(self, out),
+            NodeRecordKind::VlTables => records::put_lanes(self, out),
         }
     }
 }
@@ -226,16 +231,16 @@ fn info_of(node: &NodeView) -> Option<[u8; 20]> {
 
 /// A view of the past, and how long ago that was.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub struct ViewSnapshot {
     /// What it was.
     pub view: Arc<View>,
     /// Since it was saved last.
     pub age: Duration,
 }
 
-/// What tells one subnet, and one place in it, from others.
+/// What tells one subnet, and one slot in it, from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whose {
+pub struct ViewIdentity {
     /// Upper half of GIDs.
     pub prefix: GidPrefix,
     /// The SM's own port.
@@ -247,12 +252,12 @@ pub struct Whose {
 }
 
 impl View {
-    /// Whose view it is; `None` where it has no own port.
+    /// ViewIdentity view it is; `None` where it has no own port.
     #[must_use]
-    pub fn whose(&self) -> Option<Whose> {
+    pub fn identity(&self) -> Option<ViewIdentity> {
         let own = self.end_port(self.local?);
         let peer = self.peer(own.port);
-        Some(Whose {
+        Some(ViewIdentity {
             prefix: self.settings.prefix,
             port: own.guid,
             lid: own.lid,
@@ -262,7 +267,7 @@ impl View {
 
     /// The same, but another end port is the subnet manager's.
     #[must_use]
-    pub fn with_local(&self, own: PortGuid) -> Self {
+    pub fn with_local_port(&self, own: PortGuid) -> Self {
         Self {
             local: self.by_guid(own),
             ..self.clone()
@@ -280,19 +285,22 @@ impl View {
 
     /// The same with only those end ports that are to stay. Others are not found by LID, GUID or node any more.
     #[must_use]
-    pub fn with_ends(&self, stays: impl Fn(&EndPort) -> bool) -> Self {
-        let mut ends = super::Ends::with_capacity(self.nodes.len());
-        for (place, node) in named(self) {
-            ends.put_node(node.guid, place);
+    pub fn with_end_ports(&self, stays: impl Fn(&EndPort) -> bool) -> Self {
+        let mut ends = super::EndPortTable::with_capacity(self.nodes.len());
+        for (slot, node) in named(self) {
+            ends.insert_node(node.guid, slot);
         }
         for end in self.end_ports().iter().filter(|end| stays(end)) {
-            let named = self.ends.by_guid(end.guid).map(|at| self.end_port(at).port);
+            let named = self
+                .end_ports
+                .by_guid(end.guid)
+                .map(|at| self.end_port(at).port);
             ends.push(end.clone(), named == Some(end.port));
         }
         let own = self.local.map(|at| self.end_port(at).port);
         Self {
             local: own.and_then(|port| ends.at_port(port)),
-            ends: Arc::new(ends),
+            end_ports: Arc::new(ends),
             ..self.clone()
         }
     }

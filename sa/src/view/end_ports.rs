@@ -7,32 +7,32 @@ use std::sync::OnceLock;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid};
 use rustc_hash::FxHashMap;
 
-use super::images::Images;
+use super::system_images::SystemImageIndex;
 use super::{EndPort, EndPortIdx, PortIdx, View};
 
 /// End ports that came and went from one view to the next, by GUID.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GidChanges {
     /// Those of the view before that are not there any more.
-    pub gone: BTreeSet<PortGuid>,
+    pub removed: BTreeSet<PortGuid>,
     /// Those that were not there before.
-    pub come: BTreeSet<PortGuid>,
+    pub added: BTreeSet<PortGuid>,
 }
 
 /// All end ports.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
-    /// By their place in the subnet.
+pub(super) struct EndPortTable {
+    /// By their slot in the subnet.
     all: Vec<EndPort>,
     /// Of each LID; `u32::MAX` for none.
     by_lid: Vec<u32>,
     by_guid: FxHashMap<PortGuid, EndPortIdx>,
     by_node_guid: FxHashMap<NodeGuid, u32>,
     /// Made by the first query that needs it.
-    pub(super) images: OnceLock<Images>,
+    pub(super) images: OnceLock<SystemImageIndex>,
 }
 
-impl Ends {
+impl EndPortTable {
     /// Room for so many nodes.
     pub(super) fn with_capacity(nodes: usize) -> Self {
         let mut ends = Self::default();
@@ -42,8 +42,8 @@ impl Ends {
         ends
     }
 
-    pub(super) fn put_node(&mut self, guid: NodeGuid, place: u32) {
-        self.by_node_guid.insert(guid, place);
+    pub(super) fn insert_node(&mut self, guid: NodeGuid, slot: u32) {
+        self.by_node_guid.insert(guid, slot);
     }
 
     /// Adds an end port, behind all others; `named` where its GUID means it and no other port.
@@ -86,10 +86,10 @@ impl Ends {
         u32::try_from(found).ok().map(EndPortIdx)
     }
 
-    /// The end ports of the node at a place.
-    pub(super) fn of_node(&self, place: u32) -> &[EndPort] {
-        let from = self.all.partition_point(|e| e.node < place);
-        let len = self.all[from..].partition_point(|e| e.node == place);
+    /// The end ports of the node at a slot.
+    pub(super) fn of_node(&self, slot: u32) -> &[EndPort] {
+        let from = self.all.partition_point(|e| e.node < slot);
+        let len = self.all[from..].partition_point(|e| e.node == slot);
         &self.all[from..from + len]
     }
 }
@@ -99,22 +99,22 @@ impl View {
     #[must_use]
     pub fn gid_changes(&self, before: Option<&Self>) -> GidChanges {
         let Some(before) = before else {
-            let come = self.end_ports().iter().map(|e| e.guid).collect();
+            let added = self.end_ports().iter().map(|e| e.guid).collect();
             return GidChanges {
-                come,
+                added,
                 ..GidChanges::default()
             };
         };
-        if std::sync::Arc::ptr_eq(&self.ends, &before.ends) {
+        if std::sync::Arc::ptr_eq(&self.end_ports, &before.end_ports) {
             return GidChanges::default();
         }
-        let missing = |from: &Ends, to: &Ends| {
+        let missing = |from: &EndPortTable, to: &EndPortTable| {
             let guids = from.by_guid.keys().copied();
             guids.filter(|g| to.by_guid(*g).is_none()).collect()
         };
         GidChanges {
-            gone: missing(&before.ends, &self.ends),
-            come: missing(&self.ends, &before.ends),
+            removed: missing(&before.end_ports, &self.end_ports),
+            added: missing(&self.end_ports, &before.end_ports),
         }
     }
 }

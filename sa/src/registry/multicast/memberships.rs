@@ -1,4 +1,4 @@
-//! Which groups each GUID is in: the other way round than [`Group::members`](super::Group), and always the same.
+//! Which groups each GUID is in: the other way round than [`MulticastGroup::members`](super::MulticastGroup), and always the same.
 //!
 //! All that makes or ends a membership goes through here; nothing else changes members.
 
@@ -6,62 +6,62 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Gid, PortGuid};
 
-use super::{Groups, Member};
+use super::{GroupMember, MulticastGroups};
 
 /// The groups of each GUID.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Joined {
-    all: BTreeSet<(PortGuid, Gid)>,
+pub(super) struct MembershipIndex {
+    pairs: BTreeSet<(PortGuid, Gid)>,
 }
 
-impl Joined {
+impl MembershipIndex {
     /// The groups that a GUID is in.
-    pub(super) fn of(&self, guid: PortGuid) -> impl Iterator<Item = Gid> {
+    pub(super) fn groups_of(&self, guid: PortGuid) -> impl Iterator<Item = Gid> {
         let all = (guid, Gid([0; 16]))..=(guid, Gid([0xFF; 16]));
-        self.all.range(all).map(|(_, mgid)| *mgid)
+        self.pairs.range(all).map(|(_, mgid)| *mgid)
     }
 
     /// All GUIDs that are in any, each once.
     pub(super) fn guids(&self) -> impl Iterator<Item = PortGuid> {
         let mut last = None;
-        let guids = self.all.iter().map(|(guid, _)| *guid);
+        let guids = self.pairs.iter().map(|(guid, _)| *guid);
         guids.filter(move |guid| last.replace(*guid) != Some(*guid))
     }
 
     /// A group is gone, and who was in it.
-    pub(super) fn forget(&mut self, mgid: Gid, members: &BTreeMap<PortGuid, Member>) {
+    pub(super) fn remove_group(&mut self, mgid: Gid, members: &BTreeMap<PortGuid, GroupMember>) {
         for guid in members.keys() {
-            self.all.remove(&(*guid, mgid));
+            self.pairs.remove(&(*guid, mgid));
         }
     }
 }
 
-impl Groups {
+impl MulticastGroups {
     /// Makes a GUID a member of a group, or a member in other ways than before.
-    pub(super) fn put_member(&mut self, mgid: Gid, guid: PortGuid, member: Member) {
+    pub(super) fn set_member(&mut self, mgid: Gid, guid: PortGuid, member: GroupMember) {
         let Some(group) = self.groups.get_mut(&mgid) else {
             return;
         };
         let before = group.members.insert(guid, member);
         if before.is_none() {
-            self.joined.all.insert((guid, mgid));
+            self.memberships.pairs.insert((guid, mgid));
         }
         if before != Some(member) {
-            self.touched.insert((mgid, Some(guid)));
+            self.unsaved.insert((mgid, Some(guid)));
         }
         if before.is_none_or(|b| b.join_state != member.join_state) {
-            self.changed.insert(group.mlid);
+            self.changed_mlids.insert(group.mlid);
         }
     }
 
     /// A GUID is no member of a group any more. Whether anybody keeps the group alive is for the caller.
-    pub(super) fn drop_member(&mut self, mgid: Gid, guid: PortGuid) {
+    pub(super) fn remove_member(&mut self, mgid: Gid, guid: PortGuid) {
         if let Some(group) = self.groups.get_mut(&mgid)
             && group.members.remove(&guid).is_some()
         {
-            self.joined.all.remove(&(guid, mgid));
-            self.touched.insert((mgid, Some(guid)));
-            self.changed.insert(group.mlid);
+            self.memberships.pairs.remove(&(guid, mgid));
+            self.unsaved.insert((mgid, Some(guid)));
+            self.changed_mlids.insert(group.mlid);
         }
     }
 }
@@ -77,9 +77,9 @@ mod tests {
     use ferrosm_mad::transport::gmp::Peer;
     use proptest::prelude::*;
 
-    use super::super::{Parameters, join::component};
+    use super::super::{GroupParameters, join::component};
     use super::*;
-    use crate::message::Request;
+    use crate::message::SaRequest;
     use crate::registry::registration::RegistrationUpdate;
     use crate::view::View;
 
@@ -89,8 +89,8 @@ mod tests {
         gid
     }
 
-    fn parameters() -> Parameters {
-        Parameters {
+    fn parameters() -> GroupParameters {
+        GroupParameters {
             qkey: 0,
             mtu: MtuCode::Mtu2048,
             tclass: 0,
@@ -105,10 +105,15 @@ mod tests {
     }
 
     /// How many groups a trusted query looks at, and which they are.
-    fn looked_at(groups: &Groups, view: &View, mask: u64, asked: &McMemberRecord) -> Vec<Gid> {
+    fn looked_at(
+        groups: &MulticastGroups,
+        view: &View,
+        mask: u64,
+        asked: &McMemberRecord,
+    ) -> Vec<Gid> {
         let mut data = [0; DATA_LEN];
         asked.encode_onto(&mut data);
-        let request = Request {
+        let request = SaRequest {
             from: Peer::default(),
             method: Method::GetTable,
             attr: id::MC_MEMBER,
@@ -124,12 +129,12 @@ mod tests {
     }
 
     /// What is said the other way round is what a walk over all groups says, and queries look at nothing else.
-    fn check(groups: &Groups, view: &View) {
+    fn check(groups: &MulticastGroups, view: &View) {
         for n in 0..12 {
             let guid = PortGuid(n);
             let scan = groups.iter().filter(|(_, g)| g.members.contains_key(&guid));
             let scan: Vec<Gid> = scan.map(|(mgid, _)| mgid).collect();
-            assert_eq!(groups.joined.of(guid).collect::<Vec<_>>(), scan);
+            assert_eq!(groups.memberships.groups_of(guid).collect::<Vec<_>>(), scan);
             assert_eq!(groups.is_member(guid), !scan.is_empty());
             let asked = McMemberRecord {
                 port_gid: Gid::new(GidPrefix::DEFAULT, guid),
@@ -138,13 +143,13 @@ mod tests {
             let found = looked_at(groups, view, component::PORT_GID, &asked);
             assert_eq!(found, scan);
         }
-        let all: BTreeSet<PortGuid> = groups
+        let guids: BTreeSet<PortGuid> = groups
             .iter()
             .flat_map(|(_, g)| g.members.keys().copied())
             .collect();
         assert_eq!(
             groups.member_guids().collect::<Vec<_>>(),
-            Vec::from_iter(all)
+            Vec::from_iter(guids)
         );
         for mlid in 0xC000..0xC010 {
             let mlid = Lid(mlid);
@@ -166,7 +171,7 @@ mod tests {
             steps in prop::collection::vec((0..8u8, 0..10u8, 0..12u64, 1..16u8), 1..200),
         ) {
             let view = View::default();
-            let mut groups = Groups::default();
+            let mut groups = MulticastGroups::default();
             groups.set_mlid_count(count);
             let mut kept = BTreeMap::new();
             for (what, group, guid, how) in steps {
@@ -176,13 +181,13 @@ mod tests {
                         if groups.get(mgid).is_none() {
                             groups.add(mgid, parameters(), None, how == 15);
                         }
-                        let member = Member { join_state: JoinState(how), proxy: false };
-                        groups.put_member(mgid, guid, member);
-                        groups.bury(mgid);
+                        let member = GroupMember { join_state: JoinState(how), proxy: false };
+                        groups.set_member(mgid, guid, member);
+                        groups.delete_if_unused(mgid);
                     }
                     4 | 5 => {
-                        groups.drop_member(mgid, guid);
-                        groups.bury(mgid);
+                        groups.remove_member(mgid, guid);
+                        groups.delete_if_unused(mgid);
                     }
                     6 => {
                         let there = groups.is_member(guid);
@@ -190,15 +195,15 @@ mod tests {
                         prop_assert!(!groups.is_member(guid));
                     }
                     _ => {
-                        let saved = groups.saved();
-                        let mlids = |g: &Groups| g.iter().map(|(mgid, g)| (mgid, g.mlid)).collect::<Vec<_>>();
+                        let saved = groups.member_records();
+                        let mlids = |g: &MulticastGroups| g.iter().map(|(mgid, g)| (mgid, g.mlid)).collect::<Vec<_>>();
                         let before = mlids(&groups);
-                        groups = Groups::default();
+                        groups = MulticastGroups::default();
                         groups.set_mlid_count(count);
                         groups.restore(&saved);
                         kept.clear();
                         prop_assert_eq!(mlids(&groups), before, "who shared an MLID goes on to share it");
-                        prop_assert_eq!(groups.saved(), saved);
+                        prop_assert_eq!(groups.member_records(), saved);
                     }
                 }
                 check(&groups, &view);
