@@ -1,21 +1,21 @@
-//! The cells of matrices of distances, of one or two bytes, and why an engine stops early.
+//! Cells of the hop matrices, one or two bytes wide, and the reasons why an engine stops early.
 
 use super::RouteError;
 use crate::work::BudgetExceeded;
 
-/// The number type of a cell.
+/// Integer type of a cell: a hop count and a flag for paths that start with a climb.
 pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
-    /// Not reached.
+    /// Unreachable, or not computed yet.
     const FAR: Self;
-    /// No hops: the destination itself.
+    /// Zero hops: the destination itself.
     const HERE: Self;
-    /// One hop more, still going down (or, without directions, anywhere).
+    /// One hop more in the same direction (in any direction in a matrix without up and down).
     fn farther(self) -> Self;
-    /// The cell of a switch that climbs to a neighbour with this cell.
+    /// The cell of a switch whose next hop is up, to a neighbour with this cell.
     fn climb(self) -> Self;
-    /// The cell without the permission to climb.
+    /// The cell without the climb flag.
     fn down(self) -> Self;
-    /// Hops.
+    /// Number of hops.
     fn hops(self) -> usize;
 }
 
@@ -49,9 +49,9 @@ cell!(u16);
 /// Why an engine stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A distance does not fit the cell type: take a larger one.
+    /// A distance does not fit in the cell type; retry with a wider one.
     CellOverflow,
-    /// The work budget is used up.
+    /// The work budget is exceeded.
     Budget,
 }
 
@@ -70,7 +70,7 @@ impl From<Stop> for RouteError {
     }
 }
 
-/// Runs the same with cells of one byte and, if a distance does not fit, of two.
+/// Runs `narrow` with one-byte cells and, if a distance does not fit, `wide` with two-byte cells.
 pub(crate) fn with_smallest_cells<T>(
     narrow: impl FnOnce() -> Result<T, Stop>,
     wide: impl FnOnce() -> Result<T, Stop>,

@@ -1,6 +1,6 @@
-//! The `dfsssp` engine: ways of `sssp`, on as many lanes as it takes to be free of credit loops (Domke, Hoefler, Nagel:
-//! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Balance comes first; where lanes are short,
-//! ways with fewer turns are taken.
+//! Engine `dfsssp`: paths as in `sssp`, on as many virtual layers as deadlock freedom requires (Domke, Hoefler, Nagel:
+//! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Load balance has priority; if VLs are scarce,
+//! paths with fewer channel dependencies are preferred.
 
 use super::cell::with_smallest_cells;
 use super::graph::Graph;

@@ -1,13 +1,14 @@
-//! Fat-tree routing that goes on working on what is left of a tree: any PGFT, with whatever is lost, missing, extra or
-//! hung behind it.
+//! Engine `dmodc`: fat-tree routing for degraded trees. Routes any PGFT with missing or extra switches and links, and
+//! with switches behind its leaves.
 //!
-//! The levels give an order of all switches; up and down this order is free of credit loops and connects every pair,
-//! also where only a way over a leaf is left. Among the legal next hops destinations are dealt by their number in the
-//! order of leaves (see `assignment`). After Gliksberg and others (Dmodc, 2020).
+//! The levels of the tree give an up/down order of all switches, which is free of credit loops and connects every pair,
+//! even if the only remaining path leads through a leaf. Among the legal next hops, destinations are assigned by their number in
+//! the order of leaves (see `dmodc_assignment`). After Gliksberg and others (Dmodc, 2020).
 //!
-//! One lane, as long as end ports hang on leaves. Where so many hang above them (an aggregation node in every switch) that
-//! their traffic with each other would crowd the few leaves at which that order lets them turn, these pairs go down and up
-//! on lanes of their own, if there are any (see `valleys`): 2 lanes for trees of two levels, 3 for trees of three.
+//! One VL is enough while end ports are attached to leaves. If many are attached above (an aggregation node in every
+//! switch), their traffic among each other would overload the few leaves at which the order lets it turn. Such pairs
+//! are then routed down and up on VLs of their own, if available (see `down_up_search`): 2 VLs for trees of two levels,
+//! 3 for trees of three.
 
 use super::graph::Graph;
 use super::order::by_levels;

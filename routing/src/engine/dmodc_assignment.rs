@@ -1,17 +1,17 @@
-//! Destinations dealt among the columns of a tree: a closed form for which way each LID comes down.
+//! Closed-form assignment of destinations to the columns of a tree (D-mod-K for degraded trees).
 //!
-//! End ports are numbered leaf by leaf, those of a part of the tree one after the other. The digits of such a number,
-//! in the arities of the levels, are the columns in which its LID is routed: *trunk* is the chain of switches from its
-//! leaf upwards through these columns. All switches send a LID to its trunk, as far out as they can, so on a full tree
-//! a shift permutation meets on no cable, and what was lost elsewhere changes nothing.
+//! End ports are numbered leaf by leaf, subtree by subtree. The digits of the number, in the arities of the levels, are
+//! the columns that route its LID; its *trunk* is the chain of switches from its leaf upwards through these columns.
+//! All switches forward a LID to its trunk as far from the destination as possible. So on a full tree a shift
+//! permutation has no link conflict, and losses elsewhere change nothing.
 //!
-//! Where a trunk is broken, or cannot be reached, the next hops that are left are dealt in turn: by the digits of the
-//! number, so that a switch spreads what it has to divert, and by the switch, so that what must be diverted around
-//! one lost cable comes down by all the others. After Gliksberg and others, "High-quality fault resiliency in fat trees"
-//! (Dmodc, 2020); that paper deals all destinations anew among what is left.
+//! Where a trunk is broken or unreachable, the remaining next hops are assigned in rotation: by the digits of the number,
+//! so that a switch spreads the traffic it diverts, and by the switch, so that traffic diverted around one lost link
+//! uses all the others. After Gliksberg and others, "High-quality fault resiliency in fat trees" (Dmodc, 2020), which
+//! reassigns all destinations among the remaining columns.
 //!
-//! End ports that are no hosts (on switches above the leaves, aggregation nodes, I/O ports where compute ports are named)
-//! are numbered on their own and do not disturb the pattern of the others.
+//! End ports other than hosts on leaves (on switches above the leaves, aggregation nodes, I/O ports if compute ports
+//! are named) are numbered separately and do not disturb the pattern.
 
 use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
@@ -26,42 +26,42 @@ use super::hop_matrix::HopMatrix;
 
 /// No slot.
 const NONE: u16 = u16::MAX;
-/// The trunk has ended.
+/// End of a trunk.
 pub(crate) const TRUNK_END: u32 = u32::MAX;
 
 /// Numbers, digits and trunks of all LIDs.
 #[derive(Debug)]
 pub(crate) struct DmodcAssignment {
     levels: usize,
-    /// Whether every switch has all the columns above it that there are, and all cables to them.
+    /// Whether every switch has all columns of its level above it, with all parallel links.
     full: bool,
-    /// LIDs that are no hosts on leaves.
+    /// LIDs that are not hosts on leaves.
     non_hosts: FixedBitSet,
     rank: Vec<u32>,
-    /// By switch: where its row in `up` begins.
+    /// Index of each switch's row in `up`.
     up_base: Vec<usize>,
-    /// By switch and column: its slot to the switch above in that column.
+    /// By switch and column: slot to the switch above in that column.
     up: Vec<u16>,
-    /// By switch: its turn when something is dealt.
-    turn: Vec<u32>,
-    /// Place of each switch's first LID.
+    /// Rotation of each switch when next hops are assigned in rotation.
+    rotation: Vec<u32>,
+    /// Index of each switch's first LID.
     base: Vec<usize>,
-    /// By place of a LID and level: the column above that level.
+    /// By LID index and level: column above that level.
     digit: Vec<u16>,
-    /// By place and level: the cable to that column.
+    /// By LID index and level: parallel link to that column.
     link: Vec<u16>,
-    /// By place: its turn when something is dealt.
-    mix: Vec<u32>,
-    /// By place and level: the switches of the trunk from the LID's own upwards, as far as it goes.
+    /// Rotation of each LID when next hops are assigned in rotation.
+    lid_rotation: Vec<u32>,
+    /// By LID index and level: switches of the trunk, from the LID's own switch upwards.
     trunks: Vec<u32>,
 }
 
-/// What is dealt to one LID.
+/// The digits of one LID.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LidAssignment<'a> {
     digit: &'a [u16],
     link: &'a [u16],
-    mix: u32,
+    lid_rotation: u32,
 }
 
 impl DmodcAssignment {
@@ -81,11 +81,11 @@ impl DmodcAssignment {
             rank: tree.rank.clone(),
             up_base: Vec::with_capacity(n),
             up: Vec::new(),
-            turn: turns(graph, tree),
+            rotation: rotations(graph, tree),
             base: Vec::with_capacity(n),
             digit: Vec::new(),
             link: Vec::new(),
-            mix: Vec::new(),
+            lid_rotation: Vec::new(),
             trunks: Vec::new(),
         };
         for v in 0..n {
@@ -118,7 +118,7 @@ impl DmodcAssignment {
             assignment.base.push(lids);
             lids += topo.destinations_on(s).len();
         }
-        let number = numbers(
+        let number = number_end_ports(
             topo,
             graph,
             tree,
@@ -129,37 +129,37 @@ impl DmodcAssignment {
         );
         assignment.digit.reserve(lids * levels);
         assignment.link.reserve(lids * levels);
-        assignment.mix.reserve(lids);
+        assignment.lid_rotation.reserve(lids);
         assignment.trunks = vec![TRUNK_END; lids * levels];
         for s in topo.switches() {
             for d in topo.destinations_on(s) {
-                let t = number[assignment.mix.len()];
-                assignment.enter(t, tree);
+                let t = number[assignment.lid_rotation.len()];
+                assignment.push_digits(t, tree);
                 if d.port != PortNum::ZERO {
-                    assignment.grow(s.index(), graph, matrix);
+                    assignment.extend_trunk(s.index(), graph, matrix);
                 }
             }
         }
         assignment
     }
 
-    /// Enters the digits of the next LID.
-    fn enter(&mut self, mut t: u32, tree: &Tree) {
-        let mut mix = 0;
+    /// Appends the digits of the next LID.
+    fn push_digits(&mut self, mut t: u32, tree: &Tree) {
+        let mut lid_rotation = 0;
         for (arity, links) in tree.arity.iter().zip(&tree.cables) {
             let digit = t % arity;
             t /= arity;
-            // As D-mod-K of PGFTs has it: cables take no digit away from the levels above.
+            // As in D-mod-K for PGFTs: parallel links consume no digit of the levels above.
             let link = t % links;
             self.digit.push(u16::try_from(digit).unwrap_or(0));
             self.link.push(u16::try_from(link).unwrap_or(0));
-            mix += digit + link;
+            lid_rotation += digit + link;
         }
-        self.mix.push(mix + t);
+        self.lid_rotation.push(lid_rotation + t);
     }
 
-    /// Grows the trunk of the LID that was entered last.
-    fn grow<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
+    /// Extends the trunk of the LID that was entered last.
+    fn extend_trunk<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
         let digits = self.digit.len() - self.levels;
         let (mut tip, mut length) = (dest, 0);
         for level in self.rank[dest] as usize..self.levels - 1 {
@@ -180,33 +180,32 @@ impl DmodcAssignment {
         }
     }
 
-    /// Whether another balance can be better for a LID: always where something is missing, else only for what is no host
-    /// on a leaf.
+    /// Whether load balancing may move a LID: any LID if the tree is incomplete, otherwise only LIDs that are not hosts
+    /// on leaves.
     pub(crate) fn may_move(&self, d: &Destination) -> bool {
         d.port != PortNum::ZERO && (!self.full || self.non_hosts.contains(usize::from(d.lid.raw())))
     }
 
-    /// The trunks of the LIDs on a switch: a row of so many switches for each, upwards from its own, [`TRUNK_END`] beyond the
-    /// end.
+    /// Trunks of the LIDs on a switch: a row per LID with the switches from its own upwards, then [`TRUNK_END`].
     #[inline(always)]
     pub(crate) fn trunks(&self, dest: usize, lids: usize) -> (&[u32], usize) {
         let from = self.base[dest] * self.levels;
         (&self.trunks[from..from + lids * self.levels], self.levels)
     }
 
-    /// What is dealt to the `i`th LID on a switch.
+    /// Digits of the `i`-th LID on a switch.
     #[inline(always)]
     pub(crate) fn lid(&self, dest: usize, i: usize) -> LidAssignment<'_> {
-        let place = self.base[dest] + i;
-        let levels = place * self.levels..(place + 1) * self.levels;
+        let position = self.base[dest] + i;
+        let levels = position * self.levels..(position + 1) * self.levels;
         LidAssignment {
             digit: &self.digit[levels.clone()],
             link: &self.link[levels],
-            mix: self.mix[place],
+            lid_rotation: self.lid_rotation[position],
         }
     }
 
-    /// The slot of a switch to the column that a LID is meant for.
+    /// Slot of a switch to the column of a LID.
     #[inline(always)]
     pub(crate) fn preferred_slot(&self, v: usize, lid: &LidAssignment<'_>) -> Option<usize> {
         let digit = usize::from(lid.digit[self.rank[v] as usize]);
@@ -214,13 +213,13 @@ impl DmodcAssignment {
         (slot != NONE).then_some(usize::from(slot))
     }
 
-    /// Which of so many is next, where what was meant for a LID is not to be had.
+    /// Index of the next hop, out of `of`, for a LID whose column is unavailable.
     #[inline(always)]
     pub(crate) fn alternative(&self, v: usize, lid: &LidAssignment<'_>, of: u32) -> u32 {
-        (lid.mix + self.turn[v] + 1) % of.max(1)
+        (lid.lid_rotation + self.rotation[v] + 1) % of.max(1)
     }
 
-    /// Which of so many parallel cables between two switches a LID takes.
+    /// Index of the parallel link between two switches that a LID uses.
     #[inline(always)]
     pub(crate) fn link(
         &self,
@@ -232,19 +231,19 @@ impl DmodcAssignment {
         if links < 2 {
             return 0;
         }
-        let meant = usize::from(lid.link[self.rank[v].min(self.rank[peer]) as usize]);
-        if meant < links && self.rank[v] != self.rank[peer] {
-            meant
+        let preferred = usize::from(lid.link[self.rank[v].min(self.rank[peer]) as usize]);
+        if preferred < links && self.rank[v] != self.rank[peer] {
+            preferred
         } else {
-            (meant + lid.mix as usize + self.turn[v] as usize) % links
+            (preferred + lid.lid_rotation as usize + self.rotation[v] as usize) % links
         }
     }
 }
 
-/// By switch: a number by which those of one level are told apart, such that those of one part of the tree, and those
-/// of one column, have different ones as far as possible.
-fn turns(graph: &Graph, tree: &Tree) -> Vec<u32> {
-    let mut turn = vec![0; graph.len()];
+/// Rotation of each switch: different, as far as possible, within a level for switches of one subtree and of one
+/// column.
+fn rotations(graph: &Graph, tree: &Tree) -> Vec<u32> {
+    let mut rotation = vec![0; graph.len()];
     let mut next = vec![0u32; tree.levels()];
     let leaves = tree.leaves.iter().map(|s| s.index());
     let mut placed = FixedBitSet::with_capacity(graph.len());
@@ -254,14 +253,14 @@ fn turns(graph: &Graph, tree: &Tree) -> Vec<u32> {
         }
         let level = tree.rank[v] as usize;
         let wide = tree.arity.get(level + 1).copied().unwrap_or(1).max(1);
-        turn[v] = next[level] % wide + next[level] / wide;
+        rotation[v] = next[level] % wide + next[level] / wide;
         next[level] += 1;
     }
-    turn
+    rotation
 }
 
-/// By place of a LID: its number in the order of hosts.
-fn numbers(
+/// By LID index: number of the end port in its class.
+fn number_end_ports(
     topo: &Topology,
     graph: &Graph,
     tree: &Tree,
@@ -283,7 +282,7 @@ fn numbers(
     }
     let mut is_leaf = FixedBitSet::with_capacity(graph.len());
     tree.leaves.iter().for_each(|s| is_leaf.insert(s.index()));
-    // Hosts on leaves, I/O ports, and the rest.
+    // Hosts on leaves, I/O ports, others.
     let mut next = [0u32; 3];
     let others = graph.by_lid.iter().copied().filter(|&v| !is_leaf[v]);
     for v in tree.leaves.iter().map(|s| s.index()).chain(others) {
@@ -308,8 +307,8 @@ fn numbers(
             if class != 0 || tree.is_service(topo, s, first.port) {
                 non_hosts.insert_range(raw..raw + same_port.len());
             }
-            for (offset, place) in (0u32..).zip(base[v] + i..base[v] + i + same_port.len()) {
-                number[place] = next[class] + offset;
+            for (offset, position) in (0u32..).zip(base[v] + i..base[v] + i + same_port.len()) {
+                number[position] = next[class] + offset;
             }
             next[class] += 1;
         }
@@ -317,7 +316,7 @@ fn numbers(
     number
 }
 
-/// LIDs of a switch by port, with the place of the first.
+/// LIDs of a switch grouped by port, with the index of the first.
 fn by_port(topo: &Topology, s: SwitchIdx) -> impl Iterator<Item = (usize, &[Destination])> {
     let mut at = 0;
     topo.destinations_on(s)

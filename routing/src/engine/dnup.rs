@@ -1,9 +1,8 @@
-//! Up/down routing with levels counted from the switches that have hosts: for fabrics where some hosts are attached closer
-//! to the roots than some switches are.
+//! Engine `dnup`: up/down routing with ranks counted from the switches with hosts, for fabrics where some hosts are
+//! attached closer to the roots than some switches are.
 //!
-//! A switch is as high as its nearest switch with hosts is far; a path climbs, then descends. As with `updn`, one order of
-//! all switches stands behind it, so every pair is connected and nothing deadlocks, also where many switches are equally
-//! high.
+//! The rank of a switch is its distance to the nearest switch with hosts. As in `updn`, one order of all switches
+//! defines up and down, so every pair is connected without credit loops, even among switches of equal rank.
 
 use super::graph::Graph;
 use super::order::by_distance;

@@ -1,10 +1,11 @@
-//! Dimension order routing on tori, meshes, hypercubes and HyperX, with dimensions found from the structure.
+//! Engine `dor`: dimension-order routing on tori, meshes, hypercubes and HyperX, with automatic detection of
+//! dimensions.
 //!
-//! Packets go along one dimension after the other, in the order in which most switches number their ports. One lane is
-//! enough without rings. Rings take two lanes and an SL for each combination of datelines crossed; with one lane, no
-//! packet goes through the first switch of a ring, at the price of longer paths. In a grid of which something is
-//! missing, rings and full meshes are left as they can be; pairs of switches that dimension order fails take detours,
-//! on lane 0 where that closes no circle, on further lanes else.
+//! Packets travel along one dimension after the other, in the order in which most switches number their ports. Without
+//! rings, one VL is enough. Rings take two VLs and one SL for each combination of datelines crossed; on one VL, no
+//! packet passes through the first switch of a ring, at the price of longer paths. In an incomplete grid, rings and
+//! full meshes are routed around missing links where possible. Pairs of switches that dimension order cannot connect
+//! take detours, on VL 0 if that closes no credit loop, otherwise on further VLs.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::structure::grid::{DimKind, grid};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Rings that can have datelines: an SL has four bits.
+/// Maximum number of rings with datelines: an SL has four bits.
 const RINGS_MAX: usize = 4;
 
 /// The `dor` engine.
@@ -78,7 +79,7 @@ fn routing(tables: Tables, vl_plan: Lanes, trees: TreeConstraint, notes: Vec<Not
     }
 }
 
-/// Routes with one way of treating rings.
+/// Routes with the given treatment of rings.
 fn route_with_rings(
     request: &Request<'_>,
     graph: &Graph,
@@ -95,7 +96,7 @@ fn route_with_rings(
     let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
     let pair_vls = detours::assign_vls(graph, &paths, share, further, request.budget);
-    let (pair_vls, used) = pair_vls.map_err(|why| match why {
+    let (pair_vls, used) = pair_vls.map_err(|error| match error {
         VlError::Budget => RouteError::Budget,
         VlError::TooFewVls(more) => RouteError::TooFewVls {
             needed: scheme.vls + more,
@@ -134,7 +135,7 @@ fn route_with_rings(
     Ok((tables, scheme.vl_plan(request.topo, graph, frame), trees))
 }
 
-/// A tree on SL 0 if one goes with the routes, else on a lane of its own if there is one.
+/// The spanning tree on SL 0 if it is compatible with the routes, otherwise on a VL of its own if one is usable.
 fn trees(
     graph: &Graph,
     frame: &Frame,
@@ -161,18 +162,18 @@ fn trees(
     }
 }
 
-/// SLs and VLs: first the combinations of datelines crossed, then one SL and VL for each further lane.
+/// SLs and VLs: first the combinations of datelines crossed, then one SL and one VL for each further layer.
 struct DatelineVls {
-    /// The bit of an SL for each axis that has a dateline.
+    /// SL bit of each axis with a dateline.
     bits: Vec<Option<u32>>,
-    /// SLs of combinations of datelines.
+    /// Number of SLs for combinations of datelines.
     combinations: usize,
-    /// VLs that they take.
+    /// Number of VLs for combinations of datelines.
     base: usize,
-    /// SLs and VLs in all.
+    /// Total numbers of SLs and VLs.
     sls: usize,
     vls: usize,
-    /// SLs by switches; empty if all is SL 0.
+    /// SL by source and destination switch; empty if all paths use SL 0.
     rows: Vec<Arc<[u8]>>,
 }
 
@@ -199,7 +200,7 @@ impl DatelineVls {
         }
     }
 
-    /// Gives every pair its SL.
+    /// Assigns the SL of every pair of switches.
     fn assign_pairs(&mut self, graph: &Graph, frame: &Frame, pair_vls: &[PairVl], used: usize) {
         self.sls += used;
         self.vls += used;
@@ -223,7 +224,7 @@ impl DatelineVls {
         self.rows = rows.into_iter().map(Arc::from).collect();
     }
 
-    /// Datelines on the way, one bit each.
+    /// Datelines crossed on the path, one bit each.
     fn crossed(&self, frame: &Frame, s: usize, d: usize) -> u8 {
         let bits = self.bits.iter().enumerate();
         bits.filter_map(|(axis, bit)| {

@@ -1,27 +1,27 @@
-//! Pairs of switches of a tree whose paths go down and up again, on VLs of their own: as `valleys` finds them.
+//! Pairs of switches of a tree that are routed down and up on VLs of their own; found by `down_up_search`.
 
 use std::sync::Arc;
 
 use crate::lanes::{Lanes, PathSl};
 use crate::notes::Note;
 
-/// In [`DownUpPairs::vl`]: of vl 0, and not to be met by a way that went down before.
+/// In [`DownUpPairs::vl`]: routed on VL 0, and down/up paths must not pass through it.
 pub(super) const NO_TRANSIT: u8 = 0x80;
 
-/// Pairs of switches with ways down and up, and the vl of each.
+/// Pairs of switches that are routed down and up, and their VLs.
 #[derive(Debug)]
 pub(crate) struct DownUpPairs {
     pub(super) n: usize,
-    /// By switch: its place from the top of the tree.
-    pub(super) place: Vec<usize>,
-    /// By source and destination: 0 or [`NO_TRANSIT`] for all others.
+    /// Position of each switch, counted from the top of the tree.
+    pub(super) position: Vec<usize>,
+    /// VL by source and destination; 0 or [`NO_TRANSIT`] for pairs that are routed up and down.
     pub(super) vl: Vec<u8>,
     pub(super) vls: u8,
     pub(super) pairs: usize,
 }
 
 impl DownUpPairs {
-    /// What is said of the way from `v` by its neighbour `peer`, if it is one that goes down and up, or would meet one.
+    /// Whether `peer` is a legal next hop of `v` where a down/up path is involved; `None` where the hop matrix decides.
     #[inline(always)]
     pub(crate) fn is_next_hop(
         &self,
@@ -33,7 +33,7 @@ impl DownUpPairs {
         let own = self.vl[v * self.n + dest];
         let next = self.vl[peer * self.n + dest];
         if own & !NO_TRANSIT != 0 {
-            Some(nearer && next != NO_TRANSIT && self.place[peer] > self.place[v])
+            Some(nearer && next != NO_TRANSIT && self.position[peer] > self.position[v])
         } else if next & !NO_TRANSIT != 0 {
             Some(false)
         } else {
@@ -41,7 +41,7 @@ impl DownUpPairs {
         }
     }
 
-    /// The vls of all pairs of switches.
+    /// The SLs and VLs of all pairs of switches.
     pub(crate) fn vl_plan(&self) -> Lanes {
         let sl = |&vl: &u8| vl & !NO_TRANSIT;
         let rows = self.vl.chunks_exact(self.n.max(1));

@@ -1,17 +1,18 @@
-//! Ways down and up again, on vls of their own: for end ports above the leaves of a tree.
+//! Finds paths down and up for end ports above the leaves of a tree, on VLs of their own.
 //!
-//! Two roots of a tree have no way up and down it between them. On one vl such pairs must all turn at one leaf (the few
-//! that come before some roots in the order), because turns at several leaves wait for each other in a circle. With an
-//! aggregation node in every switch this one leaf carries most of the fabric's pairs of switches.
+//! Two roots of a tree have no up/down path between them. On one VL all such pairs must turn at the same leaf (one of
+//! the few that precede some roots in the order), because turns at several leaves form a credit loop. With an
+//! aggregation node in every switch, this leaf would carry most of the pairs of switches.
 //!
-//! On a vl of their own they may turn at any leaf: what first descends and then climbs has no circle, as what first
-//! climbs and then descends has none. Switches of one level in the middle of a tree need more: down, up, and down again to
-//! their own level. All those of one level share a vl: what they descend on first is below the level, what they descend
-//! on last is above it, so nothing waits in a circle there either. The vl belongs to the pair of switches, the same in both
-//! directions.
+//! On a VL of their own such pairs may turn at any leaf: paths that descend, then climb, form no credit loop, just like
+//! paths that climb, then descend. Switches of a level in the middle of a tree also need paths that go down, up, and
+//! down again to their own level. All paths of one level share a VL: the channels of their first descent are below the
+//! level and those of their last descent above it, so these form no credit loop either. Both directions of a pair use
+//! the same VL.
 //!
-//! Where a tree is broken, some pairs have neither: they, and those that they pass, keep to the one order on vl 0. It
-//! decides no balance; it says which next hops are legal, for [`super::hop_matrix::HopMatrix`].
+//! In an incomplete tree some pairs have neither kind of path. These pairs, and those that they pass through, follow
+//! the up/down order on VL 0. This module does not balance load: it defines legal next hops for
+//! [`super::hop_matrix::HopMatrix`].
 
 use std::cmp::Reverse;
 
@@ -24,15 +25,15 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use crate::structure::tree::Tree;
 
-/// The ways from all switches to one destination.
+/// Paths from all switches to one destination.
 struct Column<C> {
-    /// Those that go down first, from the bottom: hops, and whether their ways may end in a descent.
+    /// Switches routed down and up, from the bottom: hops, and whether some path ends with a descent.
     down_up: Vec<(usize, C, bool)>,
-    /// Those whose ways are not to be met.
+    /// Switches through which down/up paths must not pass.
     no_transit: Vec<usize>,
 }
 
-/// What all ways from a switch to a destination are like.
+/// Properties that all paths from a switch to a destination share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shape {
     climbs: bool,
@@ -41,7 +42,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Of the destination itself.
+    /// The destination itself.
     const HERE: Self = Self {
         climbs: true,
         descends: true,
@@ -53,7 +54,7 @@ impl Shape {
         up_down: false,
     };
 
-    /// With one more way, by a neighbour with this shape.
+    /// Adds the paths through a neighbour with these properties.
     fn and(self, up: bool, next: Self) -> Self {
         Self {
             climbs: self.climbs && up && next.climbs,
@@ -63,8 +64,8 @@ impl Shape {
     }
 }
 
-/// Finds them, if end ports above the leaves are so many that it matters and there are the vls, and enters them in
-/// `matrix`. `busy` is a load that some cable has in any case.
+/// Finds the pairs and enters them in `matrix`, if enough end ports are attached above the leaves and enough VLs are
+/// usable. `busy` is a load that some link has in any case ([`super::load_balance::unavoidable_load`]).
 pub(crate) fn find_down_up_pairs<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
@@ -84,29 +85,30 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         let rank = Reverse(tree.rank[v]);
         (rank, tree.hanging[v], neighbours, graph.lid_rank[v])
     });
-    let mut place = vec![0; n];
+    let mut position = vec![0; n];
     for (i, &v) in down.iter().enumerate() {
-        place[v] = i;
+        position[v] = i;
     }
     let without: Vec<Vec<usize>> = above
         .par_chunks(64)
-        .flat_map_iter(|dests| pairs_without_up_down_path(graph, tree, &down, &place, dests))
+        .flat_map_iter(|dests| pairs_without_up_down_path(graph, tree, &down, &position, dests))
         .collect();
     if 4 * turning_pairs(graph, &above, &without) <= busy * max_leaf_degree(graph, tree) {
         return;
     }
-    let Some((columns, wanted)) = symmetric_columns(graph, tree, &place, matrix, &above, without)
+    let Some((columns, wanted)) =
+        symmetric_columns(graph, tree, &position, matrix, &above, without)
     else {
         return;
     };
     let mut this = DownUpPairs {
         n,
-        place,
+        position,
         vl: vec![0; n * n],
         vls: 2,
         pairs: 0,
     };
-    // The vl of a level comes after that of plain down_up, for levels that need one.
+    // VL 1 is for paths that descend, then climb. Each level with a final descent has a VL of its own after it.
     let descending = above.iter().zip(&columns);
     let mut levels: Vec<u32> = descending
         .filter(|(_, column)| column.down_up.iter().any(|v| v.2))
@@ -128,7 +130,7 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         for &(v, cell, descends) in &column.down_up {
             let vl = if descends { number(d) } else { 1 };
             let vl = u8::try_from(vl).unwrap_or(u8::MAX);
-            // Either direction decides for both.
+            // Both directions of a pair use the same VL.
             for at in [v * n + d, d * n + v] {
                 this.vl[at] = this.vl[at].max(vl);
             }
@@ -139,12 +141,12 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     matrix.down_up = Some(this);
 }
 
-/// For each of up to 64 destinations, the switches above the leaves that have no way up and down to it.
+/// For each of up to 64 destinations, the switches above the leaves without an up/down path in the tree.
 fn pairs_without_up_down_path(
     graph: &Graph,
     tree: &Tree,
     down: &[usize],
-    place: &[usize],
+    position: &[usize],
     dests: &[usize],
 ) -> Vec<Vec<usize>> {
     let mut mask = vec![0u64; graph.len()];
@@ -154,7 +156,7 @@ fn pairs_without_up_down_path(
     let mut spread = |v: usize, below: bool| {
         let peers = graph.slots(v).iter().map(|s| s.peer);
         mask[v] |= peers
-            .filter(|&p| (place[p] > place[v]) == below)
+            .filter(|&p| (position[p] > position[v]) == below)
             .fold(0, |m, p| m | mask[p]);
     };
     down.iter().rev().for_each(|&v| spread(v, true));
@@ -167,7 +169,7 @@ fn pairs_without_up_down_path(
     .collect()
 }
 
-/// Pairs of end ports that would all have to turn at one leaf.
+/// Number of pairs of end ports that would all have to turn at one leaf.
 fn turning_pairs(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 {
     let hosts = |v: usize| u64::from(graph.hosts[v]);
     let pairs = above.iter().zip(without);
@@ -182,12 +184,12 @@ fn max_leaf_degree(graph: &Graph, tree: &Tree) -> u64 {
     most.unwrap_or(1)
 }
 
-/// The columns of all switches above the leaves, once every pair goes down first in both directions or in none, and how
-/// many do. `None`: too many broken pairs to come to an end soon.
+/// Columns of all switches above the leaves in which every pair is routed down and up in both directions or in neither,
+/// and the number of such pairs. `None` if this takes too many rounds because the tree is too incomplete.
 fn symmetric_columns<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
-    place: &[usize],
+    position: &[usize],
     matrix: &HopMatrix<C>,
     above: &[usize],
     without: Vec<Vec<usize>>,
@@ -219,7 +221,7 @@ fn symmetric_columns<C: HopCell>(
                 let from = wanted[i].clone();
                 (
                     i,
-                    column(graph, tree, place, matrix, above[i], without, from),
+                    column(graph, tree, position, matrix, above[i], without, from),
                 )
             })
             .collect();
@@ -234,7 +236,7 @@ fn symmetric_columns<C: HopCell>(
                     next.push(row[v]);
                 }
             }
-            // What another column took back in this round stays so.
+            // A pair that another column removed in this round stays removed.
             if !left.is_subset(&wanted[i]) {
                 next.push(i);
             }
@@ -252,12 +254,12 @@ fn symmetric_columns<C: HopCell>(
     None
 }
 
-/// The ways to one destination. Of `from`, those go down first that can and that no other switch sends by; `without` are
-/// all that have no way up and down.
+/// The paths to one destination. Of `from`, those switches are routed down and up that can be and that no other path
+/// passes through; `without` are all switches without an up/down path.
 fn column<C: HopCell>(
     graph: &Graph,
     tree: &Tree,
-    place: &[usize],
+    position: &[usize],
     matrix: &HopMatrix<C>,
     dest: usize,
     without: &FixedBitSet,
@@ -275,7 +277,7 @@ fn column<C: HopCell>(
     near.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
     let mut shape = vec![Shape::NONE; n];
     loop {
-        // What others send by goes where they think it goes.
+        // A switch that other paths pass through must follow the hop matrix.
         for &v in near.iter().rev() {
             if from[v] {
                 continue;
@@ -294,17 +296,19 @@ fn column<C: HopCell>(
             }
             let legal = graph.slots(v).iter().map(|s| s.peer);
             let legal = legal.filter(|&p| matrix.is_next_hop(v, p, dest));
-            shape[v] = legal.fold(Shape::HERE, |own, p| own.and(place[p] < place[v], shape[p]));
+            shape[v] = legal.fold(Shape::HERE, |own, p| {
+                own.and(position[p] < position[v], shape[p])
+            });
         }
         let mut lowest_first: Vec<usize> = from.ones().collect();
-        lowest_first.sort_unstable_by_key(|&v| Reverse(place[v]));
+        lowest_first.sort_unstable_by_key(|&v| Reverse(position[v]));
         let mut hops = vec![C::FAR; n];
         let mut lost = false;
         column.down_up.clear();
         for v in lowest_first {
             let below = || {
                 let peers = graph.slots(v).iter().map(|s| s.peer);
-                let peers = peers.filter(|&p| place[p] > place[v]);
+                let peers = peers.filter(|&p| position[p] > position[v]);
                 peers.filter_map(|p| {
                     let cell = if from[p] {
                         hops[p]
@@ -341,5 +345,5 @@ fn column<C: HopCell>(
     column
 }
 
-/// How often the two directions are compared. What keeps to vl 0 is met by few.
+/// Maximum number of rounds in which both directions are compared. Pairs that stay on VL 0 affect few others.
 const ROUNDS: usize = 64;

@@ -1,8 +1,7 @@
-//! `file`: tables that an operator gives, as they are.
+//! Engine `file`: installs tables from a file.
 //!
-//! For tables that another program made, and to go on with what was dumped. It follows what changed since the dump only
-//! so far: a LID that hangs elsewhere now, or is new, goes the way of its switch. Whether tables are sound is not asked
-//! here; like all others they must pass the proof.
+//! For tables of another program, or tables dumped earlier. A LID that is new or has moved since the dump is forwarded
+//! along the path to its switch; other changes are not followed. The tables are verified like those of any engine.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::notes::Note;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// The engine.
+/// The `file` engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct File;
 
@@ -87,7 +86,7 @@ impl Engine for File {
     }
 }
 
-/// A table of the right size, for LIDs that there are, with ports that there are.
+/// Checks the ports of a table and reduces it to the LIDs of the fabric.
 fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError> {
     let mut table = Lft::drop_all(topo.top_lid());
     for d in topo.destinations() {
@@ -108,12 +107,12 @@ fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError
     Ok(table)
 }
 
-/// Whether tables lead to where a LID is: its own switch's says so.
+/// Whether the tables deliver a LID: the table of its own switch names the LID's port.
 fn is_known(tables: &[Lft], d: &Destination) -> bool {
     tables[d.switch.index()].get(d.lid) == d.port
 }
 
-/// A LID on the same switch that the file knows: of an end port if possible, for there all switches have a way.
+/// A LID of the same switch that the tables deliver. End ports are preferred, because every switch has a route to them.
 fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
     let known = |d: &&Destination| d.lid != lost.lid && is_known(tables, d);
     let on = || topo.destinations_on(lost.switch).iter().filter(known);
@@ -122,7 +121,7 @@ fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
         .map(|d| d.lid)
 }
 
-/// Paths to `lid` get the SLs of paths to `like`.
+/// Assigns paths to `lid` the SLs of paths to `like`.
 fn same_sl(vl_plan: &mut Lanes, lid: Lid, like: Lid) {
     let copy = |row: &mut Arc<[u8]>| {
         let sl = row.get(usize::from(like.raw())).copied().unwrap_or(0);
@@ -155,8 +154,8 @@ mod tests {
     use crate::topology::TopologyBuilder;
     use crate::verify::verify;
 
-    /// A ring of four switches (LIDs 1 to 4), ports 1 and 2 around, hosts (LIDs 11 to 14) on port 3; `extra` LIDs hang
-    /// on port 4 of the first switches.
+    /// A ring of four switches (LIDs 1 to 4) with ports 1 and 2 around the ring and hosts (LIDs 11 to 14) on port 3;
+    /// the `extra` LIDs are on port 4 of the first switches.
     fn ring(extra: &[u16]) -> Topology {
         let mut b = TopologyBuilder::new();
         let s: Vec<SwitchIdx> = (1..=4).map(|l| b.switch(4, Lid(l))).collect();
@@ -218,7 +217,7 @@ mod tests {
         );
     }
 
-    /// LID 20 is new, on the switch of LID 11: it goes where 11 goes, on the same SL.
+    /// LID 20 is new on the switch of LID 11 and takes the path and SL of LID 11.
     #[test]
     fn a_new_lid_goes_the_way_of_its_switch() {
         let mut hints = hints(&ring(&[]));
@@ -242,7 +241,7 @@ mod tests {
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
     }
 
-    /// The hosts of the first two switches changed places.
+    /// The extra hosts of the first two switches swapped places.
     #[test]
     fn a_lid_that_hangs_elsewhere_is_followed() {
         let hints = hints(&ring(&[20, 21]));

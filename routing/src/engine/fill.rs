@@ -1,10 +1,9 @@
-//! Which of the possible next hops is taken: the part that balances load. Shared by engines that
-//! route by [`HopMatrix`].
+//! Selects one of the legal next hops for every entry: load balancing for engines that use a [`HopMatrix`].
 //!
-//! On trees the destinations are dealt among the columns ([`DmodcAssignment`]): a closed form, a row at a time, in parallel. On
-//! other graphs, or where the operator says how load is to be counted, paths are spread by the load that is
-//! there already ([`super::load_balance`]); so are the LIDs that cross the busiest cables of a tree that is not whole. Either way an entry is a legal next hop of [`HopMatrix`], and fresh tables depend on nothing
-//! but the graph; [`settle`] then keeps what is installed where that is as good.
+//! On trees, [`DmodcAssignment`] assigns destinations to columns in closed form, one row at a time in parallel. On
+//! other graphs, or if hints define how load is counted, [`super::load_balance`] distributes paths by the current load.
+//! It also moves LIDs off overloaded links of an incomplete tree. Every entry is a legal next hop of the [`HopMatrix`],
+//! and fresh tables depend on the graph alone. [`keep_installed_entries`] then keeps installed entries that are still legal.
 
 use std::sync::Arc;
 
@@ -20,13 +19,13 @@ use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::BudgetExceeded;
 
-/// In tables of more entries than this, overloaded cables are not looked for: it would take seconds.
+/// Maximum number of table entries for which overloaded links are relieved; beyond this it takes seconds.
 const RELIEVED_ENTRIES: usize = 60_000_000;
 
-/// A choice among the slots of a switch: one bit each.
+/// A set of slots of a switch, one bit each.
 type Mask<const W: usize> = [u64; W];
 
-/// Tables for all switches: dealt, or spread if there is no assignment.
+/// Tables of all switches: by the Dmodc assignment, or by load if there is none.
 pub(crate) fn fill<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
@@ -58,10 +57,16 @@ pub(crate) fn fill<C: HopCell>(
         }
         None => load_balance::balanced_tables(topo, graph, matrix, hints, request.budget)?,
     };
-    Ok(settle(topo, graph, matrix, fresh, request.previous))
+    Ok(keep_installed_entries(
+        topo,
+        graph,
+        matrix,
+        fresh,
+        request.previous,
+    ))
 }
 
-/// Tables from nothing but the graph.
+/// Fresh tables by the Dmodc assignment.
 fn rows<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
@@ -84,7 +89,7 @@ fn rows<C: HopCell, const W: usize>(
         .collect()
 }
 
-/// The table of one switch. `next[d]` holds the slots that may be the next hop to switch `d`.
+/// Fresh table of one switch. `next[d]` has the slots that are legal next hops to switch `d`.
 fn row<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
@@ -120,13 +125,13 @@ fn row<C: HopCell, const W: usize>(
         for (i, (d, trunk)) in lids.iter().zip(trunks.chunks_exact(length)).enumerate() {
             let entry = &mut entries[usize::from(d.lid.raw())];
             if d.port == PortNum::ZERO {
-                // Management packets do not count as load: any next hop.
+                // Management packets do not count as load: any legal next hop.
                 let turn = u32::try_from(rank).unwrap_or(0);
                 let slot = nth(all, turn % ways.max(1));
                 *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
-            // As far out as the trunk can be met.
+            // Join the trunk as far from the destination as possible.
             let (mut choice, mut met) = (*all, false);
             for (depth, &node) in trunk.iter().enumerate().rev() {
                 if node == TRUNK_END || cells[node as usize].hops() + depth + 1 != hops {
@@ -145,12 +150,12 @@ fn row<C: HopCell, const W: usize>(
                 continue;
             }
             let lid = assignment.lid(dest, i);
-            let meant = assignment
+            let preferred = assignment
                 .preferred_slot(v, &lid)
                 .filter(|&k| met && has(&choice, k));
             let slot =
-                meant.or_else(|| nth(&choice, assignment.alternative(v, &lid, count(&choice))));
-            // Dropping the packet is what is left when there is no slot, which a connected graph excludes.
+                preferred.or_else(|| nth(&choice, assignment.alternative(v, &lid, count(&choice))));
+            // An empty choice cannot occur on a connected graph; drop the packet then.
             *entry = slot.map_or(PortNum::DROP.raw(), |k| {
                 let (peer, ports) = ports[k];
                 ports[assignment.link(v, peer, &lid, ports.len())]
@@ -160,7 +165,7 @@ fn row<C: HopCell, const W: usize>(
     Lft::from_entries(entries)
 }
 
-/// The entries for a switch's own LIDs.
+/// Writes the entries of a switch's own LIDs.
 pub(crate) fn local(lids: &[Destination], entries: &mut [u8]) {
     lids.iter()
         .for_each(|d| entries[usize::from(d.lid.raw())] = d.port.raw());
@@ -170,7 +175,7 @@ fn count<const W: usize>(mask: &Mask<W>) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
-/// The only slot of a mask.
+/// The slot of a mask with exactly one.
 #[inline(always)]
 fn only<const W: usize>(mask: &Mask<W>) -> Option<usize> {
     let (w, word) = mask.iter().enumerate().find(|(_, word)| **word != 0)?;
@@ -182,7 +187,7 @@ fn has<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
     mask[slot / 64] >> (slot % 64) & 1 == 1
 }
 
-/// The slot with so many of the mask before it.
+/// The `n`-th slot of a mask, from 0.
 #[inline(always)]
 fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
     let mut before = n;
@@ -195,21 +200,20 @@ fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
     None
 }
 
-/// Keeps what is installed where it is still right.
+/// Keeps installed entries that are still legal.
 ///
-/// After a loss every entry that still is a legal shortest next hop stays; the others take the
-/// fresh choice. After a gain (a cable that no installed table uses in either direction, but the
-/// fresh tables would) the fresh tables are taken whole: otherwise a repaired cable would idle for
-/// ever. The fresh tables depend on nothing but the graph, so a cable lost and repaired leads back
-/// to the tables before the loss.
-fn settle<C: HopCell>(
+/// After a loss, every entry that is still a legal next hop stays in use; the others take the fresh choice. After a gain (a
+/// link that the fresh tables use and that no installed table uses in either direction) the fresh tables are installed
+/// as a whole, so that a restored link does not stay idle. Fresh tables depend on the graph alone, so losing and
+/// restoring a link leads back to the original tables.
+fn keep_installed_entries<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
     matrix: &HopMatrix<C>,
     fresh: Vec<Lft>,
     previous: &Previous,
 ) -> Tables {
-    let keep = !gained(topo, graph, &fresh, previous);
+    let keep = !uses_idle_link(topo, graph, &fresh, previous);
     fresh
         .into_par_iter()
         .enumerate()
@@ -244,8 +248,8 @@ fn settle<C: HopCell>(
         .collect()
 }
 
-/// Whether the fresh tables use a cable between two known switches that is idle both ways now.
-fn gained(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Previous) -> bool {
+/// Whether the fresh tables use a link between switches with known tables that is idle in both directions now.
+fn uses_idle_link(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Previous) -> bool {
     if previous.lfts.is_empty() {
         return false;
     }

@@ -1,9 +1,8 @@
-//! The fat-tree engine by OpenSM's name and contract: for pure fat trees, balanced for shift traffic.
+//! Engine `ftree`: OpenSM's fat-tree engine by name and contract, for pure fat trees, balanced for shift traffic.
 //!
-//! As there, cables between switches of one level and cable groups of different sizes are refused, unless roots are
-//! given; the hosts may be split into compute and I/O ports. Unlike there, roots are found on fabrics with an aggregation
-//! node in every switch too, a lost cable is no reason to refuse, and LMC may be more than 0. What routes is the same as
-//! in `dmodc`.
+//! Like OpenSM, it refuses links within a level and parallel link groups of unequal size, unless roots are configured,
+//! and it supports compute and I/O port lists. Unlike OpenSM, it detects roots if every switch has an aggregation node,
+//! it accepts missing links, and it supports LMC above 0. Paths are computed as in `dmodc`.
 
 use super::graph::Graph;
 use super::order::by_levels;
@@ -12,7 +11,7 @@ use crate::hints::Hints;
 use crate::notes::{Note, TreeFigures};
 use crate::structure::tree::{Tree, tree_in};
 
-/// Levels that a fat tree may have (OpenSM: rank 2 to 8).
+/// Number of levels of a fat tree (OpenSM: rank 2 to 8).
 const LEVELS: std::ops::RangeInclusive<usize> = 2..=8;
 
 /// The `ftree` engine.
@@ -29,7 +28,7 @@ impl Engine for FatTree {
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
-        pure(&graph, &tree, hints)?;
+        check_pure(&graph, &tree, hints)?;
         let mut notes = vec![Note::Tree(TreeFigures::of(&tree))];
         for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
@@ -42,8 +41,8 @@ impl Engine for FatTree {
     }
 }
 
-/// Whether the tree is a pure one, except for what was lost.
-fn pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
+/// Checks that the tree is a pure fat tree, apart from missing links.
+fn check_pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
     if !LEVELS.contains(&tree.levels()) {
         return Err(ShapeError::LevelCount {
             levels: tree.levels(),

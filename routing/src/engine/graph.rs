@@ -1,14 +1,13 @@
-//! The engines' working view of a topology: neighbours instead of cables.
+//! The engines' view of a topology: neighbours instead of links.
 //!
-//! Parallel cables to one neighbour are one *slot*: they are equal for every path, so paths are
-//! chosen between slots and the cable is picked last. Slots of a switch are in order of their
-//! lowest port. Owned by one engine run.
+//! All parallel links to one neighbour form one *slot*. They are equivalent for every path, so engines choose a slot
+//! first and a link last. Slots of a switch are in the order of their lowest port. Built once per engine run.
 
 use crate::topology::{SwitchIdx, Topology};
 
 use super::RouteError;
 
-/// A neighbour of a switch, and the ports that lead to it.
+/// A neighbour of a switch and the ports that lead to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     /// The neighbour.
@@ -17,18 +16,17 @@ pub(crate) struct Slot {
     ports_to: usize,
 }
 
-/// Neighbour lists in compressed rows.
+/// Neighbour lists in compressed sparse rows.
 #[derive(Debug)]
 pub(crate) struct Graph {
     slot_base: Vec<usize>,
     slots: Vec<Slot>,
     ports: Vec<u8>,
-    /// How many end ports hang on each switch.
+    /// Number of end ports on each switch.
     pub(crate) hosts: Vec<u32>,
-    /// Switches by LID: an order that does not change when the fabric is discovered in another
-    /// order.
+    /// Switches by LID: independent of the order of discovery.
     pub(crate) by_lid: Vec<usize>,
-    /// Place of each switch in `by_lid`.
+    /// Position of each switch in `by_lid`.
     pub(crate) lid_rank: Vec<usize>,
 }
 
@@ -38,7 +36,7 @@ impl Graph {
         Self::with_ids(topo, &[])
     }
 
-    /// Ties are broken by the given numbers (`ids_guid_file`), then by LID; switches without a number come last.
+    /// Ties are broken by the given IDs (`ids_guid_file`), then by LID; switches without an ID come last.
     pub(crate) fn with_ids(topo: &Topology, ids: &[(SwitchIdx, u64)]) -> Self {
         let n = topo.num_switches();
         let (mut slot_base, mut slots, mut ports) = (vec![0], Vec::new(), Vec::new());
@@ -69,8 +67,8 @@ impl Graph {
             .collect();
         let mut id = vec![None; n];
         for &(s, number) in ids {
-            if let Some(place) = id.get_mut(s.index()) {
-                *place = Some(number);
+            if let Some(position) = id.get_mut(s.index()) {
+                *position = Some(number);
             }
         }
         let mut by_lid: Vec<usize> = topo.by_lid().into_iter().map(SwitchIdx::index).collect();
@@ -89,12 +87,12 @@ impl Graph {
         }
     }
 
-    /// How many switches there are.
+    /// Number of switches.
     pub(crate) fn len(&self) -> usize {
         self.slot_base.len() - 1
     }
 
-    /// Neighbours of a switch.
+    /// Slots of a switch.
     pub(crate) fn slots(&self, s: usize) -> &[Slot] {
         &self.slots[self.slot_base[s]..self.slot_base[s + 1]]
     }
@@ -109,7 +107,7 @@ impl Graph {
         self.slots.len()
     }
 
-    /// Neighbours of the switch that has most.
+    /// Largest number of slots of a switch.
     pub(crate) fn most_slots(&self) -> usize {
         self.slot_base
             .windows(2)
@@ -123,7 +121,7 @@ impl Graph {
         &self.ports[slot.ports_from..slot.ports_to]
     }
 
-    /// An error unless every switch can be reached from every other.
+    /// Fails unless every switch can reach every other.
     pub(crate) fn check_connected(&self) -> Result<(), RouteError> {
         let mut seen = fixedbitset::FixedBitSet::with_capacity(self.len());
         let mut components = 0;

@@ -1,15 +1,13 @@
-//! For every switch and every destination switch: how far it is, and which neighbours may be the
-//! next hop.
+//! Distance between every pair of switches, and the legal next hops.
 //!
-//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that
-//! the first hop may climb. Rows are per source switch, so that everything is a sweep over whole
-//! rows: a row is computed from its neighbours' rows, and next hops are found by comparing them.
-//! Built once per engine run, then immutable.
+//! One cell per pair, one or two bytes: the low bits are the number of hops, the top bit says that the path may start
+//! with a climb. Rows are per source switch, so all operations work on whole rows: a row is computed from its
+//! neighbours' rows, and next hops are found by comparing rows. Built once per engine run, then immutable.
 //!
-//! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it
-//! went down, whoever sent it. The rule: a switch that has a way down, and to which a switch above
-//! must send packets for this destination, goes down. Any other switch may climb where that is no
-//! longer than going down; where it may, no switch above sends it such packets.
+//! With one next hop per (switch, destination), up/down routing must prevent a packet from climbing after a descent,
+//! whatever its source. Rule: a switch with a descending path descends if a switch above must forward packets for this
+//! destination to it. Any other switch may climb if that is no longer than descending; no switch above forwards such
+//! packets to it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,26 +18,26 @@ use super::cell::{HopCell, Stop};
 use super::down_up_pairs::DownUpPairs;
 use super::graph::{Graph, Slot};
 
-/// The matrix of cells.
+/// The distance of every pair of switches.
 #[derive(Debug)]
 pub(crate) struct HopMatrix<C> {
     n: usize,
     cells: Vec<C>,
-    /// Place of each switch from the top; `None` if there is no up and down.
-    place: Option<Vec<usize>>,
-    /// Hops that each slot counts as, by switch and neighbour, sorted; empty: one each.
+    /// Position of each switch from the root; `None` if the matrix has no up and down.
+    position: Option<Vec<usize>>,
+    /// Weight of each slot in hops, by switch and neighbour, sorted; empty if every slot counts as one hop.
     weights: Vec<(usize, usize, u16)>,
-    /// Pairs that go down and up instead of up and down.
+    /// Pairs that are routed down and up instead of up and down.
     pub(crate) down_up: Option<DownUpPairs>,
 }
 
 impl<C: HopCell> HopMatrix<C> {
-    /// Shortest paths, whatever their turns.
+    /// Shortest paths with any turns.
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, Stop> {
         let n = graph.len();
         let mut cells = vec![C::FAR; n * n];
-        // 64 destinations at a time, one bit each. Cables go both ways: the row of a destination is
-        // its column.
+        // 64 destinations at a time, one bit each. Links are bidirectional, so the row of a destination equals its
+        // column.
         cells
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
@@ -73,37 +71,45 @@ impl<C: HopCell> HopMatrix<C> {
         Self {
             n,
             cells,
-            place: None,
+            position: None,
             weights: Vec::new(),
             down_up: None,
         }
         .checked()
     }
 
-    /// Shortest up/down paths for this order of switches, from the top.
+    /// Shortest up/down paths in this order of the switches, from the root down.
     pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, Stop> {
         let n = graph.len();
-        let mut place = vec![0; n];
+        let mut position = vec![0; n];
         for (i, &v) in order.iter().enumerate() {
-            place[v] = i;
+            position[v] = i;
         }
         let mut cells = vec![C::FAR; n * n];
         for &v in order.iter().rev() {
             cells[v * n + v] = C::HERE;
-            for slot in graph.slots(v).iter().filter(|s| place[s.peer] > place[v]) {
+            for slot in graph
+                .slots(v)
+                .iter()
+                .filter(|s| position[s.peer] > position[v])
+            {
                 let (row, below) = two_rows(&mut cells, n, v, slot.peer);
                 for (cell, &b) in row.iter_mut().zip(below) {
                     *cell = (*cell).min(b.farther());
                 }
             }
         }
-        // From the top: rows above are final, the own row still holds ways down only.
+        // From the root down: rows above are final, the switch's own row still has descending paths only.
         let mut climb = vec![C::FAR; n];
         let mut wanted = vec![false; n];
         for &v in order {
             climb.fill(C::FAR.climb());
             wanted.fill(false);
-            for slot in graph.slots(v).iter().filter(|s| place[s.peer] < place[v]) {
+            for slot in graph
+                .slots(v)
+                .iter()
+                .filter(|s| position[s.peer] < position[v])
+            {
                 let (row, above) = two_rows(&mut cells, n, v, slot.peer);
                 let sums = climb.iter_mut().zip(&mut wanted);
                 for ((own, &a), (up, wanted)) in row.iter().zip(above).zip(sums) {
@@ -120,14 +126,14 @@ impl<C: HopCell> HopMatrix<C> {
         Self {
             n,
             cells,
-            place: Some(place),
+            position: Some(position),
             weights: Vec::new(),
             down_up: None,
         }
         .checked()
     }
 
-    /// On a connected graph a cell at the limit means that the type was too small.
+    /// On a connected graph, a cell at the limit means that the cell type is too narrow.
     fn checked(self) -> Result<Self, Stop> {
         let limit = C::FAR.hops() - 1;
         let fits = self.cells.par_iter().all(|c| c.hops() < limit);
@@ -138,29 +144,29 @@ impl<C: HopCell> HopMatrix<C> {
         }
     }
 
-    /// Cells of one source, by destination.
+    /// Cells of one source by destination.
     pub(crate) fn row(&self, v: usize) -> &[C] {
         &self.cells[v * self.n..][..self.n]
     }
 
-    /// The cell of one pair.
+    /// Cell of a pair.
     pub(crate) fn cell(&self, v: usize, dest: usize) -> C {
         self.cells[v * self.n + dest]
     }
 
-    /// Enters the cell of one pair.
+    /// Sets the cell of a pair.
     pub(crate) fn set(&mut self, v: usize, dest: usize, cell: C) {
         self.cells[v * self.n + dest] = cell;
     }
 
-    /// Whether the cable from `v` to `peer` leads up.
+    /// Whether `peer` is above `v`.
     fn is_up(&self, v: usize, peer: usize) -> bool {
-        self.place
+        self.position
             .as_ref()
-            .is_some_and(|place| place[peer] < place[v])
+            .is_some_and(|position| position[peer] < position[v])
     }
 
-    /// Hops that the way from a switch to a neighbour counts as.
+    /// Weight of the links from a switch to a neighbour, in hops.
     fn weight(&self, v: usize, peer: usize) -> usize {
         let at = self
             .weights
@@ -168,7 +174,7 @@ impl<C: HopCell> HopMatrix<C> {
         at.map_or(1, |at| usize::from(self.weights[at].2))
     }
 
-    /// Whether `peer` may be the next hop of its neighbour `v` towards `dest`.
+    /// Whether `peer` is a legal next hop of its neighbour `v` towards `dest`.
     pub(crate) fn is_next_hop(&self, v: usize, peer: usize, dest: usize) -> bool {
         let (own, next) = (self.cell(v, dest), self.cell(peer, dest));
         if !self.weights.is_empty() {
@@ -187,8 +193,7 @@ impl<C: HopCell> HopMatrix<C> {
         }
     }
 
-    /// Calls `mark` for every destination, in order, with whether the neighbour in `slot` may be
-    /// the next hop.
+    /// Calls `mark` for every destination in order, with whether the neighbour in `slot` is a legal next hop.
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
         if self.down_up.is_some() {
@@ -202,7 +207,7 @@ impl<C: HopCell> HopMatrix<C> {
         }
     }
 
-    /// Hops of all paths between end ports, each counted once per ordered pair of end ports.
+    /// Hops of all paths between end ports, per ordered pair of end ports.
     pub(crate) fn host_hops(&self, graph: &Graph) -> u64 {
         (0..self.n)
             .into_par_iter()
@@ -219,7 +224,7 @@ impl<C: HopCell> HopMatrix<C> {
 }
 
 impl HopMatrix<u16> {
-    /// Shortest paths where the ways from a switch to a neighbour count as several hops: (switch, neighbour, hops).
+    /// Shortest paths with weighted links: (switch, neighbour, hops).
     pub(crate) fn weighted(
         graph: &Graph,
         mut weights: Vec<(usize, usize, u16)>,
@@ -230,7 +235,7 @@ impl HopMatrix<u16> {
         let mut matrix = Self {
             n,
             cells: vec![u16::FAR; n * n],
-            place: None,
+            position: None,
             weights,
             down_up: None,
         };
@@ -255,19 +260,19 @@ impl HopMatrix<u16> {
     }
 }
 
-/// A cell that may climb does, to whatever is one hop nearer.
+/// A path that starts with a climb goes to any neighbour above that is one hop nearer.
 #[inline(always)]
 fn by_climbing<C: HopCell>(own: C, next: C) -> bool {
     own == next.climb()
 }
 
-/// Every cell may descend, to a neighbour that is one hop nearer and descends too.
+/// Any path may descend to a neighbour that is one hop nearer and descends as well.
 #[inline(always)]
 fn by_descending<C: HopCell>(own: C, next: C) -> bool {
     own.down() == next.farther()
 }
 
-/// A row to write and another to read.
+/// One row to write and another to read.
 fn two_rows<C>(cells: &mut [C], n: usize, write: usize, read: usize) -> (&mut [C], &[C]) {
     if write < read {
         let (low, high) = cells.split_at_mut(read * n);
@@ -278,7 +283,7 @@ fn two_rows<C>(cells: &mut [C], n: usize, write: usize, read: usize) -> (&mut [C
     }
 }
 
-/// Numbers of the set bits of a word, ascending.
+/// Indices of the set bits of a word, ascending.
 pub(crate) struct Bits(pub(crate) u64);
 
 impl Iterator for Bits {

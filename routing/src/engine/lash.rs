@@ -1,6 +1,6 @@
-//! The `lash` engine: shortest paths, each pair of switches on the first lane where its paths close no circle (Skeie,
-//! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few lanes come first;
-//! where one lane is enough for the best balance, that is taken.
+//! Engine `lash`: shortest paths, with each pair of switches on the first virtual layer that stays acyclic (Skeie,
+//! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few VLs have priority;
+//! if one VL is enough for the best balance, the best balance is used.
 
 use super::cell::with_smallest_cells;
 use super::graph::Graph;

@@ -1,12 +1,12 @@
-//! Paths balance by load, on any graph: each LID takes, among the legal next hops of [`HopMatrix`], the ways that carry least.
+//! Load balancing on any graph: each LID uses the least loaded of the legal paths of a [`HopMatrix`].
 //!
-//! One LID after the other, switches decide from the destination outwards: the way whose busiest cable carries least, and of
-//! several the one with the least on all its cables; what a switch will send counts at once, so that the switches do not
-//! all take the same way. Several switches' LIDs are routed at once against the same load; how many depends on the graph
-//! alone, so tables do not depend on the number of threads.
+//! One LID at a time, switches choose from the destination outwards: the path with the lowest maximum load of a link,
+//! then with the lowest total load. The load that a switch will send counts immediately, so that switches do not all
+//! choose the same path. The LIDs of several switches are routed in parallel against the same load; the batch size
+//! depends on the graph alone, so tables do not depend on the number of threads.
 //!
-//! Two uses: tables from nothing ([`tables`]), and the mending of tables that were made otherwise, where cables carry more
-//! than they need to ([`relieve_overloaded_links`]).
+//! Two uses: fresh tables ([`balanced_tables`]) and repair of other tables with overloaded links
+//! ([`relieve_overloaded_links`]).
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
@@ -19,16 +19,16 @@ use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// How often overloaded cables are looked for.
+/// Maximum number of passes over overloaded links.
 const ROUNDS: usize = 2;
 
-/// Work units of a switch when one LID is routed.
+/// Work units per switch for routing one LID.
 const COLUMN_UNITS: usize = 8;
 
-/// No cable.
+/// No link.
 const NONE: u32 = u32::MAX;
 
-/// Tables from nothing but the graph and what the operator says of it.
+/// Fresh tables from the graph and the hints.
 pub(crate) fn balanced_tables<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
@@ -49,8 +49,8 @@ pub(crate) fn balanced_tables<C: HopCell>(
     Ok(lfts)
 }
 
-/// Moves LIDs, of those that may be moved, away from cables that carry more than the most loaded cable must, as far as
-/// there are other ways.
+/// Moves LIDs, if `may_move` allows it, off links that carry more than the unavoidable load, as far as other paths
+/// exist.
 pub(crate) fn relieve_overloaded_links<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
@@ -78,7 +78,7 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
         }
     }
     order.iter_mut().for_each(|lids| lids.retain(&may_move));
-    // And a quarter more.
+    // Tolerate 25% above the unavoidable load.
     let enough = unavoidable_load(topo, graph) * 5 / 4;
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
@@ -89,7 +89,7 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
         balance.route_batches(&order, lfts, &mut load, Some(enough), budget)?;
         let now = load.iter().copied().max().unwrap_or(0);
         if 10 * now > 9 * busiest {
-            // Not worth the pattern that was there.
+            // The gain does not justify giving up the original pattern.
             lfts.clone_from_slice(&before);
             return Ok(());
         }
@@ -98,8 +98,8 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
     Ok(())
 }
 
-/// A load that some cable has in any case: what a switch with end ports sends and receives, divided among its cables;
-/// and all that is sent to one LID, so that a full tree with few hosts is left as it is.
+/// A load that some link has in any case: the traffic of a switch with end ports divided among its links. At least the
+/// traffic to one LID, so that a full tree with few hosts is left unchanged.
 pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
     let of = |s: SwitchIdx| {
@@ -110,10 +110,10 @@ pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     topo.switches().map(of).max().unwrap_or(0).max(hosts)
 }
 
-/// The LIDs of one switch, or some of them.
+/// LIDs of one switch, or some of them.
 type Lids = Vec<Destination>;
 
-/// Which LIDs are routed together, and in which order: first those that the operator names, then by switch.
+/// Groups of LIDs that are routed together, in order: first those named in the hints, then by switch.
 fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     let mut first: Vec<Lids> = Vec::new();
     let mut done = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
@@ -145,18 +145,18 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     first
 }
 
-/// LinkTable between switches by slot, in the order in which they are tried.
+/// Links between switches by slot, in the order of preference.
 struct LinkTable {
-    /// By slot: its first cable.
+    /// By slot: index of its first link.
     base: Vec<usize>,
     port: Vec<u8>,
-    /// By cable: whether paths on it count as load.
+    /// By link: whether its load is counted.
     counted: Vec<bool>,
-    /// By slot: its place among those of its switch, for equal load.
+    /// By slot: preference among the slots of its switch at equal load.
     preference: Vec<u32>,
-    /// By switch: its first port in `at_port`.
+    /// By switch: index of its first port in `at_port`.
     port_base: Vec<usize>,
-    /// By switch and port: cable and neighbour.
+    /// By switch and port: link and neighbour.
     at_port: Vec<(u32, u32)>,
 }
 
@@ -174,7 +174,7 @@ impl LinkTable {
         };
         for s in topo.switches() {
             let listed = hints.port_order.iter().find(|(of, _)| *of == s);
-            let place = |port: u8| {
+            let position = |port: u8| {
                 let at = listed.and_then(|(_, order)| order.iter().position(|p| p.raw() == port));
                 (at.is_none(), at, port)
             };
@@ -187,8 +187,8 @@ impl LinkTable {
             for slot in slots {
                 this.base.push(this.port.len());
                 let mut ports = graph.ports(*slot).to_vec();
-                ports.sort_by_key(|&p| place(p));
-                firsts.push(ports.first().copied().map(place));
+                ports.sort_by_key(|&p| position(p));
+                firsts.push(ports.first().copied().map(position));
                 for port in ports {
                     let link = u32::try_from(this.port.len()).unwrap_or(NONE);
                     this.at_port[at_port + usize::from(port)] = (link, SwitchIdx::at(slot.peer).0);
@@ -206,7 +206,7 @@ impl LinkTable {
         this
     }
 
-    /// The cable on a port of a switch, and the neighbour behind it.
+    /// Link at a port of a switch, and the neighbour behind it.
     fn behind(&self, v: usize, port: usize) -> (u32, u32) {
         let ports = &self.at_port[self.port_base[v]..self.port_base[v + 1]];
         ports.get(port).copied().unwrap_or((NONE, 0))
@@ -217,7 +217,7 @@ impl LinkTable {
         port.unwrap_or(PortNum::DROP.raw())
     }
 
-    /// The cable of a slot that carries least.
+    /// Least loaded link of a slot.
     fn lightest(&self, slot: usize, load: &[u64]) -> usize {
         let links = self.base[slot]..self.base[slot + 1];
         let from = links.start;
@@ -225,12 +225,12 @@ impl LinkTable {
     }
 }
 
-/// What was found for some LIDs.
+/// Result for the LIDs of one switch.
 #[derive(Default)]
 struct BatchResult {
-    /// For each LID that moved, the switches where it did, and their ports.
+    /// For each LID that moved: switches with their new ports.
     moved: Vec<(Lid, Vec<(usize, u8)>)>,
-    /// Load that was taken away, load that was added.
+    /// Load removed, load added.
     less: Vec<(usize, u64)>,
     more: Vec<(usize, u64)>,
 }
@@ -248,10 +248,10 @@ struct LoadBalance<'a, C> {
     links: LinkTable,
 }
 
-/// What one task works with.
+/// Working state of one task.
 struct Scratch {
     load: Vec<u64>,
-    /// The cable that each switch takes, and where it leads.
+    /// Link that each switch uses, and the switch it leads to.
     taken: Vec<(u32, u32)>,
     flow: Vec<u64>,
     estimate: Vec<u64>,
@@ -266,7 +266,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// Routes all LIDs, or, given how much load is enough, those that cross cables with more.
+    /// Routes all LIDs; with `enough`, only LIDs that cross links with a higher load.
     fn route_batches(
         &self,
         order: &[Lids],
@@ -312,7 +312,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         OutwardOrder { order, legal, base }
     }
 
-    /// Reads where switches send a LID now.
+    /// Reads the installed next hop of every switch for a LID.
     fn read_installed(&self, lid: Lid, order: &[usize], lfts: &[Lft], scratch: &mut Scratch) {
         for &v in order {
             let port = lfts[v].get(lid);
@@ -320,7 +320,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// The flow through each switch, from the outside inwards, by the cables taken.
+    /// Flow through each switch over the chosen links, from the farthest switch inwards.
     fn flows(&self, order: &[usize], scratch: &mut Scratch) {
         for (flow, &hosts) in scratch.flow.iter_mut().zip(&self.graph.hosts) {
             *flow = u64::from(hosts);
@@ -343,7 +343,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// What LIDs of one switch put on cables now.
+    /// Present load on links caused by the LIDs of one switch.
     fn present_load(&self, lids: &[Destination], lfts: &[Lft]) -> Vec<(usize, u64)> {
         let Some(dest) = lids.first().map(|d| d.switch.index()) else {
             return Vec::new();
@@ -365,7 +365,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         used.filter(|&(_, flow)| flow > 0).collect()
     }
 
-    /// Routes LIDs of one switch.
+    /// Routes the LIDs of one switch.
     fn route(
         &self,
         lids: &[Destination],
@@ -428,7 +428,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         routed
     }
 
-    /// Adds the flows to the load of the cables taken, or takes them away.
+    /// Adds the flows to the load of the chosen links, or subtracts them.
     fn add_load(&self, order: &[usize], scratch: &mut Scratch, add: bool) {
         for &v in order {
             let link = scratch.taken[v].0;
@@ -443,8 +443,8 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// Chooses a way for every switch, from the destination outwards. What is there is kept where no cable on the way
-    /// carries more than enough.
+    /// Chooses a path for every switch, from the destination outwards. An installed path is kept if no link on it
+    /// carries more than `enough`.
     fn choose_links(
         &self,
         outwards: &OutwardOrder,
@@ -456,7 +456,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         let mut estimated: Vec<(u32, u64)> = Vec::new();
         for (i, &v) in outwards.order.iter().enumerate() {
             let own = scratch.estimate[v];
-            // The busiest and all of the load on a way that begins with this cable.
+            // Maximum and total load of the path that starts with this link.
             let on_way = |link: usize, peer: usize| {
                 let first = scratch.load[link] + own;
                 let (mut most, mut all, mut at) = (first, first, peer);
@@ -477,7 +477,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             };
             let (was, to) = scratch.taken[v];
             if was != NONE && on_way(was as usize, to as usize).0 <= enough {
-                // Stays.
+                // Kept.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
                 let best = slots.iter().min_by_key(|&&(slot, peer)| {
@@ -511,5 +511,5 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     }
 }
 
-/// LinkTable that are looked at on a way. Longer ways are judged by their beginning.
+/// Maximum number of links that are evaluated on a path; longer paths are judged by their first links.
 const WALK_MAX: usize = 8;

@@ -1,9 +1,9 @@
-//! Shortest paths, balanced, with nothing against credit loops between end ports: fine on trees, refused by the proof
-//! on rings and tori.
+//! Engine `minhop`: balanced shortest paths. It does not prevent credit loops between end ports: suitable for trees,
+//! rejected by verification on rings and tori.
 //!
-//! In a tree the shortest paths that climb and then descend are taken wherever they are as short as any, and for the LIDs of
-//! switches always: in a tree with cables missing, the shortest way from a leaf to the LID of a spine may go down and up, and
-//! such ways alone can close a circle of credits, for a handful of management packets.
+//! In a tree, shortest paths that are up/down paths are preferred, and LIDs of switches are always routed up/down. If
+//! links are missing, the shortest path from a leaf to the LID of a spine may go down and up, and such paths alone can
+//! form a credit loop for a few management packets.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Engine for MinHop {
         };
         Ok(match order {
             Some(order) => {
-                let kept = ordered::places(&order);
+                let kept = ordered::positions(&order);
                 ordered::routing(self.name(), tables, &order, kept, Vec::new())
             }
             None => Routing {
@@ -65,7 +65,7 @@ impl Engine for MinHop {
     }
 }
 
-/// Tables, and the order of switches that they keep to, if they do.
+/// Tables, and the up/down order of the switches if all paths follow it.
 fn tables<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
@@ -73,9 +73,9 @@ fn tables<C: HopCell>(
 ) -> Result<(Tables, Option<Vec<usize>>), Stop> {
     let shortest = HopMatrix::<C>::shortest(graph)?;
     let filled = |matrix: &HopMatrix<C>| {
-        let dealt = tree.filter(|_| !ordered::has_balance_hints(request.hints));
-        let assignment = dealt
-            .map(|tree| DmodcAssignment::new(request.topo, graph, tree, request.hints, matrix));
+        let tree = tree.filter(|_| !ordered::has_balance_hints(request.hints));
+        let assignment =
+            tree.map(|tree| DmodcAssignment::new(request.topo, graph, tree, request.hints, matrix));
         fill(request, graph, matrix, assignment.as_ref())
     };
     let Some(tree) = tree else {
@@ -83,7 +83,7 @@ fn tables<C: HopCell>(
     };
     let order = by_levels(graph, tree);
     let up_down = HopMatrix::<C>::up_down(graph, &order)?;
-    let longer = longer(graph, &up_down, &shortest);
+    let longer = destinations_with_longer_paths(graph, &up_down, &shortest);
     let mut tables = filled(&up_down)?;
     if longer.is_clear() {
         return Ok((tables, Some(order)));
@@ -99,7 +99,7 @@ fn tables<C: HopCell>(
             }
         }
         if mixed != **lft {
-            // A table that comes out as before is the same allocation as before.
+            // Reuse the installed allocation if the table is unchanged.
             let before = request.previous.get(s).filter(|before| ***before == mixed);
             *lft = before.map_or_else(|| mixed.into(), Arc::clone);
         }
@@ -107,8 +107,9 @@ fn tables<C: HopCell>(
     Ok((tables, None))
 }
 
-/// Switches with end ports to which up and down is farther than it must be, from others with end ports.
-fn longer<C: HopCell>(
+/// Destination switches with end ports to which, from every switch with end ports, the up/down path is longer than the
+/// shortest.
+fn destinations_with_longer_paths<C: HopCell>(
     graph: &Graph,
     up_down: &HopMatrix<C>,
     shortest: &HopMatrix<C>,
@@ -132,8 +133,8 @@ fn longer<C: HopCell>(
         .reduce(|| FixedBitSet::with_capacity(n), |a, b| &a | &b)
 }
 
-/// What the ways between neighbours count as: (switch, neighbour, hops). Of parallel cables the one that counts least
-/// decides, and all are used.
+/// Weights of links between neighbours: (switch, neighbour, hops). Of parallel links the smallest weight counts, and
+/// all are used.
 fn weights(topo: &Topology, hints: &Hints) -> Vec<(usize, usize, u16)> {
     let given = |s: SwitchIdx, port: PortNum| {
         let listed = hints

@@ -1,9 +1,8 @@
-//! What a routing engine is, and which there are.
+//! Routing engines.
 //!
-//! An engine is a pure function from a graph (and the tables of the run before) to tables. It never
-//! decides whether its tables are good enough to install: [`crate::verify()`] does. One file per
-//! engine; what engines share is in `matrix` (who may be the next hop), `order` (which end of a link
-//! is up) and `fill` (which next hop is taken).
+//! An engine is a pure function from a graph and the previous tables to new tables. It does not decide whether the
+//! tables may be installed: [`crate::verify()`] does. One file per engine. Shared parts: `hop_matrix` (legal next
+//! hops), `order` (up/down orders of the switches) and `fill` (choice among legal next hops).
 
 mod cell;
 mod dfsssp;
@@ -54,18 +53,18 @@ pub use updn::UpDown;
 
 /// Computes forwarding tables for a graph.
 pub trait Engine: Send + Sync {
-    /// The name by which operators ask for it.
+    /// Name in the configuration and in logs.
     fn name(&self) -> &'static str;
 
-    /// Tables for every switch. Entries of [`Request::previous`] that this engine could still have chosen are
-    /// kept unless a link was gained, so that a lost link moves only the routes that need to move.
+    /// Computes the table of every switch. Entries of [`Request::previous`] that are still legal stay in use unless a link
+    /// was added, so a lost link moves only the routes that used it.
     ///
     /// # Errors
-    /// The graph is not one that this engine can route: the reason is for the operator.
+    /// The engine cannot route this graph; the error text is for the operator.
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError>;
 }
 
-/// The engine of this name.
+/// Looks up an engine by name.
 #[must_use]
 pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
     match name {

@@ -1,6 +1,6 @@
 //! Names of the engines.
 
-/// All engines, by name.
+/// Names of all engines.
 pub const ENGINE_NAMES: &[&str] = &[
     "dmodc",
     "dnup",

@@ -1,26 +1,27 @@
-//! Channels between neighbours: the parallel links between two switches are one channel.
+//! Channels between neighbours: all parallel links between two switches form one channel per direction.
 //!
-//! That is sound, because a cycle of links is a cycle of neighbours too, and smaller. Built once per engine run.
+//! Sufficient for deadlock freedom: a credit loop of links is also a cycle of these channels. Built once per engine
+//! run.
 
 use super::graph::Graph;
 use crate::channels::{ChannelIndex, narrow};
 
-/// The channels of a graph, in the order of its slots, of switches in this order: the switches are numbered by their place
-/// in it.
+/// Numbers the channels of a graph. `order` has all switches; they are numbered by their position in it, channels by
+/// switch and slot.
 pub(crate) fn index_channels(graph: &Graph, order: &[usize]) -> ChannelIndex {
-    let mut place = vec![0; order.len()];
+    let mut position = vec![0; order.len()];
     let mut first = vec![0];
     for (i, &v) in order.iter().enumerate() {
-        place[v] = narrow(i);
+        position[v] = narrow(i);
         first.push(first[i] + narrow(graph.slots(v).len()));
     }
     let (mut head, mut tail, mut back) = (Vec::new(), Vec::new(), Vec::new());
     for &v in order {
         for slot in graph.slots(v) {
-            head.push(place[slot.peer]);
-            tail.push(place[v]);
+            head.push(position[slot.peer]);
+            tail.push(position[v]);
             let there = graph.slots(slot.peer).iter().position(|s| s.peer == v);
-            back.push(first[place[slot.peer] as usize] + narrow(there.unwrap_or(0)));
+            back.push(first[position[slot.peer] as usize] + narrow(there.unwrap_or(0)));
         }
     }
     ChannelIndex {
@@ -31,11 +32,11 @@ pub(crate) fn index_channels(graph: &Graph, order: &[usize]) -> ChannelIndex {
     }
 }
 
-/// The channels of a graph, each with the number of its slot, and the channels of ports.
+/// The channels of a graph, numbered like its slots, and the channel of every port.
 #[derive(Debug)]
 pub(crate) struct NeighborChannels {
     pub(crate) index: ChannelIndex,
-    /// By switch and port: the channel, or [`Self::NONE`].
+    /// Channel by switch and port, or [`Self::NONE`].
     of_port: Vec<u32>,
 }
 
@@ -58,7 +59,7 @@ impl NeighborChannels {
         }
     }
 
-    /// The channel behind a port.
+    /// The channel that leaves through a port.
     #[inline(always)]
     pub(crate) fn behind(&self, v: usize, port: u8) -> u32 {
         self.of_port[v * 256 + usize::from(port)]

@@ -1,15 +1,12 @@
-//! Which end of a link is up: orders of all switches from one top switch downwards, found from the
-//! structure.
+//! Up/down orders of the switches, derived from the structure.
 //!
-//! Every order here starts with one switch and goes on with neighbours of switches already placed.
-//! So the top switch is the only one with no neighbour above it, every switch has an ascending path
-//! to it, and up/down routing over the order connects every pair on any connected graph, without a
-//! cycle of dependencies, on one lane.
+//! Every order starts with one root and continues with neighbours of switches already placed. So the root is the only
+//! switch without a neighbour above it and every switch has an ascending path to the root. Up/down routing in such an
+//! order connects every pair of a connected graph and is free of credit loops on one VL.
 //!
-//! Good orders place the spines of a tree before its leaves. What tells them apart is closeness:
-//! the mean distance to all end ports. It is smaller in the middle of a fabric, whatever hangs on
-//! the switches there. It is rounded, and ties are broken by LID, so that one lost cable or one
-//! host that reboots does not turn the fabric upside down.
+//! A good order places the spines of a tree before its leaves. The criterion is the mean distance to all end ports,
+//! which is smaller in the middle of a fabric regardless of the hosts attached there. It is rounded and ties are broken
+//! by LID, so one lost link or one rebooting host does not reverse the order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,56 +16,56 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use crate::structure::tree::{Tree, distances};
 
-/// Steps of rounded closeness per hop.
+/// Rounding steps of the mean distance per hop.
 const STEPS_PER_HOP: u64 = 4;
 
-/// A way to order switches.
+/// Strategy for ordering the switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strategy {
-    /// Of the neighbours of placed switches, the one closest to the end ports is next.
+    /// Next is the neighbour of a placed switch that is closest to the end ports.
     CentreFirst,
-    /// As `CentreFirst`, without rounding closeness.
+    /// As `CentreFirst`, with the exact mean distance.
     CentreFirstExact,
-    /// Breadth first from the switch that is closest to the end ports.
+    /// Breadth first from the switch closest to the end ports.
     BreadthFirst,
-    /// The levels of a tree.
+    /// By the levels of a tree.
     Levels,
-    /// From the roots that the operator gave.
+    /// By distance from the configured roots.
     Roots,
-    /// As in the run before, as far as its switches are still there and connected; new ones come last.
-    Kept,
+    /// As in the previous run, as far as its switches still exist and are connected; new switches come last.
+    Previous,
 }
 
 impl Strategy {
-    /// Those that need no memory, the preferred first.
+    /// Strategies that do not depend on the previous run, by preference.
     pub(crate) const FRESH: [Self; 3] = [
         Self::CentreFirst,
         Self::CentreFirstExact,
         Self::BreadthFirst,
     ];
 
-    /// For notes.
+    /// Text for the note in the log.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::CentreFirst => "centre first",
             Self::CentreFirstExact => "centre first, exact",
             Self::BreadthFirst => "breadth first",
             Self::Levels => "by levels",
-            Self::Roots => "from the given roots",
-            Self::Kept => "as before",
+            Self::Roots => "from the configured roots",
+            Self::Previous => "as in the previous run",
         }
     }
 }
 
-/// How close each switch is to the end ports.
+/// Distance of each switch to the end ports.
 #[derive(Debug)]
 pub(crate) struct Closeness {
-    /// Sum of hops to all end ports (to all switches, where there are no end ports).
+    /// Sum of the hops to all end ports (to all switches, if there are no end ports).
     sum: Vec<u64>,
-    /// The mean, rounded to quarters of a hop.
+    /// Mean, rounded to quarters of a hop.
     class: Vec<u32>,
-    /// Whether many end ports hang here, for this fabric: among equals, those are below.
-    crowded: Vec<bool>,
+    /// Whether a large share of the end ports is attached here; among equals, such switches are placed lower.
+    many_hosts: Vec<bool>,
 }
 
 impl Closeness {
@@ -93,7 +90,7 @@ impl Closeness {
             .iter()
             .map(|s| u32::try_from((STEPS_PER_HOP * s + total / 2) / total).unwrap_or(u32::MAX))
             .collect();
-        let crowded = graph
+        let many_hosts = graph
             .hosts
             .iter()
             .map(|&h| h > 0 && 2 * u64::from(h) * n as u64 >= hosts)
@@ -101,26 +98,27 @@ impl Closeness {
         Self {
             sum,
             class,
-            crowded,
+            many_hosts,
         }
     }
 
-    /// All switches, top first. `before` is each switch's place in the last order; only [`Strategy::Kept`] looks at it.
+    /// All switches from the root down. `before` is each switch's position in the previous order, used by
+    /// [`Strategy::Previous`] only.
     pub(crate) fn order(
         &self,
         graph: &Graph,
         strategy: Strategy,
         before: &[Option<u32>],
     ) -> Vec<usize> {
-        // Small keys first. Breadth-first order compares the depth before anything else.
+        // Smaller keys come first. Breadth-first order compares the depth first.
         let key = |v: usize, depth: usize| {
             let first = match strategy {
                 Strategy::BreadthFirst => depth,
-                Strategy::Kept => before
+                Strategy::Previous => before
                     .get(v)
                     .copied()
                     .flatten()
-                    .map_or(usize::MAX, |place| place as usize),
+                    .map_or(usize::MAX, |position| position as usize),
                 Strategy::CentreFirst
                 | Strategy::CentreFirstExact
                 | Strategy::Levels
@@ -128,33 +126,33 @@ impl Closeness {
             };
             let close = match strategy {
                 Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
-                Strategy::CentreFirst | Strategy::Levels | Strategy::Roots | Strategy::Kept => {
+                Strategy::CentreFirst | Strategy::Levels | Strategy::Roots | Strategy::Previous => {
                     u64::from(self.class[v])
                 }
             };
-            (first, close, self.crowded[v])
+            (first, close, self.many_hosts[v])
         };
-        grown(graph, key)
+        order_by_key(graph, key)
     }
 }
 
-/// The levels of a tree, the highest first; what hangs behind a leaf comes after it. The few leaves that come before
-/// spines, so that all of these hang together, are those with most neighbours.
+/// Orders by the levels of a tree, the highest first; switches behind a leaf come after it. Some leaves must precede
+/// spines to keep the order connected: those with the most neighbours.
 pub(crate) fn by_levels(graph: &Graph, tree: &Tree) -> Vec<usize> {
-    grown(graph, |v, _| {
+    order_by_key(graph, |v, _| {
         let neighbours = Reverse(graph.slots(v).len());
         (Reverse(tree.rank[v]), tree.hanging[v], neighbours)
     })
 }
 
-/// The farthest from some switches first, or the nearest.
+/// Orders by the distance from some switches, the farthest or the nearest first.
 pub(crate) fn by_distance(
     graph: &Graph,
     from: impl Iterator<Item = usize>,
     farthest_first: bool,
 ) -> Vec<usize> {
     let hops = distances(graph, from);
-    grown(graph, |v, _| {
+    order_by_key(graph, |v, _| {
         if farthest_first {
             u32::MAX - hops[v]
         } else {
@@ -163,9 +161,9 @@ pub(crate) fn by_distance(
     })
 }
 
-/// All switches from one top switch, small keys first as far as every one hangs on one before it. Keys are made of a
-/// switch and its depth.
-fn grown<K: Ord>(graph: &Graph, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
+/// Orders all switches from one root by ascending key, where each has a neighbour placed before it. The key is a
+/// function of a switch and its depth.
+fn order_by_key<K: Ord>(graph: &Graph, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
     let entry = |v: usize, depth: usize| Reverse((key(v, depth), depth, graph.lid_rank[v]));
     let mut placed = vec![false; graph.len()];
     let mut order = Vec::with_capacity(graph.len());

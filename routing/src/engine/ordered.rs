@@ -1,5 +1,5 @@
-//! What engines that route up and down one order of switches have in common: legal next hops, tables, multicast trees.
-//! They differ in where the order comes from.
+//! Common part of the engines that route up and down one order of the switches: legal next hops, tables and multicast
+//! trees. The engines differ in how they derive the order.
 
 use super::cell::{HopCell, Stop, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
@@ -16,8 +16,9 @@ use crate::notes::Note;
 use crate::structure::tree::Tree;
 use crate::tables::Tables;
 
-/// Tables for an order of all switches, top first, on one lane. Where there is a tree, destinations are dealt among its
-/// columns. With `vls`, pairs above the leaves of a tree may go down and up on vls of their own.
+/// Routes up and down `order`, which has all switches from the root down. Given a tree, destinations are assigned to
+/// its columns by Dmodc. With `vls` above 1, pairs above the leaves of the tree may be routed down and up on VLs of
+/// their own.
 pub(crate) fn route(
     engine: &'static str,
     request: &Request<'_>,
@@ -31,7 +32,7 @@ pub(crate) fn route(
         || tables::<u16>(request, graph, order, tree, vls),
     )?;
     notes.extend(down_up.as_ref().map(DownUpPairs::note));
-    let one_lane = routing(engine, tables, order, places(order), notes);
+    let one_lane = routing(engine, tables, order, positions(order), notes);
     Ok(Routing {
         vl_plan: down_up.map_or_else(Lanes::single, |pairs| pairs.vl_plan()),
         ..one_lane
@@ -56,7 +57,7 @@ fn tables<C: HopCell>(
     Ok((tables, matrix.down_up))
 }
 
-/// A routing up and down `order`; `kept` is what is remembered of it.
+/// A routing up and down `order`; `kept` is the order to store for the next run.
 pub(crate) fn routing(
     engine: &'static str,
     tables: Tables,
@@ -68,22 +69,22 @@ pub(crate) fn routing(
         engine,
         tables,
         vl_plan: Lanes::single(),
-        trees: TreeConstraint::Ordered(places(order)),
+        trees: TreeConstraint::Ordered(positions(order)),
         order: Some(kept),
         notes,
     }
 }
 
-/// Each switch's place in an order.
-pub(crate) fn places(order: &[usize]) -> Vec<u32> {
-    let mut places = vec![0; order.len()];
-    for (place, &v) in (0u32..).zip(order) {
-        places[v] = place;
+/// Position of each switch in an order.
+pub(crate) fn positions(order: &[usize]) -> Vec<u32> {
+    let mut positions = vec![0; order.len()];
+    for (position, &v) in (0u32..).zip(order) {
+        positions[v] = position;
     }
-    places
+    positions
 }
 
-/// Whether the operator says how load is to be counted or ports are to be chosen: then nothing is dealt.
+/// Whether hints define how load is counted or in which order ports are taken; Dmodc assignment is not used then.
 pub(crate) fn has_balance_hints(hints: &Hints) -> bool {
     !hints.routing_order.is_empty() || !hints.port_order.is_empty() || !hints.not_counted.is_empty()
 }

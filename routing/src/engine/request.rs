@@ -1,4 +1,4 @@
-//! What an engine is given: the graph, and the run before.
+//! Input of an engine: the graph, the previous run and the limits.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,19 +9,19 @@ use crate::tables::Lft;
 use crate::topology::{DATA_VLS_MAX, Topology};
 use crate::work::WorkBudget;
 
-/// What an engine is given.
+/// Input of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The graph.
     pub topo: &'a Topology,
-    /// What is installed now.
+    /// The installed tables.
     pub previous: &'a Previous,
-    /// What the operator says of the structure.
+    /// Routing hints of the operator.
     pub hints: &'a Hints,
-    /// Data VLs that may be used, 1 to 15. An engine uses no more than these, and no more than
-    /// [`Topology::common_vls`]; see [`Request::usable_vls`].
+    /// Data VLs that routing may use, 1 to 15. The number that engines use is [`Request::usable_vls`], which is also
+    /// limited by [`Topology::common_vls`].
     pub vls: u8,
-    /// The work that an engine may spend. It stops with [`RouteError::Budget`](crate::RouteError::Budget) soon after that.
+    /// Work budget. When it is exceeded, the engine returns [`RouteError::Budget`](crate::RouteError::Budget).
     pub budget: &'a WorkBudget,
 }
 
@@ -30,7 +30,7 @@ static NOTHING_INSTALLED: Previous = Previous::none();
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
 impl<'a> Request<'a> {
-    /// A graph about which nothing else is known, with all the lanes that its cables have.
+    /// Request for a graph without installed tables, hints or budget, with all data VLs of its links.
     #[must_use]
     pub fn new(topo: &'a Topology) -> Self {
         Self {
@@ -42,69 +42,68 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same, with what is installed.
+    /// Sets the installed tables.
     #[must_use]
     pub const fn with_previous(self, previous: &'a Previous) -> Self {
         Self { previous, ..self }
     }
 
-    /// The same, with hints.
+    /// Sets the routing hints.
     #[must_use]
     pub const fn with_hints(self, hints: &'a Hints) -> Self {
         Self { hints, ..self }
     }
 
-    /// The same, with at most so many data VLs.
+    /// Limits the data VLs.
     #[must_use]
     pub const fn with_vls(self, vls: u8) -> Self {
         Self { vls, ..self }
     }
 
-    /// The same, within a work budget.
+    /// Sets the work budget.
     #[must_use]
     pub const fn with_budget(self, budget: &'a WorkBudget) -> Self {
         Self { budget, ..self }
     }
 
-    /// Data VLs that an engine may use: 1 to 15.
+    /// Data VLs that an engine may use, 1 to 15: the configured limit, reduced to what every link supports.
     #[must_use]
     pub fn usable_vls(&self) -> u8 {
         self.vls.min(self.topo.common_vls()).clamp(1, DATA_VLS_MAX)
     }
 }
 
-/// The tables that are installed now.
+/// The installed tables and the run that computed them.
 #[derive(Debug, Clone, Default)]
 pub struct Previous {
-    /// By the *new* run's [`crate::SwitchIdx`]; `None`, or nothing at all, where the content is
-    /// unknown.
+    /// Installed table by [`crate::SwitchIdx`] of the *new* run; `None`, or an empty list, if the content is unknown.
     pub lfts: Vec<Option<Arc<Lft>>>,
-    /// Each switch's place in the order that the tables were made with ([`Routing::order`]); `None`, or nothing at
-    /// all, where it had none.
+    /// Position of each switch in the up/down order of the installed tables ([`Routing::order`]); `None`, or an empty
+    /// list, if unknown.
     pub order: Vec<Option<u32>>,
-    /// The run before, if its result is what should be installed now and the same switches had the same indices.
+    /// The previous run, if its tables are the installed ones and the switches have the same indices.
     pub last: Option<Arc<LastRun>>,
-    /// The engine of the tables, if the graph has only lost switches or cables since, and routes for what is left must not wait for
-    /// a comparison of engines.
+    /// Engine of the installed tables. Set if the graph has only lost switches or links since then: engines are not
+    /// compared again, because new routes are urgent.
     pub pinned_engine: Option<&'static str>,
 }
 
-/// A graph and what was computed, proven and installed for it.
+/// A graph with the routing that was computed, verified and installed for it.
 #[derive(Debug, Clone)]
 pub struct LastRun {
     /// The graph.
     pub topo: Arc<Topology>,
-    /// What was computed.
+    /// The routing.
     pub routing: Routing,
-    /// Routes over the busiest channel ([`crate::Proof::max_load`]) when an engine made the routing, before any repair;
-    /// 0 where that is not known. Repairs may not go far beyond.
+    /// Routes over the busiest channel ([`crate::Proof::max_load`]) of the engine's routing, before any incremental
+    /// reroute; 0 if unknown. Limits how much load incremental reroutes may add.
     pub baseline_max_load: u64,
-    /// What makes the next repair quick.
+    /// Cached state that makes the next incremental reroute fast.
     pub kept: Kept,
 }
 
 impl Previous {
-    /// Nothing is installed, or nothing is known of it.
+    /// No installed tables, or unknown ones.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -115,7 +114,7 @@ impl Previous {
         }
     }
 
-    /// Everything of a run whose switches have the same indices.
+    /// Tables, order and state of a run with the same switch indices.
     #[must_use]
     pub fn from_routing(topo: &Arc<Topology>, routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
@@ -132,7 +131,7 @@ impl Previous {
         }
     }
 
-    /// Only tables and order, as after a restart: nothing is remembered of the run itself.
+    /// Only tables and order, as after a restart: the state of the run is lost.
     #[must_use]
     pub fn from_tables_of(routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
@@ -144,15 +143,15 @@ impl Previous {
         }
     }
 
-    /// The table of one switch.
+    /// The installed table of a switch.
     pub(crate) fn get(&self, switch: usize) -> Option<&Arc<Lft>> {
         self.lfts.get(switch).and_then(Option::as_ref)
     }
 }
 
 impl LastRun {
-    /// Makes ready for the next loss. To be called when nobody waits: it takes as long as a proof. Without it the first
-    /// repair takes that time.
+    /// Computes the cached state for the next incremental reroute. Takes as long as a verification, so call it when
+    /// idle; without it the first incremental reroute computes the state.
     pub fn prepare(&self) {
         self.kept.fill(&self.topo, &self.routing);
     }

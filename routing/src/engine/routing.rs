@@ -1,4 +1,4 @@
-//! What an engine computes.
+//! Output of an engine.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -6,45 +6,45 @@ use crate::lanes::Lanes;
 use crate::notes::Note;
 use crate::tables::Tables;
 
-/// What an engine computed.
+/// Output of an engine.
 #[derive(Debug, Clone)]
 pub struct Routing {
     /// Name of the engine.
     pub engine: &'static str,
-    /// One table per switch.
+    /// One forwarding table per switch.
     pub tables: Tables,
     /// The SL of each path and the VL of each SL.
     pub vl_plan: Lanes,
-    /// Each switch's place in the engine's order of switches, if it has one: to be given back as
-    /// [`Previous::order`](crate::Previous::order), so that a lost cable does not turn the order, and with it every route, upside down.
+    /// Position of each switch in the engine's up/down order, if it has one. Pass it to the next run as
+    /// [`Previous::order`](crate::Previous::order); without it a lost link could reverse the order and move every
+    /// route.
     pub order: Option<Vec<u32>>,
-    /// Which multicast trees go together with these tables.
+    /// Multicast trees that are deadlock-free together with these tables.
     pub trees: TreeConstraint,
-    /// What was decided on the way, for logs; the last repair at the end.
+    /// Decisions of the engine and of incremental reroutes, for logs; the last reroute comes last.
     pub notes: Vec<Note>,
 }
 
-/// Which multicast trees cannot deadlock together with the unicast routes of a routing.
+/// Multicast trees that cannot deadlock together with the unicast routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TreeConstraint {
-    /// The engine promises nothing: trees are searched that pass the proof together with the routes.
+    /// No guarantee: trees are searched and verified together with the routes.
     #[default]
     Search,
-    /// Trees in which every switch but the root hangs on one that comes before it in this order (each switch's place,
-    /// as [`Routing::order`]), on SL 0.
+    /// Trees on SL 0 in which the parent of every switch precedes it in this order (position of each switch, as in
+    /// [`Routing::order`]).
     Ordered(Vec<u32>),
-    /// Parts of this one spanning tree, on this SL: for each switch the port that leads towards the root, `None` for
-    /// the root.
+    /// Subtrees of one spanning tree, on one SL.
     Within {
-        /// Ports towards the root.
+        /// Port towards the root for each switch, `None` for the root.
         up: Vec<Option<PortNum>>,
-        /// The SL that groups get.
+        /// SL of multicast groups.
         sl: u8,
     },
 }
 
 impl TreeConstraint {
-    /// The SL of groups, where it is promised.
+    /// SL of multicast groups, if it is fixed.
     #[must_use]
     pub const fn sl(&self) -> Option<u8> {
         match self {

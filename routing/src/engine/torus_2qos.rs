@@ -1,12 +1,12 @@
-//! Torus-2QoS: dimension order on tori and meshes of up to three dimensions, two levels of service on eight lanes, and
-//! SLs that no failure changes.
+//! Engine `torus-2QoS`: dimension-order routing on tori and meshes of up to three dimensions, with two service levels
+//! on eight VLs and SLs that no failure changes.
 //!
-//! Bits 0 to 2 of an SL say at which datelines a path would cross in a whole torus (of opposite places in a ring: which of two
-//! lanes they have, `lines::crosses`), bit 3 is the level of service. On
-//! the way, bit 0 of a VL is the dateline bit of the dimension along which the packet leaves, bit 1 says that it turned
-//! from a later dimension to an earlier one, bit 2 is the level. So a level takes four VLs, and two on cables to end
-//! ports. Around a lost link packets go the long way round its ring. A lost switch is avoided by turning one switch
-//! early; the turn back into the ring is what bit 1 is for. Where that is not enough, the engine refuses.
+//! Bits 0 to 2 of an SL are set if the path crosses the dateline of that dimension in a complete torus (between
+//! opposite positions of a ring: see `lines::crosses_dateline`); bit 3 is the service level. Along the path, bit 0 of
+//! the VL is the dateline bit of the dimension of the output port, bit 1 is set after a turn from a later dimension to
+//! an earlier one, and bit 2 is the service level. So a service level takes four VLs, and one on links to end ports.
+//! Packets travel around a lost link the long way round its ring. They avoid a lost switch by turning one switch early;
+//! bit 1 of the VL is for the turn back into the ring. If that is not enough, the engine refuses the fabric.
 //!
 //! Behaviour and the meaning of SLs and VLs are those of OpenSM's engine (torus-2QoS(8)).
 
@@ -29,7 +29,7 @@ use crate::notes::Note;
 use crate::structure::grid::{DimKind, grid};
 use crate::topology::{SwitchIdx, Topology};
 
-/// VLs of one level of service.
+/// VLs of one service level.
 const LEVEL_VLS: u8 = 4;
 
 /// The `torus-2QoS` engine.
@@ -57,7 +57,7 @@ impl Engine for Torus2Qos {
         }
         check_port_groups(topo, &graph, hint)?;
         let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
-        // Where one way to see rings has one that is cut into parts, another may not.
+        // If a ring of one interpretation is split, another interpretation may still be routable.
         let frames = axes::frames(topo, &grid, hint)?;
         let mut refused = ShapeError::NoAxes.into();
         for (i, frame) in frames.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Engine for Torus2Qos {
     }
 }
 
-/// Routes along these axes.
+/// Routes along the axes of `frame`.
 fn route_in_frame(
     request: &Request<'_>,
     graph: &Graph,
@@ -125,7 +125,7 @@ fn route_in_frame(
     })
 }
 
-/// The limits that the file sets: parallel cables, and end ports of a switch together with its port 0.
+/// Checks the limit of port groups: parallel links, and the end ports of a switch with its port 0.
 fn check_port_groups(
     topo: &Topology,
     graph: &Graph,
@@ -150,7 +150,7 @@ fn check_port_groups(
     Ok(())
 }
 
-/// SLs and VLs of the lower level of service.
+/// SLs and VLs of the lower service level.
 struct TorusVls {
     /// By axis: whether it has a dateline.
     has_dateline: Vec<bool>,

@@ -1,9 +1,8 @@
-//! Up/down routing with roots found from the structure: no credit loop on one lane, on any
-//! connected graph.
+//! Engine `updn`: up/down routing with automatic roots, free of credit loops on one VL for any connected graph.
 //!
-//! The switches are put in an order with one top (see `order`); a path climbs, then descends, and
-//! never climbs again. Several ways to order are tried and the one with the shortest paths between
-//! end ports is taken, so trees keep all their shortest paths, and tori and random graphs lose few.
+//! The switches are placed in an order with one root (see `order`). A path climbs, then descends, and never climbs
+//! again. Several orders are tried and the one with the shortest paths between end ports is used, so trees lose no
+//! shortest path and tori and random graphs lose few.
 
 use super::cell::{HopCell, Stop, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
@@ -16,7 +15,7 @@ use crate::notes::Note;
 use crate::structure::tree::{Tree, tree_in};
 use crate::topology::SwitchIdx;
 
-/// The `updn` engine, and what is tried when all else, `nue` included, was refused.
+/// The `updn` engine; also the fallback if every other engine failed, `nue` included.
 #[derive(Debug, Clone, Copy)]
 pub struct UpDown;
 
@@ -36,12 +35,12 @@ impl Engine for UpDown {
     }
 }
 
-/// An order of the switches and what it makes of the paths.
+/// An order of the switches and its paths.
 struct Candidate<C> {
     strategy: Strategy,
     order: Vec<usize>,
     matrix: HopMatrix<C>,
-    /// Sum of the hops between all end ports.
+    /// Hops of all paths between end ports.
     hops: u64,
 }
 
@@ -57,7 +56,7 @@ fn route_in<C: HopCell>(
     };
     let kept = previous.order.iter().any(Option::is_some);
     let strategies = if hints.roots.is_empty() {
-        let kept = kept.then_some(Strategy::Kept);
+        let kept = kept.then_some(Strategy::Previous);
         let levels = tree.map(|_| Strategy::Levels);
         kept.into_iter()
             .chain(levels)
@@ -68,8 +67,8 @@ fn route_in<C: HopCell>(
     };
     let mut best: Option<Candidate<C>> = None;
     for strategy in strategies {
-        // A later strategy must win clearly: small changes of the fabric must not change the
-        // order, because nearly every route depends on it.
+        // A later strategy must be clearly better: nearly every route depends on the order, so small changes of the
+        // fabric must not change it.
         if best
             .as_ref()
             .is_some_and(|b| !worse_by_a_percent(b.hops, least))
@@ -116,7 +115,7 @@ fn route_in<C: HopCell>(
         .filter(|_| !ordered::has_balance_hints(hints))
         .map(|tree| DmodcAssignment::new(topo, graph, tree, hints, &matrix));
     let tables = fill(request, graph, &matrix, assignment.as_ref())?;
-    let before: &[Option<u32>] = if strategy == Strategy::Kept {
+    let before: &[Option<u32>] = if strategy == Strategy::Previous {
         &previous.order
     } else {
         &[]
@@ -135,22 +134,22 @@ fn route_in<C: HopCell>(
             vls: None,
         });
     }
-    let kept = places(&order, before);
+    let kept = positions(&order, before);
     Ok(ordered::routing("updn", tables, &order, kept, notes))
 }
 
-/// Each switch's place, to be remembered. A switch that had one keeps it, also where a lost cable made another go before
-/// it this time: when the cable is back, so is the order.
-fn places(order: &[usize], before: &[Option<u32>]) -> Vec<u32> {
+/// Position of each switch, to be stored for the next run. Switches keep their position even if a lost link changed the
+/// order of this run, so the order returns when the link does.
+fn positions(order: &[usize], before: &[Option<u32>]) -> Vec<u32> {
     let mut next = before.iter().flatten().max().map_or(0, |last| last + 1);
-    let mut places = vec![0; order.len()];
+    let mut positions = vec![0; order.len()];
     for &v in order {
-        places[v] = before.get(v).copied().flatten().unwrap_or_else(|| {
+        positions[v] = before.get(v).copied().flatten().unwrap_or_else(|| {
             next += 1;
             next - 1
         });
     }
-    places
+    positions
 }
 
 fn worse_by_a_percent(hops: u64, than: u64) -> bool {

@@ -1,8 +1,8 @@
-//! The axes x, y and z of a torus, from the dimensions that were found and from `torus-2QoS.conf`.
+//! The axes x, y and z of a torus, from the detected dimensions and from `torus-2QoS.conf`.
 //!
-//! The search for dimensions takes a ring of four switches for two dimensions of two. Here it is a ring again. The
-//! file also says which dimension is x, which way is up, and where the dateline is: between the last place and the
-//! first, the first being so many switches from the seed.
+//! Detection reports a ring of four switches as two dimensions of size two; here it becomes a ring again. The file also
+//! defines which dimension is x, which direction is up, and where the dateline is: between the last position and the
+//! first, which is at a given offset from the seed.
 
 use std::cmp::Reverse;
 
@@ -13,12 +13,12 @@ use crate::topology::{SwitchIdx, Topology};
 use super::super::{HintError, RouteError, ShapeError};
 use super::frame::{Axis, Frame};
 
-/// Most axes of a torus: an SL has three bits for datelines, one for the level.
+/// Maximum number of axes: an SL has three dateline bits and one service level bit.
 const AXES: usize = 3;
 
 const NAMES: [&str; AXES] = ["x", "y", "z"];
 
-/// Dimensions that make an axis, how they are turned, and where they begin.
+/// Dimensions that form an axis, with its direction and origin.
 #[derive(Debug, Clone, Copy)]
 struct AxisPart {
     dims: Dims,
@@ -29,10 +29,10 @@ struct AxisPart {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dims {
-    /// No dimension: one place.
+    /// No dimension: a single position.
     None,
     One(usize),
-    /// A ring of four: two dimensions of two.
+    /// A ring of four: two dimensions of size two.
     Two(usize, usize),
 }
 
@@ -57,7 +57,7 @@ impl AxisPart {
         })
     }
 
-    /// The coordinate as the grid has it.
+    /// Coordinate as in the grid.
     fn raw(&self, coords: &[usize]) -> usize {
         match self.dims {
             Dims::None => 0,
@@ -82,8 +82,8 @@ impl AxisPart {
     }
 }
 
-/// Places all switches along up to three axes: the ways in which that can be, the likeliest first. There are several only
-/// where more than two dimensions of two make rings of four, and no file says which belong together.
+/// Positions of all switches along up to three axes: all interpretations, the most likely first. There is more than one
+/// only if more than two dimensions of size two form rings of four and no file says which belong together.
 pub(crate) fn frames(
     topo: &Topology,
     grid: &Grid,
@@ -101,9 +101,9 @@ pub(crate) fn frames(
     Ok(pairings.into_iter().map(frame).collect())
 }
 
-/// Pairs of dimensions of two become rings of four: a ring outlasts a lost cable. Which belong together is in the graph
-/// nowhere. Both ports of a ring lead along both of its dimensions, if the ports tell one way clearly from all others;
-/// if not, switches of a ring are taken to stand together by LID.
+/// Pairs of dimensions of size two become rings of four, because a ring tolerates a lost link. The graph does not show
+/// which dimensions belong together. Both ports of a ring lead along both of its dimensions, so port numbers decide if
+/// one pairing is clearly ahead; otherwise the switches of a ring are assumed to have adjacent LIDs.
 fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, RouteError> {
     let (twos, others): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
@@ -144,7 +144,7 @@ fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, Rou
     pairings.into_iter().map(parts).collect()
 }
 
-/// All ways to make pairs of these dimensions, with one left over if there is an odd number.
+/// All ways to pair these dimensions, with one left over if their number is odd.
 fn all_pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
     let Some((&first, rest)) = dims.split_first() else {
         return vec![Vec::new()];
@@ -173,7 +173,7 @@ fn pairs(pairing: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// Place of each dimension among all, by the lowest LID at which it has left the first switch's.
+/// Position of each dimension in the order of the lowest LID whose coordinate differs from the first switch's.
 fn dims_by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
     let switches = topo.by_lid();
     let left = |d: usize| {
@@ -188,7 +188,7 @@ fn dims_by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
     turn
 }
 
-/// How many cables of each port number lead along each dimension.
+/// Number of links of each port number along each dimension.
 fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
     let mut count = vec![[0; 256]; grid.dims.len()];
     for s in topo.switches() {
@@ -202,7 +202,7 @@ fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
     count
 }
 
-/// What the file says, as far as the fabric agrees.
+/// Axes from the file, if they agree with the fabric.
 fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteError> {
     let seed = hint
         .seeds
@@ -210,7 +210,7 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
         .find(|s| s.links.iter().any(Option::is_some));
     let mut free = vec![true; grid.dims.len()];
     let mut parts = [Dims::None; AXES];
-    // Axes with seeds first: they say which dimension they mean.
+    // Axes with seed links first, because these determine the dimension.
     for (i, part) in parts.iter_mut().enumerate() {
         let (up, down) = (dim_of(grid, seed, 2 * i)?, dim_of(grid, seed, 2 * i + 1)?);
         *part = match (up, down) {
@@ -282,7 +282,7 @@ fn claim_dims(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
     Ok(())
 }
 
-/// The dimension along which a link of the seed leads.
+/// The dimension along which a seed link lies.
 fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<usize>, RouteError> {
     let Some((from, to)) = seed.and_then(|s| s.links[link]) else {
         return Ok(None);
@@ -295,7 +295,7 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
     }
 }
 
-/// Directs an axis as the seed says, and moves its origin.
+/// Sets direction and origin of an axis from the seed.
 fn orient(
     grid: &Grid,
     part: &mut AxisPart,

@@ -1,7 +1,7 @@
-//! Whether packets that change lanes on their way, and those of one multicast tree, can wait for each other in a cycle.
+//! Credit loop check for packets that change VLs along the path, optionally together with one multicast tree.
 //!
-//! For the engine's own decisions (which tree, whether a failed switch can be gone around); what is installed is judged
-//! by [`crate::verify()`]. Every SL that a packet into a tree of paths may have travels along it as one bit of a set.
+//! For decisions of the engine (choice of the tree, detour around a failed switch); the result is verified by
+//! [`crate::verify()`]. The SLs that can occur at each switch of a destination tree are tracked as a bit set.
 
 use rayon::prelude::*;
 
@@ -10,24 +10,25 @@ use super::super::neighbors::index_channels;
 use super::paths::Paths;
 use crate::channels::{ChannelIndex, DependencySet, VlChannels, narrow};
 
-/// Lanes of packets.
+/// SLs and VLs of a routing on a grid.
 pub(crate) trait VlRule: Sync {
-    /// VLs between switches.
+    /// Number of VLs between switches.
     fn vls(&self) -> usize;
-    /// The SL from one switch to another.
+    /// SL of packets from one switch to another.
     fn sl(&self, from: usize, dest: usize) -> u8;
-    /// The VL on a channel that leaves along an axis, having come in along one, or from the switch itself.
+    /// VL on a channel that leaves along `out_axis`, for packets that arrived along `in_axis` or from the switch itself
+    /// (`None`).
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize;
 }
 
-/// A spanning tree: the slot towards the root, and the SL of what travels in it.
+/// A spanning tree: slots towards the root, and the SL of its packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tree<'a> {
     pub(crate) up: &'a [Option<usize>],
     pub(crate) sl: u8,
 }
 
-/// Dependencies of all unicast packets, to be joined with those of trees.
+/// Channel dependencies of all unicast packets.
 pub(crate) struct CreditLoopCheck<'a> {
     graph: &'a Graph,
     index: ChannelIndex,
@@ -67,18 +68,18 @@ impl<'a> CreditLoopCheck<'a> {
         }
     }
 
-    /// Whether unicast packets alone are free of cycles.
+    /// Whether the unicast packets alone are free of credit loops.
     pub(crate) fn is_unicast_acyclic(&self) -> bool {
         self.unicast
             .is_acyclic(&VlChannels::new(&self.index, self.vls))
     }
 
-    /// Whether they are together with a tree.
+    /// Whether the unicast packets and a multicast tree together are free of credit loops.
     pub(crate) fn is_acyclic_with(&self, tree: Tree<'_>, rule: &impl VlRule) -> bool {
         let (graph, index) = (self.graph, &self.index);
         let channels = VlChannels::new(index, self.vls);
         let mut all = self.unicast.clone();
-        // Channels by which each switch sends into the tree.
+        // Channels of the tree by the switch that they leave.
         let mut branches: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
         for (v, up) in tree.up.iter().enumerate() {
             if let Some(k) = *up {
@@ -91,7 +92,7 @@ impl<'a> CreditLoopCheck<'a> {
         for leaving in &branches {
             for &x in leaving {
                 let axis = axis_of(x);
-                // From this switch it may come from its own end ports, or its other branches.
+                // Packets on this channel come from the switch's end ports or from its other branches.
                 let from = leaving.iter().filter(|&&other| other != x);
                 let inputs = from.map(|&other| Some(axis_of(other)));
                 let mut vls: Vec<usize> = inputs

@@ -1,8 +1,7 @@
-//! Lanes for the pairs of switches that take detours.
+//! VLs for pairs of switches that take detours.
 //!
-//! A detour turns as dimension order does not. A pair with one, in either direction, gets a lane in which its paths
-//! close no circle, there and back on the same lane: lane 0 with all other packets where that can be, or one of the
-//! lanes after the first.
+//! The turns of a detour violate dimension order. A pair with a detour in either direction gets a virtual layer that
+//! stays acyclic with both of its paths: layer 0 with all other packets if possible, otherwise a further one.
 
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
@@ -10,26 +9,25 @@ use super::paths::Paths;
 use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// Most pairs that take detours: with more, dimension order is the wrong way to route.
+/// Maximum number of pairs with detours; with more, dimension order is unsuitable.
 const PAIRS_MAX: usize = 2_000_000;
 
-/// Why there are no lanes.
+/// Why no VLs can be assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VlError {
-    /// So many more would be needed at least.
+    /// At least this many further VLs are required.
     TooFewVls(usize),
-    /// So many pairs would take detours.
+    /// Number of pairs that would take detours.
     TooManyPairs(usize),
-    /// The work budget is used up.
+    /// The work budget is exceeded.
     Budget,
 }
 
-/// A pair of switches, the lower index first, and its lane.
+/// A pair of switches, the lower index first, and its virtual layer.
 pub(crate) type PairVl = (usize, usize, usize);
 
-/// Gives the lane of every pair with a detour that has packets, and how many
-/// further lanes are used. Lane 0 is only tried with `share`: without it, the packets of dimension order are on lanes
-/// of their own.
+/// Assigns a virtual layer to every pair with a detour and end ports; also returns the number of further layers in use.
+/// Layer 0 is used only with `share`; without it, the packets in dimension order have VLs of their own.
 pub(crate) fn assign_vls(
     graph: &Graph,
     paths: &Paths,
@@ -45,7 +43,7 @@ pub(crate) fn assign_vls(
     }
     let natural_order: Vec<usize> = (0..graph.len()).collect();
     let index = index_channels(graph, &natural_order);
-    // Index 0 is lane 0, whether it may be used or not.
+    // Index 0 is layer 0, even if it must not be used.
     let mut layers: Vec<Option<VirtualLayer>> = vec![if share {
         VirtualLayer::from_dependencies(&index, dimension_order_dependencies(graph, &index, paths))
     } else {

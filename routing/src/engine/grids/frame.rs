@@ -1,31 +1,31 @@
-//! The axes along which packets travel, in the order in which they do, and the place of every switch.
+//! The axes of a grid in the order of routing, and the position of every switch.
 
 use crate::structure::grid::{DimKind, Grid};
 use crate::topology::SwitchIdx;
 
 use super::super::graph::Graph;
 
-/// One axis. Unlike dimensions of a [`Grid`], rings may have three or four switches.
+/// An axis. Unlike a dimension of a [`Grid`], a ring may have three or four switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub(crate) kind: DimKind,
     pub(crate) size: usize,
 }
 
-/// Places of switches.
+/// Positions of the switches along the axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) axes: Vec<Axis>,
-    /// Distance between neighbouring places along each axis.
+    /// Index distance between adjacent positions of each axis.
     stride: Vec<usize>,
-    place: Vec<usize>,
+    position: Vec<usize>,
     switch_at: Vec<Option<usize>>,
-    /// Neighbouring places that have a switch each and no cable, and places without a switch.
+    /// Whether every position has a switch and all adjacent positions are linked.
     pub(crate) whole: bool,
 }
 
 impl Frame {
-    /// The grid as it was found.
+    /// The detected grid.
     pub(crate) fn of(grid: &Grid, switches: usize) -> Self {
         let axes: Vec<Axis> = grid
             .dims
@@ -39,7 +39,7 @@ impl Frame {
         Self::new(axes, coords, grid.is_whole())
     }
 
-    /// Any axes, with the coordinates of each switch: no two may be the same, nor leave the axes.
+    /// Any axes, with distinct coordinates for each switch within the sizes of the axes.
     pub(crate) fn new(
         axes: Vec<Axis>,
         coords: impl Iterator<Item = Vec<usize>>,
@@ -49,44 +49,44 @@ impl Frame {
         for axis in &axes {
             stride.push(stride.last().copied().unwrap_or(1) * axis.size);
         }
-        let place: Vec<usize> = coords
+        let position: Vec<usize> = coords
             .map(|c| c.iter().zip(&stride).map(|(x, step)| x * step).sum())
             .collect();
         let mut switch_at = vec![None; stride.pop().unwrap_or(1)];
-        for (s, &p) in place.iter().enumerate() {
+        for (s, &p) in position.iter().enumerate() {
             switch_at[p] = Some(s);
         }
         Self {
             axes,
             stride,
-            place,
+            position,
             switch_at,
             whole,
         }
     }
 
-    /// How many switches there are.
+    /// Number of switches.
     pub(crate) fn switches(&self) -> usize {
-        self.place.len()
+        self.position.len()
     }
 
-    /// Where a switch is along an axis.
+    /// Position of a switch along an axis.
     pub(crate) fn along(&self, s: usize, axis: usize) -> usize {
-        self.place[s] / self.stride[axis] % self.axes[axis].size
+        self.position[s] / self.stride[axis] % self.axes[axis].size
     }
 
-    /// The line along an axis that a switch is in.
+    /// The line along an axis that has a switch.
     pub(crate) fn line(&self, s: usize, axis: usize) -> usize {
         let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
-        self.place[s] / above * below + self.place[s] % below
+        self.position[s] / above * below + self.position[s] % below
     }
 
-    /// How many lines there are along an axis.
+    /// Number of lines along an axis.
     pub(crate) fn lines(&self, axis: usize) -> usize {
         self.switch_at.len() / self.axes[axis].size
     }
 
-    /// The switch at a place in a line.
+    /// The switch at a position of a line.
     pub(crate) fn at(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
         let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
         self.switch_at[line / below * above + along * below + line % below]

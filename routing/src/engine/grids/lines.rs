@@ -1,20 +1,20 @@
 //! Next hops within one line of switches along an axis.
 //!
-//! A whole ring is gone round the shorter way. Where it is broken, it is a path, gone along whatever the way. In a full
-//! mesh without some of its cables, two hops lead around one: never through a switch that comes after both ends in the
-//! order of the line, so that packets do not turn from down to up in it, and circles cannot close.
+//! In a complete ring, packets take the shorter direction. A broken ring is a path. In a full mesh with missing links,
+//! two hops replace a link; the intermediate switch never comes after both ends in the order of the line, so packets do
+//! not turn from down to up and no credit loop can form.
 
 use crate::structure::grid::DimKind;
 
 use super::super::graph::Graph;
 use super::frame::Frame;
 
-/// What keeps circles from closing in whole rings.
+/// Prevention of credit loops in complete rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rings {
-    /// Lanes, changed at the dateline between the last place and the first.
+    /// VLs, changed at the dateline between the last position and the first.
     Datelines,
-    /// No packet goes through the first switch of the ring: longer ways, no lanes.
+    /// No packet passes through the first switch of the ring: longer paths, no further VLs.
     Cut,
 }
 
@@ -22,28 +22,28 @@ pub(crate) enum Rings {
 #[derive(Debug)]
 pub(crate) struct Lines {
     size: usize,
-    /// Slot by line, own place, place to go to.
+    /// Slot by line, position, and target position.
     next: Vec<u8>,
 }
 
-/// No way within the line.
+/// No path within the line.
 pub(crate) const NONE: u8 = u8::MAX;
 
-/// Rings in which opposite places send to each other round the ring, half of the pairs each way: then all cables carry the
-/// same. Two lanes allow that for two pairs each way, so for rings of up to eight. In rings of other even sizes opposite
-/// places use the same way there and back.
+/// Whether packets between opposite positions of a ring are split between both directions, so that all links have equal
+/// load. Two VLs allow that for two pairs in each direction, so for rings of up to eight. In rings of other even sizes,
+/// opposite positions use the same direction both ways.
 const fn splits_opposite_pairs(size: usize) -> bool {
     size == 4 || size == 8
 }
 
-/// The lane of the packets between two places of a ring, the same both ways: 1 for those that cross the dateline on the shorter
-/// way. Of ways that are as long, every other pair crosses it.
+/// The VL of packets between two positions of a ring, the same in both directions: 1 for paths that cross the dateline
+/// in the shorter direction. If both directions are equally long, every other pair crosses the dateline.
 ///
-/// In a ring that is shared out, packets between opposite places cross it in one direction and not in the other. On either
-/// lane of either direction all dependencies then come from one such pair and from shorter ways: those at the
-/// dateline from the shorter ways on lane 1, all others from those on lane 0. A pair leaves out the dependencies at its own two
-/// places. So lane 0 may have the pairs with a place at the dateline (the first, upwards; the last, downwards), since
-/// the dependency there stays unused; lane 1 may have any one pair.
+/// In a ring that splits opposite pairs, one direction of such a pair crosses the dateline and the other does not. On
+/// each VL and in each direction, all dependencies come from shorter paths and from one opposite pair: those at the
+/// dateline from shorter paths on VL 1, the others from those on VL 0. A pair causes no dependency at its own two
+/// positions. So VL 0 may have the pairs with a position at the dateline (the first, upwards; the last, downwards),
+/// since the dependency there stays unused; VL 1 may have any one pair.
 pub(crate) fn crosses_dateline(size: usize, a: usize, b: usize) -> bool {
     let inner = 2 * a.abs_diff(b);
     if inner == size && splits_opposite_pairs(size) {
@@ -52,7 +52,7 @@ pub(crate) fn crosses_dateline(size: usize, a: usize, b: usize) -> bool {
     inner > size || (inner == size && a.min(b) % 2 == 1)
 }
 
-/// Whether that way leads to higher places (and from the last to the first).
+/// Whether the path leads to higher positions (or from the last to the first).
 fn forward(size: usize, a: usize, b: usize) -> bool {
     if 2 * a.abs_diff(b) == size && splits_opposite_pairs(size) {
         return a.min(b).is_multiple_of(2);
@@ -61,7 +61,7 @@ fn forward(size: usize, a: usize, b: usize) -> bool {
 }
 
 impl Lines {
-    /// With `past_gaps` the tables also lead towards missing switches, up to the switch before.
+    /// With `past_gaps`, the tables also lead towards missing switches, up to the switch before.
     pub(crate) fn new(
         graph: &Graph,
         frame: &Frame,
@@ -84,7 +84,7 @@ impl Lines {
         Self { size, next }
     }
 
-    /// The slot by which a switch at place `a` of a line leads to place `b`.
+    /// Slot of the switch at position `a` of a line towards position `b`.
     #[inline(always)]
     pub(crate) fn next(&self, line: usize, a: usize, b: usize) -> u8 {
         self.next[(line * self.size + a) * self.size + b]
@@ -100,7 +100,7 @@ fn slot(graph: &Graph, from: Option<usize>, to: Option<usize>) -> u8 {
     found.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE)
 }
 
-/// A path or ring, whole or broken.
+/// A path or a ring, complete or broken.
 fn chain(
     graph: &Graph,
     members: &[Option<usize>],
@@ -141,13 +141,13 @@ fn chain(
             }
             let gap = beside(x, up).filter(|&y| members[y].is_none());
             if let Some(gap) = gap.filter(|_| past_gaps && x != a) {
-                let place = &mut next[a * size + gap];
-                if *place == NONE || forward(size, a, gap) == up {
-                    *place = hops[a];
+                let position = &mut next[a * size + gap];
+                if *position == NONE || forward(size, a, gap) == up {
+                    *position = hops[a];
                 }
             }
         }
-        // Next to a missing switch, the packet has to leave the line.
+        // Next to a missing switch, packets must leave the line.
         for gap in [beside(a, true), beside(a, false)].into_iter().flatten() {
             if members[gap].is_none() {
                 next[a * size + gap] = NONE;
@@ -157,7 +157,7 @@ fn chain(
     next
 }
 
-/// A full mesh, whole or not.
+/// A full mesh, complete or not.
 fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
     let size = members.len();
     let mut next = vec![NONE; size * size];
@@ -177,7 +177,7 @@ fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
             let ways: Vec<usize> = (0..size)
                 .filter(|&c| linked(a, c) && linked(c, b) && !(after(c, a) && after(c, b)))
                 .collect();
-            // The same way back.
+            // The same intermediate switch in both directions.
             if let Some(&c) = ways.get((a + b) % ways.len().max(1)) {
                 next[a * size + b] = direct[a * size + c];
             }

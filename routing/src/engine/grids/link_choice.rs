@@ -1,7 +1,7 @@
-//! Tables from next hops: which of parallel cables each LID takes.
+//! Forwarding tables from next hops: the choice among parallel links.
 //!
-//! LIDs of end ports take the cables of a slot in turn. An entry that is installed stays where its cable still leads to
-//! the same neighbour, unless a cable of that slot would idle.
+//! LIDs of end ports take the links of a slot in turn. An installed entry is kept if its link still leads to the same
+//! neighbour, unless a link of that slot would be idle.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::paths::Paths;
 use crate::tables::{Lft, Tables};
 use crate::topology::{SwitchIdx, Topology};
 
-/// Tables of all switches. `port_order` says in which order ports of a destination switch are served and cables are
-/// taken; ports that it does not name come after, by number.
+/// Tables of all switches. `port_order` defines the order in which ports of a destination switch are assigned and links
+/// are used; ports not listed come last, by number.
 pub(crate) fn choose_links(
     topo: &Topology,
     graph: &Graph,
@@ -40,7 +40,7 @@ pub(crate) fn choose_links(
                 .for_each(|ports| ports.sort_by_key(|&p| rank(p)));
             let old = previous.get(v);
             let mut lft = Lft::drop_all(topo.top_lid());
-            // Of LIDs behind each slot: the LID, and the port where it is installed now.
+            // LIDs behind each slot: destination port, and the installed output port.
             let mut behind: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
             let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
             for &dest in &graph.by_lid {
@@ -93,7 +93,7 @@ fn share_links(ports: &[u8], behind: &[(PortNum, Option<u8>)]) -> Vec<u8> {
             }
             let lightest = (0..ports.len()).min_by_key(|&i| (load[i], i)).unwrap_or(0);
             let port = ports.get(lightest).copied().unwrap_or(PortNum::DROP.raw());
-            // Packets of management do not count.
+            // Management packets do not count as load.
             if to != PortNum::ZERO {
                 count(&mut load, port);
             }

@@ -1,18 +1,19 @@
-//! Routing along the dimensions of a grid: what `dor` and `torus-2QoS` share.
+//! Routing along the dimensions of a grid, shared by `dor` and `torus-2QoS`.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | `frame` | axes, and the place of every switch |
-//! | `axes` | the axes x, y, z of a torus, as found or as a file says |
-//! | `lines` | next hops within one line along an axis, around what is missing in it |
-//! | `paths` | next hops for all pairs: one axis after the other, detours where that fails |
-//! | `detours` | lanes for the pairs that take detours |
-//! | `check` | whether packets that change lanes on the way can wait for each other in a circle |
-//! | `spanning` | a multicast tree that goes together with the routes |
-//! | `cables` | tables: which of parallel cables |
+//! | `frame` | axes and the position of every switch |
+//! | `axes` | the axes x, y, z of a torus, detected or from a file |
+//! | `lines` | next hops within one line along an axis, around missing links and switches |
+//! | `paths` | next hops for all pairs: dimension order, detours where it fails |
+//! | `detours` | VLs for pairs that take detours |
+//! | `credit_loops` | credit loop check for packets that change VLs along the path |
+//! | `spanning` | multicast trees compatible with the routes |
+//! | `link_choice` | tables: choice among parallel links |
 //!
-//! Dimension order needs no lanes on paths and full meshes: packets never turn from a later axis to an earlier one, and
-//! within a line they follow an order too. Rings close circles within a line; a dateline cuts them (Dally and Seitz).
+//! Dimension order needs one VL on paths and full meshes: packets never turn from a later axis to an earlier one, and
+//! within a line they follow an order as well. Rings form cycles within a line, which a dateline breaks (Dally and
+//! Seitz).
 
 pub(super) mod axes;
 pub(super) mod credit_loops;

@@ -1,8 +1,8 @@
-//! Next hops for all pairs of switches: along one axis after the other.
+//! Next hops for all pairs of switches in dimension order.
 //!
-//! All packets to one switch follow one tree, whoever sent them. Where dimension order leads into a gap, they either
-//! turn early (as `torus-2QoS` does beside a missing switch) or, if detours are asked for, go to the nearest switch from
-//! which dimension order leads on.
+//! All packets to a switch follow one tree, independent of their source. Where dimension order leads into a gap,
+//! packets either turn early (`torus-2QoS` next to a missing switch) or take a detour to the nearest switch from which
+//! dimension order continues (`dor`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,12 +13,12 @@ use super::super::graph::Graph;
 use super::frame::Frame;
 use super::lines::{Lines, NONE};
 
-/// What happens where dimension order fails.
+/// Treatment of gaps in dimension order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GapRule {
-    /// The next axis is turned to before a missing switch.
+    /// Turn to the next axis before a missing switch.
     EarlyTurns,
-    /// A detour to where dimension order leads on.
+    /// Take a detour to a switch from which dimension order continues.
     Detours,
 }
 
@@ -27,9 +27,9 @@ pub(crate) enum GapRule {
 pub(crate) struct Paths {
     n: usize,
     next: Vec<u8>,
-    /// (switch, destination) pairs that take a detour, by destination.
+    /// (switch, destination) pairs with a detour, by destination.
     pub(crate) detours: Vec<(usize, usize)>,
-    /// A (switch, destination) pair without a path, if there is one.
+    /// A (switch, destination) pair without a path, if any.
     pub(crate) lost: Option<(usize, usize)>,
 }
 
@@ -82,13 +82,13 @@ impl Paths {
         &self.next[dest * self.n..][..self.n]
     }
 
-    /// The slot by which a switch sends to another.
+    /// Slot of a switch towards another.
     pub(crate) fn slot(&self, s: usize, dest: usize) -> Option<usize> {
         let slot = self.next[dest * self.n + s];
         (slot != NONE).then_some(usize::from(slot))
     }
 
-    /// Channels (slots of the whole graph) that packets cross.
+    /// Channels (slots of the whole graph) on a path.
     pub(crate) fn channels<'a>(
         &'a self,
         graph: &'a Graph,
@@ -105,12 +105,12 @@ impl Paths {
     }
 }
 
-/// Not measured yet, on the way, leads nowhere.
+/// Not visited yet; on the current path; without a path to the destination.
 const OPEN: usize = usize::MAX;
 const BUSY: usize = usize::MAX - 1;
 const FAR: usize = usize::MAX - 2;
 
-/// The slot of dimension order.
+/// Slot in dimension order.
 fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usize) -> u8 {
     for (axis, lines) in lines.iter().enumerate() {
         let (a, b) = (frame.along(s, axis), frame.along(dest, axis));
@@ -127,7 +127,7 @@ fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usi
     NONE
 }
 
-/// Hops of each switch to the destination, [`FAR`] where the slots do not lead there.
+/// Computes the hops of each switch to the destination, [`FAR`] if the slots do not lead there.
 fn measure(
     graph: &Graph,
     column: &[u8],
@@ -156,7 +156,7 @@ fn measure(
     }
 }
 
-/// Leads the switches that dimension order fails to the nearest one that it does not.
+/// Connects the switches without a path to the nearest switch that has one.
 fn detour(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]) {
     if failed.is_empty() {
         return;

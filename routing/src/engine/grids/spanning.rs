@@ -1,8 +1,9 @@
-//! The multicast tree of a grid: every switch hangs on the next one on its way to the root, in dimension order.
+//! Multicast tree of a grid: the parent of every switch is its next hop towards the root in dimension order.
 //!
-//! Upwards such a tree turns as unicast packets do. Downwards it turns the other way, but only in the lines through the
-//! root; a circle needs such turns elsewhere too. From a root in the middle of the grid no branch of a ring crosses the
-//! dateline. That is so in whole grids; in others each tree is checked together with the routes.
+//! Upwards, the turns of such a tree are those of unicast packets. Downwards they are reversed, but only in the lines
+//! through the root, and a credit loop would need such turns elsewhere too. From a root in the middle of the grid, no
+//! branch of a ring crosses the dateline. This holds for complete grids; in others each tree is checked together with
+//! the routes.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -12,13 +13,13 @@ use super::credit_loops::{CreditLoopCheck, Tree, VlRule};
 use super::frame::Frame;
 use super::paths::Paths;
 
-/// Roots that are tried.
+/// Maximum number of roots tried.
 const ROOTS_MAX: usize = 12;
 
-/// Slots towards a root, by switch.
+/// Slots towards the root, by switch.
 pub(crate) type Up = Vec<Option<usize>>;
 
-/// A tree on SL 0 that goes with the routes. `check` is asked for nothing in a whole grid.
+/// A tree on SL 0 that is compatible with the routes. Complete grids need no `check`.
 pub(crate) fn compatible_tree<R: VlRule>(
     graph: &Graph,
     frame: &Frame,
@@ -35,13 +36,13 @@ pub(crate) fn compatible_tree<R: VlRule>(
         .find(safe)
 }
 
-/// The tree of the switch in the middle, for a lane of its own.
+/// The tree of the most central switch, for a VL of its own.
 pub(crate) fn central_tree(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
     let root = roots(graph, frame).into_iter().next()?;
     Some(toward(graph, paths, root))
 }
 
-/// What the subnet manager is told.
+/// The spanning tree as a constraint for the multicast trees.
 pub(crate) fn constraint(graph: &Graph, up: &Up, sl: u8) -> TreeConstraint {
     let port = |(v, k): (usize, &Option<usize>)| {
         let slot = graph.slots(v).get((*k)?)?;

@@ -1,8 +1,8 @@
-//! Gives every LID its own paths, within what the dependency graph allows, so that routes spread over the channels.
+//! Gives every LID its own paths within the dependency graph, so that routes spread over the channels.
 //!
-//! The order of channels is final by now. For each destination switch the other switches get all next hops that keep the
-//! number of hops and agree with the order whatever their neighbours choose. LID after LID, the lightest path of these is
-//! taken; its load is the number of routes (end port, LID) that the channel carries so far.
+//! The order of channels is final here. For each destination switch, every other switch gets the next hops that keep
+//! the number of hops and agree with the order for any choice of its neighbours. For one LID after the other, the
+//! lightest of these paths is chosen; the load of a channel is the number of routes (end port, LID) over it so far.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -10,10 +10,10 @@ use super::network::{NO_SLOT, Network};
 use crate::channels::{VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// Work units of a switch when one LID is routed.
+/// Work units per switch for routing one LID.
 const COLUMN_UNITS: usize = 2;
 
-/// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
+/// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
 const PARTS: u64 = 5040;
 
 /// Hops from each switch to the root of a tree, `u32::MAX` where the tree does not reach.
@@ -36,7 +36,7 @@ pub(super) fn depths(net: &Network, tree: &[u8], dest: usize, hops: &mut Vec<u32
     }
 }
 
-/// Switches by hops, nearest first, without those that are not reached.
+/// Switches by hops, nearest first, without unreached ones.
 pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
     let most = hops
         .iter()
@@ -58,23 +58,23 @@ pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
     }
 }
 
-/// What the LIDs are spread within.
+/// Input of the load balancing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BalanceScope<'a> {
-    /// The graph.
+    /// The network.
     pub(super) net: &'a Network,
-    /// Dependencies of each vl, in their final order.
+    /// Dependency graph of each VL, in its final order.
     pub(super) cdgs: &'a [VirtualLayer],
-    /// The vl of each pair of switches; nothing if there is only one.
+    /// The VL of each pair of switches; empty if there is one VL.
     pub(super) vl: &'a [u8],
-    /// Paths that are allowed: a row per destination switch, a cell per switch.
+    /// The trees so far: a row per destination switch, a cell per switch.
     pub(super) trees: &'a [u8],
-    /// The work that may be spent.
+    /// Work budget.
     pub(super) budget: &'a WorkBudget,
 }
 
 impl BalanceScope<'_> {
-    /// The vl between two switches.
+    /// The VL between two switches.
     #[inline(always)]
     pub(super) fn vl_of(&self, a: usize, b: usize) -> usize {
         if self.vl.is_empty() {
@@ -84,8 +84,8 @@ impl BalanceScope<'_> {
         }
     }
 
-    /// The slot that each switch takes to each LID: a row per LID (as in [`Network::lids`]), a cell per switch. The LIDs of
-    /// the switches in `dests` are placed in this order.
+    /// Slot of each switch for each LID: a row per LID (as in [`Network::lids`]), a cell per switch. Destination
+    /// switches are processed in the order of `dests`.
     pub(super) fn balance(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
@@ -109,7 +109,7 @@ impl BalanceScope<'_> {
                 let row = &mut slots[lid * net.n..][..net.n];
                 row.copy_from_slice(tree);
                 if net.lids[lid].1 == PortNum::ZERO {
-                    // Management packets are no load.
+                    // Management packets do not count as load.
                     continue;
                 }
                 vls[dest] = u16::MAX;
@@ -128,7 +128,7 @@ impl BalanceScope<'_> {
                         fits.min_by_key(|&c| total(c))
                     };
                     let Some(c) = best else {
-                        // The paths of the others leave no way: all go as the tree says.
+                        // No next hop fits the chosen paths of nearer switches: use the tree for this LID.
                         row.copy_from_slice(tree);
                         break;
                     };
@@ -152,8 +152,8 @@ impl BalanceScope<'_> {
         Ok(slots)
     }
 
-    /// Whether the path of `v` over `c` agrees with the order of its vl. `vls` are those with which the paths of nearer
-    /// switches agree, one bit each.
+    /// Whether the path of `v` over `c` agrees with the order of its VL. `vls` has the VLs with which the paths of
+    /// nearer switches agree, one bit each.
     fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], vls: &[u16]) -> bool {
         let w = self.net.channels.head[c as usize] as usize;
         let vl = self.vl_of(v, dest);
@@ -163,7 +163,7 @@ impl BalanceScope<'_> {
                 && cdg.position(c as usize) < cdg.position(self.net.channel(w, row[w])))
     }
 
-    /// The vls with which the path over `c` agrees.
+    /// VLs with which the path over `c` agrees.
     fn vls_along(&self, dest: usize, c: u32, row: &[u8], vls: &[u16]) -> u16 {
         let w = self.net.channels.head[c as usize] as usize;
         if w == dest {
@@ -179,14 +179,14 @@ impl BalanceScope<'_> {
     }
 }
 
-/// Next hops of all switches to one destination that keep the number of hops. With one vl every combination of them
-/// agrees with its order.
+/// Next hops of all switches to one destination that keep the number of hops. On one VL, every combination of them
+/// agrees with the order.
 #[derive(Debug, Default)]
 struct Options {
     channels: Vec<u32>,
-    /// The channel that comes first in the order, of each switch's.
+    /// Lowest position of the channels of each switch.
     first: Vec<u32>,
-    /// The place of the last channel of the tree that leads to each switch, and 1.
+    /// Highest position of the channels of the tree that lead to each switch, plus 1.
     floor: Vec<u32>,
     range: Vec<(u32, u32)>,
 }
@@ -196,7 +196,7 @@ impl Options {
         let net = scope.net;
         let tree = &scope.trees[dest * net.n..][..net.n];
         let single = scope.cdgs.len() == 1;
-        let place = |c: usize| scope.cdgs.first().map_or(0, |cdg| cdg.position(c));
+        let position = |c: usize| scope.cdgs.first().map_or(0, |cdg| cdg.position(c));
         self.channels.clear();
         self.first.clear();
         self.first.resize(net.n, u32::MAX);
@@ -207,7 +207,7 @@ impl Options {
         for (v, &slot) in tree.iter().enumerate().filter(|(_, s)| **s != NO_SLOT) {
             let c = net.channel(v, slot);
             let w = net.channels.head[c] as usize;
-            self.floor[w] = self.floor[w].max(place(c) + 1);
+            self.floor[w] = self.floor[w].max(position(c) + 1);
         }
         for v in near.iter().map(|&v| v as usize).filter(|&v| v != dest) {
             let from = narrow(self.channels.len());
@@ -216,7 +216,7 @@ impl Options {
                 let i = c as usize;
                 let w = net.channels.head[i] as usize;
                 let nearer = hops[w].saturating_add(1) == hops[v];
-                let at = place(i);
+                let at = position(i);
                 let agrees = !single || (at >= self.floor[v] && at < self.first[w]);
                 if i == own || (nearer && agrees) {
                     self.channels.push(c);
@@ -233,8 +233,8 @@ impl Options {
     }
 }
 
-/// Turns slots into cables, in place: the place of the port among all that lead from the switch to others. Of parallel
-/// cables it is the one with the fewest routes.
+/// Converts slots to links, in place: the index of the port among all ports of the switch to other switches. Of
+/// parallel links, the one with the fewest routes is used.
 pub(super) fn choose_links(
     net: &Network,
     slots: &mut [u8],

@@ -1,43 +1,44 @@
-//! Where the dependency graph starts from: an order of the switches, and the escape tree.
+//! Start of the dependency graph: an order of the switches, and the escape tree.
 //!
-//! The switches are put in an up/down order (as for `updn`); all paths that climb, then descend, agree with the order of
-//! channels that follows from it. The escape tree hangs every switch on one above it. Its dependencies are used before
-//! all others, so every destination stays reachable on it whatever else is used; and multicast goes along it.
+//! The switches are in an up/down order as for `updn`, which defines an order of the channels; all paths that climb,
+//! then descend, agree with it. In the escape tree, the parent of every switch is above it. The dependencies of the
+//! tree are added first, so every destination stays reachable over it; multicast uses it as well.
 
 use ferrosm_mad::ids::PortNum;
 
 use super::network::Network;
 use crate::channels::{VirtualLayer, narrow};
 
-/// The order of the switches (by place) and, for each switch, the channel to the one above in the escape tree.
+/// Order of the switches (by position) and the channel of each switch to its parent in the escape tree.
 #[derive(Debug)]
 pub(super) struct EscapeTree {
-    place: Vec<usize>,
+    position: Vec<usize>,
     up: Vec<Option<u32>>,
 }
 
 impl EscapeTree {
-    /// `order` holds all switches of a connected graph, from the top: each but the first has a neighbour before it.
+    /// `order` has all switches of a connected graph from the root down: each one but the first has a neighbour before
+    /// it.
     pub(super) fn new(net: &Network, order: &[usize]) -> Self {
-        let mut place = vec![0; net.n];
+        let mut position = vec![0; net.n];
         for (i, &v) in order.iter().enumerate() {
-            place[v] = i;
+            position[v] = i;
         }
         let (mut up, mut depth) = (vec![None; net.n], vec![0u32; net.n]);
         for &v in order {
             let above = net
                 .channels
                 .leaving(v)
-                .filter(|&c| place[net.channels.head[c as usize] as usize] < place[v]);
+                .filter(|&c| position[net.channels.head[c as usize] as usize] < position[v]);
             let peer = |c: u32| net.channels.head[c as usize] as usize;
-            up[v] = above.min_by_key(|&c| (depth[peer(c)], place[peer(c)]));
+            up[v] = above.min_by_key(|&c| (depth[peer(c)], position[peer(c)]));
             depth[v] = up[v].map_or(0, |c| depth[peer(c)] + 1);
         }
-        Self { place, up }
+        Self { position, up }
     }
 
-    /// A dependency graph in which nothing is used. First in its order are the channels that lead up, the lowest
-    /// switches' first, then those that lead down, the highest switches' first.
+    /// A dependency graph without dependencies. Its order starts with the channels that lead up, those of the lowest
+    /// switches first, followed by those that lead down, those of the highest switches first.
     pub(super) fn dependency_graph_without_tree(
         &self,
         net: &Network,
@@ -45,8 +46,8 @@ impl EscapeTree {
     ) -> VirtualLayer {
         let mut order: Vec<u32> = (0..narrow(net.channels.len())).collect();
         order.sort_by_key(|&c| {
-            let tail = self.place[net.channels.tail[c as usize] as usize];
-            let climbs = self.place[net.channels.head[c as usize] as usize] < tail;
+            let tail = self.position[net.channels.tail[c as usize] as usize];
+            let climbs = self.position[net.channels.head[c as usize] as usize] < tail;
             if climbs {
                 (0, net.n - tail, c)
             } else {
@@ -56,7 +57,7 @@ impl EscapeTree {
         VirtualLayer::with_order(&net.channels, &order, visits_max)
     }
 
-    /// The same, and the escape tree is used.
+    /// A dependency graph with the dependencies of the escape tree.
     pub(super) fn dependency_graph(&self, net: &Network, visits_max: usize) -> VirtualLayer {
         let mut cdg = self.dependency_graph_without_tree(net, visits_max);
         for v in 0..net.n {
@@ -81,7 +82,7 @@ impl EscapeTree {
         cdg
     }
 
-    /// The escape tree as ports towards the root, by the topology's numbers of switches.
+    /// The escape tree as ports towards the root, by [`SwitchIdx`](crate::SwitchIdx).
     pub(super) fn ports_up(&self, net: &Network) -> Vec<Option<PortNum>> {
         let mut ports = vec![None; net.n];
         for (v, up) in self.up.iter().enumerate() {
@@ -91,12 +92,12 @@ impl EscapeTree {
         ports
     }
 
-    /// Each switch's place, by the topology's numbers of switches.
-    pub(super) fn places(&self, net: &Network) -> Vec<u32> {
-        let mut places = vec![0; net.n];
-        for (v, &place) in self.place.iter().enumerate() {
-            places[net.switch[v].index()] = narrow(place);
+    /// Position of each switch, by [`SwitchIdx`](crate::SwitchIdx).
+    pub(super) fn positions(&self, net: &Network) -> Vec<u32> {
+        let mut positions = vec![0; net.n];
+        for (v, &position) in self.position.iter().enumerate() {
+            positions[net.switch[v].index()] = narrow(position);
         }
-        places
+        positions
     }
 }

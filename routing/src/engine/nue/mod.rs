@@ -1,18 +1,19 @@
-//! Routing inside a dependency graph that never has a circle: every connected graph, on any number of vls from one.
+//! Engine `nue`: routing within an acyclic channel dependency graph; routes any connected graph on any number of VLs
+//! from one.
 //!
-//! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden 2017):
-//! paths are searched in the graph of channels and their dependencies, and a dependency that would close a circle is not
-//! there. What differs from the paper is said where it is done. It never refuses a connected graph.
+//! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden
+//! 2017): paths are searched in the graph of channels and dependencies, without dependencies that would close a cycle.
+//! Differences from the paper are documented where they occur. A connected graph is never refused.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | `net` | switches and channels, numbered by LID |
-//! | `base` | the order to start from, the escape tree |
-//! | `search` | the paths to one switch, on one vl |
-//! | `pairs` | with more vls: shorter paths, a vl for each pair of switches |
-//! | `spread` | the paths to each LID, for balance |
-//! | `refine` | single routes taken off busy cables |
-//! | `shifts` | flows of one shift on different cables, where the fabric is not large |
+//! | `network` | switches and channels, numbered by LID |
+//! | `escape_tree` | initial order of the switches, escape tree |
+//! | `search` | paths to one switch on one VL |
+//! | `pair_vls` | with more VLs: shorter paths, a VL for each pair of switches |
+//! | `balance` | paths to each LID, for load balance |
+//! | `refinement` | single routes moved off busy links |
+//! | `shifts` | flows of a shift pattern on different links, unless the fabric is large |
 
 mod balance;
 mod escape_tree;
@@ -46,23 +47,24 @@ use pair_vls::{PairVls, flows};
 use refinement::is_balanced;
 use search::{PathSearch, ReorderPolicy};
 
-/// Channels that all searches for circles in one vl may visit: bounds the time on very large fabrics that are no trees.
+/// Maximum number of channels that all cycle searches on one VL visit; limits the time on very large fabrics that are
+/// not trees.
 const SEARCH_BUDGET: usize = 20_000_000;
 
-/// The same for each further vl: more gives no better balance on large fabrics.
+/// The same for each further VL: more does not improve the balance on large fabrics.
 const FURTHER_VL_BUDGET: usize = 3_000_000;
 
-/// With more vls at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
+/// With more VLs, a routing is improved if its busiest link has more than this percentage of the mean load.
 const SINGLE_VL_PERCENT: u64 = 125;
 
-/// Switches times channels up to which several attempts at one vl are made.
+/// Maximum switches times channels for which several attempts on one VL are made.
 const ATTEMPTS_SIZE_MAX: usize = 1_000_000;
 
-/// Work units of a channel that a search for circles visits, and of one that the search for the paths to a switch visits.
+/// Work units per channel visited by a cycle search, and per channel visited by a path search.
 const SEARCH_UNITS: u64 = 2;
 const TREE_UNITS: usize = 2;
 
-/// The `nue` engine: the last resort.
+/// The `nue` engine, a fallback for any connected fabric.
 #[derive(Debug, Clone, Copy)]
 pub struct Nue;
 
@@ -80,8 +82,8 @@ impl Engine for Nue {
     }
 }
 
-/// Orders of the switches from the top, by LID rank: each that `updn` would try. The one that there was is not preferred:
-/// the routes depend on more than the order, and a graph that is as it was gets the routes that it had.
+/// Orders of the switches from the root down, by LID rank: all that `updn` would try. The previous order is not
+/// preferred: routes depend on more than the order, and an unchanged graph gets the same routes anyway.
 fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
     let closeness = Closeness::new(graph, &HopMatrix::<C>::shortest(graph)?);
     let order = |&strategy| {
@@ -120,7 +122,7 @@ fn route_in(
     };
     let many = request.usable_vls() > 1;
     let mut cells = Vec::new();
-    // Where paths are too long on one vl, it is not worked on.
+    // If paths are too long on one VL, balancing it is not worthwhile.
     let enough = !(many && hops > least) && {
         let load;
         (cells, load) = balance(&scope, &dests)?;
@@ -161,7 +163,7 @@ fn route_in(
         engine: "nue",
         tables: tables(request, net, &cells),
         vl_plan: plan,
-        order: Some(escape.places(net)),
+        order: Some(escape.positions(net)),
         trees: TreeConstraint::Within {
             up: escape.ports_up(net),
             sl: 0,
@@ -170,7 +172,7 @@ fn route_in(
     })
 }
 
-/// A routing on one vl.
+/// A routing on one VL.
 struct SingleVlRouting {
     escape: EscapeTree,
     cdg: VirtualLayer,
@@ -178,20 +180,20 @@ struct SingleVlRouting {
     trees: Vec<u8>,
     /// Hops of all routes between end ports.
     hops: u64,
-    /// Sum of the squares of the loads.
+    /// Sum of the squared loads.
     squares: u128,
 }
 
-/// In which order destinations choose, and what they may change.
+/// Order in which destinations are routed, and whether they may change the order of channels.
 #[derive(Debug, Clone, Copy)]
 enum Attempt {
-    /// Far from the top first.
+    /// Far from the root first.
     FarFirst,
     /// By LID.
     ByLid,
-    /// Near the top first.
+    /// Near the root first.
     NearFirst,
-    /// Far from the top first, within the order as it is.
+    /// Far from the root first, without changing the order of channels.
     FixedOrder,
 }
 
@@ -204,8 +206,8 @@ impl Attempt {
     ];
 }
 
-/// The shortest paths on one vl that a few attempts give. Where the first gives the shortest that there are, as on
-/// trees, or where the fabric is very large, it is the only one.
+/// The shortest paths of a few attempts on one VL. If the first attempt gives shortest paths (as on trees), or if the
+/// fabric is very large, there is only one.
 fn best_single_vl(
     net: &Network,
     orders: &[Vec<usize>],
@@ -231,8 +233,8 @@ fn best_single_vl(
     Ok(all.min_by_key(|r| (r.hops, r.squares)))
 }
 
-/// Paths to all switches that have LIDs, on one vl. Those where no end port hangs come last, and may not change the order of
-/// channels any more.
+/// Paths on one VL to all switches with LIDs. Switches without end ports come last and must not change the order of
+/// channels.
 fn route_single_vl(
     net: &Network,
     order: &[usize],
@@ -289,7 +291,7 @@ fn route_single_vl(
     })
 }
 
-/// The routing of no switches.
+/// The routing of a fabric without switches.
 fn empty_routing() -> Routing {
     Routing {
         engine: "nue",
@@ -301,7 +303,7 @@ fn empty_routing() -> Routing {
     }
 }
 
-/// Ports for all LIDs, and the routes on each cable.
+/// Ports for all LIDs, and the routes over each link.
 fn balance(
     scope: &BalanceScope<'_>,
     dests: &[usize],
@@ -313,7 +315,7 @@ fn balance(
     Ok((cells, load))
 }
 
-/// All switches; those with LIDs that the operator wants to be routed first, first.
+/// All switches, those of LIDs in the hint `routing_order` first.
 fn destination_order(request: &Request<'_>, net: &Network) -> Vec<usize> {
     let mut turn = vec![usize::MAX; net.n];
     for (i, lid) in request.hints.routing_order.iter().enumerate() {
@@ -338,7 +340,7 @@ fn all_hops(net: &Network, trees: &[u8]) -> u64 {
     (0..net.n).into_par_iter().map(hops_to).sum()
 }
 
-/// The same, if all paths were as short as they can be.
+/// Hops of all routes between end ports over shortest paths.
 fn least_hops(net: &Network) -> u64 {
     let hops_to = |dest: usize| weighted_hops(net, dest, &min_hops(net, dest));
     (0..net.n).into_par_iter().map(hops_to).sum()
@@ -356,7 +358,7 @@ fn weighted_hops(net: &Network, dest: usize, hops: &[u32]) -> u64 {
     routes.sum::<u64>() * lids
 }
 
-/// Fewest hops from every switch.
+/// Minimum hops from every switch.
 fn min_hops(net: &Network, dest: usize) -> Vec<u32> {
     let mut hops = vec![u32::MAX; net.n];
     hops[dest] = 0;
@@ -375,7 +377,7 @@ fn min_hops(net: &Network, dest: usize) -> Vec<u32> {
     hops
 }
 
-/// Lanes of pairs, by the topology's numbers of switches.
+/// SLs and VLs of all pairs, by [`SwitchIdx`].
 fn vl_plan(net: &Network, vl: &[u8]) -> Lanes {
     let rank = ranks(net);
     let vls = vl.iter().max().map_or(1, |&l| l + 1);
@@ -387,7 +389,7 @@ fn vl_plan(net: &Network, vl: &[u8]) -> Lanes {
     }
 }
 
-/// Our number of each switch of the topology.
+/// Index in the network by [`SwitchIdx`].
 fn ranks(net: &Network) -> Vec<usize> {
     let mut rank = vec![0; net.n];
     for (v, s) in net.switch.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The graph as this engine works on it: switches numbered by LID, channels numbered in rows.
+//! The graph as this engine uses it: switches numbered by LID, channels in rows.
 //!
-//! A *channel* is one direction of all parallel cables between two switches: a circle of channels is a circle of their
-//! cables and the reverse. A number never depends on the order of discovery. Built once per run, then immutable.
+//! A *channel* is one direction of all parallel links between two switches: a cycle of channels corresponds to a cycle
+//! of links. Numbers are independent of the order of discovery. Built once per run, then immutable.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
@@ -10,13 +10,13 @@ use crate::engine::graph::Graph;
 use crate::engine::neighbors::index_channels;
 use crate::topology::{SwitchIdx, Topology};
 
-/// No slot: the switch itself, or not routed.
+/// No slot: the destination itself, or not routed.
 pub(super) const NO_SLOT: u8 = u8::MAX;
 
-/// Switches, channels and who is to be reached.
+/// Switches, channels and destinations.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// How many switches there are.
+    /// Number of switches.
     pub(super) n: usize,
     pub(super) channels: ChannelIndex,
     /// Ports of each channel, ascending.
@@ -25,11 +25,11 @@ pub(super) struct Network {
     of_port: Vec<u32>,
     /// End ports on each switch.
     pub(super) hosts: Vec<u32>,
-    /// The topology's number of each switch.
+    /// Index of each switch in the topology.
     pub(super) switch: Vec<SwitchIdx>,
-    /// LIDs by switch, and which of them are the switch's own.
+    /// LIDs by switch, with their ports (0 for the switch itself).
     pub(super) lids: Vec<(Lid, PortNum)>,
-    /// First LID of each switch, and the total.
+    /// Index of each switch's first LID, and the total.
     pub(super) lid_base: Vec<usize>,
 }
 
@@ -64,13 +64,13 @@ impl Network {
         net
     }
 
-    /// The channel that leaves a switch by a slot.
+    /// The channel of a slot.
     #[inline(always)]
     pub(super) fn channel(&self, v: usize, slot: u8) -> usize {
         self.channels.first[v] as usize + usize::from(slot)
     }
 
-    /// Place of a channel among those that leave the same switch. A switch has at most 254 ports.
+    /// Slot of a channel: its index among those of its switch. A switch has at most 254 ports.
     #[inline(always)]
     pub(super) fn slot(&self, channel: usize) -> u8 {
         u8::try_from(channel - self.channels.first[self.channels.tail[channel] as usize] as usize)
@@ -82,34 +82,34 @@ impl Network {
         &self.ports[self.port_range(channel)]
     }
 
-    /// Places of a channel's ports in a row of the ports of all channels.
+    /// Indices of a channel's ports in the list of all ports.
     pub(super) fn port_range(&self, channel: usize) -> std::ops::Range<usize> {
         self.port_base[channel] as usize..self.port_base[channel + 1] as usize
     }
 
-    /// How many ports all channels have.
+    /// Number of ports of all channels.
     pub(super) fn num_ports(&self) -> usize {
         self.ports.len()
     }
 
-    /// The channel of a place in the row of ports.
+    /// Channel by index in the list of all ports.
     #[inline(always)]
-    pub(super) fn channel_of(&self, place: usize) -> usize {
-        self.of_port[place] as usize
+    pub(super) fn channel_of(&self, position: usize) -> usize {
+        self.of_port[position] as usize
     }
 
-    /// Place of a switch's first port in the row of ports.
+    /// Index of a switch's first port in the list of all ports.
     #[inline(always)]
     pub(super) fn first_port(&self, v: usize) -> usize {
         self.port_base[self.channels.first[v] as usize] as usize
     }
 
-    /// The port at a place in the row of ports.
-    pub(super) fn port(&self, place: usize) -> PortNum {
-        PortNum(self.ports[place])
+    /// Port by index in the list of all ports.
+    pub(super) fn port(&self, position: usize) -> PortNum {
+        PortNum(self.ports[position])
     }
 
-    /// LIDs of end ports on a switch.
+    /// Number of LIDs of end ports on a switch.
     pub(super) fn host_lids(&self, v: usize) -> usize {
         let own = &self.lids[self.lid_base[v]..self.lid_base[v + 1]];
         own.iter().filter(|(_, p)| *p != PortNum::ZERO).count()

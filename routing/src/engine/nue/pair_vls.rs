@@ -1,49 +1,49 @@
-//! More vls: shorter paths for those pairs of switches that one vl sends a long way round, and away from busy cables.
+//! With more VLs: shorter paths for pairs of switches with detours on one VL, and fewer routes over busy links.
 //!
-//! It starts with a routing that needs one vl. Then switches are moved, one by one and destination by destination, to a
-//! next hop nearer to the destination, or one as near with less to carry. A move changes the paths of all who send through that switch; each of them must
-//! find a vl in which its new path closes no circle, or the move is not made. The vl belongs to a pair of switches,
-//! not to a direction, since answers use the SL of their request: the path back must fit it as well.
-//! (The paper gives each vl to a set of destinations; answers could then deadlock.)
+//! Starts from a routing on one VL. Switch by switch and destination by destination, the next hop changes to one nearer
+//! to the destination, or to one at the same distance with less load. This changes the paths of all sources behind that
+//! switch; each of them must find a VL on which its new path closes no credit loop, otherwise the change is undone. The
+//! VL belongs to the pair of switches, since replies use the SL of their request: the path back must fit as well. (The
+//! paper assigns VLs to sets of destinations; replies could then deadlock.)
 
 use super::balance::{depths, switches_by_depth};
 use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// How often all switches of a destination are looked at.
+/// Maximum number of passes over all switches of a destination.
 const ROUNDS: usize = 4;
 
-/// Lanes that are tried for pairs of switches in all, for balance: bounds the time on large fabrics.
+/// Maximum number of VLs tried for all pairs of switches for balance; limits the time on large fabrics.
 const TRIES_MAX: usize = 4_000_000;
 
-/// Work units of trying a vl for a pair of switches, and of a channel that a search for circles visits.
+/// Work units for trying a VL for a pair of switches, and per channel visited by a cycle search.
 const TRY_UNITS: u64 = 20;
 const SEARCH_UNITS: u64 = 2;
 
-/// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
+/// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
 const PARTS: u64 = 5040;
 
-/// The vls, and the vl of each pair of switches.
+/// The VLs, and the VL of each pair of switches.
 #[derive(Debug)]
 pub(super) struct PairVls<'a> {
     net: &'a Network,
-    /// Dependencies of each vl.
+    /// Dependency graph of each VL.
     pub(super) cdgs: Vec<VirtualLayer>,
-    /// A row and a cell per switch, the same both ways.
+    /// VL by source and destination switch, symmetric.
     pub(super) vl: Vec<u8>,
     log: Vec<(usize, Dependency)>,
     fresh: Vec<Dependency>,
-    /// Routes on each channel, divided by its cables.
+    /// Routes over each channel, divided by its number of links.
     load: Vec<u64>,
     tries_left: usize,
     budget: &'a WorkBudget,
-    /// Work units that are not counted in `budget` yet.
+    /// Work units not yet spent from `budget`.
     units: u64,
 }
 
 impl<'a> PairVls<'a> {
-    /// All pairs are on the first vl.
+    /// Starts with all pairs on the first VL.
     pub(super) fn new(net: &'a Network, cdgs: Vec<VirtualLayer>, budget: &'a WorkBudget) -> Self {
         Self {
             net,
@@ -58,7 +58,7 @@ impl<'a> PairVls<'a> {
         }
     }
 
-    /// Shortens the paths to `dest`, where `nearest` are the fewest hops that there can be.
+    /// Shortens the paths to `dest`; `nearest` are the minimum hops.
     pub(super) fn shorten(
         &mut self,
         trees: &mut [u8],
@@ -107,7 +107,7 @@ impl<'a> PairVls<'a> {
         Ok(())
     }
 
-    /// Moves switches to next hops that are as near, so that the sum of the squares of all loads falls.
+    /// Moves switches to next hops at the same distance so that the sum of the squared loads decreases.
     pub(super) fn balance(&mut self, trees: &mut [u8], dests: &[usize]) {
         let net = self.net;
         let (mut hops, mut near) = (Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ impl<'a> PairVls<'a> {
             for &dest in dests {
                 match self.balance_destination(trees, dest) {
                     Ok(here) => moved |= here,
-                    // An improvement: what was reached is valid.
+                    // Balancing is optional: the current state is valid.
                     Err(BudgetExceeded) => return,
                 }
             }
@@ -195,7 +195,7 @@ impl<'a> PairVls<'a> {
         routes * (PARTS / (self.net.ports(channel).len() as u64).max(1))
     }
 
-    /// By how much the sum of the squares of the loads falls if `u` takes another channel, to a switch as near.
+    /// Decrease of the sum of the squared loads if `u` uses another channel to a switch at the same distance.
     fn gain(&self, tree: &[u8], u: usize, channel: usize, routes: u64) -> i128 {
         let net = self.net;
         let (mut old, mut new) = (net.channel(u, tree[u]), channel);
@@ -219,7 +219,7 @@ impl<'a> PairVls<'a> {
         gain
     }
 
-    /// Lets `u` send packets for `dest` over `channel`, whose other end is nearer, if all who send through `u` find a vl.
+    /// Routes `u` over `channel`, towards `dest`, if every source behind `u` finds a VL; otherwise changes nothing.
     fn reroute(&mut self, trees: &mut [u8], dest: usize, u: usize, channel: usize) -> bool {
         let net = self.net;
         let row = dest * net.n;
@@ -246,7 +246,7 @@ impl<'a> PairVls<'a> {
         true
     }
 
-    /// A vl for the paths between two switches, the present one if it will do. Their dependencies are used there.
+    /// A VL for the paths between two switches, preferably the present one. Adds their dependencies there.
     fn find_vl(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
         let net = self.net;
         if net.hosts[x] == 0 && net.hosts[dest] == 0 {
@@ -279,7 +279,7 @@ impl<'a> PairVls<'a> {
     }
 }
 
-/// End ports that send through each switch; `near` holds the switches by hops.
+/// End ports that send through each switch; `near` has the switches by hops.
 pub(super) fn flows(net: &Network, tree: &[u8], near: &[u32]) -> Vec<u64> {
     let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
     for v in near.iter().skip(1).rev().map(|&v| v as usize) {
@@ -300,7 +300,7 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
     path
 }
 
-/// A switch and all whose packets pass it on a tree.
+/// A switch and all sources whose packets pass it on a tree.
 fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
     let mut found = vec![narrow(u)];
     let mut next = 0;

@@ -1,8 +1,8 @@
-//! Takes routes off busy cables, one switch and LID at a time.
+//! Moves routes off busy links, one switch and LID at a time.
 //!
-//! A switch is sent over another cable, to a neighbour as near to the LID, if that makes the sum of a power of all loads
-//! smaller, and if the paths of all who send through it still agree with the order of channels in their vls. So a
-//! routing stays proven at every step, and no path gets longer. The orders themselves do not change any more.
+//! A switch changes to another link, to a neighbour at the same distance from the LID, if that lowers the sum of a
+//! power of all loads and if the paths of all sources behind it still agree with the order of channels on their VLs. So
+//! the routing is deadlock-free after every step and no path gets longer. The orders no longer change.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -11,28 +11,28 @@ use super::network::NO_SLOT;
 use crate::channels::{VirtualLayer, narrow};
 use crate::work::BudgetExceeded;
 
-/// Work units of a switch when the tree of a LID is made.
+/// Work units per switch for building the tree of a LID.
 const COLUMN_UNITS: usize = 4;
 
-/// Channels that may be looked at in all: bounds the time on large fabrics.
+/// Maximum number of channels visited; limits the time on large fabrics.
 const VISITS_MAX: u64 = 150_000_000;
 
-/// Most passes over all LIDs for each power.
+/// Maximum number of passes over all LIDs for each power.
 const PASSES: usize = 12;
 
-/// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
+/// A fabric is balanced if the busiest link has at most this percentage of the mean load.
 const BALANCED_PERCENT: u64 = 105;
 
-/// Whether the greatest of these loads is at most so many hundredths of the mean.
+/// Whether the highest load is at most this percentage of the mean.
 pub(super) fn is_balanced(load: &[u64], percent: u64) -> bool {
     let most = u128::from(load.iter().copied().max().unwrap_or(0));
     let sum: u128 = load.iter().map(|&l| u128::from(l)).sum();
     most * 100 * load.len() as u128 <= sum * u128::from(percent)
 }
 
-/// The tree of one LID while it is worked on.
+/// The tree of the current LID.
 pub(super) struct Tree<'r> {
-    /// The LID's row.
+    /// Row of the LID.
     pub(super) lid: usize,
     pub(super) dest: usize,
     pub(super) row: &'r mut [u8],
@@ -42,19 +42,19 @@ pub(super) struct Tree<'r> {
 }
 
 impl Tree<'_> {
-    /// Whether a switch has a way to the LID.
+    /// Whether a switch has a next hop for the LID.
     pub(super) fn leads(&self, v: usize) -> bool {
         self.row[v] != NO_SLOT
     }
 
-    /// Whether a switch is one hop nearer to the LID than another.
+    /// Whether switch `v` is one hop nearer to the LID than `u`.
     #[inline(always)]
     pub(super) fn is_nearer(&self, v: usize, u: usize) -> bool {
         self.hops[v].saturating_add(1) == self.hops[u]
     }
 }
 
-/// By how much the second or fourth power of a load agrees_from with `more`.
+/// Increase of the second or fourth power of a load that grows by `more`.
 #[inline(always)]
 fn power_increase(load: u64, more: u64, power: u32) -> i128 {
     let (old, new) = (i128::from(load), i128::from(load + more));
@@ -67,8 +67,8 @@ fn power_increase(load: u64, more: u64, power: u32) -> i128 {
 }
 
 impl BalanceScope<'_> {
-    /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. Gives the routes
-    /// on each cable.
+    /// Refines all trees: a row per LID, a cell per switch with the index of a port among its ports. Returns the routes
+    /// over each link.
     pub(super) fn refine(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
         let net = self.net;
         let mut load = vec![0u64; net.num_ports()];
@@ -95,7 +95,7 @@ impl BalanceScope<'_> {
                     before - left
                 });
                 if pass.is_err() {
-                    // An improvement: what was reached is a valid routing.
+                    // Refinement is optional: the current routing is valid.
                     return Ok(load);
                 }
                 if moves == 0 || left == 0 {
@@ -106,7 +106,7 @@ impl BalanceScope<'_> {
         Ok(load)
     }
 
-    /// Does something with the tree of each LID of an end port; `work` returns its work units.
+    /// Calls `work`, which returns its work units, with the tree of each LID of an end port.
     pub(super) fn each(
         &self,
         cells: &mut [u8],
@@ -151,13 +151,13 @@ impl BalanceScope<'_> {
         Ok(())
     }
 
-    /// Place of the cable that a switch takes in the row of all ports.
+    /// Index, in the list of all ports, of the link that a switch uses.
     #[inline(always)]
     pub(super) fn link(&self, row: &[u8], v: usize) -> usize {
         self.net.first_port(v) + usize::from(row[v])
     }
 
-    /// Moves what may move and is better for it. Says how many did.
+    /// Changes links where that is better; returns the number of changes.
     fn improve(&self, tree: &mut Tree<'_>, load: &mut [u64], power: u32, left: &mut u64) -> u64 {
         let net = self.net;
         let mut moves = 0;
@@ -190,7 +190,7 @@ impl BalanceScope<'_> {
         moves
     }
 
-    /// By how much the sum of the powers of loads falls if `u` takes another cable.
+    /// Decrease of the sum of powers of loads if `u` uses another link.
     fn gain(
         &self,
         tree: &Tree<'_>,
@@ -220,10 +220,10 @@ impl BalanceScope<'_> {
         self.net.channels.head[self.net.channel_of(link)] as usize
     }
 
-    /// Whether all who send through `u` may go on over `channel`.
+    /// Whether the paths of all sources behind `u` may continue over `channel`.
     pub(super) fn agrees(&self, tree: &Tree<'_>, u: usize, channel: usize) -> bool {
         let net = self.net;
-        // Those who send through each neighbour, and the channel by which they come.
+        // Sources behind each neighbour, and the channel over which their packets arrive.
         let mut from: Vec<(usize, u32)> = vec![(u, u32::MAX)];
         let mut next = 0;
         let mut checked = 0u32;
@@ -251,7 +251,7 @@ impl BalanceScope<'_> {
         true
     }
 
-    /// A switch and all whose packets pass it.
+    /// A switch and all sources whose packets pass it.
     pub(super) fn senders(&self, tree: &Tree<'_>, u: usize) -> Vec<usize> {
         let net = self.net;
         let mut found = vec![u];
@@ -269,7 +269,7 @@ impl BalanceScope<'_> {
         found
     }
 
-    /// Whether the path that goes on over `channel` agrees with the order of a vl.
+    /// Whether the path from `channel` on agrees with the order of a VL.
     fn agrees_from(&self, cdg: &VirtualLayer, tree: &Tree<'_>, channel: usize) -> bool {
         let net = self.net;
         let mut at = channel;
@@ -286,7 +286,7 @@ impl BalanceScope<'_> {
         }
     }
 
-    /// Sends `u` over another cable.
+    /// Changes the link of `u`.
     pub(super) fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, link: usize) {
         let flow = tree.flow[u];
         let mut at = self.link(tree.row, u);

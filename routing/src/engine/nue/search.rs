@@ -1,14 +1,14 @@
-//! One path from every switch to one destination, inside the dependency graph of a vl.
+//! One path from every switch to one destination, within the dependency graph of a VL.
 //!
-//! Breadth first from the destination: a switch takes a neighbour that is one hop nearer, the one with the lightest path
-//! among those that the dependency graph lets it use. Some switches may find none, since all paths to one
-//! destination share next hops. They are repaired, and a repair always exists:
+//! Breadth first from the destination: a switch selects a neighbour one hop nearer, the one with the lightest path
+//! among those that the dependency graph admits. Some switches may find none, since all paths to one destination share
+//! next hops. They are repaired, and a repair always exists:
 //!
-//! The order of channels always agrees with the escape tree, so from every switch there is a path to the destination
-//! along which the order agrees_from. Where such a path meets a switch that is routed already, that switch either lets it
-//! in, or it is sent along the path as well. It may be if the channel it now takes comes after all channels that
-//! lead packets to it. The last channel, in the order, with which a way to the destination begins always does. So no
-//! destination has to fall back to the escape tree as a whole, as in the paper.
+//! The order of channels always agrees with the escape tree, so every switch has a path to the destination with
+//! ascending channels. If such a path meets a switch that is already routed, it either joins the path of that switch,
+//! or that switch changes to the repair path. The change is allowed if the new channel of the switch comes after all
+//! channels that lead packets to it. This always holds for the last channel, in the order, that starts a path to the
+//! destination. So no destination falls back to the escape tree as a whole, unlike in the paper.
 
 use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, DependencyStatus, VirtualLayer, narrow};
@@ -16,30 +16,30 @@ use crate::channels::{Dependency, DependencyStatus, VirtualLayer, narrow};
 const NONE: u32 = u32::MAX;
 const FAR: u32 = u32::MAX;
 
-/// How far a search goes for short paths.
+/// Whether a search may change the order of channels to shorten paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReorderPolicy {
-    /// The order of channels may be changed.
+    /// The order of channels may change.
     Reorder,
-    /// Only what agrees with the order as it is.
+    /// Only dependencies that agree with the present order.
     KeepOrder,
 }
 
-/// Finds the paths to one destination after the other.
+/// Searches the paths to one destination after the other.
 #[derive(Debug)]
 pub(super) struct PathSearch<'a> {
     net: &'a Network,
     /// Routes over each channel so far.
     pub(super) load: Vec<u64>,
-    /// Hops to the destination; after a repair of others, as they were when the switch was routed.
+    /// Hops to the destination; not updated when repairs change the paths of other switches.
     hops: Vec<u32>,
-    /// The channel that each switch takes.
+    /// Channel that each switch uses.
     next: Vec<u32>,
-    /// Sum of the loads of the path.
+    /// Sum of the loads on the path.
     weight: Vec<u64>,
     levels: Vec<Vec<u32>>,
     log: Vec<Dependency>,
-    /// The channel before each one on a path of repair.
+    /// Preceding channel on the repair path.
     from: Vec<u32>,
 }
 
@@ -57,8 +57,8 @@ impl<'a> PathSearch<'a> {
         }
     }
 
-    /// The slot that each switch takes to `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Their
-    /// dependencies are used from now on.
+    /// Slot of each switch towards `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Adds the dependencies of
+    /// the paths.
     pub(super) fn tree(
         &mut self,
         cdg: &mut VirtualLayer,
@@ -80,7 +80,7 @@ impl<'a> PathSearch<'a> {
                 self.extend_level(cdg, dest, level, policy);
                 level += 1;
             }
-            // Switches that no neighbour could take, lowest LID first; one that has none but other such switches waits.
+            // Repair switches without an admissible neighbour, lowest LID first.
             while lost < net.n && self.hops[lost] != FAR {
                 lost += 1;
             }
@@ -89,7 +89,7 @@ impl<'a> PathSearch<'a> {
             }
             match self.repair(cdg, dest, lost) {
                 Some(nearest) => level = nearest,
-                // Only without a connection.
+                // Only if the graph is not connected.
                 None => break,
             }
         }
@@ -110,7 +110,7 @@ impl<'a> PathSearch<'a> {
         self.levels[at].push(narrow(v));
     }
 
-    /// Lets the neighbours of the switches at `level` hops choose one of them.
+    /// Routes the neighbours of the switches at `level` hops through one of these.
     fn extend_level(
         &mut self,
         cdg: &mut VirtualLayer,
@@ -163,8 +163,8 @@ impl<'a> PathSearch<'a> {
         }
     }
 
-    /// Finds a path for a switch that no neighbour could take, with the fewest hops. Gives the hops of the nearest switch
-    /// that is routed now and was not before.
+    /// Finds a path with the fewest hops for a switch without an admissible neighbour. Returns the hops of the nearest
+    /// switch that was routed by this.
     fn repair(&mut self, cdg: &VirtualLayer, dest: usize, lost: usize) -> Option<usize> {
         let net = self.net;
         self.from.fill(NONE);
@@ -178,17 +178,17 @@ impl<'a> PathSearch<'a> {
             for i in start..end {
                 let c = found[i];
                 let v = net.channels.head[c as usize] as usize;
-                let place = cdg.position(c as usize);
+                let position = cdg.position(c as usize);
                 let routed = self.hops[v] != FAR;
-                if routed && (v == dest || place < cdg.position(self.next[v] as usize)) {
+                if routed && (v == dest || position < cdg.position(self.next[v] as usize)) {
                     let total = steps + self.hops[v];
                     best = Some(best.map_or((total, c), |b| b.min((total, c))));
                     continue;
                 }
                 let floor = if routed {
-                    self.last_in(cdg, v).max(place)
+                    self.last_in(cdg, v).max(position)
                 } else {
-                    place
+                    position
                 };
                 for d in net.channels.leaving(v) {
                     let i = d as usize;
@@ -229,7 +229,7 @@ impl<'a> PathSearch<'a> {
         }
     }
 
-    /// The greatest place of a channel that leads packets to `v`.
+    /// Highest position of a channel that leads packets to `v`.
     fn last_in(&self, cdg: &VirtualLayer, v: usize) -> u32 {
         let net = self.net;
         let into = net
@@ -240,7 +240,7 @@ impl<'a> PathSearch<'a> {
         used.map(|b| cdg.position(b as usize)).max().unwrap_or(0)
     }
 
-    /// Uses the dependencies of the paths, and takes back what was tried and left.
+    /// Adds the dependencies of the paths and removes those that were only tried.
     fn commit(&mut self, cdg: &mut VirtualLayer, dest: usize) {
         let net = self.net;
         for &(a, b) in &self.log {

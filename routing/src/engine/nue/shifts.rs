@@ -1,10 +1,10 @@
-//! Spreads the flows of one shift over cables: when every end port sends to the one so many places further.
+//! Spreads the flows of shift patterns over links; in a shift, every end port sends to the one at a fixed distance.
 //!
-//! Balance of all routes leaves much open: which pairs of end ports share a cable. Those of the same distance send at the
-//! same time in the stages of a collective, others do not. So routes with a distance that a cable carries often already are moved to
-//! one that carries it less often, if nothing gets longer, no cable carries more routes than the busiest did before, and all
-//! paths still agree with the order of channels in their vls. The measure is the sum of the fourth powers of the
-//! flows on each cable in each shift. Only for fabrics that are not large: it counts for each cable and distance.
+//! Balancing the number of routes does not determine which pairs of end ports share a link. Pairs at the same distance
+//! send at the same time in the stages of a collective operation. So routes with a distance that is frequent on a link
+//! move to a link where it is less frequent, if no path gets longer, no link carries more routes than the busiest did
+//! before, and all paths still agree with the order of channels on their VLs. Minimizes the sum of the fourth powers of
+//! the flows on each link in each shift. Not for large fabrics: needs a counter for each link and distance.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use ferrosm_mad::ids::PortNum;
 use super::balance::BalanceScope;
 use super::refinement::Tree;
 
-/// Most cables times end ports.
+/// Maximum number of links times end ports.
 const CELLS_MAX: usize = 4_000_000;
 
-/// Flows that may be looked at in all.
+/// Maximum number of flows visited.
 const VISITS_MAX: u64 = 40_000_000;
 
-/// Most passes over all LIDs.
+/// Maximum number of passes over all LIDs.
 const PASSES: usize = 10;
 
-/// Places of end ports: switches by the first LID of their end ports, and those of a switch in the order of its LIDs.
-struct Places {
-    /// Of the end ports on each switch.
+/// Ranks of end ports: switches by the lowest LID of their end ports, and within a switch by LID.
+struct EndPortRanks {
+    /// Ranks of the end ports on each switch.
     on: Vec<Range<usize>>,
-    /// Of each LID; nothing for a switch's own, and for all but the first of an end port.
+    /// Rank by LID index; `None` for switch LIDs and for all but the first LID of an end port.
     of: Vec<Option<usize>>,
     count: usize,
 }
 
 impl BalanceScope<'_> {
-    fn places(&self) -> Places {
+    fn ranks(&self) -> EndPortRanks {
         let net = self.net;
-        let mut places = Places {
+        let mut ranks = EndPortRanks {
             on: vec![0..0; net.n],
             of: vec![None; net.lids.len()],
             count: 0,
@@ -47,26 +47,26 @@ impl BalanceScope<'_> {
         let mut order: Vec<usize> = (0..net.n).collect();
         order.sort_by_key(|&v| (ends(v), v));
         for v in order {
-            let first = places.count;
+            let first = ranks.count;
             let here = net.lid_base[v]..net.lid_base[v + 1];
             for at in here.clone() {
                 let port = net.lids[at].1;
                 let known = net.lids[here.start..at].iter().any(|l| l.1 == port);
                 if port != PortNum::ZERO && !known {
-                    places.of[at] = Some(places.count);
-                    places.count += 1;
+                    ranks.of[at] = Some(ranks.count);
+                    ranks.count += 1;
                 }
             }
-            places.on[v] = first..places.count;
+            ranks.on[v] = first..ranks.count;
         }
-        places
+        ranks
     }
 
-    /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. `load` are the routes
-    /// on each cable.
+    /// Improves all trees: a row per LID, a cell per switch with the index of a port among its ports. `load` has the
+    /// routes over each link.
     pub(super) fn balance_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
-        let places = self.places();
-        let Some(size) = places.count.checked_mul(load.len()) else {
+        let ranks = self.ranks();
+        let Some(size) = ranks.count.checked_mul(load.len()) else {
             return;
         };
         if size > CELLS_MAX {
@@ -75,12 +75,12 @@ impl BalanceScope<'_> {
         let mut work = Shifts {
             scope: self,
             most: load.iter().copied().max().unwrap_or(0),
-            places,
+            ranks,
             flows: vec![0; size],
             left: VISITS_MAX,
             sources: Vec::new(),
         };
-        // This is an improvement: without a budget for it, the routing stays valid.
+        // Optional improvement: if the budget is exceeded, the routing stays valid.
         let counted = self.each(cells, |tree| {
             work.count(tree);
             0
@@ -104,17 +104,17 @@ impl BalanceScope<'_> {
 
 struct Shifts<'a, 'n> {
     scope: &'a BalanceScope<'n>,
-    /// Routes over the busiest cable.
+    /// Routes over the busiest link.
     most: u64,
-    places: Places,
-    /// By cable and distance: flows.
+    ranks: EndPortRanks,
+    /// Flows by link and distance.
     flows: Vec<u16>,
     left: u64,
-    /// Places of the end ports that send through the switch that is looked at.
+    /// Ranks of the end ports that send through the current switch.
     sources: Vec<usize>,
 }
 
-/// By how much the fourth power agrees_from from this number to the next.
+/// Increase of the fourth power from `flows` to the next number.
 const fn step(flows: u16) -> i64 {
     let n = flows as i64;
     4 * n * n * n + 6 * n * n + 4 * n + 1
@@ -122,23 +122,23 @@ const fn step(flows: u16) -> i64 {
 
 impl Shifts<'_, '_> {
     fn cell(&self, link: usize, from: usize, to: usize) -> usize {
-        let count = self.places.count;
+        let count = self.ranks.count;
         link * count + (to + count - from) % count
     }
 
     /// Counts the flows of one tree.
     fn count(&mut self, tree: &Tree<'_>) {
-        let Some(to) = self.places.of[tree.lid] else {
+        let Some(to) = self.ranks.of[tree.lid] else {
             return;
         };
         for u in (0..self.scope.net.n).filter(|&u| u != tree.dest) {
             self.sources.clear();
-            self.sources.extend(self.places.on[u].clone());
+            self.sources.extend(self.ranks.on[u].clone());
             self.along(tree, u, to, 1);
         }
     }
 
-    /// Adds the flows of `sources` to all cables from a switch on, or takes them away.
+    /// Adds the flows of `sources` to all links from a switch on, or subtracts them.
     fn along(&mut self, tree: &Tree<'_>, u: usize, to: usize, by: i16) {
         let mut at = u;
         while at != tree.dest && tree.leads(at) {
@@ -151,9 +151,9 @@ impl Shifts<'_, '_> {
         }
     }
 
-    /// Moves what is better elsewhere. Says how many did.
+    /// Changes links where that is better; returns the number of changes.
     fn improve(&mut self, tree: &mut Tree<'_>, load: &mut [u64]) -> u64 {
-        let Some(to) = self.places.of[tree.lid] else {
+        let Some(to) = self.ranks.of[tree.lid] else {
             return 0;
         };
         let scope = self.scope;
@@ -180,7 +180,7 @@ impl Shifts<'_, '_> {
             }
             self.sources.clear();
             for x in scope.senders(tree, u) {
-                self.sources.extend(self.places.on[x].clone());
+                self.sources.extend(self.ranks.on[x].clone());
             }
             let mut best: Option<(i64, usize)> = None;
             for link in options {
@@ -199,7 +199,7 @@ impl Shifts<'_, '_> {
         moves
     }
 
-    /// By how much the sum falls if `u` takes another cable; nothing where one would carry too much.
+    /// Decrease of the sum if `u` uses another link; 0 if a link would carry too many routes.
     fn gain(&mut self, tree: &Tree<'_>, load: &[u64], u: usize, link: usize, to: usize) -> i64 {
         let scope = self.scope;
         let (mut old, mut new) = (scope.link(tree.row, u), link);

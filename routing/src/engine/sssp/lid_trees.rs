@@ -1,7 +1,7 @@
-//! One tree of ports for each LID: the trees of all packets, as engines that weigh channels build them.
+//! One forwarding tree for each LID, as built by engines that weigh channels.
 //!
-//! Stored by LID (a column: the port of every switch), because both who builds it and who walks it look at one LID at
-//! a time. Turned into forwarding tables at the end. Owned by one engine run.
+//! Stored by LID (a column has the port of every switch), because building and walking both process one LID at a time.
+//! Converted to forwarding tables at the end. Owned by one engine run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use super::super::Previous;
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// Ports by LID and switch.
+/// Output ports by LID and switch.
 #[derive(Debug, Clone)]
 pub(crate) struct LidTrees {
     n: usize,
-    /// Number of each switch's first column, and the total.
+    /// Index of each switch's first column, and the total.
     first: Vec<usize>,
-    /// Column by column; [`PortNum::DROP`] where nothing is chosen yet.
+    /// Column by column; [`PortNum::DROP`] where no port is chosen yet.
     ports: Vec<u8>,
 }
 
 impl LidTrees {
-    /// Nothing chosen, but at the owner of each LID.
+    /// No ports chosen, except at the switch of each LID.
     pub(crate) fn new(topo: &Topology) -> Self {
         let n = topo.num_switches();
         let mut first = vec![0];
@@ -47,12 +47,12 @@ impl LidTrees {
         self.first[dest]..self.first[dest + 1]
     }
 
-    /// The port of every switch towards one LID.
+    /// Port of every switch towards one LID.
     pub(crate) fn column(&self, column: usize) -> &[u8] {
         &self.ports[column * self.n..][..self.n]
     }
 
-    /// As [`Self::column`], to be changed.
+    /// Mutable version of [`Self::column`].
     pub(crate) fn column_mut(&mut self, column: usize) -> &mut [u8] {
         &mut self.ports[column * self.n..][..self.n]
     }
@@ -70,7 +70,7 @@ impl LidTrees {
         topo.switches().flat_map(|s| topo.destinations_on(s))
     }
 
-    /// Puts columns back as they are installed, where all packets still arrive by them.
+    /// Replaces columns with the installed ones where those still reach their LID from every switch.
     pub(crate) fn keep_installed_columns(&mut self, topo: &Topology, previous: &Previous) {
         let lids: Vec<Destination> = self.destinations(topo).copied().collect();
         let n = self.n;
@@ -87,9 +87,9 @@ impl LidTrees {
         });
     }
 
-    /// The forwarding tables. A table that comes out as it is installed is the installed one.
+    /// The forwarding tables. An unchanged table reuses the installed allocation.
     pub(crate) fn tables(&self, topo: &Topology, previous: &Previous) -> Tables {
-        /// Switches whose tables are written together: one line of memory of each column.
+        /// Number of switches whose tables are written together: one cache line of each column.
         const ROWS_PER_BLOCK: usize = 64;
         let lids: Vec<usize> = self
             .destinations(topo)
@@ -119,10 +119,10 @@ impl LidTrees {
     }
 }
 
-/// Whether packets from every switch arrive at one, by the ports that `via` gives.
+/// Whether packets from every switch reach `dest` through the ports that `via` returns.
 fn reaches_all(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortNum>) -> bool {
     let n = topo.num_switches();
-    // 0 unknown, 1 on the way, 2 reaches_all.
+    // 0 unknown, 1 on the current path, 2 reaches the destination.
     let mut state = vec![0u8; n];
     state[dest] = 2;
     let mut path = Vec::new();

@@ -1,6 +1,6 @@
-//! The `sssp` engine: shortest paths over the channels that carry the fewest routes so far. The best balance on odd
-//! topologies, and nothing against credit loops: fine on trees, refused by the proof on rings and tori, where `dfsssp`
-//! is for.
+//! Engine `sssp`: shortest paths over the channels with the fewest routes so far. Gives the best load balance on
+//! irregular topologies but does not prevent credit loops: suitable for trees, rejected by verification on rings and
+//! tori (use `dfsssp` there).
 
 mod lid_trees;
 mod weigh;

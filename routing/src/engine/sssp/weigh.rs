@@ -1,9 +1,10 @@
-//! Chooses trees by weight: each LID in dependency gets the lightest tree of shortest paths, and weighs on the channels that
-//! its packets cross (Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-WeightedSearch InfiniBand Networks, HOTI 2009).
+//! Weighted path selection: each LID in turn gets the lightest tree of shortest paths and adds its routes to the weight
+//! of the channels that it uses (Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand Networks,
+//! HOTI 2009).
 //!
-//! Only paths of the fewest hops are looked at, so Dijkstra's queue is a sweep over the switches by distance. Which
-//! cables lead dag to a switch is found once for all LIDs on it, and for the next switches while this one's LIDs are
-//! weighed. The weighing itself is one LID after the other by nature.
+//! Only paths with the fewest hops are considered, so Dijkstra's queue becomes a sweep over the switches by distance.
+//! The links that lead nearer to a switch are computed once for all LIDs on it, in parallel to weighing the LIDs of the
+//! previous switches. Weighing itself is sequential, one LID after the other.
 
 use rayon::prelude::*;
 
@@ -19,34 +20,33 @@ use crate::topology::{Destination, Topology};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// Switches whose graphs of shortest paths are next at a time.
+/// Number of switches whose shortest-path graphs are computed at a time.
 const BATCH: usize = 32;
 
-/// How much the LIDs on one switch may differ in their trees.
+/// How far the trees of the LIDs on one switch may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Granularity {
-    /// Each LID has a tree of its own: the best balance.
+    /// Each LID has its own tree: best balance.
     PerLid,
-    /// All LIDs on a switch go by the same switches, only parallel cables are shared out: the fewest channel
-    /// dependencies.
+    /// All LIDs on a switch use the same switches and differ in parallel links only: fewest channel dependencies.
     PerSwitch,
 }
 
-/// What is preferred among shortest trees.
+/// Preference among shortest paths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PathPreference<'a> {
-    /// The least weight.
+    /// The lowest load.
     LeastLoad,
-    /// The fewest channel dependencies that no way had before; then the least weight.
+    /// The fewest channel dependencies that no earlier path has; then the lowest load.
     FewestDependencies,
-    /// The first port: trees that agree where cabling is regular.
+    /// The first port: paths coincide where cabling is regular.
     FirstPort,
-    /// The first of these orders that the way can keep to; then the least weight.
+    /// The first of these orders that the path can follow; then the lowest load.
     Orders(&'a SwitchOrders),
 }
 
-/// LidTrees for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained;
-/// says whether all are new.
+/// Computes the trees of all LIDs. Installed next hops are kept if they are still on a shortest path, unless a link was
+/// added. The flag is `true` if nothing installed was considered.
 pub(crate) fn weigh_lids<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
@@ -73,7 +73,7 @@ pub(crate) fn weigh_lids<C: HopCell>(
     if previous.lfts.iter().all(Option::is_none) {
         return Ok((fresh()?, true));
     }
-    // A repaired cable would without_end_ports for ever if everything were kept.
+    // If everything were kept, a restored link would stay idle.
     let idle = links.idle_links(topo, previous);
     if !idle.is_empty() {
         let trees = fresh()?;
@@ -84,16 +84,16 @@ pub(crate) fn weigh_lids<C: HopCell>(
     Ok((search().weigh_all(request, Some(previous))?, false))
 }
 
-/// LinkTable by switch, in the order in which they are tried.
+/// Links by switch, in the order of preference.
 struct LinkTable {
     first: Vec<usize>,
     peer: Vec<u32>,
     port: Vec<u8>,
-    /// The channel that the cable is part of.
+    /// Channel of each link.
     channel: Vec<u32>,
-    /// What a route over the cable counts for: 0 or 1.
+    /// Weight of a route over the link: 0 or 1.
     counts: Vec<u64>,
-    /// Cable by switch and port.
+    /// Link by switch and port.
     behind: Vec<u32>,
 }
 
@@ -137,13 +137,13 @@ impl LinkTable {
         links
     }
 
-    /// The cable behind a port.
+    /// The link at a port.
     fn at(&self, v: usize, port: PortNum) -> Option<usize> {
         let link = self.behind[v * 256 + port.index()];
         (link != Self::NONE).then_some(link as usize)
     }
 
-    /// Ports (switch, port) of cables between known switches that nothing installed uses, either way.
+    /// Ports (switch, port) of links between known switches that no installed table uses in either direction.
     fn idle_links(&self, topo: &Topology, previous: &Previous) -> Vec<(usize, u8)> {
         let used: Vec<Option<[bool; 256]>> = (0..topo.num_switches())
             .into_par_iter()
@@ -172,19 +172,19 @@ impl LinkTable {
     }
 }
 
-/// Which cables lead one hop dag to one switch.
+/// Links that lead one hop nearer to one switch.
 struct ShortestPathDag {
     /// Switches by distance, without the switch itself.
     order: Vec<u32>,
-    /// First cable of each switch in `order`, and the total.
+    /// Index of the first link of each switch in `order`, and the total.
     first: Vec<u32>,
-    /// (cable, switch behind it).
+    /// Link, and the switch it leads to.
     links: Vec<(u32, u32)>,
 }
 
 impl ShortestPathDag {
     fn new<C: HopCell>(matrix: &HopMatrix<C>, links: &LinkTable, dest: usize) -> Self {
-        // LinkTable go both trees: the row of the destination is its column.
+        // Links are bidirectional: the row of the destination equals its column.
         let row = matrix.row(dest);
         let far = row.iter().map(|c| c.hops()).max().unwrap_or(0);
         let mut ends = vec![0u32; far + 2];
@@ -219,7 +219,7 @@ impl ShortestPathDag {
         }
     }
 
-    /// Switches by distance, with their cables.
+    /// Switches by distance, with their links.
     #[inline(always)]
     fn each(&self) -> impl DoubleEndedIterator<Item = (usize, &[(u32, u32)])> {
         self.order
@@ -233,11 +233,11 @@ impl ShortestPathDag {
 struct DestinationJob {
     dest: usize,
     columns: Vec<usize>,
-    /// Packets of route_switch_lids only, which are not counted as load.
+    /// The switch has no end ports: its LIDs carry management packets only, which are not counted as load.
     without_end_ports: bool,
 }
 
-/// The state of weighing.
+/// State of the path selection.
 struct WeightedSearch<'a, C> {
     topo: &'a Topology,
     graph: &'a Graph,
@@ -248,19 +248,19 @@ struct WeightedSearch<'a, C> {
     preference: PathPreference<'a>,
     trees: LidTrees,
     lids: Vec<Destination>,
-    /// Routes between end ports over each cable.
+    /// Routes between end ports over each link.
     load: Vec<u64>,
-    /// Routes to switches without end ports over each cable.
+    /// Routes to switches without end ports over each link.
     switch_load: Vec<u64>,
-    /// Of the LID at hand, by switch: weight of the way, the cable, routes that come by.
+    /// For the current LID, by switch: weight of the path, link, and routes that pass.
     weight: Vec<u64>,
     link: Vec<u32>,
     routes: Vec<u64>,
-    /// The same: dependencies that no way had before.
+    /// For the current LID, by switch: dependencies of the path that no earlier path has.
     new_dependencies: Vec<u64>,
-    /// The same: orders kept to.
+    /// For the current LID, by switch: orders that the path follows.
     suffix_orders: Vec<SuffixOrders>,
-    /// Dependencies of all trees so far, if the preference asks for them.
+    /// Dependencies of all earlier paths, if the preference needs them.
     dependencies: Option<DependencySet>,
 }
 
@@ -302,7 +302,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// All LIDs. Those whose trees can all be kept come first, so that the others find the load that is there to stay.
+    /// Weighs all LIDs. LIDs whose installed trees are kept completely come first, so that the others see that load.
     fn weigh_all(
         mut self,
         request: &Request<'_>,
@@ -356,8 +356,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         Ok(self.trees)
     }
 
-    /// What is weighed together, in the order of weighing: as the operator asks, then compute, I/O, all others; among
-    /// these, switch by switch.
+    /// LIDs in the order of weighing: first the order in the hints, then compute, I/O and other end ports, by switch
+    /// within each class.
     fn jobs(&self, request: &Request<'_>) -> Vec<DestinationJob> {
         let hints = request.hints;
         let class = |d: &Destination| {
@@ -421,7 +421,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         jobs
     }
 
-    /// The cable that is installed for a LID, if it still leads one hop dag.
+    /// The installed link for a LID, if it still leads one hop nearer.
     fn installed_link(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
         let link = self.links.at(v, old.get(v)?.get(lid))?;
         let row = self.matrix.row(dest);
@@ -459,7 +459,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// The lightest way of every switch to one LID; by the switches that the LID `template` goes by, if there is one.
+    /// Chooses the lightest path of every switch to one LID; if `template` is set, through the switches that this
+    /// column uses.
     fn choose_links(
         &mut self,
         job: &DestinationJob,
@@ -494,7 +495,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             } else {
                 Some(self.preferred_link(job.dest, links, load))
             };
-            // On a connected graph there always is one.
+            // A link always exists on a connected graph.
             let (weight, link) =
                 found.unwrap_or_else(|| (0, links.first().map_or(LinkTable::NONE, |c| c.0)));
             self.weight[v] = weight;
@@ -508,7 +509,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// The cable that the preference prefers, with the weight of its way.
+    /// Preferred link, with the weight of its path.
     #[inline(always)]
     fn preferred_link(&self, dest: usize, links: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
         let weigh = |&(link, peer): &(u32, u32)| self.weight[peer as usize] + load[link as usize];
@@ -542,7 +543,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// Dependencies of the way over this cable that no way had before.
+    /// Number of dependencies of the path over this link that no earlier path has.
     fn new_dependencies_over(&self, dest: usize, link: u32, peer: usize) -> u64 {
         if peer == dest {
             return 0;
@@ -554,7 +555,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         self.new_dependencies[peer] + u64::from(!self.dependencies.as_ref().is_some_and(had))
     }
 
-    /// Notes what the preference has to know of the cable that was taken.
+    /// Updates the state of the preference for the chosen link.
     fn record_link(&mut self, v: usize, dest: usize) {
         let link = self.link[v];
         let peer = self.links.peer[link as usize] as usize;
@@ -570,7 +571,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// The dependencies of the LID at hand are there from now on.
+    /// Adds the dependencies of the current LID.
     fn record_dependencies(&mut self, dag: &ShortestPathDag, dest: usize) {
         let Some(dependencies) = &mut self.dependencies else {
             return;
@@ -586,8 +587,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// LIDs of switches with end ports: route_switch_lids goes the way of one of these, which brings no dependencies that are
-    /// not there anyway.
+    /// Routes LIDs of switches with end ports along the tree of one of their end ports, which adds no dependency.
     fn route_switch_lids(&mut self, keep: Option<&Previous>) {
         for (rank, &dest) in self.graph.by_lid.iter().enumerate() {
             let columns = self.trees.columns_on(dest);

@@ -1,17 +1,18 @@
-//! Lanes without circles of dependencies: what `dfsssp` and `lash` share.
+//! Acyclic virtual layers, shared by `dfsssp` and `lash`.
 //!
-//! Packets deadlock only where channels wait for each other in a circle (Dally and Seitz). Paths that would close one
-//! are put on different lanes. It shares nothing with the proof in [`crate::verify()`], which judges the result.
+//! Packets can deadlock only if channels wait for each other in a cycle (Dally and Seitz). Paths that would close such
+//! a cycle are placed on different virtual layers. Shares no code with the verification of the result,
+//! [`crate::verify()`].
 //!
-//! | part | what it does |
+//! | module | content |
 //! |---|---|
-//! | `orders` | orders of the switches that paths may keep to |
-//! | `paths` | which dependencies a path has |
-//! | `assignment` | pairs of switches to lanes |
-//! | `tree` | a multicast tree beside them |
-//! | `refinement` | routes off busy cables, lanes as they are |
-//! | `rest` | one lane where end ports alone need no more |
-//! | `planner` | several ways to route, and which is taken |
+//! | `switch_orders` | orders of the switches that paths may follow |
+//! | `paths` | the channel dependencies of paths |
+//! | `vl_assignment` | pairs of switches by virtual layer |
+//! | `spanning_tree` | a multicast tree on one of the layers |
+//! | `refinement` | routes moved off busy links within the layers |
+//! | `single_vl` | one VL, if end ports alone need no more |
+//! | `plan` | several sets of paths, and the choice among them |
 
 mod paths;
 mod plan;

@@ -1,7 +1,7 @@
-//! The dependencies of paths: what has to go into a lane when the packets of a path do.
+//! Channel dependencies of paths, which a virtual layer must admit before it can carry their packets.
 //!
-//! Only real packets count: to end ports from every switch, to switches themselves from switches with end ports. LIDs
-//! on one switch that are reached by the same channels are looked at once.
+//! Only packets that can occur are counted: to end ports from every switch, to switches from switches with end ports.
+//! LIDs on one switch that are reached over the same channels are processed once.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -12,15 +12,15 @@ use super::super::sssp::LidTrees;
 use crate::channels::{Dependency, DependencySet};
 use crate::topology::{Destination, Topology};
 
-/// Paths of all packets, by their ends.
+/// Paths of all packets by source and destination switch.
 #[derive(Debug)]
 pub(crate) struct Paths<'a> {
     pub(crate) channels: &'a NeighborChannels,
     pub(crate) graph: &'a Graph,
     lid_trees: &'a LidTrees,
-    /// Number of each switch's first column in `columns`, and the total.
+    /// Index of each switch's first column in `columns`, and the total.
     first: Vec<usize>,
-    /// Columns of which no two on one switch go by the same channels, and whether only packets of management do.
+    /// Columns with distinct paths among those of their switch, and whether they carry management packets only.
     columns: Vec<(usize, bool)>,
 }
 
@@ -69,12 +69,12 @@ impl<'a> Paths<'a> {
         &self.columns[self.first[dest]..self.first[dest + 1]]
     }
 
-    /// Whether packets from one switch to a LID that may be for management only are real.
+    /// Whether one switch sends packets to a LID that may be for management only.
     fn real(&self, from: usize, management: bool) -> bool {
         !management || self.graph.hosts[from] > 0
     }
 
-    /// Dependencies of all packets from one switch to the LIDs on another.
+    /// Adds the dependencies of all packets from one switch to the LIDs on another.
     pub(crate) fn between(&self, from: usize, dest: usize, found: &mut Vec<Dependency>) {
         for &(column, management) in self.columns_on(dest) {
             if self.real(from, management) {

@@ -1,8 +1,9 @@
-//! Several ways to route a fabric with lanes, and which of them is taken.
+//! Computes several sets of paths and selects one.
 //!
-//! Balance wants many different ways, few lanes want ways that agree. So ways are made by several tastes; each is
-//! shared out to lanes, and of those that the lanes at hand are enough for, the best by the engine's objective is taken.
-//! Lanes that answers can use too (both directions of a pair together) come before any that they cannot.
+//! Load balance prefers many different paths, few VLs prefer paths that coincide. So paths are computed with several
+//! preferences and each set is assigned to virtual layers. Of those that fit the usable VLs, the best by the engine's
+//! objective is used. Assignments in which replies can use the SL of the request (both directions of a pair on one VL)
+//! are tried before those in which they cannot.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -27,34 +28,34 @@ use crate::structure::tree::tree_in;
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::PortNum;
 
-/// What an engine prefers where it has the choice.
+/// What an engine optimizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Objective {
-    /// The lowest load of the busiest channel; fewer lanes where that costs no more than an eighth.
+    /// The lowest load of the busiest channel; fewer VLs if that costs at most an eighth.
     Balance,
-    /// The fewest lanes, unless the load of the busiest channel is half as much again as it could be.
+    /// The fewest VLs, as long as the load of the busiest channel is at most half above the lowest.
     FewVls,
 }
 
-/// Above so many table entries not every preference is tried, but only until one serves well.
+/// Above this number of table entries, further preferences are tried only until one gives a good load.
 const THOROUGH_ENTRIES: usize = 2_000_000;
 
-/// One serves well whose busiest channel has at most so many times, divided by [`GOOD_LOAD_DIVISOR`], the routes that it has with the lightest ways.
+/// A load is good up to `GOOD_LOAD / GOOD_LOAD_DIVISOR` times the load of the lightest paths.
 const GOOD_LOAD: u64 = 5;
 /// See [`GOOD_LOAD`].
 const GOOD_LOAD_DIVISOR: u64 = 4;
 
-/// One does not serve whose busiest channel has more than so many times the routes that it has with the lightest ways: another
-/// engine, or lanes that answers cannot use, are better than a fabric that waits for one cable.
+/// Paths are rejected if their busiest channel has more than this multiple of the load of the lightest paths: another
+/// engine, or VLs that replies cannot use, are better than one overloaded link.
 const CROWDED_FACTOR: u64 = 4;
 
-/// Up to so many pairs of switches are shared out in several orders, of which the one with the fewest lanes is taken.
+/// Maximum number of pairs of switches for which several orders of assignment are tried.
 const SHUFFLED_PAIRS_MAX: usize = 60_000;
 
-/// So many orders.
+/// Number of orders tried.
 const SHUFFLES: u64 = 8;
 
-/// LidTrees to make ways.
+/// Preferences for the computation of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PreferenceKind {
     LeastLoad,
@@ -64,7 +65,7 @@ enum PreferenceKind {
     Tree,
 }
 
-/// In the order in which they are tried: those first that are balanced and, where there is a tree or an order, need few lanes.
+/// In the order in which they are tried: first those with good balance that need few VLs on trees and ordered fabrics.
 const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
     (PreferenceKind::LeastLoad, Granularity::PerLid),
     (PreferenceKind::Tree, Granularity::PerLid),
@@ -75,35 +76,35 @@ const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
     (PreferenceKind::FirstPort, Granularity::PerSwitch),
 ];
 
-/// LidTrees and their lanes, and what is needed to compare them.
+/// A set of paths with its virtual layers, and the figures for the comparison.
 struct Candidate {
     lid_trees: LidTrees,
     assignment: VlAssignment,
     directions: Directions,
     max_load: u64,
-    /// A spanning tree on the first lane.
+    /// Spanning tree on the first layer.
     up: Option<Vec<Option<PortNum>>>,
-    /// They are those that are installed, as far as these still can be.
+    /// Installed paths were kept as far as possible.
     kept: bool,
 }
 
-/// What came of one preference.
+/// Result for one preference.
 enum Attempt {
-    /// The lanes at hand are enough.
+    /// The usable VLs are enough.
     Fits(Candidate),
-    /// So many lanes are needed.
+    /// Number of VLs required.
     NeedsVls(usize),
-    /// It is not for this fabric, or crowds some channel.
+    /// The preference does not apply to this fabric, or a channel would be overloaded.
     Unfit,
 }
 
-/// LidTrees that one lane is enough for, and the trees that go with them; or the lightest ways of all.
+/// Paths that are deadlock-free on one VL with compatible multicast trees, or else the lightest paths.
 pub(crate) enum SingleVl {
     Fits(LidTrees, TreeConstraint),
     DoesNotFit(LidTrees),
 }
 
-/// Routes on one lane, if that can be.
+/// Routes on one VL, if possible.
 pub(crate) fn route_on_one_vl<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
@@ -115,7 +116,7 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     else {
         return Ok(SingleVl::DoesNotFit(LidTrees::new(request.topo)));
     };
-    // LidTrees that do not fit after all stay as they were.
+    // Keep the lightest paths unchanged in case they do not fit.
     let mut lid_trees = min_load.clone();
     if let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)? {
         return Ok(SingleVl::Fits(lid_trees, trees));
@@ -129,7 +130,7 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     Ok(SingleVl::DoesNotFit(min_load))
 }
 
-/// Routes by several tastes, on no more lanes than there are.
+/// Routes with several preferences, on no more VLs than are usable.
 pub(crate) fn route<C: HopCell>(
     name: &'static str,
     request: &Request<'_>,
@@ -149,7 +150,7 @@ pub(crate) fn route<C: HopCell>(
     }
     let usable = usize::from(request.usable_vls());
     let mut needed = usize::MAX;
-    // What is installed may need more lanes than new ways.
+    // Installed paths may need more VLs than fresh ones.
     let nothing = Previous::none();
     let from_scratch = request.with_previous(&nothing);
     let installed = request.previous.lfts.iter().any(Option::is_some);
@@ -164,7 +165,7 @@ pub(crate) fn route<C: HopCell>(
             }
         }
     }
-    // With more work fewer lanes might have been enough.
+    // A larger budget might have found fewer VLs.
     request.budget.check()?;
     Ok(Err(RouteError::TooFewVls {
         needed,
@@ -189,7 +190,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
     }
 
-    /// LidTrees of one preference, and whether nothing installed is kept in them; nothing if the preference is not for this fabric.
+    /// Paths for one preference, and whether none of them is an installed one; `None` if the preference does not apply.
     fn lid_trees(
         &self,
         kind: PreferenceKind,
@@ -233,7 +234,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok(Some((lid_trees, fresh, orders)))
     }
 
-    /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
+    /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast trees.
     fn route_on_one_vl(
         &self,
         lid_trees: &mut LidTrees,
@@ -241,10 +242,10 @@ impl<'a, C: HopCell> Planner<'a, C> {
     ) -> Result<Option<TreeConstraint>, Stop> {
         let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
         let budget = self.request.budget;
-        // All paths are followed once.
+        // Every path is followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
         if !fresh {
-            // LidTrees that were grown beside others are not the shortest: as long as packets arrive by them, they stay.
+            // Paths that were adapted to one VL are not the shortest; keep them while they reach their destination.
             lid_trees.keep_installed_columns(topo, self.request.previous);
         }
         let whole = VirtualLayer::from_dependencies(
@@ -274,7 +275,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 vl_of: &[],
                 tree: true,
             };
-            Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.work(
+            Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.run(
                 lid_trees,
                 &mut constraints,
                 |_, _| Ok(()),
@@ -285,7 +286,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         })))
     }
 
-    /// The best of all tastes by the objective, and the fewest lanes that any needs.
+    /// The best result of all preferences by the objective, and the lowest number of VLs that any requires.
     fn try_all(
         &self,
         objective: Objective,
@@ -295,7 +296,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut fitting, mut least) = (Vec::<Candidate>::new(), usize::MAX);
         let mut min_load = 0;
-        // Of a large fabric's later tastes none was ever seen to need fewer lanes without crowding.
+        // On large fabrics, later preferences have never needed fewer VLs without overloading a channel.
         let tried = if entries > THOROUGH_ENTRIES {
             3
         } else {
@@ -315,7 +316,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 }
                 Ok(Attempt::NeedsVls(needed)) => least = least.min(needed),
                 Ok(Attempt::Unfit) => {}
-                // Later tastes are improvements.
+                // Later preferences are improvements only.
                 Err(Stop::Budget) if !fitting.is_empty() => break,
                 Err(stop) => return Err(stop),
             }
@@ -332,7 +333,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok((best, least))
     }
 
-    /// LidTrees of one preference on lanes. `light` is the load of the busiest channel with the lightest ways, once it is known.
+    /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel with the lightest
+    /// paths, once known.
     fn try_preference(
         &self,
         (kind, granularity): (PreferenceKind, Granularity),
@@ -377,7 +379,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 vl_of: &assignment.vl_of,
                 tree: up.is_some(),
             };
-            refinement.work(
+            refinement.run(
                 &mut lid_trees,
                 &mut constraints,
                 |lid_trees, constraints| {
@@ -401,7 +403,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }))
     }
 
-    /// The pairs on lanes: those that they had, if ways are kept; the fewest of several orders of the pairs, if not.
+    /// Assigns the pairs to layers: the previous layers if installed paths are kept, otherwise the best of several
+    /// orders of the pairs.
     fn assign_pairs(
         &self,
         paths: &Paths<'_>,
@@ -450,19 +453,19 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok(best)
     }
 
-    /// Switches from the centre outwards, for a tree.
+    /// Switches from the centre outwards, for a spanning tree.
     fn order(&self) -> Vec<usize> {
         Closeness::new(self.graph, self.matrix).order(self.graph, Strategy::CentreFirst, &[])
     }
 
-    /// A spanning tree beside the packets of one lane, which becomes the first.
+    /// Adds a spanning tree to one layer, which becomes the first.
     fn add_spanning_tree(
         &self,
         assignment: &mut VlAssignment,
         kept: bool,
     ) -> Result<Option<Vec<Option<PortNum>>>, Stop> {
         let order = self.order();
-        // The last lane has the fewest packets, and the most room for a tree. What is installed has one on the first.
+        // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
         let last_first = (0..assignment.layers.len()).rev();
         for vl in kept.then_some(0).into_iter().chain(last_first) {
             let mut with_tree = assignment.layers[vl].clone();

@@ -1,8 +1,8 @@
-//! Takes routes off busy cables, one switch and LID at a time, as long as lanes stay free of circles.
+//! Moves routes off busy links, one switch and LID at a time, while all layers stay acyclic.
 //!
-//! A switch is sent over another cable, to a neighbour as near to the LID, if that makes the sum of a power of all
-//! loads smaller, and if the lanes of all who send through it take the new dependencies. So what is free of credit
-//! loops stays so at every step, no path gets longer, and no lane is added. Owned by one engine run.
+//! A switch changes to another link, to a neighbour at the same distance from the LID, if that lowers the sum of a
+//! power of all loads and if the layers of all sources behind the switch admit the new dependencies. So every step is
+//! free of credit loops, no path gets longer and no VL is added. Owned by one engine run.
 
 use super::super::Request;
 use super::super::cell::HopCell;
@@ -15,32 +15,32 @@ use crate::topology::Destination;
 use crate::work::{BudgetExceeded, WorkBudget};
 use ferrosm_mad::ids::PortNum;
 
-/// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
+/// A fabric is balanced if the busiest link has at most this percentage of the mean load.
 const BALANCED_PERCENT: u64 = 103;
 
-/// Most passes over all LIDs for each power.
+/// Maximum number of passes over all LIDs for each power.
 const PASSES: usize = 8;
 
-/// Steps along paths that may be looked at in all: constraints the time on large fabrics.
+/// Maximum number of steps along paths, which limits the time on large fabrics.
 const VISITS_MAX: u64 = 40_000_000;
 
-/// What a question to the lanes counts for.
+/// Steps that one admission test counts for.
 const VISITS_PER_ADMISSION: u64 = 50;
 
-/// Work units of a switch when the tree of a LID is made.
+/// Work units per switch for building the tree of a LID.
 const COLUMN_UNITS: usize = 2;
 
-/// Lanes that must stay free of circles, and which pair of switches is on which.
+/// Layers that must stay acyclic, and the layer of each pair of switches.
 #[derive(Debug)]
 pub(crate) struct LayerConstraints<'s> {
     pub(crate) layers: &'s mut [VirtualLayer],
-    /// By switch and switch; nothing if there is one lane only.
+    /// By source and destination switch; empty if there is one layer.
     pub(crate) vl_of: &'s [u8],
-    /// Whether the first lane keeps dependencies that no route has: those of a multicast tree.
+    /// Whether the first layer also has the dependencies of a multicast tree, which no route has.
     pub(crate) tree: bool,
 }
 
-/// Loads of all cables, and what is needed to change them.
+/// Loads of all links, and the state to change them.
 #[derive(Debug)]
 pub(crate) struct Refinement<'a, C> {
     graph: &'a Graph,
@@ -48,38 +48,38 @@ pub(crate) struct Refinement<'a, C> {
     channels: &'a NeighborChannels,
     budget: &'a WorkBudget,
     lids: Vec<Destination>,
-    /// Routes over each cable, by switch and port.
+    /// Routes over each link, by switch and port.
     load: Vec<u64>,
-    /// Whether routes over it count.
+    /// Whether the load of a link is counted.
     counts: Vec<bool>,
-    /// Number of directed cables between switches.
+    /// Number of directed links between switches.
     links: u64,
-    /// Steps that may still be looked at.
+    /// Remaining steps.
     left: u64,
     tree: Tree,
 }
 
-/// The tree of one LID while it is worked on.
+/// The tree of the current LID.
 #[derive(Debug)]
 struct Tree {
     dest: usize,
     /// Switches by distance, then by LID.
     order: Vec<u32>,
-    /// The neighbour that each switch sends to.
+    /// Next hop of each switch.
     next: Vec<u32>,
-    /// First switch that sends to each, and the next that sends to the same.
+    /// First switch that sends to each switch, and next switch with the same next hop.
     child: Vec<u32>,
     sibling: Vec<u32>,
     /// End ports that send through each switch.
     flow: Vec<u64>,
-    /// Whether each switch's way is as short as can be. Others are none to send over: they might come back.
+    /// Whether the path of each switch is a shortest one. Others must not become next hops, because they might loop.
     shortest: Vec<bool>,
 }
 
 /// No switch.
 const NONE: u32 = u32::MAX;
 
-/// A cable that a switch might send over.
+/// A link that a switch might change to.
 struct Choice {
     delta: f64,
     port: u8,
@@ -130,20 +130,20 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         Ok(made)
     }
 
-    /// Routes over the busiest cable that counts.
+    /// Routes over the busiest link that is counted.
     pub(crate) fn max_load(&self) -> u64 {
         let counted = self.load.iter().zip(&self.counts);
         counted.filter(|c| *c.1).map(|c| *c.0).max().unwrap_or(0)
     }
 
-    /// Nothing is left to gain.
+    /// Whether no further gain is worthwhile.
     fn is_balanced(&self) -> bool {
         self.max_load() * 100 * self.links <= self.load.iter().sum::<u64>() * BALANCED_PERCENT
     }
 
-    /// Works on all LIDs of end ports, pass by pass, until nothing more is gained. After each pass `rebuild_layers` may free lanes
-    /// of dependencies that are gone. Ends early when the work budget is used up: the ways and lanes are valid at every step.
-    pub(crate) fn work(
+    /// Refines all LIDs of end ports, pass by pass, until nothing improves. After each pass `rebuild_layers` may drop
+    /// unused dependencies. Ends early if the work budget is exceeded; paths and layers are valid after every step.
+    pub(crate) fn run(
         &mut self,
         lid_trees: &mut LidTrees,
         constraints: &mut LayerConstraints<'_>,
@@ -181,7 +181,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         }
     }
 
-    /// Prepares for the LIDs on a switch: columns of its end ports.
+    /// Prepares for the LIDs on a switch; returns the columns of its end ports.
     fn enter(&mut self, lid_trees: &LidTrees, dest: usize) -> Vec<usize> {
         let of_hosts = |&c: &usize| self.lids[c].port != PortNum::ZERO;
         let columns: Vec<usize> = lid_trees.columns_on(dest).filter(of_hosts).collect();
@@ -198,7 +198,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         columns
     }
 
-    /// Does something with the tree of each LID of an end port.
+    /// Calls `work` with the tree of each LID of an end port.
     fn each(
         &mut self,
         lid_trees: &LidTrees,
@@ -214,7 +214,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         Ok(())
     }
 
-    /// Makes the tree of one LID.
+    /// Builds the tree of one LID.
     fn build_tree(&mut self, ports: &[u8]) {
         let tree = &mut self.tree;
         for (flow, &hosts) in tree.flow.iter_mut().zip(&self.graph.hosts) {
@@ -239,7 +239,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         }
     }
 
-    /// Improves the tree that is planted; says how many switches send elsewhere.
+    /// Improves the current tree; returns the number of switches that changed their link.
     fn improve(
         &mut self,
         ports: &mut [u8],
@@ -267,7 +267,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         moves
     }
 
-    /// Cables over which the sum would be smaller.
+    /// Links that lower the sum.
     fn choices(&mut self, ports: &[u8], v: usize, power: u32) -> Vec<Choice> {
         let row = self.matrix.row(self.tree.dest);
         let mut found = Vec::new();
@@ -293,7 +293,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         found
     }
 
-    /// How much the sum of powers of loads would change.
+    /// Change of the sum of powers of loads.
     fn delta(&mut self, ports: &[u8], v: usize, choice: &Choice, power: u32) -> f64 {
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
         let sum_of = |load: u64| (0..power).fold(load as f64, |x, _| x * x);
@@ -326,7 +326,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         }
     }
 
-    /// Whether all lanes in which packets go through the switch take its new way.
+    /// Whether all layers with packets through the switch admit its new path.
     fn fits(
         &self,
         ports: &[u8],
@@ -344,7 +344,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             beyond.push((x, y));
             (x, at) = (y, tree.next[at] as usize);
         }
-        // Lanes of the packets that come in from each neighbour.
+        // Layers of the packets that arrive from each neighbour.
         let vl_of = |s: usize| match constraints.vl_of {
             [] => 1u64,
             vls => 1 << vls[s * n + tree.dest],
@@ -372,7 +372,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         })
     }
 
-    /// Sends a switch over another cable.
+    /// Changes the link of a switch.
     fn shift(&mut self, ports: &mut [u8], v: usize, choice: &Choice) {
         let flow = self.tree.flow[v];
         let dest = self.tree.dest;
@@ -402,13 +402,13 @@ impl<'a, C: HopCell> Refinement<'a, C> {
 }
 
 impl Tree {
-    /// Notes that `v` sends to `next`.
+    /// Adds `v` to the switches that send to `next`.
     fn attach(&mut self, v: u32, next: u32) {
         self.sibling[v as usize] = self.child[next as usize];
         self.child[next as usize] = v;
     }
 
-    /// Forgets where `v` sends to.
+    /// Removes `v` from the switches that send to its next hop.
     fn detach(&mut self, v: usize) {
         let next = self.next[v] as usize;
         let after = self.sibling[v];
@@ -431,7 +431,7 @@ impl Tree {
         })
     }
 
-    /// All switches that send through `v`, and itself.
+    /// `v` and all switches that send through it.
     fn subtree(&self, v: usize) -> impl Iterator<Item = u32> {
         let mut stack = vec![u32::try_from(v).unwrap_or(NONE)];
         std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
-//! LidTrees of packets that hosts do not send each other, so that one lane stays enough.
+//! Adapts paths without end ports at the source or destination, so that one VL is enough.
 //!
-//! Where the packets between end ports alone are free of circles, shortest ways to switches' own LIDs, and from switches
-//! without end ports, may still close one: on a tree with a cable lost they turn upwards after they went down. Those ways
-//! are then grown anew beside what is there, hop by hop, over turns that the lane takes. LidTrees of end ports never change.
+//! Even if the paths between end ports alone are free of credit loops, shortest paths to switch LIDs and from switches
+//! without end ports may close one: on a tree with a lost link they climb after a descent. These paths are rebuilt hop
+//! by hop with dependencies that the layer admits. Paths between end ports never change.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -21,8 +21,8 @@ const FAR: u32 = u32::MAX;
 /// Ports towards the root of a spanning tree, by switch.
 type Up = Vec<Option<PortNum>>;
 
-/// Makes one lane of the ways, if the packets between end ports fit into one: the lane, and a spanning tree all of whose
-/// turns are in it. `order` is that in which switches join the tree.
+/// Places all paths on one layer, if the paths between end ports fit. Returns the layer and a spanning tree whose
+/// dependencies it includes. Switches join the tree in the order of `order`.
 pub(crate) fn fit_one_vl(
     request: &Request<'_>,
     graph: &Graph,
@@ -55,13 +55,16 @@ pub(crate) fn fit_one_vl(
     else {
         return Ok(None);
     };
-    // LidTrees to end ports cannot go along the tree: they come first.
+    // Paths to end ports cannot use the tree: process them first.
     let mut misfits: Vec<(bool, usize, usize)> = Vec::new();
     let mut wanted: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
         budget.spend_len(n)?;
-        turns(graph, channels, lid_trees.column(column), lid, &mut wanted);
-        if !wanted.iter().all(|&turn| layer.contains(index, turn)) {
+        dependencies_of_lid(graph, channels, lid_trees.column(column), lid, &mut wanted);
+        if !wanted
+            .iter()
+            .all(|&dependency| layer.contains(index, dependency))
+        {
             let d = lids[column];
             let rank = graph.lid_rank[d.switch.index()];
             misfits.push((d.port == PortNum::ZERO, rank, column));
@@ -70,13 +73,13 @@ pub(crate) fn fit_one_vl(
     misfits.sort_unstable();
     for (own, _, column) in misfits {
         let d = lids[column];
-        turns(graph, channels, lid_trees.column(column), &d, &mut wanted);
+        dependencies_of_lid(graph, channels, lid_trees.column(column), &d, &mut wanted);
         budget.spend_len(n)?;
         if layer.admit_within(index, &wanted, budget)? {
             continue;
         }
         mark_used(graph, channels, lid_trees.column(column), &d, &mut used);
-        if !regrow(
+        if !rebuild_paths(
             graph,
             channels,
             &mut layer,
@@ -87,7 +90,7 @@ pub(crate) fn fit_one_vl(
             if !own {
                 return Ok(None);
             }
-            along(
+            route_along_tree(
                 graph,
                 channels,
                 &up,
@@ -99,8 +102,8 @@ pub(crate) fn fit_one_vl(
     Ok(Some((layer, up)))
 }
 
-/// The turns of all packets to a LID that are real: to a switch itself nobody sends but who has end ports.
-fn turns(
+/// Dependencies of all packets to a LID. Only switches with end ports send to a switch LID.
+fn dependencies_of_lid(
     graph: &Graph,
     channels: &NeighborChannels,
     ports: &[u8],
@@ -124,7 +127,7 @@ fn turns(
     }
 }
 
-/// The switches that packets between end ports pass on their way to a LID, the last one included.
+/// Marks the switches that packets between end ports pass on the way to a LID, including the last.
 fn mark_used(
     graph: &Graph,
     channels: &NeighborChannels,
@@ -146,9 +149,9 @@ fn mark_used(
     }
 }
 
-/// Finds ways of the switches that are not `used`, each over the nearest neighbour whose way the lane takes; `false` if
-/// some have none.
-fn regrow(
+/// Rebuilds the paths of the switches that are not `used`, each over the nearest neighbour whose dependency the layer
+/// admits. Returns `false` if a switch has no path.
+fn rebuild_paths(
     graph: &Graph,
     channels: &NeighborChannels,
     layer: &mut VirtualLayer,
@@ -175,7 +178,7 @@ fn regrow(
         left.retain(|&v| {
             let goes = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);
             let nearest = || graph.slots(v).iter().filter(|s| hops[s.peer] == near);
-            // The way that it has, before others that are as near.
+            // Prefer the present next hop among equally near ones.
             let mut in_turn = nearest().filter(goes).chain(nearest());
             let found = in_turn.find(|slot| {
                 let Some(&port) = graph.ports(**slot).first() else {
@@ -202,8 +205,8 @@ fn regrow(
     left.is_empty()
 }
 
-/// Sends everything to a switch along the spanning tree.
-fn along(
+/// Routes all packets to a switch along the spanning tree.
+fn route_along_tree(
     graph: &Graph,
     channels: &NeighborChannels,
     up: &[Option<PortNum>],
@@ -216,7 +219,7 @@ fn along(
             (port, channel, channels.head(channel))
         })
     };
-    // Everybody climbs, but who is above the switch descends towards it.
+    // All switches climb, except the ancestors of the destination, which descend towards it.
     for v in (0..graph.len()).filter(|&v| v != dest) {
         if let Some((port, ..)) = parent(v) {
             ports[v] = port.raw();

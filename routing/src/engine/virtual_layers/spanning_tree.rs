@@ -1,7 +1,7 @@
-//! A spanning tree for multicast whose dependencies fit into a lane beside the packets that are on it.
+//! Spanning tree for multicast whose dependencies fit into a virtual layer.
 //!
-//! Packets of any group on a part of the tree go from any of its cables to any other at each switch. A tree by itself
-//! has no circle; with the lane's other packets it might, so it grows cable by cable.
+//! At each switch, packets of a group on the tree travel from any of its links to any other. The tree alone is acyclic;
+//! together with the other packets of the layer it might not be, so it grows link by link.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -9,9 +9,9 @@ use super::super::graph::Graph;
 use crate::channels::{ChannelIndex, Dependency, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// For each switch the port towards the root, `None` for the root; nothing if no tree was found that fits. The tree's
-/// dependencies are in the lane afterwards (some of them also if there is no tree). Switches join in the order given,
-/// each at the first possible switch in that order.
+/// Grows a spanning tree. Returns each switch's port towards the root (`None` for the root), or `None` if no tree fits.
+/// Afterwards the layer includes the dependencies of the tree, or some of them if there is none. Switches join in the
+/// given order, each at the first switch that fits.
 pub(crate) fn grow_spanning_tree(
     graph: &Graph,
     index: &ChannelIndex,
@@ -19,13 +19,13 @@ pub(crate) fn grow_spanning_tree(
     order: &[usize],
     budget: &WorkBudget,
 ) -> Result<Option<Vec<Option<PortNum>>>, BudgetExceeded> {
-    let mut place = vec![0; graph.len()];
+    let mut position = vec![0; graph.len()];
     for (i, &v) in order.iter().enumerate() {
-        place[v] = i;
+        position[v] = i;
     }
     let mut up = vec![None; graph.len()];
     let mut inside = vec![false; graph.len()];
-    // Channels of the tree that leave each switch.
+    // Channels of the tree by the switch that they leave.
     let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
     let mut left: Vec<usize> = order.to_vec();
     if let Some(&root) = order.first() {
@@ -39,7 +39,7 @@ pub(crate) fn grow_spanning_tree(
             let mut parents: Vec<usize> = (0..graph.slots(v).len())
                 .filter(|&k| inside[graph.slots(v)[k].peer])
                 .collect();
-            parents.sort_by_key(|&k| place[graph.slots(v)[k].peer]);
+            parents.sort_by_key(|&k| position[graph.slots(v)[k].peer]);
             let found = parents.into_iter().find(|&k| {
                 let parent = graph.slots(v)[k].peer;
                 let (to, from) = (

@@ -1,7 +1,7 @@
-//! A few orders of the switches, each by distance from a root of its own, the roots far from each other.
+//! A few up/down orders of the switches, each by distance from its own root; the roots are far from each other.
 //!
-//! Paths that climb such an order and then descend never form a circle (up/down routing). LidTrees that keep to one of a
-//! few orders, and pairs put on one lane by the order that both their paths keep to, need few lanes.
+//! Paths that climb in one order and then descend never form a cycle (up/down routing). Paths that follow one of a few
+//! orders need few VLs if pairs are assigned by the order that both their paths follow.
 
 use super::super::cell::HopCell;
 use super::super::graph::Graph;
@@ -9,23 +9,23 @@ use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
 use crate::channels::Dependency;
 
-/// How many orders.
+/// Number of orders.
 const ORDERS: usize = 4;
 
-/// Which channels climb in which order.
+/// The channels that climb in each order.
 #[derive(Debug)]
 pub(crate) struct SwitchOrders {
-    /// One bit for each order, by channel.
+    /// By channel, one bit for each order.
     up: Vec<u8>,
-    /// The bits that stand for an order.
+    /// Bits in use.
     orders: u8,
 }
 
-/// What is known of a path's rest: the orders that it keeps to, and those in which it climbs at all.
+/// Of the rest of a path: the orders that it follows, and the orders in which it climbs.
 pub(crate) type SuffixOrders = (u8, u8);
 
 impl SwitchOrders {
-    /// Every order.
+    /// All orders.
     pub(crate) const ALL: u8 = (1 << ORDERS) - 1;
 
     pub(crate) fn new<C: HopCell>(
@@ -48,23 +48,25 @@ impl SwitchOrders {
         }
         let mut up = vec![0; channels.index.len()];
         for (k, &root) in roots.iter().enumerate() {
-            let place = |v: u32| (matrix.cell(root, v as usize), graph.lid_rank[v as usize]);
+            let position = |v: u32| (matrix.cell(root, v as usize), graph.lid_rank[v as usize]);
             for (x, up) in up.iter_mut().enumerate() {
-                *up |= u8::from(place(channels.index.head[x]) < place(channels.index.tail[x])) << k;
+                *up |=
+                    u8::from(position(channels.index.head[x]) < position(channels.index.tail[x]))
+                        << k;
             }
         }
         let orders = Self::ALL >> (ORDERS - roots.len().min(ORDERS));
         Self { up, orders }
     }
 
-    /// One order alone: the switches from the top. The others are kept by every path.
+    /// A single order, from the root down. Every path counts as following the unused ones.
     pub(crate) fn single(graph: &Graph, channels: &NeighborChannels, order: &[usize]) -> Self {
-        let mut place = vec![0; graph.len()];
+        let mut position = vec![0; graph.len()];
         for (i, &v) in order.iter().enumerate() {
-            place[v] = i;
+            position[v] = i;
         }
         let climbs = |x: usize| {
-            place[channels.index.head[x] as usize] < place[channels.index.tail[x] as usize]
+            position[channels.index.head[x] as usize] < position[channels.index.tail[x] as usize]
         };
         Self {
             up: (0..channels.index.len())
@@ -74,14 +76,14 @@ impl SwitchOrders {
         }
     }
 
-    /// What is known of a path that begins with this channel, from what is known of its rest.
+    /// Prepends a channel to a path with these properties.
     #[inline(always)]
     pub(crate) fn before(&self, x: u32, (kept, climbs): SuffixOrders) -> SuffixOrders {
         let up = self.up[x as usize];
         (kept & (up | !climbs), up | climbs)
     }
 
-    /// The orders that all these dependencies keep to.
+    /// Orders that all these dependencies follow.
     pub(crate) fn kept_by(&self, dependencies: &[Dependency]) -> u8 {
         let kept = |&(x, y): &Dependency| self.up[x as usize] | !self.up[y as usize];
         dependencies

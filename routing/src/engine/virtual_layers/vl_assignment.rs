@@ -1,10 +1,10 @@
-//! Shares pairs of switches out to lanes so that no lane has a circle of dependencies.
+//! Assigns pairs of switches to virtual layers so that every layer stays acyclic.
 //!
-//! A pair is unordered if it can be: everything that two switches send each other is on one lane, because answers
-//! travel on the SL of their request. Each pair goes into the first lane that stays without a circle (Skeie, Lysne,
-//! Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Pairs come by distance, the
-//! farthest first: their paths hold those of nearer pairs, which then find nearly all their dependencies there. Where
-//! paths keep to few orders of the switches, each lane begins with the pairs that keep to one of them.
+//! Both directions of a pair share a layer if possible, because replies use the SL of their request. Each pair goes to
+//! the first layer that stays acyclic (Skeie, Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area
+//! Networks, IPDPS 2002). The farthest pairs come first: their paths include those of nearer pairs, whose dependencies
+//! are then mostly present. If paths follow a few orders of the switches, each layer starts with the pairs that follow
+//! one of them.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use super::switch_orders::SwitchOrders;
 use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// Whether both directions of a pair are on one lane.
+/// Whether both directions of a pair share a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directions {
-    /// They are.
+    /// Both directions share a layer.
     Shared,
-    /// Each is by itself.
+    /// Each direction has its own layer.
     Separate,
 }
 
-/// Pairs of switches by lane.
+/// Pairs of switches by layer.
 #[derive(Debug)]
 pub(crate) struct VlAssignment {
-    /// The lanes.
+    /// The layers.
     pub(crate) layers: Vec<VirtualLayer>,
-    /// By switch and switch.
+    /// Layer by source and destination switch.
     pub(crate) vl_of: Vec<u8>,
     directions: Directions,
 }
 
-/// Switches of which the first sends to the second; the other way too, if directions are together.
+/// Source and destination switch; both directions with [`Directions::Shared`].
 pub(crate) type Pair = (u32, u32);
 
-/// Most lanes that are ever counted.
+/// Maximum number of layers.
 const LAYERS_MAX: usize = 64;
 
-/// All pairs that send each other anything, the farthest first; among equals by LID.
+/// All pairs with traffic, the farthest first, then by LID.
 pub(crate) fn pairs<C: HopCell>(
     paths: &Paths<'_>,
     matrix: &HopMatrix<C>,
@@ -68,8 +68,8 @@ pub(crate) fn pairs<C: HopCell>(
     by_distance.into_iter().rev().flatten().collect()
 }
 
-/// Shares pairs out to as many lanes as it takes; to no more than [`LAYERS_MAX`], or nothing comes of it. A pair stays on
-/// the lane that it has in `old`, by switch and switch, if it can.
+/// Assigns the pairs to as many layers as required; `None` if that exceeds [`LAYERS_MAX`]. A pair keeps its layer in
+/// `old` (by source and destination switch) if possible.
 pub(crate) fn assign_vls(
     paths: &Paths<'_>,
     pairs: &[Pair],
@@ -103,7 +103,7 @@ pub(crate) fn assign_vls(
             Some(vl) => vl,
             None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
             None => {
-                // Shortest paths between two switches never turn back on themselves: this cannot fail.
+                // Cannot fail: shortest paths between two switches never double back.
                 let mut fresh = VirtualLayer::new(&paths.channels.index);
                 fresh.admit(&paths.channels.index, &wanted);
                 assignment.layers.push(fresh);
@@ -115,7 +115,7 @@ pub(crate) fn assign_vls(
     Ok(Some(assignment))
 }
 
-/// Makes the lanes anew, with the dependencies of the ways as they are now and no others.
+/// Rebuilds the layers from the dependencies of the current paths.
 pub(crate) fn rebuild_layers(
     constraints: &mut LayerConstraints<'_>,
     paths: &Paths<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn rebuild_layers(
     Ok(())
 }
 
-/// What the packets of a pair ask of a lane.
+/// Dependencies of the packets of a pair.
 fn dependencies(
     paths: &Paths<'_>,
     (a, b): Pair,
@@ -167,7 +167,7 @@ impl VlAssignment {
         }
     }
 
-    /// All pairs that can stay on their lanes; the rest is returned.
+    /// Assigns the pairs that can keep their layers; returns the others.
     fn keep_previous(
         &mut self,
         paths: &Paths<'_>,
@@ -199,7 +199,8 @@ impl VlAssignment {
         Ok(remaining)
     }
 
-    /// One lane for each order, the order that most pairs keep to first; then whatever else fits. The rest is returned.
+    /// Starts one layer for each order, by the number of pairs that follow it, and fills it with other pairs that fit.
+    /// Returns the pairs left over.
     fn by_orders(
         &mut self,
         paths: &Paths<'_>,
@@ -248,7 +249,7 @@ impl VlAssignment {
         Ok(remaining.into_iter().map(|(pair, _)| pair).collect())
     }
 
-    /// Gives lane `lane` the number 0, and the one that had it the other's.
+    /// Swaps a layer with layer 0.
     pub(crate) fn make_first(&mut self, vl: usize) {
         self.layers.swap(0, vl);
         for l in &mut self.vl_of {
@@ -260,8 +261,8 @@ impl VlAssignment {
         }
     }
 
-    /// Moves pairs, the nearest first, from lanes with many routes to lanes with few, as long as no cycle closes and the work
-    /// budget lasts.
+    /// Moves pairs, the nearest first, from layers with many routes to layers with few, while the layers stay acyclic
+    /// and the work budget lasts.
     pub(crate) fn balance(&mut self, paths: &Paths<'_>, pairs: &[Pair], budget: &WorkBudget) {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;
