@@ -1,20 +1,20 @@
-//! Could the port counters have come about: what goes into a cable comes out of it, or a counter
-//! says why not, and no counter of trouble moves where there is none.
+//! Port counters: packets sent on a link are received or counted as errors, and error counters do not rise without
+//! faults.
 //!
-//! Two moments are compared, both of them quiet: a packet under way is in the one end's counters
-//! and not yet in the other's.
+//! The check compares two snapshots of a fabric without packets in flight: a packet in flight is counted at the
+//! sender only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Verdict;
-use super::expect::Expectations;
+use super::expectations::Expectations;
 use super::scope::Scope;
 use super::state::FabricSnapshot;
 use super::violation::{CounterFault, Violation};
 use crate::fabric::{Fabric, PortCounter, PortCounters};
 use crate::spec::PortAt;
 
-/// The counters of all ports at one moment; a port that is missing has counted nothing.
+/// Counters of all ports at one time; a missing port has counted nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CountersSnapshot {
     /// By port.
@@ -36,17 +36,17 @@ impl CountersSnapshot {
     }
 }
 
-/// Trouble that was to be expected between the two moments.
+/// Faults expected between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CounterAllowance {
-    /// Counters that may have moved.
-    pub moved: BTreeSet<PortCounter>,
-    /// Packets that each direction of a cable may have lost without a trace.
+    /// Error counters that may rise.
+    pub may_rise: BTreeSet<PortCounter>,
+    /// Packets that each direction of a link may lose without an error.
     pub lost_per_link: u64,
 }
 
-/// What must not move on a healthy fabric.
-const TROUBLE: [(PortCounter, &str); 13] = [
+/// Counters that must not rise on a fabric without faults.
+const ERROR_COUNTERS: [(PortCounter, &str); 13] = [
     (PortCounter::SymbolErrors, "SymbolErrorCounter"),
     (PortCounter::LinkErrorRecovery, "LinkErrorRecoveryCounter"),
     (PortCounter::LinkDowned, "LinkDownedCounter"),
@@ -77,22 +77,22 @@ const TROUBLE: [(PortCounter, &str); 13] = [
     (PortCounter::Qp1Dropped, "QP1Dropped"),
 ];
 
-/// Errors of a receiver that account for a packet which was sent and did not arrive.
-const EXPLAINS: [PortCounter; 3] = [
+/// Receive error counters that account for packets sent but not received.
+const LOSS_COUNTERS: [PortCounter; 3] = [
     PortCounter::RcvErrors,
     PortCounter::RcvRemotePhysicalErrors,
     PortCounter::Vl15Dropped,
 ];
 
-/// What only grows.
-const TRAFFIC: [(PortCounter, &str); 4] = [
+/// Packet and data counters.
+const TRAFFIC_COUNTERS: [(PortCounter, &str); 4] = [
     (PortCounter::XmitPkts, "PortXmitPkts"),
     (PortCounter::RcvPkts, "PortRcvPkts"),
     (PortCounter::XmitData, "PortXmitData"),
     (PortCounter::RcvData, "PortRcvData"),
 ];
 
-/// Judges how the counters of all ports in reach moved from one moment to another.
+/// Checks the changes of the reachable ports' counters between two snapshots.
 #[must_use]
 pub fn judge_counters(
     state: &FabricSnapshot,
@@ -111,7 +111,7 @@ pub fn judge_counters(
     };
     (verdict.switches, verdict.end_ports) = (scope.switches.len(), scope.end_ports.len());
     verdict.links = scope.links.len();
-    let mut judge = Judge {
+    let mut check = CounterCheck {
         scope: &scope,
         before,
         after,
@@ -119,19 +119,19 @@ pub fn judge_counters(
         faults: Vec::new(),
     };
     for (a, b) in &scope.links {
-        judge.port(*a);
+        check.check_port(*a);
         if a != b {
-            judge.port(*b);
-            judge.cable(*b, *a);
+            check.check_port(*b);
+            check.check_direction(*b, *a);
         }
-        judge.cable(*a, *b);
+        check.check_direction(*a, *b);
     }
-    let faults = judge.faults.into_iter().map(Violation::from);
+    let faults = check.faults.into_iter().map(Violation::from);
     verdict.violations.extend(faults);
     verdict
 }
 
-struct Judge<'a, 's> {
+struct CounterCheck<'a, 's> {
     scope: &'a Scope<'s>,
     before: &'a CountersSnapshot,
     after: &'a CountersSnapshot,
@@ -139,19 +139,19 @@ struct Judge<'a, 's> {
     faults: Vec<CounterFault>,
 }
 
-impl Judge<'_, '_> {
+impl CounterCheck<'_, '_> {
     fn name(&self, at: PortAt) -> String {
         self.scope.state.name(at)
     }
 
-    /// By how much a counter rose; a counter that went back is told elsewhere.
-    fn rise(&self, at: PortAt, which: PortCounter) -> u64 {
+    /// Increase of a counter; 0 if it decreased, which is reported separately.
+    fn increase(&self, at: PortAt, which: PortCounter) -> u64 {
         let (before, after) = (self.before.get(at, which), self.after.get(at, which));
         after.saturating_sub(before)
     }
 
-    fn port(&mut self, at: PortAt) {
-        for (which, counter) in TRAFFIC.into_iter().chain(TROUBLE) {
+    fn check_port(&mut self, at: PortAt) {
+        for (which, counter) in TRAFFIC_COUNTERS.into_iter().chain(ERROR_COUNTERS) {
             let (before, after) = (self.before.get(at, which), self.after.get(at, which));
             if after < before {
                 let port = self.name(at);
@@ -163,9 +163,9 @@ impl Judge<'_, '_> {
                 });
             }
         }
-        for (which, counter) in TROUBLE {
-            let by = self.rise(at, which);
-            if by > 0 && !self.allow.moved.contains(&which) {
+        for (which, counter) in ERROR_COUNTERS {
+            let by = self.increase(at, which);
+            if by > 0 && !self.allow.may_rise.contains(&which) {
                 let port = self.name(at);
                 self.faults
                     .push(CounterFault::ErrorCounterRose { port, counter, by });
@@ -173,20 +173,20 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// One direction of a cable.
-    fn cable(&mut self, from: PortAt, to: PortAt) {
-        let went_back = |at: PortAt| {
-            let mut all = TRAFFIC.iter();
+    /// Compares both ends of one direction of a link.
+    fn check_direction(&mut self, from: PortAt, to: PortAt) {
+        let decreased = |at: PortAt| {
+            let mut all = TRAFFIC_COUNTERS.iter();
             all.any(|(c, _)| self.after.get(at, *c) < self.before.get(at, *c))
         };
-        if went_back(from) || went_back(to) {
+        if decreased(from) || decreased(to) {
             return;
         }
         for (what, sent, received) in [
             ("packets", PortCounter::XmitPkts, PortCounter::RcvPkts),
             ("words", PortCounter::XmitData, PortCounter::RcvData),
         ] {
-            let (sent, received) = (self.rise(from, sent), self.rise(to, received));
+            let (sent, received) = (self.increase(from, sent), self.increase(to, received));
             if received > sent {
                 let (from, to) = (self.name(from), self.name(to));
                 self.faults.push(CounterFault::ReceivedMoreThanSent {
@@ -199,9 +199,12 @@ impl Judge<'_, '_> {
                 return;
             }
         }
-        let sent = self.rise(from, PortCounter::XmitPkts);
-        let received = self.rise(to, PortCounter::RcvPkts);
-        let explained = EXPLAINS.iter().map(|c| self.rise(to, *c)).sum::<u64>();
+        let sent = self.increase(from, PortCounter::XmitPkts);
+        let received = self.increase(to, PortCounter::RcvPkts);
+        let explained = LOSS_COUNTERS
+            .iter()
+            .map(|c| self.increase(to, *c))
+            .sum::<u64>();
         if sent - received > explained.saturating_add(self.allow.lost_per_link) {
             let (from, to) = (self.name(from), self.name(to));
             self.faults.push(CounterFault::UnexplainedLoss {

@@ -1,124 +1,123 @@
-//! Follows packets by the tables: do they arrive, on which lanes, and which channels do they hold
-//! while they wait.
+//! Unicast delivery: follows packets by the LFTs, checks their VLs, and records channel dependencies.
 //!
-//! Routing is by destination, so all packets to a LID run in a tree towards it: each switch is
-//! visited once a LID, whoever sends. The lane on a hop follows from SL, input and output port, so
-//! it is enough to carry, down the tree, the lanes on which each SL leaves a switch.
+//! Routing depends on the destination alone, so the paths to a LID form a tree and each switch is visited once per
+//! LID. The VL of a hop depends on SL, input port and output port. The check therefore propagates, from the
+//! sources towards the LID, the VLs on which packets of each SL leave a switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Lid, PortNum, Sl};
 
 use super::Verdict;
-use super::cycle::Channels;
-use super::expect::{Expectations, Traffic};
-use super::lanes::{Injector, Lanes};
-use super::links::Owners;
-use super::scope::{Scope, Way};
+use super::channel_dependencies::ChannelDependencies;
+use super::expectations::{Expectations, Traffic};
+use super::links::LidOwners;
+use super::scope::{Peer, Scope};
 use super::violation::{DeliveryFailure, Violation};
+use super::vl_map::{Injector, VlMap};
 use crate::spec::{NodeIdx, PortAt};
 
-/// What is known of a switch for the LID at hand.
+/// Delivery state of packets that start at a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// A packet is on its way through it.
-    Walking,
-    /// Packets from here arrive.
-    Arrives,
-    /// Packets from here get lost.
-    Lost,
+enum Delivery {
+    /// The switch is on the path that is being followed.
+    InProgress,
+    /// Packets are delivered.
+    Delivered,
+    /// Packets are dropped, misdelivered, or loop.
+    Failed,
 }
 
-/// A switch in the tree towards the LID at hand.
+/// A switch in the tree towards the current LID.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The LID for which this holds.
+struct TreeNode {
+    /// LID for which the other fields are valid.
     lid: u16,
-    fate: Fate,
+    delivery: Delivery,
     egress: PortNum,
-    /// The port of the next switch; `None` where packets arrive.
+    /// Input port of the next switch; `None` if the packet is delivered here.
     next: Option<PortAt>,
-    /// The SLs that have a lane from the next switch on, one bit each.
-    open: u16,
-    /// The SLs on which packets leave for the next switch.
-    active: u16,
-    /// By SL: the lanes on which they leave, one bit each.
+    /// SLs that map to an active VL on all hops from the next switch on (bit mask).
+    open_sls: u16,
+    /// SLs of packets that leave for the next switch (bit mask).
+    used_sls: u16,
+    /// By SL: VLs on which its packets leave (bit mask).
     vls: [u16; 16],
 }
 
-const UNSEEN: Place = Place {
+const UNVISITED: TreeNode = TreeNode {
     lid: 0,
-    fate: Fate::Lost,
+    delivery: Delivery::Failed,
     egress: PortNum::DROP,
     next: None,
-    open: 0,
-    active: 0,
+    open_sls: 0,
+    used_sls: 0,
     vls: [0; 16],
 };
 
-/// The walk to one LID after the other.
-struct Walk<'a, 's> {
+/// The tree of paths to the current LID.
+struct DeliveryTree<'a, 's> {
     scope: &'a Scope<'s>,
-    lanes: &'a Lanes,
-    places: Vec<Place>,
-    /// The switches of the tree, the nearer to the LID the earlier.
+    vl_map: &'a VlMap,
+    tree: Vec<TreeNode>,
+    /// Switches of the tree, ordered by distance from the LID.
     order: Vec<NodeIdx>,
     path: Vec<NodeIdx>,
     lid: u16,
     owner: PortAt,
 }
 
-/// A hop without a lane: switch, input, output, SL.
-type LanelessHop = (NodeIdx, u8, u8, u8);
+/// Switch, input port, output port and SL of a hop that maps the SL to no active VL.
+type HopWithoutVl = (NodeIdx, u8, u8, u8);
 
-/// What was found about lanes.
+/// SLs in use, and SLs without an active VL.
 #[derive(Default)]
-pub(super) struct LaneFacts {
-    /// SLs that some packets use, one bit each.
-    pub(super) used: u16,
-    /// LIDs cut off, the first of them, and who sends there.
-    laneless: BTreeMap<LanelessHop, (usize, u16, PortAt)>,
-    /// End ports and the SL on which they cannot send.
-    silent: BTreeSet<(PortAt, u8)>,
+pub(super) struct VlFindings {
+    /// SLs in use (bit mask).
+    pub(super) used_sls: u16,
+    /// By hop: number of unreachable LIDs, the first of them, and an end port that sends to it.
+    hops_without_vl: BTreeMap<HopWithoutVl, (usize, u16, PortAt)>,
+    /// End ports with an SL on which they cannot send.
+    sources_without_vl: BTreeSet<(PortAt, u8)>,
 }
 
-impl LaneFacts {
-    /// Notes a hop that has no lane for an SL.
-    pub(super) fn note(&mut self, hop: LanelessHop, lid: Lid, source: PortAt) {
+impl VlFindings {
+    /// Records a hop that maps an SL in use to no active VL.
+    pub(super) fn record_hop_without_vl(&mut self, hop: HopWithoutVl, lid: Lid, source: PortAt) {
         let first = || (0, lid.raw(), source);
-        self.laneless.entry(hop).or_insert_with(first).0 += 1;
+        self.hops_without_vl.entry(hop).or_insert_with(first).0 += 1;
     }
 
-    /// Notes an end port that cannot send on an SL.
-    pub(super) fn note_silent(&mut self, end: PortAt, sl: u8) {
-        self.silent.insert((end, sl));
+    /// Records an end port that maps an SL in use to no active VL.
+    pub(super) fn record_source_without_vl(&mut self, end: PortAt, sl: u8) {
+        self.sources_without_vl.insert((end, sl));
     }
 
-    pub(super) fn report(self, scope: &Scope<'_>, lanes: &Lanes, verdict: &mut Verdict) {
-        for (end, sl) in self.silent {
+    pub(super) fn report(self, scope: &Scope<'_>, vl_map: &VlMap, verdict: &mut Verdict) {
+        for (end, sl) in self.sources_without_vl {
             let Some(slot) = scope.slot(end) else {
                 continue;
             };
-            let table = lanes.at(slot, 0);
+            let table = vl_map.table_for(slot, 0);
             verdict.violations.push(Violation::NoSourceVl {
                 port: scope.state.name(end),
                 sl: Sl(sl),
                 vl: table.vl[usize::from(sl)],
-                data_vls: table.lanes,
+                data_vls: table.data_vls,
             });
         }
-        for ((node, input, output, sl), (lids, lid, source)) in self.laneless {
+        for ((node, input, output, sl), (lids, lid, source)) in self.hops_without_vl {
             let Some(slot) = scope.slot(PortAt { node, port: output }) else {
                 continue;
             };
-            let table = lanes.at(slot, input);
+            let table = vl_map.table_for(slot, input);
             verdict.violations.push(Violation::NoVl {
                 switch: scope.state.nodes[node].name.clone(),
                 input: PortNum(input),
                 output: PortNum(output),
                 sl: Sl(sl),
                 vl: table.vl[usize::from(sl)],
-                data_vls: table.lanes,
+                data_vls: table.data_vls,
                 lids,
                 lid: Lid(lid),
                 source_port: scope.state.name(source),
@@ -127,7 +126,7 @@ impl LaneFacts {
     }
 }
 
-/// Bits of a mask, ascending.
+/// Indices of the bits that are set, ascending.
 pub(super) fn bits(mask: u16) -> impl Iterator<Item = u8> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -137,84 +136,85 @@ pub(super) fn bits(mask: u16) -> impl Iterator<Item = u8> {
     })
 }
 
-impl Walk<'_, '_> {
-    /// What becomes of a packet that starts at a switch.
-    fn from(&mut self, start: NodeIdx) -> Fate {
+impl DeliveryTree<'_, '_> {
+    /// Follows a packet from a switch.
+    fn follow(&mut self, start: NodeIdx) -> Delivery {
         let mut at = start;
         self.path.clear();
         let end = loop {
-            let place = &mut self.places[at];
-            if place.lid == self.lid {
-                break match place.fate {
-                    Fate::Arrives => Fate::Arrives,
-                    Fate::Walking | Fate::Lost => Fate::Lost,
+            let node_state = &mut self.tree[at];
+            if node_state.lid == self.lid {
+                break match node_state.delivery {
+                    Delivery::Delivered => Delivery::Delivered,
+                    Delivery::InProgress | Delivery::Failed => Delivery::Failed,
                 };
             }
-            (place.lid, place.fate, place.active) = (self.lid, Fate::Walking, 0);
+            (node_state.lid, node_state.delivery, node_state.used_sls) =
+                (self.lid, Delivery::InProgress, 0);
             self.path.push(at);
-            let (egress, step) = self.next(at);
-            let place = &mut self.places[at];
-            place.egress = egress;
-            place.next = None;
+            let (egress, step) = self.next_hop(at);
+            let node_state = &mut self.tree[at];
+            node_state.egress = egress;
+            node_state.next = None;
             match step {
                 Ok(Some(next)) => {
-                    place.next = Some(next);
+                    node_state.next = Some(next);
                     at = next.node;
                 }
-                Ok(None) => break Fate::Arrives,
-                Err(_) => break Fate::Lost,
+                Ok(None) => break Delivery::Delivered,
+                Err(_) => break Delivery::Failed,
             }
         };
         for node in &self.path {
-            self.places[*node].fate = end;
+            self.tree[*node].delivery = end;
         }
         self.order.extend(self.path.drain(..).rev());
         end
     }
 
-    /// The egress port, and the next switch or `None` where the packet arrives.
-    fn next(&self, node: NodeIdx) -> (PortNum, Result<Option<PortAt>, Hole>) {
+    /// Output port, and the input port of the next switch; `None` if the packet is delivered.
+    fn next_hop(&self, node: NodeIdx) -> (PortNum, Result<Option<PortAt>, Stop>) {
         let egress = self.scope.state.nodes[node].egress(self.lid);
         let port = egress.raw();
         let here = PortAt { node, port };
         let step = if egress == PortNum::DROP {
-            Err(Hole::Dropped)
+            Err(Stop::Dropped)
         } else if egress == PortNum::ZERO {
             if here == self.owner {
                 Ok(None)
             } else {
-                Err(Hole::WrongEnd(here))
+                Err(Stop::WrongEndPort(here))
             }
         } else {
-            match self.scope.way(here) {
-                Way::Switch(next) => Ok(Some(next)),
-                Way::End(end) if end == self.owner => Ok(None),
-                Way::End(end) => Err(Hole::WrongEnd(end)),
-                Way::Nowhere => Err(Hole::Nowhere(egress)),
+            match self.scope.peer_of(here) {
+                Peer::Switch(next) => Ok(Some(next)),
+                Peer::EndPort(end) if end == self.owner => Ok(None),
+                Peer::EndPort(end) => Err(Stop::WrongEndPort(end)),
+                Peer::None => Err(Stop::Unconnected(egress)),
             }
         };
         (egress, step)
     }
 
-    /// Walks again, slowly, to say what happens.
-    fn explain(&self, start: NodeIdx) -> DeliveryFailure {
+    /// Follows a packet from a switch to find why it is not delivered.
+    fn explain_failure(&self, start: NodeIdx) -> DeliveryFailure {
         let state = self.scope.state;
         let name = |node: NodeIdx| state.nodes[node].name.clone();
         let mut passed = vec![false; state.nodes.len()];
         let mut at = start;
         while !passed[at] {
             passed[at] = true;
-            match self.next(at).1 {
+            match self.next_hop(at).1 {
                 Ok(Some(next)) => at = next.node,
                 Ok(None) => break,
-                Err(Hole::Dropped) => return DeliveryFailure::Dropped(name(at)),
-                Err(Hole::Nowhere(port)) => {
+                Err(Stop::Dropped) => return DeliveryFailure::Dropped(name(at)),
+                Err(Stop::Unconnected(port)) => {
                     return DeliveryFailure::UnconnectedPort {
                         switch: name(at),
                         port,
                     };
                 }
-                Err(Hole::WrongEnd(end)) => {
+                Err(Stop::WrongEndPort(end)) => {
                     return DeliveryFailure::WrongEndPort {
                         switch: name(at),
                         end: state.name(end),
@@ -225,72 +225,73 @@ impl Walk<'_, '_> {
         DeliveryFailure::Loop(name(at))
     }
 
-    /// The SLs with a lane from an input port of a switch to its egress for the LID.
-    fn legal(&self, at: PortAt) -> u16 {
-        let egress = self.places[at.node].egress;
+    /// SLs that map to an active VL from an input port to the output port for the current LID.
+    fn usable_sls_at(&self, at: PortAt) -> u16 {
+        let egress = self.tree[at.node].egress;
         let out = PortAt {
             node: at.node,
             port: egress.raw(),
         };
         match self.scope.slot(out) {
-            // Nothing waits inside a switch.
-            Some(slot) if egress != PortNum::ZERO => self.lanes.at(slot, at.port).legal,
+            // Within a switch no VL is used.
+            Some(slot) if egress != PortNum::ZERO => {
+                self.vl_map.table_for(slot, at.port).usable_sls
+            }
             _ => u16::MAX,
         }
     }
 
-    /// Finds the SLs that have a lane all the way from each switch on.
-    fn open_lanes(&mut self) {
+    /// Computes `open_sls` of all switches of the tree.
+    fn compute_open_sls(&mut self) {
         for index in 0..self.order.len() {
             let node = self.order[index];
-            let place = &self.places[node];
-            let open = match place.next {
-                _ if place.fate != Fate::Arrives => 0,
+            let node_state = &self.tree[node];
+            let open_sls = match node_state.next {
+                _ if node_state.delivery != Delivery::Delivered => 0,
                 None => u16::MAX,
-                Some(next) => self.legal(next) & self.places[next.node].open,
+                Some(next) => self.usable_sls_at(next) & self.tree[next.node].open_sls,
             };
-            self.places[node].open = open;
+            self.tree[node].open_sls = open_sls;
         }
     }
 
-    /// Packets of an end port enter the tree by a port of its switch. Says on which of the SLs
-    /// they pass.
+    /// Adds packets that enter the tree by a switch port. Returns the SLs on which they are delivered.
     fn inject(&mut self, by: PortAt, sls: u16) -> u16 {
-        let sls = sls & self.legal(by) & self.places[by.node].open;
-        let place = &mut self.places[by.node];
+        let sls = sls & self.usable_sls_at(by) & self.tree[by.node].open_sls;
+        let node_state = &mut self.tree[by.node];
         let out = PortAt {
             node: by.node,
-            port: place.egress.raw(),
+            port: node_state.egress.raw(),
         };
-        if place.next.is_some()
+        if node_state.next.is_some()
             && let Some(slot) = self.scope.slot(out)
         {
-            let table = self.lanes.at(slot, by.port);
+            let table = self.vl_map.table_for(slot, by.port);
             for sl in bits(sls).map(usize::from) {
-                if place.active >> sl & 1 == 0 {
-                    place.active |= 1 << sl;
-                    place.vls[sl] = 0;
+                if node_state.used_sls >> sl & 1 == 0 {
+                    node_state.used_sls |= 1 << sl;
+                    node_state.vls[sl] = 0;
                 }
-                place.vls[sl] |= 1 << table.vl[sl];
+                node_state.vls[sl] |= 1 << table.vl[sl];
             }
         }
         sls
     }
 
-    /// Carries the lanes in use down the tree and tells who waits for whom.
-    fn spread(&mut self, channels: &mut Channels<'_, '_>) {
+    /// Propagates the VLs in use towards the LID and records the channel dependencies.
+    fn propagate_vls(&mut self, channels: &mut ChannelDependencies<'_, '_>) {
         for node in self.order.iter().rev().copied() {
-            let Place {
-                active,
+            let TreeNode {
+                used_sls,
                 egress,
                 next,
                 vls,
                 ..
-            } = self.places[node];
-            let Some(next) = next.filter(|_| active != 0) else {
+            } = self.tree[node];
+            let Some(next) = next.filter(|_| used_sls != 0) else {
                 continue;
             };
-            let far = &mut self.places[next.node];
+            let far = &mut self.tree[next.node];
             let out = PortAt {
                 node: next.node,
                 port: far.egress.raw(),
@@ -298,15 +299,15 @@ impl Walk<'_, '_> {
             let Some(slot) = self.scope.slot(out).filter(|_| far.next.is_some()) else {
                 continue;
             };
-            let table = self.lanes.at(slot, next.port);
+            let table = self.vl_map.table_for(slot, next.port);
             let port = egress.raw();
-            for sl in bits(active).map(usize::from) {
+            for sl in bits(used_sls).map(usize::from) {
                 let vl = table.vl[sl];
                 for from in bits(vls[sl]) {
-                    channels.wait(PortAt { node, port }, from, out.port, vl);
+                    channels.add(PortAt { node, port }, from, out.port, vl);
                 }
-                if far.active >> sl & 1 == 0 {
-                    far.active |= 1 << sl;
+                if far.used_sls >> sl & 1 == 0 {
+                    far.used_sls |= 1 << sl;
                     far.vls[sl] = 0;
                 }
                 far.vls[sl] |= 1 << vl;
@@ -314,44 +315,44 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The first hop on which packets that come in by a port have no lane for an SL.
-    fn laneless(&self, by: PortAt, sl: u8) -> Option<LanelessHop> {
+    /// The first hop from an input port that maps `sl` to no active VL.
+    fn first_hop_without_vl(&self, by: PortAt, sl: u8) -> Option<HopWithoutVl> {
         let mut at = by;
-        // The tree has no loop where packets arrive.
+        // A delivered packet does not loop, so its path is at most as long as the tree.
         for _ in 0..=self.order.len() {
-            if self.legal(at) >> sl & 1 == 0 {
-                let egress = self.places[at.node].egress.raw();
+            if self.usable_sls_at(at) >> sl & 1 == 0 {
+                let egress = self.tree[at.node].egress.raw();
                 return Some((at.node, at.port, egress, sl));
             }
-            at = self.places[at.node].next?;
+            at = self.tree[at.node].next?;
         }
         None
     }
 }
 
-/// Why a packet goes no further.
-enum Hole {
+/// Why a packet is not forwarded.
+enum Stop {
     Dropped,
-    Nowhere(PortNum),
-    WrongEnd(PortAt),
+    Unconnected(PortNum),
+    WrongEndPort(PortAt),
 }
 
-/// Checks that packets arrive, and tells which channels wait for which.
+/// Checks unicast delivery and records channel dependencies.
 pub(super) fn check(
     scope: &Scope<'_>,
     expect: &Expectations,
-    lanes: &Lanes,
-    owners: &Owners,
-    channels: &mut Channels<'_, '_>,
+    vl_map: &VlMap,
+    owners: &LidOwners,
+    channels: &mut ChannelDependencies<'_, '_>,
     verdict: &mut Verdict,
-) -> LaneFacts {
+) -> VlFindings {
     let edges: Vec<NodeIdx> = scope
         .switches
         .iter()
         .copied()
         .filter(|s| scope.is_edge[*s])
         .collect();
-    // Without any host on it, a fabric still has to let its switches talk.
+    // Without hosts, packets between switches are checked.
     let usual = if edges.is_empty() {
         &scope.switches
     } else {
@@ -360,13 +361,13 @@ pub(super) fn check(
     let mut injectors: Vec<Vec<Injector>> = vec![Vec::new(); scope.state.nodes.len()];
     for node in &scope.switches {
         let port0 = expect.port0_traffic || edges.is_empty();
-        injectors[*node] = lanes.injectors(scope, *node, port0);
+        injectors[*node] = vl_map.injectors(scope, *node, port0);
     }
-    let mut facts = LaneFacts::default();
-    let mut walk = Walk {
+    let mut findings = VlFindings::default();
+    let mut deliveries = DeliveryTree {
         scope,
-        lanes,
-        places: vec![UNSEEN; scope.state.nodes.len()],
+        vl_map,
+        tree: vec![UNVISITED; scope.state.nodes.len()],
         order: Vec::new(),
         path: Vec::new(),
         lid: 0,
@@ -374,8 +375,8 @@ pub(super) fn check(
     };
     for (lid, owner) in (0u16..).zip(owners) {
         let Some(owner) = *owner else { continue };
-        (walk.lid, walk.owner) = (lid, owner);
-        walk.order.clear();
+        (deliveries.lid, deliveries.owner) = (lid, owner);
+        deliveries.order.clear();
         let to_switch = scope.state.nodes[owner.node].is_switch();
         let sources = if expect.port0_traffic && !to_switch {
             &scope.switches
@@ -384,22 +385,29 @@ pub(super) fn check(
         };
         let mut failing = Vec::new();
         for source in sources {
-            if walk.from(*source) != Fate::Arrives {
+            if deliveries.follow(*source) != Delivery::Delivered {
                 failing.push(*source);
             }
         }
-        walk.open_lanes();
+        deliveries.compute_open_sls();
         for source in sources {
-            if walk.places[*source].fate == Fate::Arrives {
-                send(&mut walk, &injectors[*source], *source, expect, &mut facts);
+            if deliveries.tree[*source].delivery == Delivery::Delivered {
+                inject_from_switch(
+                    &mut deliveries,
+                    &injectors[*source],
+                    *source,
+                    expect,
+                    &mut findings,
+                );
             }
         }
-        walk.spread(channels);
-        let mut asked = sources.len();
-        if expect.switches_reach_master && owner == expect.master && asked < scope.switches.len() {
-            asked = scope.switches.len();
+        deliveries.propagate_vls(channels);
+        let mut checked = sources.len();
+        if expect.switches_reach_master && owner == expect.master && checked < scope.switches.len()
+        {
+            checked = scope.switches.len();
             for source in &scope.switches {
-                if !scope.is_edge[*source] && walk.from(*source) != Fate::Arrives {
+                if !scope.is_edge[*source] && deliveries.follow(*source) != Delivery::Delivered {
                     failing.push(*source);
                 }
             }
@@ -409,72 +417,73 @@ pub(super) fn check(
                 lid: Lid(lid),
                 port: scope.state.name(owner),
                 failing: failing.len(),
-                sources: asked,
+                sources: checked,
                 example: scope.state.nodes[*first].name.clone(),
-                why: walk.explain(*first),
+                why: deliveries.explain_failure(*first),
             });
         }
     }
-    facts
+    findings
 }
 
-/// The end ports of a switch send to the LID at hand.
-fn send(
-    walk: &mut Walk<'_, '_>,
+/// Adds packets from the end ports of a switch to the current LID.
+fn inject_from_switch(
+    deliveries: &mut DeliveryTree<'_, '_>,
     injectors: &[Injector],
     node: NodeIdx,
     expect: &Expectations,
-    facts: &mut LaneFacts,
+    findings: &mut VlFindings,
 ) {
-    let egress = walk.places[node].egress;
+    let egress = deliveries.tree[node].egress;
     for injector in injectors {
         match &expect.traffic {
             Traffic::OneSl(sl) => {
-                if let Some((port, end)) = injector.other_than(egress) {
+                if let Some((port, end)) = injector.source_avoiding(egress) {
                     let by = PortAt { node, port };
-                    send_on(walk, by, end, *sl, injector, facts);
+                    inject_on_sl(deliveries, by, end, *sl, injector, findings);
                 }
             }
             Traffic::PerPath(table) => {
-                // Alike ports fare alike, so each SL needs one.
+                // Ports of one injector have equal tables, so one port per SL suffices.
                 let mut done = 0u16;
                 for (port, end) in injector.ports.iter().zip(&injector.ends) {
                     if *port != egress.raw()
-                        && let Some(sl) = table.sl(*end, Lid(walk.lid))
+                        && let Some(sl) = table.sl(*end, Lid(deliveries.lid))
                         && done >> (sl.raw() & 0xF) & 1 == 0
                     {
                         done |= 1 << (sl.raw() & 0xF);
                         let by = PortAt { node, port: *port };
-                        send_on(walk, by, *end, sl, injector, facts);
+                        inject_on_sl(deliveries, by, *end, sl, injector, findings);
                     }
                 }
             }
             Traffic::AllSls => {
-                if let Some((port, _)) = injector.other_than(egress) {
-                    facts.used |= walk.inject(PortAt { node, port }, injector.can_send);
+                if let Some((port, _)) = injector.source_avoiding(egress) {
+                    findings.used_sls |=
+                        deliveries.inject(PortAt { node, port }, injector.usable_sls);
                 }
             }
         }
     }
 }
 
-/// An end port behind a switch's port sends to the LID at hand.
-fn send_on(
-    walk: &mut Walk<'_, '_>,
+/// Adds packets from an end port to the current LID on one SL.
+fn inject_on_sl(
+    deliveries: &mut DeliveryTree<'_, '_>,
     by: PortAt,
     end: PortAt,
     sl: Sl,
     injector: &Injector,
-    facts: &mut LaneFacts,
+    findings: &mut VlFindings,
 ) {
     let sl = sl.raw() & 0xF;
     let bit = 1 << sl;
-    facts.used |= bit;
-    if injector.can_send & bit == 0 {
-        facts.note_silent(end, sl);
-    } else if walk.inject(by, bit) == 0
-        && let Some(hop) = walk.laneless(by, sl)
+    findings.used_sls |= bit;
+    if injector.usable_sls & bit == 0 {
+        findings.record_source_without_vl(end, sl);
+    } else if deliveries.inject(by, bit) == 0
+        && let Some(hop) = deliveries.first_hop_without_vl(by, sl)
     {
-        facts.note(hop, Lid(walk.lid), end);
+        findings.record_hop_without_vl(hop, Lid(deliveries.lid), end);
     }
 }

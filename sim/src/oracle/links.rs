@@ -1,20 +1,20 @@
-//! LIDs, and what both ends of a link must agree on.
+//! LID assignment, and values that both ports of a link must agree on.
 
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::Lid;
 
 use super::Verdict;
-use super::expect::Expectations;
+use super::expectations::Expectations;
 use super::scope::Scope;
 use super::violation::Violation;
 use crate::spec::PortAt;
 
-/// The end port of each LID; the first where several claim it.
-pub(super) type Owners = Vec<Option<PortAt>>;
+/// By LID: its end port; the first one if the LID is duplicate.
+pub(super) type LidOwners = Vec<Option<PortAt>>;
 
-/// Checks the LIDs and says whose they are.
-pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
-    let mut owners: Owners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
+/// Checks the LIDs and returns their end ports.
+pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> LidOwners {
+    let mut owners: LidOwners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
     for at in &scope.end_ports {
         let facts = scope.port(*at);
         let (lid, lmc) = (facts.info.lid, facts.info.lmc);
@@ -56,7 +56,7 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
     owners
 }
 
-/// Checks what both ends of each link hold.
+/// Checks PortState, NeighborMTU and OperationalVLs of every link.
 pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     for (at_a, at_b) in &scope.links {
         let (a, b) = (&scope.port(*at_a).info, &scope.port(*at_b).info);

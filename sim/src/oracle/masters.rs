@@ -1,16 +1,16 @@
-//! One master, and everybody knows it.
+//! Mastership: one master, MasterSMLID of all end ports, IsSM bits.
 
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{CapMask, SmState};
 
 use super::Verdict;
-use super::expect::Expectations;
+use super::expectations::Expectations;
 use super::scope::Scope;
 use super::violation::{MastershipFault, Violation};
 use crate::spec::PortAt;
 
-/// Checks who is master and that each end port knows it.
+/// Checks MasterSMLID of every end port, and the SMs' states and IsSM bits if they are known.
 pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     let Some(master) = scope.state.port(expect.master).map(|facts| facts.info.lid) else {
         let PortAt { node, port } = expect.master;
@@ -29,20 +29,20 @@ pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verd
             });
         }
     }
-    if let Some(managers) = &expect.managers {
-        check_managers(scope, expect, managers, verdict);
+    if let Some(sms) = &expect.sms {
+        check_sms(scope, expect, sms, verdict);
     }
 }
 
-fn check_managers(
+fn check_sms(
     scope: &Scope<'_>,
     expect: &Expectations,
-    managers: &[(PortAt, SmState)],
+    sms: &[(PortAt, SmState)],
     verdict: &mut Verdict,
 ) {
-    let in_reach = |at: &PortAt| scope.end_ports.binary_search(at).is_ok();
+    let is_reachable = |at: &PortAt| scope.end_ports.binary_search(at).is_ok();
     let name = |at: PortAt| scope.state.name(at);
-    let all: Vec<_> = managers.iter().filter(|(at, _)| in_reach(at)).collect();
+    let all: Vec<_> = sms.iter().filter(|(at, _)| is_reachable(at)).collect();
     let masters: Vec<PortAt> = all
         .iter()
         .filter(|(_, state)| *state == SmState::Master)
@@ -56,11 +56,11 @@ fn check_managers(
             port: name(*other),
             wanted: name(expect.master),
         }),
-        several => faults.push(MastershipFault::MultipleMasters(
-            several.iter().map(|at| name(*at)).collect(),
+        multiple => faults.push(MastershipFault::MultipleMasters(
+            multiple.iter().map(|at| name(*at)).collect(),
         )),
     }
-    // One that is not active takes no part, and need not be seen.
+    // A NOT-ACTIVE SM does not take part in elections and needs no IsSM bit.
     let active: BTreeSet<PortAt> = all
         .iter()
         .filter(|(_, state)| *state != SmState::NotActive)

@@ -1,36 +1,32 @@
-//! Judges what a subnet manager did, from the bytes in the devices alone.
+//! Oracles: checks that the devices of a fabric are configured correctly, from the values in the devices alone.
 //!
-//! It shares no code with the subnet manager and forwards packets by the tables that the switches
-//! hold, not by what anyone meant. It never changes a fabric, and it has no opinion on how good a
-//! routing is, only on whether it is right. [`judge`] takes a [`FabricSnapshot`], which is copied from
-//! a [`Fabric`](crate::fabric::Fabric) or made by hand.
+//! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the switches, never modify
+//! a fabric, and judge correctness, not routing quality. [`judge`] takes a [`FabricSnapshot`], which is copied
+//! from a [`Fabric`](crate::fabric::Fabric) or built by hand.
 //!
-//! What is judged is what the subnet manager's port can reach over live links, quarantined nodes
-//! left out:
+//! The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
 //!
-//! * LIDs of end ports are unicast, aligned to LMC, and nobody else's;
-//! * each end port reaches each LID of the others, switches' port 0 included, by the switches' tables up to
-//!   LinearFDBTop, on a lane that is in operation on each hop; and each switch reaches the subnet
-//!   manager, or its traps would be lost;
-//! * the channels between switches (port and lane) that packets take in turn form no cycle, unicast
-//!   and multicast together;
-//! * each multicast packet comes once to each other member of its group, and to nobody else;
-//! * both ends of each link are Active, and use the MTU and lanes that both can;
-//! * there is one master, and MasterSMLID of each end port is the LID of its port;
-//! * P_Keys are as configured, and switches that check them let pass what they should;
-//! * what end ports share (M_Key, GID prefix, ...) they share; tables of lanes name lanes that exist;
-//! * counters could have come about ([`judge_counters`], which compares two moments).
+//! * LIDs of end ports are unicast, aligned to the LMC, and unique;
+//! * every end port reaches every LID of other end ports, including port 0 of switches, by LFT entries up to
+//!   LinearFDBTop, on an active VL at every hop; every switch reaches the SM, or its traps would be lost;
+//! * the dependencies between channels (switch port and VL) of unicast and multicast packets together form no
+//!   cycle;
+//! * every multicast packet reaches each other member of its group exactly once, and no other end port;
+//! * both ports of every link are Active and use the largest MTU and number of VLs that both support;
+//! * one SM is master, and MasterSMLID of every end port is the LID of its port;
+//! * P_Key tables are as configured, and partition enforcement passes exactly the configured P_Keys;
+//! * settings common to all end ports (M_Key, GID prefix, ...) are equal; VL tables contain active VLs only;
+//! * port counters are consistent ([`judge_counters`], which compares two snapshots).
 //!
-//! Channels that only packets from a switch's own port 0 would take are left out of the cycle
-//! check: management packets have a lane of their own. [`Expectations::port0_traffic`] puts them in.
-//! What each oracle reads, proves and cannot see is told in `docs/oracles.md`.
+//! Packets from a switch's port 0 do not count as dependencies, because management packets use VL15, unless
+//! [`Expectations::port0_traffic`] is set. `docs/oracles.md` describes what each oracle reads, verifies, and does
+//! not see.
 
-mod copy;
+mod channel_dependencies;
 mod counters;
-mod cycle;
 mod delivery;
-mod expect;
-mod lanes;
+mod expectations;
+mod from_fabric;
 mod links;
 mod masters;
 mod multicast;
@@ -43,12 +39,13 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod violation;
+mod vl_map;
 
 use std::fmt;
 
 use crate::spec::PortAt;
 pub use counters::{CounterAllowance, CountersSnapshot, judge_counters};
-pub use expect::{
+pub use expectations::{
     Expectations, ExpectedGroup, ExpectedPartitions, ExpectedSettings, PKeyEnforcement, SlTable,
     Traffic,
 };
@@ -58,31 +55,31 @@ pub use violation::{
     Violation,
 };
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// All that is wrong, by kind of check, then in the order of nodes and LIDs.
+    /// Violations, ordered by oracle, then by node and LID.
     pub violations: Vec<Violation>,
-    /// Switches judged.
+    /// Switches in scope.
     pub switches: usize,
-    /// End ports judged, port 0 of switches included.
+    /// End ports in scope, including port 0 of switches.
     pub end_ports: usize,
-    /// Live links judged.
+    /// Active links in scope.
     pub links: usize,
-    /// LIDs that end ports answer to.
+    /// LIDs of the end ports.
     pub lids: usize,
 }
 
 impl Verdict {
-    /// Whether nothing is wrong.
+    /// Whether there is no violation.
     #[must_use]
     pub const fn is_good(&self) -> bool {
         self.violations.is_empty()
     }
 }
 
-/// Violations that are printed; the others are counted.
-const SHOWN: usize = 20;
+/// Violations that `Display` prints; it counts the rest.
+const MAX_PRINTED: usize = 20;
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,17 +100,17 @@ impl fmt::Display for Verdict {
             f,
             "{found}: {switches} switches, {end_ports} end ports, {links} links, {lids} LIDs"
         )?;
-        for violation in self.violations.iter().take(SHOWN) {
+        for violation in self.violations.iter().take(MAX_PRINTED) {
             write!(f, "\n  {violation}")?;
         }
-        if count > SHOWN {
-            write!(f, "\n  and {} more", count - SHOWN)?;
+        if count > MAX_PRINTED {
+            write!(f, "\n  and {} more", count - MAX_PRINTED)?;
         }
         Ok(())
     }
 }
 
-/// Judges a fabric.
+/// Checks a snapshot against the expectations.
 #[must_use]
 pub fn judge(state: &FabricSnapshot, expect: &Expectations) -> Verdict {
     let mut verdict = Verdict::default();
@@ -130,32 +127,39 @@ pub fn judge(state: &FabricSnapshot, expect: &Expectations) -> Verdict {
     let owners = links::check_lids(&scope, &mut verdict);
     links::check_links(&scope, expect, &mut verdict);
     masters::check(&scope, expect, &mut verdict);
-    let lanes = lanes::Lanes::new(&scope);
-    let mut channels = cycle::Channels::new(&scope, lanes.most());
-    let mut used = delivery::check(&scope, expect, &lanes, &owners, &mut channels, &mut verdict);
+    let vl_map = vl_map::VlMap::new(&scope);
+    let mut channels = channel_dependencies::ChannelDependencies::new(&scope, vl_map.vl_count());
+    let mut findings = delivery::check(
+        &scope,
+        expect,
+        &vl_map,
+        &owners,
+        &mut channels,
+        &mut verdict,
+    );
     multicast::check(
         &scope,
         expect,
-        &lanes,
+        &vl_map,
         &mut channels,
-        &mut used,
+        &mut findings,
         &mut verdict,
     );
-    let sls = used.used;
-    used.report(&scope, &lanes, &mut verdict);
+    let sls = findings.used_sls;
+    findings.report(&scope, &vl_map, &mut verdict);
     if expect.no_credit_loops
-        && let Some(cycle) = channels.cycle()
+        && let Some(cycle) = channels.find_cycle()
     {
         let name = |(at, vl)| format!("{} VL{vl}", state.name(at));
         let names = cycle.into_iter().map(name).collect();
         verdict.violations.push(Violation::CreditLoop(names));
     }
     partitions::check(&scope, expect, &mut verdict);
-    settings::check(&scope, expect, &lanes, &owners, sls, &mut verdict);
+    settings::check(&scope, expect, &vl_map, &owners, sls, &mut verdict);
     verdict
 }
 
-/// Judges the devices of a simulated fabric as they are now.
+/// Checks the current state of a simulated fabric's devices.
 #[must_use]
 pub fn judge_fabric(fabric: &crate::fabric::Fabric, expect: &Expectations) -> Verdict {
     judge(&FabricSnapshot::from(fabric), expect)

@@ -1,50 +1,50 @@
-//! Follows multicast packets by the tables: does every member get one copy, and nobody else any.
+//! Multicast delivery: each member receives exactly one copy of a packet, other end ports receive none.
 //!
-//! A packet is copied at each switch to all ports of its entry but the one that it came in by. It
-//! is walked from every switch at which somebody sends. Copies hold channels as other packets do.
+//! A switch copies a packet to all ports of its MFT entry except the input port. The check follows one packet from
+//! every switch with senders and records its channel dependencies.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ferrosm_mad::ids::{Lid, PortNum, Sl};
 
 use super::Verdict;
-use super::cycle::Channels;
-use super::delivery::LaneFacts;
-use super::expect::{Expectations, ExpectedGroup};
-use super::lanes::{Injector, Lanes};
-use super::scope::{Scope, Way};
+use super::channel_dependencies::ChannelDependencies;
+use super::delivery::VlFindings;
+use super::expectations::{Expectations, ExpectedGroup};
+use super::scope::{Peer, Scope};
 use super::violation::MulticastFault;
+use super::vl_map::{Injector, VlMap};
 use crate::spec::{NodeIdx, PortAt};
 
-/// What all walks share.
-struct Case<'a, 's> {
+/// State shared by all followed packets.
+struct MulticastCheck<'a, 's> {
     scope: &'a Scope<'s>,
-    lanes: &'a Lanes,
-    /// By node: the end ports that send there.
+    vl_map: &'a VlMap,
+    /// By node: its sources of packets.
     injectors: Vec<Vec<Injector>>,
-    /// By node: the number of the walk that passed it last.
-    passed: Vec<u32>,
-    /// By slot: the number of the walk that brought a copy last, and how many.
+    /// By node: the number of the last packet that reached it.
+    last_visit: Vec<u32>,
+    /// By slot: the number of the last packet that reached it, and its number of copies.
     copies: Vec<(u32, u32)>,
-    walks: u32,
+    packet: u32,
 }
 
-/// What went wrong on a walk.
+/// Excess copies of one packet.
 #[derive(Default)]
-struct Copies {
-    /// An end port that got more than one.
-    twice: Option<PortAt>,
-    /// A switch that the packet came to again.
-    again: Option<NodeIdx>,
+struct CopyFaults {
+    /// An end port that received more than one copy.
+    duplicate_at: Option<PortAt>,
+    /// A switch that the packet reached more than once.
+    revisited: Option<NodeIdx>,
 }
 
-/// Checks multicast, and tells which channels wait for which.
+/// Checks multicast delivery and records channel dependencies.
 pub(super) fn check(
     scope: &Scope<'_>,
     expect: &Expectations,
-    lanes: &Lanes,
-    channels: &mut Channels<'_, '_>,
-    facts: &mut LaneFacts,
+    vl_map: &VlMap,
+    channels: &mut ChannelDependencies<'_, '_>,
+    findings: &mut VlFindings,
     verdict: &mut Verdict,
 ) {
     let mut users: BTreeMap<Lid, Vec<NodeIdx>> = BTreeMap::new();
@@ -52,7 +52,7 @@ pub(super) fn check(
         for mlid in scope.state.nodes[*node].mft.keys() {
             users.entry(*mlid).or_default().push(*node);
         }
-        check_top(scope, *node, verdict);
+        check_mft_top(scope, *node, verdict);
     }
     let expected = expect.groups.as_deref().unwrap_or_default();
     let mut mlids: BTreeSet<Lid> = users.keys().copied().collect();
@@ -60,22 +60,22 @@ pub(super) fn check(
     if mlids.is_empty() {
         return;
     }
-    let mut case = Case {
+    let mut check = MulticastCheck {
         scope,
-        lanes,
+        vl_map,
         injectors: vec![Vec::new(); scope.state.nodes.len()],
-        passed: vec![0; scope.state.nodes.len()],
+        last_visit: vec![0; scope.state.nodes.len()],
         copies: vec![(0, 0); scope.slots()],
-        walks: 0,
+        packet: 0,
     };
     for node in &scope.switches {
-        case.injectors[*node] = lanes.injectors(scope, *node, true);
+        check.injectors[*node] = vl_map.injectors(scope, *node, true);
     }
     for mlid in mlids {
         let switches = users.remove(&mlid).unwrap_or_default();
         let groups: Vec<&ExpectedGroup> = expected.iter().filter(|g| g.mlid == mlid).collect();
         let group = if expect.groups.is_none() {
-            believed(scope, mlid, &switches)
+            group_from_tables(scope, mlid, &switches)
         } else if groups.is_empty() {
             let example = switches.first().map(|n| scope.state.nodes[*n].name.clone());
             let fault = MulticastFault::StaleMlid {
@@ -86,15 +86,15 @@ pub(super) fn check(
             verdict.violations.push(fault.into());
             continue;
         } else {
-            joined(scope, &groups)
+            merge_groups(scope, &groups)
         };
         check_entries(scope, &group, &switches, verdict);
-        case.check_copies(&group, channels, facts, verdict);
+        check.check_delivery(&group, channels, findings, verdict);
     }
 }
 
-/// All groups of an MLID as one, without members that are out of reach.
-fn joined(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
+/// Merges all groups of an MLID, without unreachable members.
+fn merge_groups(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
     let judged = |at: &&PortAt| scope.end_ports.binary_search(at).is_ok();
     let mut all = ExpectedGroup::new(groups[0].mlid, []);
     all.sl = groups[0].sl;
@@ -105,23 +105,23 @@ fn joined(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
     all
 }
 
-/// The group that the tables speak of: whoever is in an entry is a member.
-fn believed(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> ExpectedGroup {
+/// A group whose members are the end ports in the MFT entries.
+fn group_from_tables(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> ExpectedGroup {
     let mut group = ExpectedGroup::new(mlid, []);
     for node in switches {
         for port in scope.state.nodes[*node].mft[&mlid].iter() {
             let at = PortAt { node: *node, port };
-            match scope.way(at) {
+            match scope.peer_of(at) {
                 _ if port == 0 => drop(group.members.insert(at)),
-                Way::End(end) => drop(group.members.insert(end)),
-                Way::Switch(_) | Way::Nowhere => {}
+                Peer::EndPort(end) => drop(group.members.insert(end)),
+                Peer::Switch(_) | Peer::None => {}
             }
         }
     }
     group
 }
 
-fn check_top(scope: &Scope<'_>, node: NodeIdx, verdict: &mut Verdict) {
+fn check_mft_top(scope: &Scope<'_>, node: NodeIdx, verdict: &mut Verdict) {
     let facts = &scope.state.nodes[node];
     let top = facts.switch_info.multicast_fdb_top;
     if let Some((mlid, _)) = facts.mft.last_key_value()
@@ -137,7 +137,7 @@ fn check_top(scope: &Scope<'_>, node: NodeIdx, verdict: &mut Verdict) {
     }
 }
 
-/// Each port of an entry leads to a switch or to somebody who may get a copy.
+/// Checks that each port of an MFT entry leads to a switch, a member or a sender.
 fn check_entries(
     scope: &Scope<'_>,
     group: &ExpectedGroup,
@@ -149,11 +149,11 @@ fn check_entries(
         let switch = || scope.state.nodes[*node].name.clone();
         for port in scope.state.nodes[*node].mft[&mlid].iter() {
             let at = PortAt { node: *node, port };
-            let end = match scope.way(at) {
+            let end = match scope.peer_of(at) {
                 _ if port == 0 => at,
-                Way::Switch(_) => continue,
-                Way::End(end) => end,
-                Way::Nowhere => {
+                Peer::Switch(_) => continue,
+                Peer::EndPort(end) => end,
+                Peer::None => {
                     let (switch, port) = (switch(), PortNum(port));
                     let fault = MulticastFault::UnconnectedPort { mlid, switch, port };
                     verdict.violations.push(fault.into());
@@ -169,18 +169,18 @@ fn check_entries(
     }
 }
 
-impl Case<'_, '_> {
-    /// Each member gets one copy of what any other end port of the group sends.
-    fn check_copies(
+impl MulticastCheck<'_, '_> {
+    /// Checks that each member receives one copy of the packets of every other end port of the group.
+    fn check_delivery(
         &mut self,
         group: &ExpectedGroup,
-        channels: &mut Channels<'_, '_>,
-        facts: &mut LaneFacts,
+        channels: &mut ChannelDependencies<'_, '_>,
+        findings: &mut VlFindings,
         verdict: &mut Verdict,
     ) {
-        let mut looped = false;
+        let mut loop_reported = false;
         let mut missed: Option<MulticastFault> = None;
-        for node in self.senders_at(group) {
+        for node in self.sender_switches(group) {
             let injectors = std::mem::take(&mut self.injectors[node]);
             for injector in &injectors {
                 let sends =
@@ -190,18 +190,20 @@ impl Case<'_, '_> {
                     continue;
                 };
                 let sl = group.sl.raw() & 0xF;
-                if injector.can_send >> sl & 1 == 0 {
-                    facts.note_silent(*first, sl);
+                if injector.usable_sls >> sl & 1 == 0 {
+                    findings.record_source_without_vl(*first, sl);
                     continue;
                 }
-                facts.used |= 1 << sl;
+                findings.used_sls |= 1 << sl;
                 let by = PortAt { node, port: *port };
-                let copies = self.walk(by, *first, group, channels, facts);
-                let place = copies.again.map(|n| self.scope.state.nodes[n].name.clone());
-                let twice = copies.twice.map(|end| self.scope.state.name(end));
-                let place = place.or(twice);
-                if let Some(place) = place.filter(|_| !looped) {
-                    looped = true;
+                let copies = self.follow_packet(by, *first, group, channels, findings);
+                let place = copies
+                    .revisited
+                    .map(|n| self.scope.state.nodes[n].name.clone());
+                let duplicate = copies.duplicate_at.map(|end| self.scope.state.name(end));
+                let place = place.or(duplicate);
+                if let Some(place) = place.filter(|_| !loop_reported) {
+                    loop_reported = true;
                     let fault = MulticastFault::Loop {
                         mlid: group.mlid,
                         sender: self.scope.state.name(*first),
@@ -209,38 +211,42 @@ impl Case<'_, '_> {
                     };
                     verdict.violations.push(fault.into());
                 }
-                missed = missed.or_else(|| self.missed(group, injector));
+                missed = missed.or_else(|| self.find_missed_members(group, injector));
             }
             self.injectors[node] = injectors;
         }
         verdict.violations.extend(missed.map(Into::into));
     }
 
-    /// The switches at which somebody sends.
-    fn senders_at(&self, group: &ExpectedGroup) -> BTreeSet<NodeIdx> {
+    /// The switches with senders of the group.
+    fn sender_switches(&self, group: &ExpectedGroup) -> BTreeSet<NodeIdx> {
         let ends = group.members.iter().chain(&group.senders);
-        let at = ends.filter_map(|end| match self.scope.way(*end) {
+        let at = ends.filter_map(|end| match self.scope.peer_of(*end) {
             _ if self.scope.state.nodes[end.node].is_switch() => Some(end.node),
-            Way::Switch(port) => Some(port.node),
-            Way::End(_) | Way::Nowhere => None,
+            Peer::Switch(port) => Some(port.node),
+            Peer::EndPort(_) | Peer::None => None,
         });
         at.collect()
     }
 
-    /// The members without a copy of what is sent by the ports of an injector, all of which send
-    /// the same way; the walk started at all of them, so only others of its kind may be missing.
-    fn missed(&self, group: &ExpectedGroup, injector: &Injector) -> Option<MulticastFault> {
+    /// Members without a copy of the current packet, whose senders are the ports of `injector`. The packet starts
+    /// at all of these ports, so only other members of the injector can miss it.
+    fn find_missed_members(
+        &self,
+        group: &ExpectedGroup,
+        injector: &Injector,
+    ) -> Option<MulticastFault> {
         let sends = |end: &&PortAt| group.members.contains(*end) || group.senders.contains(*end);
         let got = |end: &PortAt| {
             let slot = self.scope.slot(*end);
-            slot.is_some_and(|slot| self.copies[slot].0 == self.walks)
+            slot.is_some_and(|slot| self.copies[slot].0 == self.packet)
         };
         let without: Vec<&PortAt> = group.members.iter().filter(|m| !got(m)).collect();
         if without.is_empty() {
             return None;
         }
         let senders: Vec<_> = injector.ends.iter().filter(sends).collect();
-        // A sender does not miss its own packet, but it does miss another's.
+        // A sender does not miss its own packet, but another sender's.
         let sender = senders
             .iter()
             .find(|s| without.iter().any(|member| member != *s))?;
@@ -255,37 +261,37 @@ impl Case<'_, '_> {
         })
     }
 
-    /// A copy ends at an end port.
-    fn arrive(&mut self, end: PortAt, copies: &mut Copies) {
+    /// Counts a copy at an end port.
+    fn count_copy(&mut self, end: PortAt, copies: &mut CopyFaults) {
         let Some(slot) = self.scope.slot(end) else {
             return;
         };
         let (walk, count) = &mut self.copies[slot];
-        if *walk != self.walks {
-            (*walk, *count) = (self.walks, 0);
+        if *walk != self.packet {
+            (*walk, *count) = (self.packet, 0);
         }
         *count += 1;
         if *count > 1 {
-            copies.twice = copies.twice.or(Some(end));
+            copies.duplicate_at = copies.duplicate_at.or(Some(end));
         }
     }
 
-    /// Follows a packet that comes in by a port of a switch, and its copies. The copy that would go
-    /// back to the sender is made here, so that one walk serves all senders at alike ports.
-    fn walk(
+    /// Follows a packet that enters by a switch port, and its copies. A copy to the input port is made as well, so
+    /// that one packet represents all senders at ports with equal tables.
+    fn follow_packet(
         &mut self,
         by: PortAt,
         sender: PortAt,
         group: &ExpectedGroup,
-        channels: &mut Channels<'_, '_>,
-        facts: &mut LaneFacts,
-    ) -> Copies {
+        channels: &mut ChannelDependencies<'_, '_>,
+        findings: &mut VlFindings,
+    ) -> CopyFaults {
         let Sl(sl) = Sl(group.sl.raw() & 0xF);
-        self.walks += 1;
-        let mut copies = Copies::default();
-        // The port by which the packet comes in, and the channel that it comes from.
+        self.packet += 1;
+        let mut copies = CopyFaults::default();
+        // Input port, and the channel that the packet arrived on.
         let mut queue: VecDeque<(PortAt, Option<(PortAt, u8)>)> = VecDeque::from([(by, None)]);
-        self.passed[by.node] = self.walks;
+        self.last_visit[by.node] = self.packet;
         while let Some((at, from)) = queue.pop_front() {
             let node = &self.scope.state.nodes[at.node];
             let mut egress = node.multicast_egress(group.mlid, at.port);
@@ -297,32 +303,36 @@ impl Case<'_, '_> {
                     node: at.node,
                     port,
                 };
-                let way = self.scope.way(out);
+                let peer = self.scope.peer_of(out);
                 if port == 0 {
-                    self.arrive(out, &mut copies);
+                    self.count_copy(out, &mut copies);
                     continue;
                 }
-                let Some(slot) = self.scope.slot(out).filter(|_| way != Way::Nowhere) else {
+                let Some(slot) = self.scope.slot(out).filter(|_| peer != Peer::None) else {
                     continue;
                 };
-                let table = self.lanes.at(slot, at.port);
+                let table = self.vl_map.table_for(slot, at.port);
                 let vl = table.vl[usize::from(sl)];
-                // By the port that it came in by, the packet does not really leave.
-                if out != by && vl >= table.lanes {
-                    facts.note((at.node, at.port, port, sl), group.mlid, sender);
+                // The copy to the input port is not sent in reality.
+                if out != by && vl >= table.data_vls {
+                    findings.record_hop_without_vl(
+                        (at.node, at.port, port, sl),
+                        group.mlid,
+                        sender,
+                    );
                     continue;
                 }
-                match way {
-                    Way::Nowhere => {}
-                    Way::End(end) => self.arrive(end, &mut copies),
-                    Way::Switch(next) => {
+                match peer {
+                    Peer::None => {}
+                    Peer::EndPort(end) => self.count_copy(end, &mut copies),
+                    Peer::Switch(next) => {
                         if let Some((channel, lane)) = from {
-                            channels.wait(channel, lane, port, vl);
+                            channels.add(channel, lane, port, vl);
                         }
-                        if self.passed[next.node] == self.walks {
-                            copies.again = copies.again.or(Some(next.node));
+                        if self.last_visit[next.node] == self.packet {
+                            copies.revisited = copies.revisited.or(Some(next.node));
                         } else {
-                            self.passed[next.node] = self.walks;
+                            self.last_visit[next.node] = self.packet;
                             queue.push_back((next, Some((out, vl))));
                         }
                     }

@@ -1,23 +1,23 @@
-//! P_Keys as configured, in the tables of end ports and of the switch ports that check them.
+//! P_Key tables of end ports, and partition enforcement at switch ports.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PKey;
 
 use super::Verdict;
-use super::expect::{Expectations, PKeyEnforcement};
+use super::expectations::{Expectations, PKeyEnforcement};
 use super::scope::Scope;
 use super::violation::{PartitionFault, Violation};
 use crate::spec::PortAt;
 
-/// Bit 15: a full member.
+/// Bit 15: full membership.
 const FULL: u16 = 0x8000;
 
 /// Checks P_Key tables and enforcement.
 pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     let mut faults = Vec::new();
     check_keys(scope, expect, &mut faults);
-    check_common(scope, expect, &mut faults);
+    check_shared_partition(scope, expect, &mut faults);
     check_switches(scope, expect, &mut faults);
     let faults = faults.into_iter().map(Violation::from);
     verdict.violations.extend(faults);
@@ -27,8 +27,8 @@ fn is_empty(key: PKey) -> bool {
     key.raw() & !FULL == 0
 }
 
-/// The keys of a port; `None` where they are not known.
-fn keys_of(scope: &Scope<'_>, at: PortAt) -> Option<Vec<PKey>> {
+/// P_Keys of a port; `None` if unknown.
+fn pkeys_of(scope: &Scope<'_>, at: PortAt) -> Option<Vec<PKey>> {
     let keys = scope.port(at).pkeys.as_ref()?;
     Some(keys.iter().copied().filter(|k| !is_empty(*k)).collect())
 }
@@ -41,7 +41,7 @@ fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Partiti
         keys
     };
     for at in &scope.end_ports {
-        let Some(has) = keys_of(scope, *at) else {
+        let Some(has) = pkeys_of(scope, *at) else {
             continue;
         };
         let port = || scope.state.name(*at);
@@ -71,24 +71,28 @@ fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Partiti
     }
 }
 
-/// Whether two ports may talk: a partition of both, and not two limited members of it.
-fn share(a: &[PKey], b: &[PKey]) -> bool {
+/// Whether two ports share_partition a partition in which at least one of them is a full member.
+fn share_partition(a: &[PKey], b: &[PKey]) -> bool {
     a.iter().any(|x| {
         b.iter()
             .any(|y| (x.raw() ^ y.raw()) & !FULL == 0 && (x.raw() | y.raw()) & FULL != 0)
     })
 }
 
-fn check_common(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<PartitionFault>) {
+fn check_shared_partition(
+    scope: &Scope<'_>,
+    expect: &Expectations,
+    faults: &mut Vec<PartitionFault>,
+) {
     let is_judged = scope.end_ports.binary_search(&expect.master).is_ok();
-    let Some(master) = is_judged.then(|| keys_of(scope, expect.master)).flatten() else {
+    let Some(master) = is_judged.then(|| pkeys_of(scope, expect.master)).flatten() else {
         return;
     };
     for at in &scope.end_ports {
-        let Some(keys) = keys_of(scope, *at) else {
+        let Some(keys) = pkeys_of(scope, *at) else {
             continue;
         };
-        if *at != expect.master && !share(&keys, &master) {
+        if *at != expect.master && !share_partition(&keys, &master) {
             faults.push(PartitionFault::NoSharedPartition {
                 port: scope.state.name(*at),
                 master: scope.state.name(expect.master),
@@ -97,16 +101,16 @@ fn check_common(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Parti
     }
 }
 
-/// Whether a table lets packets with a key pass.
+/// Whether a P_Key table passes packets with a P_Key.
 fn passes(table: &[PKey], key: PKey) -> bool {
     table.contains(&key) || table.contains(&PKey(key.raw() | FULL))
 }
 
 fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<PartitionFault>) {
-    // Every key in use, and an end port that has it: all may pass between switches.
+    // P_Keys in use, with an end port that has each: switch-to-switch ports must pass all of them.
     let mut in_use: BTreeMap<PKey, PortAt> = BTreeMap::new();
     for at in &scope.end_ports {
-        for key in keys_of(scope, *at).unwrap_or_default() {
+        for key in pkeys_of(scope, *at).unwrap_or_default() {
             in_use.entry(key).or_insert(*at);
         }
     }
@@ -120,7 +124,7 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
         );
         let wanted = match expect.partitions.enforcement {
             PKeyEnforcement::Any => None,
-            // Between switches all partitions pass.
+            // Links between switches carry all partitions.
             PKeyEnforcement::Off
             | PKeyEnforcement::Inbound
             | PKeyEnforcement::Outbound
@@ -146,27 +150,26 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
             });
         }
         if inbound || outbound {
-            check_table(scope, at, peer, &in_use, faults);
+            check_enforced_table(scope, at, peer, &in_use, faults);
         }
     }
 }
 
-/// A switch port that checks lets pass what it should, and where an end port is behind it, nothing
-/// else.
-fn check_table(
+/// A switch port with enforcement passes all needed P_Keys; with an attached end port, no further ones.
+fn check_enforced_table(
     scope: &Scope<'_>,
     at: PortAt,
     peer: PortAt,
     in_use: &BTreeMap<PKey, PortAt>,
     faults: &mut Vec<PartitionFault>,
 ) {
-    let Some(table) = keys_of(scope, at) else {
+    let Some(table) = pkeys_of(scope, at) else {
         return;
     };
     let switch_port = || scope.state.name(at);
-    let to_end = !scope.state.nodes[peer.node].is_switch();
-    let needed: Vec<(PKey, PortAt)> = if to_end {
-        let keys = keys_of(scope, peer).unwrap_or_default();
+    let to_end_port = !scope.state.nodes[peer.node].is_switch();
+    let needed: Vec<(PKey, PortAt)> = if to_end_port {
+        let keys = pkeys_of(scope, peer).unwrap_or_default();
         keys.into_iter().map(|key| (key, peer)).collect()
     } else {
         in_use.iter().map(|(key, at)| (*key, *at)).collect()
@@ -180,7 +183,7 @@ fn check_table(
             });
         }
     }
-    if to_end {
+    if to_end_port {
         for key in table {
             if !needed.iter().any(|(has, _)| *has == key) {
                 faults.push(PartitionFault::ExtraPKey {

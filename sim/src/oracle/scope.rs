@@ -1,42 +1,41 @@
-//! Which of the facts are in reach of the subnet manager, and the cables between them, packed for
-//! walks.
+//! The part of the fabric that the SM reaches, with its links indexed by port.
 
 use std::collections::VecDeque;
 
-use super::expect::Expectations;
+use super::expectations::Expectations;
 use super::state::{FabricSnapshot, PortSnapshot};
 use crate::spec::{NodeIdx, PortAt};
 
-/// What the subnet manager can reach and must look after.
+/// Switches, end ports and links that the SM reaches, without quarantined nodes.
 pub(super) struct Scope<'a> {
     pub(super) state: &'a FabricSnapshot,
-    /// By node.
+    /// Sorted.
     pub(super) switches: Vec<NodeIdx>,
-    /// Sorted: port 0 of switches, and the ports of other nodes by which they were reached.
+    /// Sorted: port 0 of switches, and the connected ports of other nodes.
     pub(super) end_ports: Vec<PortAt>,
-    /// Each live link once, the lower end first.
+    /// Each active link once, the lower port first; sorted.
     pub(super) links: Vec<(PortAt, PortAt)>,
-    /// For each switch, whether an end port of another node is cabled to it; by node.
+    /// By node: whether the node is a switch with an attached CA or router.
     pub(super) is_edge: Vec<bool>,
-    /// Slot of port 0 of each node.
+    /// By node: slot of its port 0.
     base: Vec<usize>,
-    /// Where each port leads, by slot.
-    ways: Vec<Way>,
+    /// By slot: the neighbour of the port.
+    peers: Vec<Peer>,
 }
 
-/// Where a port leads.
+/// The neighbour of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// No live link, or to a node that is not judged.
-    Nowhere,
-    /// To a port of a switch.
+pub(super) enum Peer {
+    /// No active link, or the neighbour is outside of the scope.
+    None,
+    /// A switch port.
     Switch(PortAt),
-    /// To an end port.
-    End(PortAt),
+    /// An end port of a CA or router.
+    EndPort(PortAt),
 }
 
 impl<'a> Scope<'a> {
-    /// `None` if the manager's port does not exist.
+    /// Returns `None` if the SM's port does not exist.
     pub(super) fn new(state: &'a FabricSnapshot, expect: &Expectations) -> Option<Self> {
         let start = state.port(expect.sm)?;
         let mut slots = 0;
@@ -51,7 +50,7 @@ impl<'a> Scope<'a> {
             links: Vec::new(),
             is_edge: vec![false; state.nodes.len()],
             base: base.collect(),
-            ways: Vec::new(),
+            peers: Vec::new(),
         };
         let mut seen = vec![false; state.nodes.len()];
         let mut queue = VecDeque::new();
@@ -97,61 +96,65 @@ impl<'a> Scope<'a> {
         scope.end_ports.sort_unstable();
         scope.end_ports.dedup();
         scope.links.sort_unstable();
-        scope.pack(slots);
+        scope.index_peers(slots);
         Some(scope)
     }
 
-    fn pack(&mut self, slots: usize) {
-        self.ways = vec![Way::Nowhere; slots];
+    fn index_peers(&mut self, slots: usize) {
+        self.peers = vec![Peer::None; slots];
         for (a, b) in &self.links {
             for (end, peer) in [(*a, *b), (*b, *a)] {
                 let slot = self.base[end.node] + usize::from(end.port);
-                self.ways[slot] = if self.state.nodes[peer.node].is_switch() {
-                    Way::Switch(peer)
+                self.peers[slot] = if self.state.nodes[peer.node].is_switch() {
+                    Peer::Switch(peer)
                 } else {
-                    Way::End(peer)
+                    Peer::EndPort(peer)
                 };
             }
         }
     }
 
-    /// The facts about a port that is known to exist.
+    /// The snapshot of a port, which must exist.
     pub(super) fn port(&self, at: PortAt) -> &'a PortSnapshot {
         &self.state.nodes[at.node].ports[usize::from(at.port)]
     }
 
-    /// Where a port leads; nowhere if it does not exist.
-    pub(super) fn way(&self, at: PortAt) -> Way {
-        self.slot(at).map_or(Way::Nowhere, |slot| self.ways[slot])
+    /// The neighbour of a port; [`Peer::None`] if the port does not exist.
+    pub(super) fn peer_of(&self, at: PortAt) -> Peer {
+        self.slot(at).map_or(Peer::None, |slot| self.peers[slot])
     }
 
-    /// Index of a port into arrays of all ports.
+    /// Index of a port in vectors over all ports.
     pub(super) fn slot(&self, at: PortAt) -> Option<usize> {
         let exists = usize::from(at.port) < self.state.nodes[at.node].ports.len();
         exists.then(|| self.base[at.node] + usize::from(at.port))
     }
 
-    /// Ports of all nodes together.
+    /// Number of ports of all nodes.
     pub(super) fn slots(&self) -> usize {
-        self.ways.len()
+        self.peers.len()
     }
 
-    /// The ports of a switch that lead somewhere, and where.
-    pub(super) fn ways_of(&self, node: NodeIdx) -> impl Iterator<Item = (u8, Way)> + use<'_, 'a> {
+    /// The connected ports of a switch with their neighbours.
+    pub(super) fn connected_ports(
+        &self,
+        node: NodeIdx,
+    ) -> impl Iterator<Item = (u8, Peer)> + use<'_, 'a> {
         let first = self.base[node];
-        let ways = &self.ways[first..first + self.state.nodes[node].ports.len()];
-        let all = (0u8..=254).zip(ways.iter().copied());
-        all.filter(|(_, way)| *way != Way::Nowhere)
+        let peers = &self.peers[first..first + self.state.nodes[node].ports.len()];
+        let all = (0u8..=254).zip(peers.iter().copied());
+        all.filter(|(_, peer)| *peer != Peer::None)
     }
 
-    /// The end ports cabled to a switch, by its port.
-    pub(super) fn hosts_of(
+    /// The end ports attached to a switch, with its port numbers.
+    pub(super) fn attached_end_ports(
         &self,
         node: NodeIdx,
     ) -> impl Iterator<Item = (u8, PortAt)> + use<'_, 'a> {
-        self.ways_of(node).filter_map(|(port, way)| match way {
-            Way::End(end) => Some((port, end)),
-            Way::Nowhere | Way::Switch(_) => None,
-        })
+        self.connected_ports(node)
+            .filter_map(|(port, peer)| match peer {
+                Peer::EndPort(end) => Some((port, end)),
+                Peer::None | Peer::Switch(_) => None,
+            })
     }
 }

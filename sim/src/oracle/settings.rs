@@ -1,25 +1,24 @@
-//! What PortInfo, SwitchInfo and the lane tables hold, value by value.
+//! Settings in PortInfo, SwitchInfo, SLtoVLMappingTable and VLArbitrationTable.
 
 use ferrosm_mad::attr::{CapMask, PortInfo};
 use ferrosm_mad::ids::{Lid, PortNum, Sl};
 
 use super::Verdict;
 use super::delivery::bits;
-use super::expect::Expectations;
-use super::lanes::Lanes;
-use super::links::Owners;
+use super::expectations::Expectations;
+use super::links::LidOwners;
 use super::scope::Scope;
-use super::state::lanes_of;
+use super::state::data_vl_count;
 use super::violation::{SettingFault as Fault, Violation};
+use super::vl_map::VlMap;
 use crate::spec::PortAt;
 
-/// Checks everything but what the delivery of packets shows by itself. `used` are the SLs of
-/// traffic, one bit each.
+/// Checks the settings that do not affect delivery. `used` are the SLs in use (bit mask).
 pub(super) fn check(
     scope: &Scope<'_>,
     expect: &Expectations,
-    lanes: &Lanes,
-    owners: &Owners,
+    vl_map: &VlMap,
+    owners: &LidOwners,
     used: u16,
     verdict: &mut Verdict,
 ) {
@@ -33,7 +32,7 @@ pub(super) fn check(
             check_timers(scope, expect, at, to_switch, &mut faults);
         }
         check_sl_to_vl(scope, at, &mut faults);
-        check_vl_arb(scope, lanes, at, used, &mut faults);
+        check_vl_arb(scope, vl_map, at, used, &mut faults);
     }
     let faults = faults.into_iter().map(Violation::from);
     verdict.violations.extend(faults);
@@ -77,7 +76,7 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         if has.gid_prefix != prefix {
             faults.push(Fault::GidPrefix(name(), has.gid_prefix, prefix));
         }
-        // A base port 0 has one LID whatever was configured; an enhanced one may.
+        // A base port 0 supports LMC 0 only.
         let lmc = wanted.lmc.unwrap_or(usual_lmc);
         if has.lmc != lmc && !(is_switch(at) && has.lmc.raw() == 0) {
             faults.push(Fault::Lmc(name(), has.lmc, lmc));
@@ -87,9 +86,9 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         {
             faults.push(Fault::MasterSmSl(name(), has.master_sm_sl, sl));
         }
-        let (asked, least) = (facts.reregisters, wanted.reregistered_at_least);
-        if has.capability_mask.has(CapMask::CLIENT_REREGISTER) && asked < least {
-            faults.push(Fault::NotReregistered(name(), asked, least));
+        let (count, least) = (facts.reregisters, wanted.min_client_reregisters);
+        if has.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < least {
+            faults.push(Fault::NotReregistered(name(), count, least));
         }
     }
 }
@@ -97,7 +96,7 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
 fn check_switches(
     scope: &Scope<'_>,
     expect: &Expectations,
-    owners: &Owners,
+    owners: &LidOwners,
     faults: &mut Vec<Fault>,
 ) {
     let highest = owners.iter().rposition(Option::is_some).unwrap_or(0);
@@ -143,11 +142,10 @@ fn check_timers(
     }
 }
 
-/// A table that was written names lanes in operation, or VL15 to drop; the first that does not is
-/// told.
+/// A written SLtoVLMappingTable selects active VLs, or VL15 to drop. Reports the first entry that does not.
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     let facts = scope.port(at);
-    let lanes = lanes_of(facts.info.operational_vls);
+    let lanes = data_vl_count(facts.info.operational_vls);
     let wrong = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
         let vl = |sl: u8| {
             let byte = table[usize::from(sl / 2)];
@@ -171,11 +169,10 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A table that was written gives each lane in use its turn, and no turn to lanes that there are
-/// not.
-fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults: &mut Vec<Fault>) {
+/// A written VLArbitrationTable gives weight to every VL in use and to no inactive VL.
+fn check_vl_arb(scope: &Scope<'_>, vl_map: &VlMap, at: PortAt, used: u16, faults: &mut Vec<Fault>) {
     let facts = scope.port(at);
-    let count = lanes_of(facts.info.operational_vls);
+    let count = data_vl_count(facts.info.operational_vls);
     let Some(arb) = facts.vl_arb.as_ref().filter(|_| count > 1) else {
         return;
     };
@@ -193,8 +190,8 @@ fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults:
     }
     let Some(slot) = scope.slot(at) else { return };
     let mut in_use = 0u16;
-    for table in lanes.of_port(slot) {
-        for sl in bits(used & table.legal) {
+    for table in vl_map.port_tables(slot) {
+        for sl in bits(used & table.usable_sls) {
             in_use |= 1 << table.vl[usize::from(sl)];
         }
     }

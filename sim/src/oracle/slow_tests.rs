@@ -1,4 +1,4 @@
-//! The oracle's shortcuts against the slow and plain way: every packet walked by itself.
+//! Compares the oracle with a simple reference that follows every packet on its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,27 +6,27 @@ use ferrosm_mad::ids::{Lid, Sl};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::state::lanes_of;
+use super::state::data_vl_count;
 use super::tests::{Tables, configured};
 use super::*;
 use crate::generate::from_spec;
 
-/// A lane of an egress port.
+/// A VL of an output port.
 type Channel = (PortAt, u8);
 
-/// What walking every packet by itself finds.
+/// Result of the reference.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
-    waits: BTreeSet<(Channel, Channel)>,
-    no_lane: bool,
-    no_source_lane: bool,
+struct Reference {
+    dependencies: BTreeSet<(Channel, Channel)>,
+    no_vl: bool,
+    no_source_vl: bool,
 }
 
 fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
     let facts = state.port(output)?;
     let sl = sl.raw();
     let byte = match facts.sl_to_vl.as_slice() {
-        [] => return (sl % 8 < lanes_of(facts.info.operational_vls)).then_some(sl % 8),
+        [] => return (sl % 8 < data_vl_count(facts.info.operational_vls)).then_some(sl % 8),
         [one] => one[usize::from(sl / 2)],
         each => each[usize::from(input)][usize::from(sl / 2)],
     };
@@ -35,20 +35,20 @@ fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
     } else {
         byte & 0xF
     };
-    (vl < lanes_of(facts.info.operational_vls)).then_some(vl)
+    (vl < data_vl_count(facts.info.operational_vls)).then_some(vl)
 }
 
-/// Follows one packet from an end port to a LID. The tables are taken to be sound.
+/// Follows one packet from an end port to a LID. The LFTs must be correct.
 fn walk(
     state: &FabricSnapshot,
     source: PortAt,
     owner: PortAt,
     lid: u16,
     sl: Sl,
-    found: &mut Found,
+    found: &mut Reference,
 ) {
     if vl(state, source, 0, sl).is_none() {
-        found.no_source_lane = true;
+        found.no_source_vl = true;
         return;
     }
     let mut at = state.port(source).unwrap().peer.unwrap();
@@ -60,7 +60,7 @@ fn walk(
         }
         let out = PortAt::new(at.node, port);
         let Some(lane) = vl(state, out, at.port, sl) else {
-            found.no_lane = true;
+            found.no_vl = true;
             return;
         };
         let peer = state.port(out).unwrap().peer.unwrap();
@@ -70,22 +70,24 @@ fn walk(
         path.push((out, lane));
         at = peer;
     }
-    found.waits.extend(path.windows(2).map(|w| (w[0], w[1])));
+    found
+        .dependencies
+        .extend(path.windows(2).map(|w| (w[0], w[1])));
 }
 
-/// Takes away what waits for nothing until nothing is left, or a circle is.
-fn has_cycle(mut waits: BTreeSet<(Channel, Channel)>) -> bool {
+/// Removes channels without dependencies until none is left (no cycle) or no more can be removed.
+fn has_cycle(mut dependencies: BTreeSet<(Channel, Channel)>) -> bool {
     loop {
-        let waiting: BTreeSet<Channel> = waits.iter().map(|(a, _)| *a).collect();
-        let before = waits.len();
-        waits.retain(|(_, b)| waiting.contains(b));
-        if waits.len() == before {
+        let waiting: BTreeSet<Channel> = dependencies.iter().map(|(a, _)| *a).collect();
+        let before = dependencies.len();
+        dependencies.retain(|(_, b)| waiting.contains(b));
+        if dependencies.len() == before {
             return before > 0;
         }
     }
 }
 
-/// End ports that are not switches'.
+/// End ports of CAs and routers.
 fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
     let nodes = state.nodes.iter().enumerate();
     nodes
@@ -94,8 +96,7 @@ fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
         .collect()
 }
 
-/// How many copies of one packet each end port gets; at most two are counted. The sender's own port
-/// is where it comes in.
+/// Copies of one packet that each end port receives, counted up to two. The packet enters by the sender's port.
 fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
     let mut got = BTreeMap::new();
     let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
@@ -127,10 +128,10 @@ fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever the lanes of ports are, whoever uses which SL: the same packets get through, and
-    /// the same channels wait for each other.
+    /// For random SLtoVL tables and SLs: the same packets are delivered, and the same channels depend on each
+    /// other.
     #[test]
-    fn lanes_agree_with_walking_every_packet(
+    fn vls_and_dependencies_equal_those_of_every_packet(
         text in prop::sample::select(vec!["ring:5,2", "torus:3,3", "fat-tree:4", "random:9,3,2,5"]),
         tables in proptest::collection::vec(proptest::collection::vec(0u8..5, 4), 1..4),
         writes in proptest::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 0..60),
@@ -138,7 +139,7 @@ proptest! {
         salt: u64,
     ) {
         let mut state = configured(&from_spec(text).unwrap(), 0, Tables::MinHop);
-        // Four SLs are in use; now and then one has a lane that is not in operation.
+        // Four SLs are in use; some of them map to inactive VLs on some ports.
         let table = |index: &Index| {
             let mut bytes = [0xFF; 8];
             let vls = &tables[index.index(tables.len())];
@@ -167,7 +168,7 @@ proptest! {
             let mixed = (source.node as u64 ^ u64::from(lid.raw()) << 8 ^ salt).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             Some(Sl(u8::try_from(mixed >> 62).unwrap()))
         };
-        let mut found = Found::default();
+        let mut found = Reference::default();
         for source in hosts(&state) {
             for (node, facts) in state.nodes.iter().enumerate() {
                 let owner = PortAt::new(node, u8::from(!facts.is_switch()));
@@ -180,14 +181,14 @@ proptest! {
         let expect = Expectations::new(PortAt::new(0, 1)).sl_per_path(sl);
         let verdict = judge(&state, &expect);
         let has = |wanted: fn(&Violation) -> bool| verdict.violations.iter().any(wanted);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoVl { .. })), found.no_lane, "{}", &verdict);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_lane, "{}", &verdict);
-        prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.waits), "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoVl { .. })), found.no_vl, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_vl, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.dependencies), "{}", &verdict);
     }
 
-    /// Whatever is in the multicast tables, the verdict is that of following each sender's packet.
+    /// For random MFTs, the verdict equals that of following each sender's packet.
     #[test]
-    fn multicast_agrees_with_following_every_sender(
+    fn multicast_verdict_equals_that_of_every_sender(
         text in prop::sample::select(vec!["ring:5,2", "fat-tree:4", "random:7,3,2,5", "star:4"]),
         joined in proptest::collection::vec(any::<bool>(), 24),
         hits in proptest::collection::vec((any::<Index>(), any::<Index>()), 0..4),
@@ -196,7 +197,7 @@ proptest! {
         let mlid = Lid(0xC000);
         let all = hosts(&state);
         let members: Vec<PortAt> = all.iter().zip(&joined).filter(|(_, j)| **j).map(|(at, _)| *at).collect();
-        // The tree of the unicast tables: the ways between any two members.
+        // The unicast tree: the paths between any two members.
         for a in &members {
             for b in &members {
                 let lid = state.port(*b).unwrap().info.lid.raw();
@@ -232,7 +233,7 @@ proptest! {
             verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if wanted(m)))
         };
         prop_assert_eq!(has(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
-        // A loop that no member hangs on doubles nothing, and is a loop all the same.
+        // A loop without attached members duplicates no packet, but is a violation.
         prop_assert!(!doubled || has(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
         if hits.is_empty() {
             prop_assert!(verdict.is_good(), "{}", &verdict);

@@ -1,7 +1,7 @@
-//! The facts that are judged: a plain picture of all devices at one moment.
+//! The values of all devices that the oracles check.
 //!
-//! Copied from a [`Fabric`](crate::fabric::Fabric) (see `copy.rs`) or made by hand, from any other
-//! fabric of which the same facts are known. Nothing here judges.
+//! A snapshot is copied from a [`Fabric`](crate::fabric::Fabric) (see `from_fabric.rs`) or built from any other
+//! source of the same values.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,49 @@ use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
 use crate::spec::PortAt;
 
-/// The facts about all devices at one moment.
+/// Values of all devices at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FabricSnapshot {
     /// By node.
     pub nodes: Vec<NodeSnapshot>,
 }
 
-/// The facts about a node.
+/// Values of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeSnapshot {
-    /// What it is called in a verdict.
+    /// Name in violations.
     pub name: String,
     /// CA, switch or router.
     pub kind: NodeType,
-    /// By port number; entry 0 is a switch's port 0, and without meaning on other nodes.
+    /// By port number. Entry 0 is port 0 of a switch, unused for other nodes.
     pub ports: Vec<PortSnapshot>,
     /// SwitchInfo (switches).
     pub switch_info: SwitchInfo,
-    /// Egress ports by LID; what is missing at the end drops.
+    /// LFT: output port by LID. LIDs beyond the end are dropped.
     pub lft: Vec<u8>,
-    /// Egress ports by MLID, where there are any.
+    /// MFT: output ports by MLID, without empty entries.
     pub mft: BTreeMap<Lid, PortSet>,
 }
 
-/// The facts about a port.
+/// Values of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortSnapshot {
-    /// The other end of a trained link.
+    /// The port at the other end of the link, if the link is up.
     pub peer: Option<PortAt>,
-    /// PortInfo. The addresses and keys of a switch are port 0's.
+    /// PortInfo. LID, M_Key and other node-wide values of a switch are those of port 0.
     pub info: PortInfo,
-    /// Requests for client reregistration that the port got (end ports).
+    /// Times that ClientReregister was set (end ports).
     pub reregisters: u32,
-    /// The P_Key table by index, empty entries at the end left out; `None` is not known.
+    /// P_Key table without trailing empty entries; `None` if unknown.
     pub pkeys: Option<Vec<PKey>>,
-    /// SLtoVLMappingTable by input port, two service levels a byte, the even one in the upper half.
-    /// A single table is for all inputs (and a CA's); none was written: SL n is on VL n modulo 8.
+    /// SLtoVLMappingTable by input port, two SLs per byte, the even SL in the upper half. A single table applies
+    /// to all inputs (and to CAs). If empty, no table was written: SL n maps to VL n modulo 8.
     pub sl_to_vl: Vec<[u8; 8]>,
-    /// VLArbitrationTable; `None` was not written, or is not known.
+    /// VLArbitrationTable; `None` if it was not written or is unknown.
     pub vl_arb: Option<Box<VlArbTables>>,
 }
 
-/// Both priorities of VLArbitrationTable, as far as the port has entries.
+/// VLArbitrationTable: as many entries as the port supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VlArbTables {
     /// Low priority.
@@ -61,7 +61,7 @@ pub struct VlArbTables {
     pub high: Vec<VlArbEntry>,
 }
 
-/// Ports of one node, 0 to 254.
+/// A set of port numbers of one node, 0 to 254.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortSet([u64; 4]);
 
@@ -71,24 +71,24 @@ impl PortSet {
         self.0[usize::from(port / 64)] |= 1 << (port % 64);
     }
 
-    /// Takes a port out.
+    /// Removes a port.
     pub fn remove(&mut self, port: u8) {
         self.0[usize::from(port / 64)] &= !(1 << (port % 64));
     }
 
-    /// Whether a port is in it.
+    /// Whether the set contains a port.
     #[must_use]
     pub fn contains(self, port: u8) -> bool {
         self.0[usize::from(port / 64)] >> (port % 64) & 1 != 0
     }
 
-    /// Whether no port is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == [0; 4]
     }
 
-    /// The ports, ascending.
+    /// The ports in ascending order.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -98,7 +98,7 @@ impl PortSet {
         })
     }
 
-    /// The first port from `from` on; `from` may be 256.
+    /// The first port that is not below `from`; `from` may be 256.
     #[must_use]
     pub fn first_from(self, from: u16) -> Option<u8> {
         let mut word = usize::from(from / 64);
@@ -120,13 +120,13 @@ impl FromIterator<u8> for PortSet {
 }
 
 impl NodeSnapshot {
-    /// Whether it forwards.
+    /// Whether the node is a switch.
     #[must_use]
     pub fn is_switch(&self) -> bool {
         self.kind == NodeType::Switch
     }
 
-    /// Where the tables send a LID; 0xFF drops.
+    /// Output port for a LID; 0xFF if the switch drops it.
     #[must_use]
     pub fn egress(&self, lid: u16) -> PortNum {
         if lid > self.switch_info.linear_fdb_top {
@@ -140,17 +140,17 @@ impl NodeSnapshot {
         )
     }
 
-    /// Whether MulticastFDBTop bounds what is looked up.
+    /// Whether the switch implements MulticastFDBTop.
     #[must_use]
     pub fn has_multicast_top(&self) -> bool {
         let own = self.ports.first();
         own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
     }
 
-    /// Where the tables send a multicast LID that came in by a port; the port itself is left out.
+    /// Output ports for an MLID that enters by `input`, without `input`.
     ///
-    /// An MLID without an entry goes to the default ports; 0xFF is none, and what goes to port 0
-    /// ends there unheard.
+    /// An MLID without an entry is forwarded to the default multicast ports. A default port of 0xFF means none;
+    /// port 0 discards.
     #[must_use]
     pub fn multicast_egress(&self, mlid: Lid, input: u8) -> PortSet {
         let above = self.has_multicast_top() && mlid.raw() > self.switch_info.multicast_fdb_top;
@@ -174,7 +174,7 @@ impl NodeSnapshot {
 }
 
 impl FabricSnapshot {
-    /// The facts about a port, if it exists.
+    /// The snapshot of a port, if it exists.
     #[must_use]
     pub fn port(&self, at: PortAt) -> Option<&PortSnapshot> {
         self.nodes.get(at.node)?.ports.get(usize::from(at.port))
@@ -188,8 +188,8 @@ impl FabricSnapshot {
     }
 }
 
-/// Lanes that an OperationalVLs code stands for; the codes 1 to 5 are 1, 2, 4, 8 and 15.
-pub(super) const fn lanes_of(operational_vls: u8) -> u8 {
+/// Number of data VLs for an OperationalVLs code: 1, 2, 4, 8, 15 for codes 1 to 5.
+pub(super) const fn data_vl_count(operational_vls: u8) -> u8 {
     match operational_vls {
         0 | 1 => 1,
         2 => 2,

@@ -1,4 +1,4 @@
-//! Good states pass, and every single thing that is broken in one is found.
+//! Correct snapshots pass, and each single fault is reported.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,8 +10,8 @@ use super::*;
 use crate::generate::from_spec;
 use crate::spec::FabricSpec;
 
-/// A configured fabric: LIDs in the order of nodes, links Active, and tables that run up and down
-/// the tree of shortest paths from the first switch, so that no channels wait for each other.
+/// A configured fabric: LIDs in node order, links Active, and LFTs on shortest paths of a tree from the first
+/// switch, which is free of credit loops.
 pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSnapshot {
     let mut next_lid = 1u16 << lmc;
     let mut state = FabricSnapshot::default();
@@ -64,16 +64,16 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSn
     state
 }
 
-/// How the tables of a made-up state run.
+/// Routes in the LFTs of a configured snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Tables {
     /// Along one spanning tree.
     Tree,
-    /// Along shortest paths, whatever waits for whatever.
+    /// Along shortest paths, with possible credit loops.
     MinHop,
 }
 
-/// Walks out from each end port, and lets every switch point back.
+/// Fills the LFTs by a breadth-first search from each end port.
 fn fill(state: &mut FabricSnapshot, tables: Tables) {
     let switches: Vec<_> = (0..state.nodes.len())
         .filter(|n| state.nodes[*n].is_switch())
@@ -85,7 +85,7 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             .filter(|(_, peer)| state.nodes[peer.node].is_switch() && peer.node != node)
             .collect()
     };
-    // The tree's cables, by either end.
+    // Ports of the tree's links.
     let mut tree = BTreeSet::new();
     if let Some(root) = switches.first() {
         let mut seen = BTreeSet::from([*root]);
@@ -108,8 +108,8 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
                 .map(move |(port, facts)| (PortAt { node, port }, facts))
         })
         .collect();
-    // LIDs of one switch share their way to it.
-    let mut ways: BTreeMap<usize, Vec<PortAt>> = BTreeMap::new();
+    // LIDs of one switch share the route to it.
+    let mut routes: BTreeMap<usize, Vec<PortAt>> = BTreeMap::new();
     for (end, facts) in ends {
         let (home, egress) = if state.nodes[end.node].is_switch() {
             (end.node, 0)
@@ -119,8 +119,8 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             };
             (peer.node, peer.port)
         };
-        let way = ways.entry(home).or_insert_with(|| {
-            let mut way = Vec::new();
+        let route = routes.entry(home).or_insert_with(|| {
+            let mut route = Vec::new();
             let mut seen = vec![false; state.nodes.len()];
             seen[home] = true;
             let mut queue = VecDeque::from([home]);
@@ -129,16 +129,16 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
                     let usable = tables == Tables::MinHop || tree.contains(&here);
                     if usable && !seen[there.node] {
                         seen[there.node] = true;
-                        way.push(there);
+                        route.push(there);
                         queue.push_back(there.node);
                     }
                 }
             }
-            way
+            route
         });
         for lid in facts.info.lid.raw()..facts.info.lid.raw() + (1 << facts.info.lmc.raw()) {
             state.nodes[home].lft[usize::from(lid)] = egress;
-            for hop in &*way {
+            for hop in &*route {
                 state.nodes[hop.node].lft[usize::from(lid)] = hop.port;
             }
         }
@@ -160,7 +160,7 @@ fn named<'a>(state: &'a mut FabricSnapshot, name: &str) -> &'a mut NodeSnapshot 
 }
 
 #[test]
-fn good_states_pass_and_are_counted() {
+fn correct_snapshots_pass_and_are_counted() {
     for text in [
         "back-to-back",
         "star:5",
@@ -180,7 +180,7 @@ fn good_states_pass_and_are_counted() {
 }
 
 #[test]
-fn lmc_gives_every_lid_of_a_range_to_its_port() {
+fn every_lid_of_an_lmc_range_belongs_to_the_port() {
     let mut state = configured(&from_spec("ring:4,2").unwrap(), 2, Tables::Tree);
     let expect = Expectations::new(PortAt::new(0, 1));
     let verdict = judge(&state, &expect);
@@ -196,7 +196,7 @@ fn lmc_gives_every_lid_of_a_range_to_its_port() {
 }
 
 #[test]
-fn an_island_that_the_manager_cannot_reach_is_not_judged() {
+fn unreachable_components_are_out_of_scope() {
     let (mut state, expect) = good("ring:3;islands=2");
     for (index, node) in state.nodes.iter_mut().enumerate() {
         if node.name.starts_with("island-1") {
@@ -212,7 +212,7 @@ fn an_island_that_the_manager_cannot_reach_is_not_judged() {
 }
 
 #[test]
-fn a_quarantined_node_is_left_alone() {
+fn quarantined_nodes_are_out_of_scope() {
     let (mut state, mut expect) = good("ring:4");
     let bad = node(&state, "host-2-0 mlx5_0");
     state.nodes[bad].ports[1].info.lid = Lid(0);
@@ -223,9 +223,9 @@ fn a_quarantined_node_is_left_alone() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// One thing broken in a good ring of four, and the first sentence of the verdict on it.
+/// One fault each in a ring of four, and the first message of the verdict.
 #[test]
-fn each_broken_thing_is_named() {
+fn each_fault_is_reported_with_its_values() {
     let at = PortAt::new;
     type Break = fn(&mut FabricSnapshot);
     let cases: [(Break, &str); 14] = [
@@ -286,14 +286,14 @@ fn each_broken_thing_is_named() {
             "LID 3 of host-2-0 mlx5_0[1] is unreachable from 1 of 4 switches; from switch-3: switch-3 forwards it to host-3-0 mlx5_0[1]",
         ),
     ];
-    for (change, sentence) in cases {
+    for (change, message) in cases {
         let (mut state, expect) = good("ring:4");
         change(&mut state);
         let verdict = judge(&state, &expect);
-        let sentences: Vec<_> = verdict.violations.iter().map(ToString::to_string).collect();
+        let messages: Vec<_> = verdict.violations.iter().map(ToString::to_string).collect();
         assert!(
-            sentences.iter().any(|s| s == sentence),
-            "wanted {sentence}\ngot {verdict}"
+            messages.iter().any(|s| s == message),
+            "wanted {message}\ngot {verdict}"
         );
     }
     let (mut state, expect) = good("ring:4");
@@ -314,7 +314,7 @@ fn each_broken_thing_is_named() {
 }
 
 #[test]
-fn shortest_paths_around_a_ring_wait_for_each_other() {
+fn shortest_paths_around_a_ring_form_a_credit_loop() {
     let spec = from_spec("ring:5").unwrap();
     let state = configured(&spec, 0, Tables::MinHop);
     let mut expect = Expectations::new(PortAt::new(0, 1));
@@ -325,14 +325,14 @@ fn shortest_paths_around_a_ring_wait_for_each_other() {
     assert_eq!(channels.len(), 5, "{verdict}");
     expect.no_credit_loops = false;
     assert!(judge(&state, &expect).is_good());
-    // Between three switches no shortest path has a switch in the middle, so nobody waits.
+    // Between three switches no shortest path crosses a third, so there are no dependencies.
     let three = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
     assert!(judge(&three, &Expectations::new(PortAt::new(0, 1))).is_good());
 }
 
 #[test]
-fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
-    // Spine 1 has lost its way to leaf 0: no host notices, its own packets do.
+fn switches_without_hosts_send_only_with_port0_traffic() {
+    // Spine 1 has lost its route to leaf 0: no host is affected, but packets of its port 0 are.
     let (mut state, mut expect) = good("fat-tree2:8,4,4");
     let spine = node(&state, "spine-1");
     let victim = node(&state, "host-1-0 mlx5_0");
@@ -341,7 +341,7 @@ fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
     assert!(judge(&state, &expect).is_good());
     expect.port0_traffic = true;
     assert!(!judge(&state, &expect).is_good());
-    // The manager itself must be reached by all, for traps.
+    // All switches must reach the master, for traps.
     expect.port0_traffic = false;
     state.nodes[spine].lft[1] = 0xFF;
     assert!(!judge(&state, &expect).is_good());
@@ -349,10 +349,9 @@ fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
     assert!(judge(&state, &expect).is_good());
 }
 
-/// Copied from live devices, a fabric that no manager has touched is bad in every respect but its
-/// size.
+/// A snapshot of a fabric without an SM violates every rule.
 #[test]
-fn devices_as_they_leave_the_factory_are_bad() {
+fn unconfigured_devices_violate_every_rule() {
     let spec = from_spec("ring:3,2").unwrap();
     let fabric = crate::fabric::Fabric::new(&spec).unwrap();
     let verdict = judge_fabric(&fabric, &Expectations::new(fabric.default_port()));
@@ -371,7 +370,7 @@ fn devices_as_they_leave_the_factory_are_bad() {
     assert_eq!(has(|v| matches!(v, Violation::NotActive { .. })), 9);
 }
 
-/// The slow and plain way: does a packet from here arrive?
+/// Reference: follows one packet and returns whether it is delivered.
 fn arrives(state: &FabricSnapshot, from: usize, lid: u16, owner: PortAt) -> bool {
     let mut at = from;
     for _ in 0..=state.nodes.len() {
@@ -397,10 +396,9 @@ fn arrives(state: &FabricSnapshot, from: usize, lid: u16, owner: PortAt) -> bool
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// However tables are corrupted, the verdict on each LID is that of walking every packet by
-    /// itself.
+    /// For corrupted LFTs, the verdict on each LID equals that of following every packet.
     #[test]
-    fn the_verdict_agrees_with_walking_every_pair(
+    fn verdict_equals_that_of_every_packet(
         text in prop::sample::select(vec!["ring:5", "torus:3,3", "fat-tree:4", "random:9,3,1,5", "star:4"]),
         min_hop: bool,
         hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..8), 0..6),
@@ -443,9 +441,9 @@ proptest! {
     }
 }
 
-/// A three-level tree of thousands of hosts takes a moment, not a walk for each pair.
+/// A three-level tree with thousands of hosts is checked without following each pair.
 #[test]
-fn a_large_fabric_is_judged() {
+fn large_fabric_is_checked() {
     let state = configured(&from_spec("fat-tree:24").unwrap(), 0, Tables::MinHop);
     let verdict = judge(&state, &Expectations::new(PortAt::new(0, 1)));
     assert!(verdict.is_good(), "{verdict}");

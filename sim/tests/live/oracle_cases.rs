@@ -457,16 +457,16 @@ fn partition_cases() -> Vec<Case> {
 fn master_cases() -> Vec<Case> {
     vec![
         case("everybody waits", &["NoMaster"], |p| {
-            p.managers[0].1 = SmState::Standby
+            p.sms[0].1 = SmState::Standby
         }),
         case("two are master", &["MultipleMasters"], |p| {
             let at = p.host(1);
-            p.managers.push((at, SmState::Master));
+            p.sms.push((at, SmState::Master));
             p.is_sm.insert(at);
         }),
         case("the wrong one is master", &["WrongMaster"], |p| {
             let at = p.host(1);
-            p.managers = vec![(p.sm, SmState::Standby), (at, SmState::Master)];
+            p.sms = vec![(p.sm, SmState::Standby), (at, SmState::Master)];
             p.is_sm.insert(at);
         }),
         case("a manager hides", &["IsSmClear"], |p| p.is_sm.clear()),

@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     pub(crate) spec: FabricSpec,
     pub(crate) sm: PortAt,
     pub(crate) is_sm: BTreeSet<PortAt>,
-    pub(crate) managers: Vec<(PortAt, SmState)>,
+    pub(crate) sms: Vec<(PortAt, SmState)>,
     /// The ports at both ends of cables, and port 0 of switches.
     pub(crate) ports: BTreeMap<PortAt, PortPlan>,
     pub(crate) switches: BTreeMap<NodeIdx, SwitchPlan>,
@@ -180,7 +180,7 @@ impl Plan {
             spec,
             sm,
             is_sm: BTreeSet::from([sm]),
-            managers: vec![(sm, SmState::Master)],
+            sms: vec![(sm, SmState::Master)],
             ports,
             peers,
             group,
@@ -194,7 +194,7 @@ impl Plan {
         if let Some(sl) = self.routes.sl_per_path() {
             expect = expect.sl_per_path(sl);
         }
-        expect.managers = Some(self.managers.clone());
+        expect.sms = Some(self.sms.clone());
         expect.max_mtu = MtuCode::Mtu2048;
         expect.max_operational_vls = FOUR_LANES;
         for member in &self.group.members {
@@ -213,7 +213,7 @@ impl Plan {
         settings.hoq_life = Some((16, 18));
         settings.vl_stall_count = Some((7, 7));
         settings.packet_life_time = Some(17);
-        settings.reregistered_at_least = 1;
+        settings.min_client_reregisters = 1;
         expect
     }
 

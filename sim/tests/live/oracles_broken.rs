@@ -42,7 +42,7 @@ fn each_broken_run_is_noticed() {
                 change(&mut picture, &good);
             }
             let mut expect = good.expect();
-            expect.managers = Some(plan.managers);
+            expect.sms = Some(plan.sms);
             let verdict = judge(&picture, &expect);
             let found = kinds_of(&verdict);
             let must: BTreeSet<_> = case.must.iter().copied().collect();

@@ -61,7 +61,7 @@ impl Run {
 }
 
 const NOTHING: CounterAllowance = CounterAllowance {
-    moved: BTreeSet::new(),
+    may_rise: BTreeSet::new(),
     lost_per_link: 0,
 };
 
@@ -117,7 +117,7 @@ fn packets_that_vanish_on_a_cable_are_noticed_unless_a_counter_tells_of_them() {
     run.count(peer, PortCounter::RcvErrors, 2);
     assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["ErrorCounterRose"]));
     let noisy = CounterAllowance {
-        moved: BTreeSet::from([PortCounter::RcvErrors]),
+        may_rise: BTreeSet::from([PortCounter::RcvErrors]),
         ..NOTHING
     };
     assert_eq!(run.kinds(&noisy), BTreeSet::new());

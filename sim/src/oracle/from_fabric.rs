@@ -1,4 +1,4 @@
-//! The picture of a simulated fabric. Reads the devices' memory; no MAD is involved.
+//! Copies a [`FabricSnapshot`] from a simulated fabric's memory, without MADs.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn node(fabric: &Fabric, node: NodeIdx) -> NodeSnapshot {
     }
 }
 
-/// The multicast forwarding table: all masks that are not empty.
+/// MFT entries with at least one port.
 fn mft(fabric: &Fabric, node: NodeIdx) -> BTreeMap<Lid, PortSet> {
     let Some(switch) = &fabric.nodes[node].switch else {
         return BTreeMap::new();

@@ -1,54 +1,54 @@
-//! Which virtual lane a packet has on each hop, by the SLtoVLMappingTables that were written.
+//! The VL of a packet on each hop, from the SLtoVLMappingTables.
 //!
-//! Tables are stored once each: in most fabrics all ports share a few.
+//! Equal tables are stored once: in most fabrics all ports share a few.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
 use super::scope::Scope;
-use super::state::lanes_of;
+use super::state::data_vl_count;
 use crate::spec::{NodeIdx, PortAt};
 
-/// SL n on VL n modulo 8: what ports wake up with.
+/// Power-on default: SL n on VL n modulo 8.
 const POWER_ON: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
 
-/// A mapping at an output with so many lanes in operation.
+/// A mapping together with the number of active data VLs of the output port.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table {
-    /// By SL.
+pub(super) struct SlToVl {
+    /// VL by SL.
     pub(super) vl: [u8; 16],
-    /// The SLs that have a lane, one bit each.
-    pub(super) legal: u16,
-    /// Lanes in operation.
-    pub(super) lanes: u8,
+    /// SLs that map to an active VL (bit mask).
+    pub(super) usable_sls: u16,
+    /// Active data VLs.
+    pub(super) data_vls: u8,
 }
 
-/// All mappings of a fabric.
-pub(super) struct Lanes {
-    tables: Vec<Table>,
-    /// By slot: where its tables are in `by_input`, and whether there is one for each input.
+/// The mappings of all ports.
+pub(super) struct VlMap {
+    tables: Vec<SlToVl>,
+    /// By slot: index of its first table in `by_input`, and whether it has one table per input.
     ports: Vec<(u32, bool)>,
     by_input: Vec<u16>,
-    /// By node: whether no output has tables that differ by input.
+    /// By node: whether the tables of every port are equal for all inputs.
     uniform: Vec<bool>,
 }
 
-/// Ports of a switch by which end ports send, that are alike to the tables.
+/// Switch ports through which end ports send, with equal tables for all outputs.
 #[derive(Debug, Clone)]
 pub(super) struct Injector {
-    /// The switch's ports.
+    /// Switch ports.
     pub(super) ports: Vec<u8>,
-    /// The end port behind each of them; port 0 is behind port 0.
+    /// The end port at each switch port; port 0 itself for port 0.
     pub(super) ends: Vec<PortAt>,
-    /// The SLs on which these can send at all, one bit each.
-    pub(super) can_send: u16,
+    /// SLs on which these end ports can send (bit mask).
+    pub(super) usable_sls: u16,
 }
 
-impl Lanes {
+impl VlMap {
     pub(super) fn new(scope: &Scope<'_>) -> Self {
         let mut known: BTreeMap<([u8; 8], u8), u16> = BTreeMap::new();
-        let mut lanes = Self {
+        let mut map = Self {
             tables: Vec::new(),
             ports: Vec::with_capacity(scope.slots()),
             by_input: Vec::new(),
@@ -57,31 +57,31 @@ impl Lanes {
         for node in &scope.state.nodes {
             let mut uniform = true;
             for facts in &node.ports {
-                let count = lanes_of(facts.info.operational_vls);
+                let count = data_vl_count(facts.info.operational_vls);
                 let written = match facts.sl_to_vl.as_slice() {
                     [] => &[POWER_ON],
                     some => some,
                 };
-                let first = u32::try_from(lanes.by_input.len()).unwrap_or(u32::MAX);
-                lanes.ports.push((first, written.len() > 1));
+                let first = u32::try_from(map.by_input.len()).unwrap_or(u32::MAX);
+                map.ports.push((first, written.len() > 1));
                 uniform &= written.windows(2).all(|w| w[0] == w[1]);
                 for bytes in written {
                     let next = u16::try_from(known.len()).unwrap_or(u16::MAX);
                     let id = *known.entry((*bytes, count)).or_insert_with(|| {
-                        lanes.tables.push(table(*bytes, count));
+                        map.tables.push(sl_to_vl(*bytes, count));
                         next
                     });
-                    lanes.by_input.push(id);
+                    map.by_input.push(id);
                 }
             }
-            lanes.uniform.push(uniform);
+            map.uniform.push(uniform);
         }
-        lanes
+        map
     }
 
-    /// The mapping for what comes in by `input` and leaves by a port that exists.
+    /// The mapping from input port `input` to an output port, which must exist.
     #[inline]
-    pub(super) fn at(&self, slot: usize, input: u8) -> &Table {
+    pub(super) fn table_for(&self, slot: usize, input: u8) -> &SlToVl {
         let (first, per_input) = self.ports[slot];
         let index = first as usize + if per_input { usize::from(input) } else { 0 };
         let id = self
@@ -91,8 +91,8 @@ impl Lanes {
         &self.tables[usize::from(id.copied().unwrap_or(0))]
     }
 
-    /// All mappings of a port.
-    pub(super) fn of_port(&self, slot: usize) -> impl Iterator<Item = &Table> {
+    /// All mappings of an output port.
+    pub(super) fn port_tables(&self, slot: usize) -> impl Iterator<Item = &SlToVl> {
         let first = self.ports[slot].0 as usize;
         let end = self
             .ports
@@ -102,18 +102,21 @@ impl Lanes {
         ids.iter().map(|id| &self.tables[usize::from(*id)])
     }
 
-    /// The end ports of a switch that send, alike ones together; with port 0 if that counts.
+    /// The end ports that send through a switch, grouped by equal tables; `port0` includes the switch itself.
     pub(super) fn injectors(&self, scope: &Scope<'_>, node: NodeIdx, port0: bool) -> Vec<Injector> {
         let outputs: Vec<usize> = scope
-            .ways_of(node)
+            .connected_ports(node)
             .filter_map(|(port, _)| scope.slot(PortAt { node, port }))
             .collect();
         let own = PortAt { node, port: 0 };
         let mut groups: BTreeMap<(u16, Vec<u16>), Injector> = BTreeMap::new();
-        for (port, end) in scope.hosts_of(node).chain(port0.then_some((0, own))) {
-            // What a switch itself sends has a lane by its own table alone.
-            let can_send = match scope.slot(end) {
-                Some(slot) if port != 0 => self.at(slot, 0).legal,
+        for (port, end) in scope
+            .attached_end_ports(node)
+            .chain(port0.then_some((0, own)))
+        {
+            // Packets from port 0 use the output port's table only.
+            let usable_sls = match scope.slot(end) {
+                Some(slot) if port != 0 => self.table_for(slot, 0).usable_sls,
                 _ => u16::MAX,
             };
             let ids = if self.uniform[node] {
@@ -126,10 +129,10 @@ impl Lanes {
                 };
                 outputs.iter().filter_map(id).collect()
             };
-            let group = groups.entry((can_send, ids)).or_insert(Injector {
+            let group = groups.entry((usable_sls, ids)).or_insert(Injector {
                 ports: Vec::new(),
                 ends: Vec::new(),
-                can_send,
+                usable_sls,
             });
             group.ports.push(port);
             group.ends.push(end);
@@ -137,19 +140,19 @@ impl Lanes {
         groups.into_values().collect()
     }
 
-    /// The most lanes that any table uses.
-    pub(super) fn most(&self) -> usize {
-        let used = |t: &Table| {
-            let legal = t.vl.iter().filter(|vl| **vl < t.lanes);
-            legal.map(|vl| usize::from(*vl) + 1).max().unwrap_or(0)
+    /// One more than the highest active VL in any mapping.
+    pub(super) fn vl_count(&self) -> usize {
+        let used = |t: &SlToVl| {
+            let active = t.vl.iter().filter(|vl| **vl < t.data_vls);
+            active.map(|vl| usize::from(*vl) + 1).max().unwrap_or(0)
         };
         self.tables.iter().map(used).max().unwrap_or(1).max(1)
     }
 }
 
 impl Injector {
-    /// One of its ports that is not the one that packets leave by.
-    pub(super) fn other_than(&self, egress: PortNum) -> Option<(u8, PortAt)> {
+    /// One of its ports other than `egress`, with its end port.
+    pub(super) fn source_avoiding(&self, egress: PortNum) -> Option<(u8, PortAt)> {
         let mut pairs = self.ports.iter().zip(&self.ends);
         pairs
             .find(|(port, _)| **port != egress.raw())
@@ -157,13 +160,17 @@ impl Injector {
     }
 }
 
-fn table(bytes: [u8; 8], lanes: u8) -> Table {
+fn sl_to_vl(bytes: [u8; 8], data_vls: u8) -> SlToVl {
     let mut vl = [0; 16];
-    let mut legal = 0;
+    let mut usable_sls = 0;
     for (sl, vl) in vl.iter_mut().enumerate() {
         let byte = bytes[sl / 2];
         *vl = if sl % 2 == 0 { byte >> 4 } else { byte & 0xF };
-        legal |= u16::from(*vl < lanes) << sl;
+        usable_sls |= u16::from(*vl < data_vls) << sl;
     }
-    Table { vl, legal, lanes }
+    SlToVl {
+        vl,
+        usable_sls,
+        data_vls,
+    }
 }

@@ -1,4 +1,4 @@
-//! What the judge should know about the case: where it stands, and what was configured.
+//! The expected configuration and the point of view of a check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,46 +9,45 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, MKey, PKey, Sl};
 
 use crate::spec::{NodeIdx, PortAt};
 
-/// What the judge should know about the case.
+/// The expected configuration and the point of view of a check.
 #[derive(Debug, Clone)]
 pub struct Expectations {
-    /// The port that the subnet manager sends from: what it cannot reach is not judged.
+    /// Port of the SM. Nodes that it cannot reach are outside of the scope.
     pub sm: PortAt,
-    /// The port of the master; where there is one manager, the same.
+    /// Port of the master; equal to `sm` if there is one SM.
     pub master: PortAt,
-    /// All managers and what each takes itself for, those out of reach included; `None` where that
-    /// is not known.
-    pub managers: Option<Vec<(PortAt, SmState)>>,
-    /// Nodes that the manager is right to leave alone; nothing of them or through them is judged.
+    /// All SMs with their SMInfo state, including unreachable ones; `None` if unknown.
+    pub sms: Option<Vec<(PortAt, SmState)>>,
+    /// Nodes that the SM has quarantined. They and links to them are outside of the scope.
     pub quarantined: BTreeSet<NodeIdx>,
-    /// The largest MTU that the manager was told to use.
+    /// Configured maximum MTU.
     pub max_mtu: MtuCode,
-    /// The largest OperationalVLs code that the manager was told to use.
+    /// Configured maximum OperationalVLs code.
     pub max_operational_vls: u8,
-    /// The service levels that packets use.
+    /// SLs of unicast packets.
     pub traffic: Traffic,
-    /// Whether channels that wait for each other in a circle are a violation.
+    /// Whether a cycle in the channel dependency graph is a violation.
     pub no_credit_loops: bool,
-    /// Whether packets from port 0 of every switch to every end port count as traffic.
+    /// Whether packets from port 0 of every switch to every end port count as dependencies.
     pub port0_traffic: bool,
-    /// Whether each switch must reach the master's port.
+    /// Whether every switch must reach the master's port.
     pub switches_reach_master: bool,
-    /// The multicast groups. `None`: not known, so whoever is in the tables is taken for a member.
+    /// Multicast groups. If `None`, every port in an MFT counts as a member.
     pub groups: Option<Vec<ExpectedGroup>>,
-    /// P_Keys.
+    /// P_Key tables and partition enforcement.
     pub partitions: ExpectedPartitions,
-    /// What PortInfo and SwitchInfo should hold.
+    /// Values of PortInfo and SwitchInfo.
     pub settings: ExpectedSettings,
 }
 
 impl Expectations {
-    /// One manager on a healthy fabric, all packets on SL 0, nothing special configured.
+    /// One SM on a fabric without faults, unicast packets on SL 0, default configuration.
     #[must_use]
     pub const fn new(sm: PortAt) -> Self {
         Self {
             sm,
             master: sm,
-            managers: None,
+            sms: None,
             quarantined: BTreeSet::new(),
             max_mtu: MtuCode::Mtu4096,
             max_operational_vls: 5,
@@ -72,19 +71,19 @@ impl Expectations {
                 hoq_life: None,
                 vl_stall_count: None,
                 packet_life_time: None,
-                reregistered_at_least: 0,
+                min_client_reregisters: 0,
             },
         }
     }
 
-    /// With every service level as traffic that has a lane all the way.
+    /// Checks every SL that maps to an active VL on all hops of a path.
     #[must_use]
     pub fn all_sls(mut self) -> Self {
         self.traffic = Traffic::AllSls;
         self
     }
 
-    /// With the service level that each end port uses towards each LID; `None` is no traffic.
+    /// Checks the SL that `sl` returns for an end port and a destination LID; `None` means no traffic.
     #[must_use]
     pub fn sl_per_path(
         mut self,
@@ -94,7 +93,7 @@ impl Expectations {
         self
     }
 
-    /// With these multicast groups and no others.
+    /// Expects exactly these multicast groups.
     #[must_use]
     pub fn groups(mut self, groups: Vec<ExpectedGroup>) -> Self {
         self.groups = Some(groups);
@@ -102,26 +101,26 @@ impl Expectations {
     }
 }
 
-/// The service levels that packets use.
+/// SLs of unicast packets.
 #[derive(Debug, Clone)]
 pub enum Traffic {
-    /// All packets have this one.
+    /// All packets use this SL.
     OneSl(Sl),
-    /// All that have a legal lane on every hop of a path.
+    /// Packets use every SL that maps to an active VL on all hops of the path.
     AllSls,
-    /// Each path its own.
+    /// Packets use one SL per path.
     PerPath(SlTable),
 }
 
-/// The SL from an end port to a LID.
-type SlOf = dyn Fn(PortAt, Lid) -> Option<Sl> + Send + Sync;
+/// SL from an end port to a LID.
+type SlOfPath = dyn Fn(PortAt, Lid) -> Option<Sl> + Send + Sync;
 
-/// The SL of each path.
+/// SL of each path.
 #[derive(Clone)]
-pub struct SlTable(Arc<SlOf>);
+pub struct SlTable(Arc<SlOfPath>);
 
 impl SlTable {
-    /// The SL from an end port to a LID; `None` is no traffic.
+    /// SL from an end port to a LID; `None` means no traffic.
     #[must_use]
     pub fn sl(&self, source: PortAt, dest: Lid) -> Option<Sl> {
         (self.0)(source, dest)
@@ -134,21 +133,21 @@ impl fmt::Debug for SlTable {
     }
 }
 
-/// A multicast group.
+/// An expected multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedGroup {
-    /// Its LID.
+    /// MLID.
     pub mlid: Lid,
-    /// The SL of its packets.
+    /// SL of its packets.
     pub sl: Sl,
-    /// End ports that send and get a copy of what others send.
+    /// End ports that send and receive.
     pub members: BTreeSet<PortAt>,
-    /// End ports that only send; a copy for them is no mistake.
+    /// End ports that send only. They may receive copies.
     pub senders: BTreeSet<PortAt>,
 }
 
 impl ExpectedGroup {
-    /// A group on SL 0 in which all send and receive.
+    /// A group on SL 0 of full members.
     #[must_use]
     pub fn new(mlid: Lid, members: impl IntoIterator<Item = PortAt>) -> Self {
         Self {
@@ -160,33 +159,33 @@ impl ExpectedGroup {
     }
 }
 
-/// The P_Keys that were configured.
+/// Expected P_Key tables and partition enforcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedPartitions {
-    /// The keys of an end port; the first must be at index 0. An end port that is not named has
-    /// 0xFFFF or 0x7FFF at index 0 and nothing else.
+    /// P_Keys of each end port; the first one must be at index 0. Other end ports must have 0xFFFF or 0x7FFF at
+    /// index 0 and no further P_Keys.
     pub keys: BTreeMap<PortAt, Vec<PKey>>,
-    /// What switch ports that face end ports check.
+    /// Enforcement at switch ports with attached end ports.
     pub enforcement: PKeyEnforcement,
 }
 
-/// What switch ports that face end ports check.
+/// Partition enforcement at switch ports with attached end ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PKeyEnforcement {
-    /// Not judged, beyond that nothing legitimate is blocked.
+    /// Any setting, as long as no P_Key of a member is dropped.
     Any,
-    /// Nothing.
+    /// No enforcement.
     Off,
-    /// What comes in.
+    /// Inbound enforcement.
     Inbound,
-    /// What goes out.
+    /// Outbound enforcement.
     Outbound,
-    /// Both.
+    /// Inbound and outbound enforcement.
     Both,
 }
 
-/// What PortInfo and SwitchInfo should hold. `None` is, for what all end ports share, the value of
-/// the master's own port; else it is not judged.
+/// Expected values of PortInfo and SwitchInfo. `None` means the value of the master's port for settings common to
+/// all end ports; other settings are then not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedSettings {
     /// M_Key of end ports.
@@ -199,17 +198,16 @@ pub struct ExpectedSettings {
     pub gid_prefix: Option<GidPrefix>,
     /// SubnetTimeOut of end ports.
     pub subnet_timeout: Option<u8>,
-    /// LMC of CAs and routers; `None`: that of the first of them.
+    /// LMC of CAs and routers; `None`: that of the first end port.
     pub lmc: Option<Lmc>,
-    /// MasterSMSL of end ports; `None`: not judged.
+    /// MasterSMSL of end ports; `None`: not checked.
     pub master_sm_sl: Option<Sl>,
-    /// HOQLife of switch ports that face end ports, and of those that face switches; `None`: not
-    /// judged.
+    /// HOQLife of switch ports to end ports, and to switches; `None`: not checked.
     pub hoq_life: Option<(u8, u8)>,
-    /// VLStallCount of switch ports, in the same order; `None`: not judged.
+    /// VLStallCount of switch ports to end ports, and to switches; `None`: not checked.
     pub vl_stall_count: Option<(u8, u8)>,
-    /// LifeTimeValue of switches; `None`: not judged.
+    /// LifeTimeValue of switches; `None`: not checked.
     pub packet_life_time: Option<u8>,
-    /// How often each end port that can be must have been asked to register again.
-    pub reregistered_at_least: u32,
+    /// Minimum number of ClientReregister requests to each end port that supports it.
+    pub min_client_reregisters: u32,
 }
