@@ -1,7 +1,6 @@
-//! What can go wrong: options of a fabric, a node, a cable, and what can be scheduled.
+//! Faults of a fabric, a node or a link, and actions that can be scheduled.
 //!
-//! This is data. [`crate::net::Net`] draws the numbers and applies it; a manager is nothing that is
-//! known here.
+//! Plain data. [`crate::net::Net`] draws the random numbers and applies it.
 
 use std::time::Duration;
 
@@ -13,59 +12,56 @@ use crate::fabric::{Fabric, PortCounter};
 use crate::net::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
-/// Misbehaviour of the whole fabric, or of one node.
+/// Faults of the whole fabric, or of one node.
 ///
-/// Loss, duplication, jitter and latency of a node hit every MAD that begins, ends or passes there,
-/// on top of the fabric's own. What concerns the agent (from `service` on) is a node's own if it
-/// has faults of its own, else the fabric's. All chances are from 0 to 1 and drawn from the net's
-/// seed.
+/// Loss, duplication, jitter and latency of a node affect every MAD that starts, ends or passes there, in addition
+/// to those of the fabric. For the fields from `service` on, a node with its own faults uses its own values, other
+/// nodes those of the fabric. Probabilities range from 0 to 1 and are drawn from the net's seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
-    /// Chance that a MAD is lost, for each direction.
+    /// Probability that a MAD is lost, per direction.
     pub loss: f64,
-    /// Chance that a MAD arrives twice.
+    /// Probability that a MAD arrives twice.
     pub duplicate: f64,
-    /// A MAD takes up to this much longer, drawn evenly: MADs overtake each other.
+    /// Maximum additional latency of a MAD, uniformly distributed: MADs can overtake each other.
     pub jitter: Duration,
-    /// A MAD takes so much longer at a node where it begins, ends or that it passes; where the
-    /// whole fabric has it, at each of them.
+    /// Additional latency at each node where a MAD starts or ends or that it passes.
     pub latency: Duration,
-    /// Time that the agent takes for a MAD; it does one after the other.
+    /// Processing time of the agent per MAD; it processes one at a time.
     pub service: Duration,
-    /// MADs that may wait for the agent; one that finds the queue full is lost, as VL15 loses them.
-    /// 0 is no limit.
+    /// Length of the agent's queue; further MADs are lost, as on VL15. 0: unlimited.
     pub backlog: u32,
-    /// Answers leave so much later, without keeping the agent busy.
+    /// Delay of replies, in which the agent can process further MADs.
     pub delay: Duration,
-    /// The agent never answers. Switches go on forwarding.
+    /// The agent never replies. Switches still forward.
     pub hung: bool,
-    /// The agent answers every Set with this status and does nothing.
+    /// The agent rejects every Set with this status.
     pub refuse_sets: Option<Status>,
-    /// Answers are wrong.
+    /// Corruption of replies.
     pub garbage: Option<Garbage>,
-    /// Chance that an answer is, where `garbage` is set.
+    /// Probability that a reply is corrupted, if `garbage` is set.
     pub garbage_chance: f64,
 }
 
-/// In what way answers are wrong.
+/// How replies are corrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
-    /// The attribute's 64 bytes are random.
+    /// Random attribute data (64 bytes).
     Data,
-    /// The status is a random error.
+    /// Random error status.
     Status,
-    /// The transaction identifier is another one.
+    /// Wrong transaction ID.
     Tid,
-    /// The attribute identifier is another one.
+    /// Wrong attribute ID.
     Attribute,
-    /// The attribute modifier is another one.
+    /// Wrong attribute modifier.
     Modifier,
-    /// One of the above, drawn for each answer.
+    /// One of the above, drawn per reply.
     Any,
 }
 
 impl Faults {
-    /// Nothing goes wrong, and agents take two microseconds.
+    /// No faults; agents take 2 us per MAD.
     pub const NONE: Self = Self {
         loss: 0.0,
         duplicate: 0.0,
@@ -80,19 +76,19 @@ impl Faults {
         garbage_chance: 1.0,
     };
 
-    /// The agent never answers.
+    /// The agent never replies.
     pub const HUNG: Self = Self {
         hung: true,
         ..Self::NONE
     };
 
-    /// MADs are lost.
+    /// MADs are lost with this probability.
     #[must_use]
     pub const fn lossy(loss: f64) -> Self {
         Self { loss, ..Self::NONE }
     }
 
-    /// Answers come late.
+    /// Replies are delayed.
     #[must_use]
     pub const fn late(delay: Duration) -> Self {
         Self {
@@ -101,7 +97,7 @@ impl Faults {
         }
     }
 
-    /// The agent is slow.
+    /// The agent processes MADs slowly.
     #[must_use]
     pub const fn slow(service: Duration) -> Self {
         Self {
@@ -110,7 +106,7 @@ impl Faults {
         }
     }
 
-    /// All answers are wrong.
+    /// All replies are corrupted.
     #[must_use]
     pub const fn garbage(kind: Garbage) -> Self {
         Self {
@@ -119,7 +115,7 @@ impl Faults {
         }
     }
 
-    /// Sets are answered with an error.
+    /// Sets are rejected with this status.
     #[must_use]
     pub const fn refusing(status: Status) -> Self {
         Self {
@@ -128,7 +124,7 @@ impl Faults {
         }
     }
 
-    /// The same agent on wires without fault: what a node's own faults begin with.
+    /// These faults without loss, duplication, jitter and latency: initial value of a node's own faults.
     #[must_use]
     pub const fn agent_only(self) -> Self {
         Self {
@@ -147,35 +143,35 @@ impl Default for Faults {
     }
 }
 
-/// Misbehaviour of one direction of a cable, on top of what the fabric and the nodes do.
+/// Faults of one direction of a link, in addition to those of the fabric and the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LinkFaults {
-    /// Chance that a MAD is lost.
+    /// Probability that a MAD is lost.
     pub loss: f64,
-    /// Chance that a MAD arrives twice.
+    /// Probability that a MAD arrives twice.
     pub duplicate: f64,
-    /// A MAD takes up to this much longer, drawn evenly.
+    /// Maximum additional latency, uniformly distributed.
     pub jitter: Duration,
-    /// Time that a MAD takes for the link, where it is not as for the others.
+    /// Latency of the link; `None`: the default of the fabric.
     pub latency: Option<Duration>,
-    /// The receiver takes one MAD in this time: the ones behind wait for their credits, ever longer
-    /// while more arrive, and the sender's XmitWait counts it.
+    /// Time in which the receiver drains one MAD. Further MADs wait for credits, and the sender's XmitWait counts
+    /// the time.
     pub drain: Duration,
 }
 
-/// One or both directions of the cable at a port. It stays with the ports if the cable goes.
+/// One or both directions of the link at a port. Faults stay with the ports if the cable is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkDirection {
     /// Both directions.
     Both(PortAt),
-    /// What arrives at the port.
+    /// Packets that arrive at the port.
     Into(PortAt),
-    /// What leaves by the port.
+    /// Packets that leave by the port.
     OutOf(PortAt),
 }
 
 impl LinkDirection {
-    /// The port that names it.
+    /// The port.
     #[must_use]
     pub const fn port(self) -> PortAt {
         match self {
@@ -184,53 +180,52 @@ impl LinkDirection {
     }
 }
 
-/// Where something goes wrong.
+/// Where a fault applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultScope {
-    /// Everywhere.
+    /// The whole fabric.
     Fabric,
-    /// What begins, ends or passes at a node.
+    /// MADs that start, end or pass at a node.
     Node(NodeIdx),
-    /// What crosses a cable.
+    /// MADs on a link.
     Link(LinkDirection),
 }
 
-/// One thing that changes about the ways of MADs; the rest stays.
+/// A change of one transport fault; others remain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TransportFault {
-    /// Chance of loss.
+    /// Probability of loss.
     Loss(f64),
-    /// Chance of a second copy.
+    /// Probability of duplication.
     Duplicate(f64),
-    /// Up to so much longer.
+    /// Maximum jitter.
     Jitter(Duration),
-    /// Time for a link: of a cable its own, of the fabric every cable's that has none of its own; of
-    /// a node what it adds.
+    /// Latency: of a link its own, of the fabric that of links without their own, of a node the addition.
     Latency(Duration),
 }
 
-/// One thing that changes about agents; the rest stays.
+/// A change of one agent fault; others remain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AgentFault {
-    /// Time for a MAD.
+    /// Processing time per MAD.
     Service(Duration),
-    /// MADs that may wait; 0 is no limit.
+    /// Queue length; 0: unlimited.
     Backlog(u32),
-    /// Answers leave later.
+    /// Delay of replies.
     Delay(Duration),
-    /// No answers (or answers again).
+    /// Whether the agent hangs.
     Hung(bool),
-    /// Sets are refused (or done again).
+    /// Status with which Sets are rejected; `None`: processed.
     Refuse(Option<Status>),
-    /// Answers are wrong with this chance (or right again).
+    /// Corruption of replies and its probability; `None`: none.
     Garbage(Option<Garbage>, f64),
 }
 
-/// Something that is done to a fabric once.
+/// A function that is called once with the fabric.
 pub struct FabricCall(Box<dyn FnOnce(&mut Fabric) + Send>);
 
 impl FabricCall {
-    /// Of a function.
+    /// Wraps a function.
     pub fn new(f: impl FnOnce(&mut Fabric) + Send + 'static) -> Self {
         Self(Box::new(f))
     }
@@ -246,7 +241,7 @@ impl std::fmt::Debug for FabricCall {
     }
 }
 
-/// What happens to the fabric at some time.
+/// A change of the fabric or its faults.
 #[derive(Debug)]
 pub enum FabricAction {
     /// [`Fabric::cut`].
@@ -255,13 +250,13 @@ pub enum FabricAction {
     Restore(PortAt),
     /// [`Fabric::bounce`].
     Bounce(PortAt),
-    /// Cuts and restores a cable so many times: cut at once and for half of each period.
+    /// Cuts and restores a cable repeatedly: cut for the first half of each period.
     Flap {
-        /// A port of the cable.
+        /// A port of the link.
         at: PortAt,
-        /// From cut to cut.
+        /// Time between two cuts.
         period: Duration,
-        /// How often.
+        /// Number of cuts.
         times: u32,
     },
     /// [`Fabric::add_cable`].
@@ -298,50 +293,50 @@ pub enum FabricAction {
     Lid(PortAt, Lid, Lmc),
     /// [`Fabric::corrupt_lft`].
     CorruptLft(NodeIdx, Lid, u8),
-    /// Faults of the whole fabric from now on.
+    /// Sets the faults of the whole fabric.
     Faults(Faults),
-    /// Faults of a node from now on; `None` makes it behave like all others.
+    /// Sets the faults of a node; `None`: those of the fabric.
     NodeFaults(NodeIdx, Option<Faults>),
-    /// Chance that a MAD is lost on the link at a port, in both directions.
+    /// Sets the loss of the link at a port, in both directions.
     LinkLoss(PortAt, f64),
-    /// One thing about the ways of MADs.
+    /// Changes a transport fault.
     Wire(FaultScope, TransportFault),
-    /// A receiver that takes one MAD in this time; see [`LinkFaults::drain`].
+    /// Sets the drain time of a link; see [`LinkFaults::drain`].
     Drain(LinkDirection, Duration),
-    /// One thing about the agent of a node, or of all nodes.
+    /// Changes an agent fault of a node, or of all nodes.
     Agent(Option<NodeIdx>, AgentFault),
-    /// Chance that a MAD of this attribute is lost at a place; 0 ends it.
+    /// Sets the loss of MADs with an attribute; 0 ends it.
     AttrLoss(FaultScope, AttrId, f64),
     /// [`Fabric::add_errors`].
     Count {
-        /// The port that counts.
+        /// The port.
         at: PortAt,
-        /// What.
+        /// The counter.
         counter: PortCounter,
-        /// How many more.
+        /// The increment.
         n: u64,
     },
-    /// Gives a counter a value, as [`Fabric::add_errors`] would.
+    /// Sets a counter, with the effects of [`Fabric::add_errors`].
     SetCounter {
-        /// The port that counts.
+        /// The port.
         at: PortAt,
-        /// What.
+        /// The counter.
         counter: PortCounter,
-        /// How many in all.
+        /// The new value.
         value: u64,
     },
-    /// Ends all faults at a place: of the fabric, those of all nodes and cables too.
+    /// Ends all faults in a scope; for the fabric, those of all nodes and links.
     Heal(FaultScope),
-    /// An SM of somebody else appears at an end port.
+    /// Starts a foreign SM at an end port.
     AddForeignSm(PortAt, Box<ForeignSm>),
-    /// It is gone without a word.
+    /// Kills a foreign SM without handover.
     RemoveForeignSm(PortAt),
-    /// Anything else.
+    /// Calls a function.
     Call(FabricCall),
 }
 
 impl FabricAction {
-    /// The number by which the trace knows it.
+    /// Code of the action in the trace hash.
     pub(crate) const fn code(&self) -> u64 {
         match self {
             Self::Cut(_) => 1,

@@ -1,19 +1,19 @@
-//! A simulated InfiniBand fabric: nodes, links, faults, generators, and oracles that judge a subnet manager.
+//! Simulated InfiniBand fabric: nodes, links, faults, generators, and oracles that check the SM's configuration.
 //!
-//! It depends on `ferrosm-mad` only: what judges the subnet manager shares no code with it.
+//! Depends on `ferrosm-mad` only: the oracles share no code with the SM.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`spec`] | a fabric on paper |
-//! | [`generate`], [`ibnet`] | where such papers come from |
-//! | [`fabric`] | the devices: agents, links, forwarding tables |
-//! | [`oracle`] | what judges the devices, whoever configured them |
-//! | [`port`] | a transport into a fabric, in process and without delay |
-//! | [`net`], [`faults`] | packets under way, and what goes wrong |
-//! | [`world`] | virtual time and managers |
-//! | [`scenario`] | what happens when, as text |
-//! | [`umad`] | the MAD layer of a host, for real programs |
-//! | [`datagram`] | the queue pairs of a host's programs |
+//! | [`spec`] | description of a fabric |
+//! | [`generate`], [`ibnet`] | generators and file readers of descriptions |
+//! | [`fabric`] | devices: SMAs, links, forwarding tables |
+//! | [`oracle`] | checks of the configured devices |
+//! | [`port`] | in-process transport into a fabric without latency |
+//! | [`net`], [`faults`] | packets in flight, fault injection |
+//! | [`world`] | SMs in virtual time |
+//! | [`scenario`] | scripted changes of a fabric |
+//! | [`umad`] | the kernel's MAD layer, for attached programs |
+//! | [`datagram`] | queue pairs of attached programs |
 
 pub mod datagram;
 pub mod fabric;

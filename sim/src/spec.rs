@@ -1,6 +1,6 @@
-//! A fabric on paper: what generators make, readers read, and [`crate::fabric`] is built from.
+//! Description of a fabric: produced by generators and file readers, input of [`crate::fabric`].
 //!
-//! Nothing here has state; it is data that can be printed, compared and drawn from a seed.
+//! Plain data without state.
 
 use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
@@ -10,7 +10,7 @@ use crate::generate::hardware::{self, Caps};
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;
 
-/// A port of a fabric on paper: node and port number (0 is a switch's management port).
+/// A port: node and port number (0 is the management port of a switch).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortAt {
     /// The node.
@@ -19,17 +19,16 @@ pub struct PortAt {
     pub port: u8,
 }
 
-/// Nodes and the cables between them.
+/// Nodes and links of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FabricSpec {
-    /// In the order of the file or generator; the first is where a subnet manager attaches by
-    /// default.
+    /// Nodes in the order of the file or generator. By default the SM attaches to the first one.
     pub nodes: Vec<NodeSpec>,
-    /// Each cable once.
+    /// Links.
     pub links: Vec<LinkSpec>,
 }
 
-/// A node as it leaves the factory, and what it may remember.
+/// A node's hardware and its persistent settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSpec {
     /// CA, switch or router.
@@ -40,39 +39,39 @@ pub struct NodeSpec {
     pub node_guid: NodeGuid,
     /// System image GUID.
     pub system_image_guid: SystemImageGuid,
-    /// Physical ports.
+    /// Number of physical ports.
     pub num_ports: u8,
-    /// GUIDs of the end ports: a switch's port 0 alone, a CA's or router's ports 1, 2, ...
+    /// GUIDs of the end ports: port 0 of a switch, ports 1, 2, ... of a CA or router.
     pub port_guids: Vec<PortGuid>,
-    /// LID and LMC that each end port (as in `port_guids`) comes up with; LID 0 is none.
+    /// Persisted LID and LMC of each end port, in the order of `port_guids`; LID 0: none.
     pub lids: Vec<(Lid, Lmc)>,
-    /// A switch's port 0 is enhanced.
+    /// Whether port 0 of a switch is an enhanced port 0.
     pub enhanced_port0: bool,
-    /// Vendor.
+    /// Vendor ID.
     pub vendor_id: u32,
-    /// Product.
+    /// Device ID.
     pub device_id: u16,
-    /// How it differs from others of its product.
+    /// Differences from the hardware model's defaults.
     pub options: NodeOptions,
 }
 
-/// How an agent takes bit 31 of PortInfo's modifier, with which a requester says that it
-/// understands extended speeds.
+/// How an SMA handles bit 31 of PortInfo's attribute modifier, by which a requester announces support of extended
+/// speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum AgentModel {
-    /// Shows the extended speeds to everybody.
+    /// Reports extended speeds to all requesters.
     #[default]
     Current,
-    /// Shows and takes them only with the bit; without it an extended speed reads as QDR.
+    /// Reports and accepts extended speeds only with the bit; without it, reports an extended speed as QDR.
     OnRequest,
-    /// Older than the bit: does not look at it, has no extended speeds.
+    /// No extended speeds; ignores the bit.
     IgnoresExtendedSpeeds,
-    /// Older than the bit: takes it for a port that does not exist, has no extended speeds.
+    /// No extended speeds; takes the bit for part of the port number and rejects the request.
     RefusesExtendedSpeeds,
 }
 
 impl AgentModel {
-    /// Whether it was made before there were extended speeds.
+    /// Whether the SMA predates extended speeds.
     #[must_use]
     pub const fn is_old(self) -> bool {
         matches!(
@@ -82,31 +81,30 @@ impl AgentModel {
     }
 }
 
-/// How a node differs from others of its product.
+/// Differences of a node from its hardware model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeOptions {
-    /// How its agent takes PortInfo's modifier.
+    /// How its SMA handles PortInfo's attribute modifier.
     pub agent: AgentModel,
-    /// Bits of CapabilityMask that it has beyond its product's. The agent serves Notice,
-    /// LinkSpeedWidthPairsTable, LinkRoundTripLatency and MulticastPKeyTrapSuppressionEnabled only
-    /// with their bits.
+    /// Additional CapabilityMask bits. The SMA implements Notice, LinkSpeedWidthPairsTable, LinkRoundTripLatency
+    /// and MulticastPKeyTrapSuppressionEnabled only with their bits.
     pub more_capabilities: u32,
-    /// Bits of CapabilityMask that it lacks.
+    /// Cleared CapabilityMask bits.
     pub fewer_capabilities: u32,
-    /// Bits of CapabilityMask2 that it has beyond its product's, such as IsSetNodeDescription.
+    /// Additional CapabilityMask2 bits, such as IsSetNodeDescription.
     pub more_capabilities2: u16,
-    /// Bits of CapabilityMask2 that it lacks.
+    /// Cleared CapabilityMask2 bits.
     pub fewer_capabilities2: u16,
-    /// Sizes in place of its product's.
+    /// Hardware limits that replace those of the model.
     pub caps: Option<Caps>,
-    /// A storage target runs on it: IsDeviceManagementSupported is set, and an I/O unit answers.
+    /// The node runs an SRP target: IsDeviceManagementSupported is set, and an I/O unit replies.
     pub srp_target: bool,
-    /// Sets of PortInfo succeed and leave OperationalVLs of its ports as they are.
+    /// Sets of PortInfo succeed but do not change OperationalVLs.
     pub keeps_operational_vls: bool,
 }
 
 impl NodeSpec {
-    /// Sizes and capabilities: the options' or the product's.
+    /// Hardware limits and capabilities, with the options applied.
     #[must_use]
     pub fn caps(&self) -> Caps {
         let caps = self
@@ -128,16 +126,16 @@ impl NodeSpec {
     }
 }
 
-/// A cable.
+/// A link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// One end.
+    /// One port.
     pub a: PortAt,
-    /// The other end; may be the same port (a loopback plug).
+    /// The other port; the same port for a loopback plug.
     pub b: PortAt,
-    /// Lanes.
+    /// Number of lanes.
     pub width: LinkWidth,
-    /// Speed of a lane.
+    /// Speed per lane.
     pub speed: LinkSpeed,
 }
 
@@ -150,8 +148,7 @@ impl PortAt {
 }
 
 impl FabricSpec {
-    /// Puts the links into the one order that generators and readers produce: the lower end first,
-    /// sorted by it.
+    /// Sorts the links as generators and readers do: the lower port first.
     pub fn normalise(&mut self) {
         for link in &mut self.links {
             if link.b < link.a {
@@ -161,7 +158,7 @@ impl FabricSpec {
         self.links.sort_by_key(|link| (link.a, link.b));
     }
 
-    /// Nodes that are switches.
+    /// Number of switches.
     #[must_use]
     pub fn switch_count(&self) -> usize {
         self.nodes
@@ -170,44 +167,44 @@ impl FabricSpec {
             .count()
     }
 
-    /// Nodes that are channel adapters, aggregation nodes included.
+    /// Number of CAs, including SHARP aggregation nodes.
     #[must_use]
     pub fn ca_count(&self) -> usize {
         self.nodes.iter().filter(|n| n.kind == NodeType::Ca).count()
     }
 }
 
-/// The parts of the fabric that cables hold together, each with its nodes in rising order, in the
-/// order of their first nodes. A subnet manager reaches only the part that it is attached to.
+/// Connected components of the fabric, each with its nodes in ascending order, ordered by their first node. An SM
+/// reaches only its own component.
 #[must_use]
 pub fn connected_components(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
     let mut sets = DisjointSets::new(spec.nodes.len());
     for link in &spec.links {
         sets.join(link.a.node, link.b.node);
     }
-    let mut island_of_root = vec![None; spec.nodes.len()];
-    let mut islands: Vec<Vec<NodeIdx>> = Vec::new();
+    let mut component_of_root = vec![None; spec.nodes.len()];
+    let mut components: Vec<Vec<NodeIdx>> = Vec::new();
     for node in 0..spec.nodes.len() {
         let root = sets.root(node);
-        let island = *island_of_root[root].get_or_insert_with(|| {
-            islands.push(Vec::new());
-            islands.len() - 1
+        let component = *component_of_root[root].get_or_insert_with(|| {
+            components.push(Vec::new());
+            components.len() - 1
         });
-        islands[island].push(node);
+        components[component].push(node);
     }
-    islands
+    components
 }
 
-/// Union-find over indices.
+/// Union-find.
 pub(crate) struct DisjointSets(Vec<usize>);
 
 impl DisjointSets {
-    /// Every index alone.
+    /// Each index in its own set.
     pub(crate) fn new(count: usize) -> Self {
         Self((0..count).collect())
     }
 
-    /// The representative of an index.
+    /// The representative of an index's set.
     pub(crate) fn root(&mut self, mut at: usize) -> usize {
         while self.0[at] != at {
             self.0[at] = self.0[self.0[at]];
@@ -216,7 +213,7 @@ impl DisjointSets {
         at
     }
 
-    /// Puts two together; false where they were already.
+    /// Merges two sets; returns whether they were different.
     pub(crate) fn join(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         self.0[a.max(b)] = a.min(b);
@@ -229,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_cables_between_four_hosts_are_two_islands() {
+    fn two_links_between_four_hosts_are_two_components() {
         let text = "back-to-back";
         let mut spec = crate::generate::from_spec(text).unwrap();
         let again = spec.clone();

@@ -1,4 +1,4 @@
-//! What is done to the fabric and to its faults: each [`FabricAction`] in its place.
+//! Application of a [`FabricAction`].
 
 use ferrosm_mad::time::Instant;
 
@@ -8,10 +8,10 @@ use crate::faults::{FabricAction, FaultScope, TransportFault};
 use crate::spec::{NodeIdx, PortAt};
 
 impl Net {
-    /// Does something to the fabric or its faults now.
+    /// Applies an action to the fabric or its faults.
     ///
     /// # Errors
-    /// If it cannot be done: there is no such node, port or cable, or a port is in use.
+    /// If a node, port or cable does not exist, or a port is in use.
     pub fn act(&mut self, action: FabricAction) -> Result<(), SpecError> {
         if let Some(trace) = &mut self.trace {
             trace.word(self.now.as_nanos());
@@ -21,30 +21,32 @@ impl Net {
             FabricAction::Flap { at, period, times } => self.flap(at, period, times)?,
             FabricAction::Faults(faults) => self.set_faults(faults),
             FabricAction::NodeFaults(node, faults) => {
-                self.known(node)?;
+                self.check_node(node)?;
                 self.set_node_faults(node, faults);
             }
             FabricAction::LinkLoss(at, loss) => self.set_link_loss(at, loss),
-            FabricAction::Wire(place, change) => self.change_wire(place, change)?,
+            FabricAction::Wire(scope, apply_to_devices) => {
+                self.set_transport_fault(scope, apply_to_devices)?
+            }
             FabricAction::Drain(cable, time) => {
-                for spot in self.known_spots(FaultScope::Link(cable))? {
-                    if let super::Spot::Into(at) = spot {
+                for location in self.existing_fault_locations(FaultScope::Link(cable))? {
+                    if let super::FaultLocation::Into(at) = location {
                         self.table.link_mut(at).drain = time;
                     }
                 }
             }
-            FabricAction::Agent(node, change) => {
-                node.map_or(Ok(()), |node| self.known(node))?;
-                self.table.change_agent(node, change);
+            FabricAction::Agent(node, apply_to_devices) => {
+                node.map_or(Ok(()), |node| self.check_node(node))?;
+                self.table.set_agent_fault(node, apply_to_devices);
             }
-            FabricAction::AttrLoss(place, attr, loss) => {
-                for spot in self.known_spots(place)? {
-                    self.table.set_attr_loss(spot, attr, loss);
+            FabricAction::AttrLoss(scope, attr, loss) => {
+                for location in self.existing_fault_locations(scope)? {
+                    self.table.set_attr_loss(location, attr, loss);
                 }
             }
-            FabricAction::Heal(place) => {
-                for spot in self.known_spots(place)? {
-                    self.table.heal(spot);
+            FabricAction::Heal(scope) => {
+                for location in self.existing_fault_locations(scope)? {
+                    self.table.heal(location);
                 }
             }
             FabricAction::AddForeignSm(at, sm) => self.add_foreign_sm(at, *sm).map(|_| ())?,
@@ -60,12 +62,12 @@ impl Net {
             | FabricAction::SrpTarget(node, _)
             | FabricAction::KeepVls(node)
             | FabricAction::CorruptLft(node, ..) => {
-                self.known(node)?;
-                change(self.fabric_mut(), action)?;
+                self.check_node(node)?;
+                apply_to_devices(self.fabric_mut(), action)?;
             }
             FabricAction::Trap(at, _) => {
-                self.known(at.node)?;
-                change(self.fabric_mut(), action)?;
+                self.check_node(at.node)?;
+                apply_to_devices(self.fabric_mut(), action)?;
             }
             FabricAction::Cut(_)
             | FabricAction::Restore(_)
@@ -80,13 +82,13 @@ impl Net {
             | FabricAction::Lid(..)
             | FabricAction::Count { .. }
             | FabricAction::SetCounter { .. }
-            | FabricAction::Call(_) => change(self.fabric_mut(), action)?,
+            | FabricAction::Call(_) => apply_to_devices(self.fabric_mut(), action)?,
         }
         self.faults_changed();
         Ok(())
     }
 
-    fn known(&self, node: NodeIdx) -> Result<(), SpecError> {
+    fn check_node(&self, node: NodeIdx) -> Result<(), SpecError> {
         if node < self.fabric.num_nodes() {
             Ok(())
         } else {
@@ -94,26 +96,33 @@ impl Net {
         }
     }
 
-    fn known_spots(&self, place: FaultScope) -> Result<Vec<super::Spot>, SpecError> {
-        match place {
+    fn existing_fault_locations(
+        &self,
+        scope: FaultScope,
+    ) -> Result<Vec<super::FaultLocation>, SpecError> {
+        match scope {
             FaultScope::Fabric => {}
-            FaultScope::Node(node) => self.known(node)?,
+            FaultScope::Node(node) => self.check_node(node)?,
             FaultScope::Link(cable) => {
                 let at = cable.port();
                 self.fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
             }
         }
-        Ok(self.spots(place))
+        Ok(self.fault_locations(scope))
     }
 
-    fn change_wire(&mut self, place: FaultScope, change: TransportFault) -> Result<(), SpecError> {
-        for spot in self.known_spots(place)? {
-            self.table.change_wire(spot, change);
+    fn set_transport_fault(
+        &mut self,
+        scope: FaultScope,
+        apply_to_devices: TransportFault,
+    ) -> Result<(), SpecError> {
+        for location in self.existing_fault_locations(scope)? {
+            self.table.set_transport_fault(location, apply_to_devices);
         }
         Ok(())
     }
 
-    /// Cuts a cable, and sees to it that the rest follows.
+    /// Cuts a cable and schedules the rest of the flaps.
     fn flap(
         &mut self,
         at: PortAt,
@@ -134,8 +143,8 @@ impl Net {
     }
 }
 
-/// What concerns the devices alone.
-fn change(fabric: &mut Fabric, action: FabricAction) -> Result<(), SpecError> {
+/// Actions on the devices alone.
+fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), SpecError> {
     match action {
         FabricAction::Cut(at) => fabric.cut(at),
         FabricAction::Restore(at) => fabric.restore(at),
@@ -199,7 +208,7 @@ fn change(fabric: &mut Fabric, action: FabricAction) -> Result<(), SpecError> {
             call.run(fabric);
             Ok(())
         }
-        // Faults and foreign SMs are the net's, which has dealt with them.
+        // Handled by `Net::act`.
         FabricAction::Flap { .. }
         | FabricAction::Faults(_)
         | FabricAction::NodeFaults(..)

@@ -1,7 +1,6 @@
-//! Subnet managers of somebody else: scripted actors that answer SMInfo and do nothing of their own
-//! accord but their script.
+//! ForeignSmSlot SMs: scripted SMs that reply to SMInfo and send what their script contains.
 //!
-//! They live in the net, so that a fabric that is served to real programs has them too.
+//! They are part of the net, so that a fabric with attached programs can have them as well.
 
 use std::collections::VecDeque;
 
@@ -13,28 +12,27 @@ use ferrosm_mad::time::Instant;
 
 use crate::spec::PortAt;
 
-/// An SM that answers SMInfo as it was told and does nothing of its own accord but its script.
+/// An SM that replies to SMInfo and sends only the MADs of its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignSm {
-    /// What it answers; ActCount grows by one with each Get.
+    /// Its SMInfo; ActCount is incremented by each request.
     pub info: SmInfo,
-    /// Whether it does as a Set(SMInfo) asks: HANDOVER makes it master, DISABLE silent, STANDBY
-    /// standby.
+    /// Whether it changes its state on Set(SMInfo): HANDOVER to master, DISABLE to not active, STANDBY to standby.
     pub obeys: bool,
-    /// What it answers with an error, and does not do.
+    /// Controls that it rejects.
     pub refuses: Vec<SmControl>,
-    /// MADs that it sends, in order of time.
+    /// MADs to send, in order of time.
     pub script: VecDeque<(Instant, MadOut)>,
-    /// The last [`ForeignSm::LOG_LEN`] MADs that it got, and when.
+    /// The last [`ForeignSm::LOG_LEN`] received MADs.
     pub log: VecDeque<(Instant, MadIn)>,
     outbox: VecDeque<MadOut>,
 }
 
 impl ForeignSm {
-    /// MADs that it remembers; older ones are forgotten.
+    /// Size of the log; older entries are dropped.
     pub const LOG_LEN: usize = 4096;
 
-    /// An SM of this GUID, priority and state that obeys.
+    /// An SM with this GUID, priority and state that obeys controls.
     #[must_use]
     pub fn new(guid: PortGuid, priority: u8, state: SmState) -> Self {
         let info = SmInfo {
@@ -54,7 +52,7 @@ impl ForeignSm {
         }
     }
 
-    /// The controls of Set(SMInfo) that it got, in order.
+    /// The controls of received Set(SMInfo), in order.
     #[must_use]
     pub fn controls(&self) -> Vec<SmControl> {
         self.log
@@ -65,7 +63,7 @@ impl ForeignSm {
             .collect()
     }
 
-    fn obey(&mut self, control: SmControl) -> Status {
+    fn apply_control(&mut self, control: SmControl) -> Status {
         let next = match (control, self.info.sm_state) {
             (SmControl::Handover, SmState::Standby | SmState::Master) => SmState::Master,
             (SmControl::Acknowledge, SmState::Master) => SmState::Standby,
@@ -91,7 +89,7 @@ impl ForeignSm {
             Method::Set if self.refuses.contains(&SmControl(mad.mad.attr_mod().0)) => {
                 Status::BAD_FIELD
             }
-            Method::Set if self.obeys => self.obey(SmControl(mad.mad.attr_mod().0)),
+            Method::Set if self.obeys => self.apply_control(SmControl(mad.mad.attr_mod().0)),
             Method::Set => Status::OK,
             _ => return,
         };
@@ -115,21 +113,21 @@ impl ForeignSm {
     }
 }
 
-/// A foreign SM in a net, in the order of their coming.
+/// A foreign SM in a net; numbered in the order of addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForeignSmId(pub usize);
 
-/// One of them at its port; its place stays when it is gone.
+/// Slot of a foreign SM; it remains after the SM is removed.
 #[derive(Debug)]
-pub(super) struct Foreign {
+pub(super) struct ForeignSmSlot {
     pub(super) at: PortAt,
     pub(super) sm: Option<Box<ForeignSm>>,
     pub(super) paused: bool,
 }
 
-impl Foreign {
-    /// Whether it is there and listens.
-    pub(super) const fn is_awake(&self) -> bool {
+impl ForeignSmSlot {
+    /// Whether the SM exists and is not paused.
+    pub(super) const fn is_active(&self) -> bool {
         self.sm.is_some() && !self.paused
     }
 

@@ -1,19 +1,17 @@
-//! Packets under way: latency, loss, and whatever else a fabric does to MADs between programs.
+//! Packets in flight: latency, loss and other faults between programs.
 //!
-//! [`Net`] owns a [`Fabric`], the time, the events to come (ordered by time and then by when they
-//! were made) and one seed from which everything is drawn. It never waits and reads no clock: a
-//! [`World`](crate::world::World) runs it in virtual time, a server in real time by saying what
-//! time it is. It knows subnet managers of somebody else ([`ForeignSm`]), but hosts no program.
+//! [`Net`] owns a [`Fabric`], the time, the queue of events (ordered by time, then by creation) and the seed of
+//! all random numbers. It never waits and reads no clock: a [`World`](crate::world::World) runs it in virtual
+//! time, a server in real time. It contains foreign SMs ([`ForeignSm`]), but no attached programs.
 //!
-//! After [`Net::set_instant`] a fabric without faults takes no time at all: [`Net::send`] carries
-//! request and answer at once, and no event is made for them.
+//! After [`Net::set_instant`], [`Net::send`] transports request and reply immediately if no fault is set.
 
 mod act;
 mod foreign;
-mod journey;
 mod queue;
 mod table;
 mod trace;
+mod transport;
 
 use std::time::Duration;
 
@@ -25,39 +23,39 @@ use rand_chacha::ChaCha8Rng;
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{FabricAction, Faults};
 use crate::spec::{NodeIdx, PortAt};
-use foreign::Foreign;
+use foreign::ForeignSmSlot;
 pub use foreign::{ForeignSm, ForeignSmId};
-use queue::{Key, Queue};
-pub(crate) use queue::{ManagerNote, Note};
-use table::{FaultTable, Spot};
+use queue::{EventQueue, QueuedEvent};
+pub(crate) use queue::{OwnerNotice, SmProcessChange};
+use table::{FaultLocation, FaultTable};
 use trace::TraceHash;
 pub use trace::{MadEvent, TraceEvent};
 
-/// Time that a MAD takes for a link, unless set.
+/// Default latency of a link.
 pub const HOP_TIME: Duration = Duration::from_nanos(300);
 
-/// Errors of scheduled actions that are kept; later ones are only counted in the trace.
-const ERRORS_KEPT: usize = 1024;
+/// Maximum number of recorded action errors; further ones are dropped.
+const MAX_ACTION_ERRORS: usize = 1024;
 
 type Observer = Box<dyn FnMut(&TraceEvent<'_>) + Send>;
 
-/// See the module's text.
+/// See the module documentation.
 pub struct Net {
     fabric: Fabric,
     now: Instant,
-    queue: Queue,
+    queue: EventQueue,
     rng: ChaCha8Rng,
     table: FaultTable,
     busy_until: Vec<Instant>,
-    foreigners: Vec<Foreign>,
+    foreign_sms: Vec<ForeignSmSlot>,
     action_errors: Vec<(Instant, SpecError)>,
     trap_buffer: Vec<Packet>,
     trace: Option<TraceHash>,
     observer: Option<Observer>,
-    /// Whether a fabric without faults takes no time.
+    /// Whether [`Net::set_instant`] was called.
     instant: bool,
-    /// Whether nothing is wrong now and nothing takes time.
-    plain: bool,
+    /// Whether packets currently bypass the event queue: `instant` without faults.
+    is_instant_now: bool,
 }
 
 impl std::fmt::Debug for Net {
@@ -71,29 +69,28 @@ impl std::fmt::Debug for Net {
 }
 
 impl Net {
-    /// A net around a fabric; everything that is drawn is drawn from `seed`. A link takes
-    /// [`HOP_TIME`], an agent what [`Faults::NONE`] says.
+    /// Creates a net with a fabric and the seed of all random numbers. Links have latency [`HOP_TIME`], agents the
+    /// processing time of [`Faults::NONE`].
     #[must_use]
     pub fn new(fabric: Fabric, seed: u64) -> Self {
         Self {
             busy_until: vec![Instant::START; fabric.num_nodes()],
             fabric,
             now: Instant::START,
-            queue: Queue::default(),
+            queue: EventQueue::default(),
             rng: ChaCha8Rng::seed_from_u64(seed),
             table: FaultTable::new(),
-            foreigners: Vec::new(),
+            foreign_sms: Vec::new(),
             action_errors: Vec::new(),
             trap_buffer: Vec::new(),
             trace: Some(TraceHash::default()),
             observer: None,
             instant: false,
-            plain: false,
+            is_instant_now: false,
         }
     }
 
-    /// For real time: where no fault says otherwise, nothing takes time and nothing is waited for,
-    /// and the run is not hashed. Faults that were set are forgotten.
+    /// Switches to real time: no default latency or processing time, no trace hash. Clears all faults.
     pub fn set_instant(&mut self) {
         self.instant = true;
         self.trace = None;
@@ -102,8 +99,8 @@ impl Net {
     }
 
     fn faults_changed(&mut self) {
-        self.table.tidy();
-        self.plain = self.instant && self.table.is_calm();
+        self.table.remove_default_entries();
+        self.is_instant_now = self.instant && self.table.is_fault_free();
     }
 
     /// The devices.
@@ -112,49 +109,47 @@ impl Net {
         &self.fabric
     }
 
-    /// The devices, to be changed at the present time.
+    /// The devices, at the current time.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         self.fabric.set_now(self.now);
         &mut self.fabric
     }
 
-    /// The present: the latest time that it was told.
+    /// The current time: the latest that was passed in.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Time goes on (never back) without letting anything happen.
+    /// Advances the time (never back) without processing events.
     pub(crate) fn set_now(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
 
-    /// A program at a port sends. What can be delivered at once is appended to `out`, and so is
-    /// what was due by `now`, in order.
+    /// Sends a packet from a program's port, after all events due by `now`. Deliveries are appended to `out`.
     pub fn send(&mut self, packet: Packet, now: Instant, out: &mut Vec<Delivery>) {
         if self.next_time().is_some_and(|t| t <= now) {
             self.advance(now, out);
         }
         self.set_now(now);
-        self.launch(packet, out);
-        if !self.plain && self.next_time().is_some_and(|t| t <= now) {
+        self.send_now(packet, out);
+        if !self.is_instant_now && self.next_time().is_some_and(|t| t <= now) {
             self.advance(now, out);
         }
     }
 
-    /// A MAD that somebody at a port sends, whoever it is; it is delivered with [`Net::advance`] or
-    /// at once.
+    /// Sends a MAD from a port, without a program. It is delivered by [`Net::advance`], or immediately.
     pub fn inject(&mut self, at: PortAt, mad: &MadOut, out: &mut Vec<Delivery>) {
-        self.launch(Packet::new(at, mad), out);
+        self.send_now(Packet::new(at, mad), out);
     }
 
-    /// Sends at the present time, and lets nothing else happen.
-    pub(crate) fn launch(&mut self, packet: Packet, out: &mut Vec<Delivery>) {
+    /// Sends a packet at the current time without processing other events.
+    pub(crate) fn send_now(&mut self, packet: Packet, out: &mut Vec<Delivery>) {
         self.fabric.totals.sent += 1;
-        self.journey(packet, out);
+        self.transport(packet, out);
     }
 
-    /// When [`Net::advance`] has something to do next.
+    /// Time of the next event.
     #[must_use]
     pub fn next_time(&self) -> Option<Instant> {
         let mut next = self.queue.next_time();
@@ -168,98 +163,99 @@ impl Net {
     }
 
     fn foreign_time(&self) -> Option<Instant> {
-        self.foreigners
+        self.foreign_sms
             .iter()
-            .filter_map(Foreign::poll_timeout)
+            .filter_map(ForeignSmSlot::poll_timeout)
             .min()
     }
 
-    /// Everything due at or before `now`, in order of time and of coming into being.
+    /// Processes all events due at or before `now`, in order.
     ///
-    /// What programs are to get is appended to `out`.
+    /// Deliveries to programs are appended to `out`.
     pub fn advance(&mut self, now: Instant, out: &mut Vec<Delivery>) {
         while let Some(next) = self.next_time().filter(|t| *t <= now) {
             self.set_now(next);
-            // Only a world asks to be told of something, and it takes its steps itself.
+            // Only a world schedules notices, and it calls `step` itself.
             let _ = self.step(out);
         }
         self.set_now(now);
     }
 
-    /// Lets one thing happen that is due now; what the owner wanted to be told of is returned.
-    pub(crate) fn step(&mut self, out: &mut Vec<Delivery>) -> Option<Note> {
+    /// Processes one event that is due; returns a notice for the owner, if the event is one.
+    pub(crate) fn step(&mut self, out: &mut Vec<Delivery>) -> Option<OwnerNotice> {
         let is_due = |t: Option<Instant>| t.is_some_and(|t| t <= self.now);
         if is_due(self.queue.next_time()) {
             return match self.queue.pop()? {
-                Key::Arrive(index) => {
+                QueuedEvent::Arrive(index) => {
                     self.arrive(index, out);
                     None
                 }
-                Key::Serve(index) => {
+                QueuedEvent::Serve(index) => {
                     let packet = self.queue.take(index);
                     self.serve(packet, out);
                     None
                 }
-                Key::Depart(index) => {
+                QueuedEvent::Depart(index) => {
                     let packet = self.queue.take(index);
-                    self.journey(packet, out);
+                    self.transport(packet, out);
                     None
                 }
-                Key::FabricAction(index) => {
+                QueuedEvent::Action(index) => {
                     if let Some(action) = self.queue.take_action(index)
                         && let Err(error) = self.act(action)
-                        && self.action_errors.len() < ERRORS_KEPT
+                        && self.action_errors.len() < MAX_ACTION_ERRORS
                     {
                         self.action_errors.push((self.now, error));
                     }
                     None
                 }
-                Key::Note(note) => Some(note),
+                QueuedEvent::Notice(notice) => Some(notice),
             };
         }
         if is_due(self.fabric.poll_timeout()) {
             let mut traps = std::mem::take(&mut self.trap_buffer);
             self.fabric.fire(self.now, &mut traps);
             for packet in traps.drain(..) {
-                self.journey(packet, out);
+                self.transport(packet, out);
             }
             self.trap_buffer = traps;
             return None;
         }
         if let Some(index) = self
-            .foreigners
+            .foreign_sms
             .iter()
             .position(|f| is_due(f.poll_timeout()))
         {
-            self.foreigners[index].handle_timeout(self.now);
-            self.drain_foreigner(index, out);
+            self.foreign_sms[index].handle_timeout(self.now);
+            self.drain_foreign_sm(index, out);
         }
         None
     }
 
-    /// Lets something happen at a time; at once if that is past.
+    /// Schedules an action; immediately if the time is past.
     pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.queue.push_action(at.max(self.now), action);
     }
 
-    /// The owner is told at a time, in the order of everything else.
-    pub(crate) fn schedule_note(&mut self, at: Instant, note: Note) {
-        self.queue.push(at.max(self.now), Key::Note(note));
+    /// Schedules a notice for the owner.
+    pub(crate) fn schedule_notice(&mut self, at: Instant, notice: OwnerNotice) {
+        self.queue
+            .push(at.max(self.now), QueuedEvent::Notice(notice));
     }
 
-    /// Faults of the whole fabric.
+    /// Sets the faults of the whole fabric.
     pub fn set_faults(&mut self, faults: Faults) {
         self.table.all = faults;
         self.faults_changed();
     }
 
-    /// Faults of one node; `None` makes it behave like all others.
+    /// Sets the faults of a node; `None`: those of the fabric.
     pub fn set_node_faults(&mut self, node: NodeIdx, faults: Option<Faults>) {
         self.table.set_node(node, faults);
         self.faults_changed();
     }
 
-    /// Chance that a MAD is lost on the link at a port, in both directions.
+    /// Sets the loss of the link at a port, in both directions.
     pub fn set_link_loss(&mut self, at: PortAt, loss: f64) {
         for end in [Some(at), self.fabric.peer(at)].into_iter().flatten() {
             self.table.link_mut(end).loss = loss;
@@ -267,23 +263,22 @@ impl Net {
         self.faults_changed();
     }
 
-    /// Time that a MAD takes for a link that has no latency of its own.
+    /// Sets the latency of links without a latency of their own.
     pub fn set_hop_time(&mut self, time: Duration) {
         self.table.hop_time = time;
         self.faults_changed();
     }
 
-    /// Ends all faults: of the fabric, of nodes, cables and attributes. What was cut or switched off
-    /// stays so.
+    /// Ends all faults of the fabric, nodes, links and attributes. Cut cables and nodes without power remain so.
     pub fn heal(&mut self) {
         self.table.heal_all();
         self.faults_changed();
     }
 
-    /// A subnet manager of somebody else appears at an end port and sets IsSM there.
+    /// Adds a foreign SM at an end port and sets IsSM there.
     ///
     /// # Errors
-    /// If there is no such end port, or an SM is there.
+    /// If the end port does not exist or has an SM.
     pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ForeignSmId, SpecError> {
         let info = self.fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
         if info.capability_mask.0 & ferrosm_mad::attr::CapMask::IS_SM != 0 {
@@ -292,21 +287,21 @@ impl Net {
         let fabric = self.fabric_mut();
         fabric.attach(at)?;
         fabric.set_is_sm(at, true)?;
-        self.foreigners.push(Foreign {
+        self.foreign_sms.push(ForeignSmSlot {
             at,
             sm: Some(Box::new(sm)),
             paused: false,
         });
-        Ok(ForeignSmId(self.foreigners.len() - 1))
+        Ok(ForeignSmId(self.foreign_sms.len() - 1))
     }
 
-    /// It is gone without a word; its port forgets IsSM.
+    /// Removes a foreign SM without handover; IsSM of its port is cleared.
     ///
     /// # Errors
-    /// If it was gone.
+    /// If it was removed before.
     pub fn remove_foreign_sm(&mut self, id: ForeignSmId) -> Result<ForeignSm, SpecError> {
-        let nobody = SpecError::NoSuchPort(PortAt::new(usize::MAX, 0));
-        let foreign = self.foreigners.get_mut(id.0).ok_or(nobody)?;
+        let no_such_sm = SpecError::NoSuchPort(PortAt::new(usize::MAX, 0));
+        let foreign = self.foreign_sms.get_mut(id.0).ok_or(no_such_sm)?;
         let at = foreign.at;
         let sm = foreign.sm.take().ok_or(SpecError::NoSuchPort(at))?;
         let fabric = self.fabric_mut();
@@ -315,83 +310,86 @@ impl Net {
         Ok(*sm)
     }
 
-    /// It stops or goes on; MADs for it are lost meanwhile.
+    /// Suspends or resumes a foreign SM; MADs to a suspended SM are lost.
     pub fn set_foreign_paused(&mut self, id: ForeignSmId, paused: bool, out: &mut Vec<Delivery>) {
-        if let Some(foreign) = self.foreigners.get_mut(id.0) {
+        if let Some(foreign) = self.foreign_sms.get_mut(id.0) {
             foreign.paused = paused;
-            self.drain_foreigner(id.0, out);
+            self.drain_foreign_sm(id.0, out);
         }
     }
 
-    /// A foreign SM; `None` if it is gone.
+    /// A foreign SM; `None` if it was removed.
     #[must_use]
     pub fn foreign_sm(&self, id: ForeignSmId) -> Option<&ForeignSm> {
-        self.foreigners.get(id.0)?.sm.as_deref()
+        self.foreign_sms.get(id.0)?.sm.as_deref()
     }
 
-    /// A foreign SM, to be changed.
+    /// A foreign SM; `None` if it was removed.
     pub fn foreign_sm_mut(&mut self, id: ForeignSmId) -> Option<&mut ForeignSm> {
-        self.foreigners.get_mut(id.0)?.sm.as_deref_mut()
+        self.foreign_sms.get_mut(id.0)?.sm.as_deref_mut()
     }
 
     /// The foreign SM at a port.
     #[must_use]
     pub fn foreign_sm_at(&self, at: PortAt) -> Option<ForeignSmId> {
-        self.foreigners
+        self.foreign_sms
             .iter()
             .position(|f| f.at == at && f.sm.is_some())
             .map(ForeignSmId)
     }
 
-    fn drain_foreigner(&mut self, index: usize, out: &mut Vec<Delivery>) {
-        while let Some(mad) = self.foreigners[index].poll_send() {
-            self.launch(Packet::new(self.foreigners[index].at, &mad), out);
+    fn drain_foreign_sm(&mut self, index: usize, out: &mut Vec<Delivery>) {
+        while let Some(mad) = self.foreign_sms[index].poll_send() {
+            self.send_now(Packet::new(self.foreign_sms[index].at, &mad), out);
         }
     }
 
-    /// Shows every MAD event from now on.
+    /// Calls `observer` for every MAD event from now on.
     pub fn observe(&mut self, observer: impl FnMut(&TraceEvent<'_>) + Send + 'static) {
         self.observer = Some(Box::new(observer));
     }
 
-    /// A hash of all that happened: equal for equal runs. 0 after [`Net::set_instant`].
+    /// Hash of all events; equal for equal runs. 0 after [`Net::set_instant`].
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.trace.map_or(0, TraceHash::value)
     }
 
-    /// Scheduled actions that could not be done, and why; the first of them if they are many.
+    /// Scheduled actions that failed; the first `MAX_ACTION_ERRORS` of them.
     #[must_use]
     pub fn action_errors(&self) -> &[(Instant, SpecError)] {
         &self.action_errors
     }
 
-    /// MADs under way.
+    /// Number of MADs in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.queue.in_flight()
     }
 
-    /// Things that are to happen to the fabric or to managers later.
+    /// Number of scheduled actions and SM changes.
     #[must_use]
     pub fn scheduled(&self) -> usize {
         self.queue.scheduled()
     }
 
-    /// One direction of a cable is known by the port that it enters.
-    fn spots(&self, place: crate::faults::FaultScope) -> Vec<Spot> {
+    /// The locations of a fault. A direction of a link is identified by the port where it ends.
+    fn fault_locations(&self, scope: crate::faults::FaultScope) -> Vec<FaultLocation> {
         use crate::faults::{FaultScope, LinkDirection};
-        match place {
-            FaultScope::Fabric => vec![Spot::Fabric],
-            FaultScope::Node(node) => vec![Spot::Node(node)],
-            FaultScope::Link(LinkDirection::Into(at)) => vec![Spot::Into(at)],
-            FaultScope::Link(LinkDirection::OutOf(at)) => {
-                self.fabric.peer(at).map(Spot::Into).into_iter().collect()
-            }
+        match scope {
+            FaultScope::Fabric => vec![FaultLocation::Fabric],
+            FaultScope::Node(node) => vec![FaultLocation::Node(node)],
+            FaultScope::Link(LinkDirection::Into(at)) => vec![FaultLocation::Into(at)],
+            FaultScope::Link(LinkDirection::OutOf(at)) => self
+                .fabric
+                .peer(at)
+                .map(FaultLocation::Into)
+                .into_iter()
+                .collect(),
             FaultScope::Link(LinkDirection::Both(at)) => {
-                let mut spots = vec![Spot::Into(at)];
-                spots.extend(self.fabric.peer(at).map(Spot::Into));
-                spots
+                let mut fault_locations = vec![FaultLocation::Into(at)];
+                fault_locations.extend(self.fabric.peer(at).map(FaultLocation::Into));
+                fault_locations
             }
         }
     }

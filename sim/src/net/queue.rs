@@ -1,7 +1,6 @@
-//! Events to come, and the packets and actions that they are about.
+//! Queue of future events with their packets and actions.
 //!
-//! Keys are small and packets stay in place, so that the heap moves little. Events come out by
-//! time, and at one time in the order in which they were put in.
+//! Heap entries are small; packets and actions stay in slabs. Events are ordered by time, then by insertion.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,51 +12,54 @@ use slab::Slab;
 use crate::fabric::Packet;
 use crate::faults::FabricAction;
 
-/// What happens.
+/// A future event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
-    /// A packet reaches its node.
+pub(super) enum QueuedEvent {
+    /// A packet arrives at its destination node.
     Arrive(u32),
-    /// The agent has time for it.
+    /// The agent has processed a packet.
     Serve(u32),
-    /// A late answer leaves.
+    /// A delayed reply is sent.
     Depart(u32),
     /// A scheduled action.
-    FabricAction(u32),
-    /// Something that the owner of the net wants to be told of.
-    Note(Note),
+    Action(u32),
+    /// A notice for the owner of the net.
+    Notice(OwnerNotice),
 }
 
-/// What the owner of a net wants to be told of, in the order of everything else.
+/// A notice for the owner of a net, ordered with all other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Note {
-    /// A manager is told that a request got no answer.
-    Lost(usize, Tid),
-    /// Something happens to a manager.
-    Manager(usize, ManagerNote),
+pub(crate) enum OwnerNotice {
+    /// A request of an SM was not answered in time.
+    RequestLost(usize, Tid),
+    /// A change of an SM's process.
+    SmProcess(usize, SmProcessChange),
 }
 
-/// What can happen to a manager.
+/// A change of an SM's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ManagerNote {
+pub(crate) enum SmProcessChange {
     Kill,
     Pause,
     Resume,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    heap: BinaryHeap<Reverse<(Instant, u64, Key)>>,
+pub(super) struct EventQueue {
+    heap: BinaryHeap<Reverse<(Instant, u64, QueuedEvent)>>,
     seq: u64,
     packets: Slab<Packet>,
     actions: Slab<FabricAction>,
-    notes: usize,
+    sm_changes: usize,
 }
 
-impl Queue {
-    pub(super) fn push(&mut self, at: Instant, key: Key) {
+impl EventQueue {
+    pub(super) fn push(&mut self, at: Instant, key: QueuedEvent) {
         self.seq += 1;
-        self.notes += usize::from(matches!(key, Key::Note(Note::Manager(..))));
+        self.sm_changes += usize::from(matches!(
+            key,
+            QueuedEvent::Notice(OwnerNotice::SmProcess(..))
+        ));
         self.heap.push(Reverse((at, self.seq, key)));
     }
 
@@ -65,28 +67,31 @@ impl Queue {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    pub(super) fn pop(&mut self) -> Option<Key> {
+    pub(super) fn pop(&mut self) -> Option<QueuedEvent> {
         let Reverse((_, _, key)) = self.heap.pop()?;
-        self.notes -= usize::from(matches!(key, Key::Note(Note::Manager(..))));
+        self.sm_changes -= usize::from(matches!(
+            key,
+            QueuedEvent::Notice(OwnerNotice::SmProcess(..))
+        ));
         Some(key)
     }
 
-    pub(super) fn put(&mut self, packet: Packet) -> u32 {
-        narrow(self.packets.insert(packet))
+    pub(super) fn insert(&mut self, packet: Packet) -> u32 {
+        slab_index(self.packets.insert(packet))
     }
 
     pub(super) fn peek(&self, index: u32) -> &Packet {
         &self.packets[index as usize]
     }
 
-    /// Its place is free afterwards.
+    /// Removes a packet.
     pub(super) fn take(&mut self, index: u32) -> Packet {
         self.packets.remove(index as usize)
     }
 
     pub(super) fn push_action(&mut self, at: Instant, action: FabricAction) {
-        let index = narrow(self.actions.insert(action));
-        self.push(at, Key::FabricAction(index));
+        let index = slab_index(self.actions.insert(action));
+        self.push(at, QueuedEvent::Action(index));
     }
 
     pub(super) fn take_action(&mut self, index: u32) -> Option<FabricAction> {
@@ -97,13 +102,13 @@ impl Queue {
         self.packets.len()
     }
 
-    /// Actions and manager events to come.
+    /// Number of scheduled actions and SM changes.
     pub(super) fn scheduled(&self) -> usize {
-        self.actions.len() + self.notes
+        self.actions.len() + self.sm_changes
     }
 }
 
-/// Places are far fewer than 2^32, and half as wide in the heap.
-fn narrow(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
+/// Slab indices fit into 32 bits, which keeps heap entries small.
+fn slab_index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,6 @@
-//! Which faults there are, and what they do to a packet on its way.
+//! Table of active faults and their effects on a packet.
 //!
-//! The table is looked up for each packet and each node that it passes. It draws from the generator
-//! that it is given and knows no fabric.
+//! The table is consulted for each packet and each node that it passes. It does not access the fabric.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use super::HOP_TIME;
 use crate::faults::{AgentFault, Faults, LinkFaults, TransportFault};
 use crate::spec::{NodeIdx, PortAt};
 
-/// Whether something of this chance happens. Impossible and certain things draw nothing.
+/// Whether an event of probability `p` happens. Draws nothing if `p` is 0 or less.
 pub(super) fn chance(rng: &mut ChaCha8Rng, p: f64) -> bool {
     if p <= 0.0 {
         return false;
@@ -25,7 +24,7 @@ pub(super) fn chance(rng: &mut ChaCha8Rng, p: f64) -> bool {
     p >= 1.0 || drawn < p
 }
 
-/// 0 to `limit` - 1, or 0.
+/// A random number below `limit`; 0 if `limit` is 0.
 pub(super) fn below(rng: &mut ChaCha8Rng, limit: u64) -> u64 {
     if limit == 0 {
         0
@@ -34,15 +33,15 @@ pub(super) fn below(rng: &mut ChaCha8Rng, limit: u64) -> u64 {
     }
 }
 
-/// An even share of a time.
+/// A uniformly distributed duration below `time`.
 pub(super) fn up_to(rng: &mut ChaCha8Rng, time: Duration) -> Duration {
     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Duration::from_nanos(below(rng, nanos))
 }
 
-/// A place as packets meet it: one direction of a cable is known by the port that it enters.
+/// Location of a fault. A direction of a link is identified by the port where it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum FaultLocation {
     Fabric,
     Node(NodeIdx),
     Into(PortAt),
@@ -50,42 +49,42 @@ pub(super) enum Spot {
 
 #[derive(Debug, Clone, Copy)]
 struct AttrLoss {
-    spot: Spot,
+    location: FaultLocation,
     attr: AttrId,
     loss: f64,
 }
 
-/// See the module's text.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct FaultTable {
-    /// What a fabric without faults does.
-    calm: Faults,
-    calm_hop_time: Duration,
+    /// Values without faults.
+    fault_free: Faults,
+    fault_free_hop_time: Duration,
     pub(super) all: Faults,
     pub(super) hop_time: Duration,
     nodes: BTreeMap<NodeIdx, Faults>,
     links: BTreeMap<PortAt, LinkFaults>,
     attrs: Vec<AttrLoss>,
-    /// When the receiver behind a slowly drained cable takes the next MAD.
+    /// By receiving port of a link with drain time: when it can receive the next MAD.
     drained: BTreeMap<PortAt, Instant>,
-    /// Waiting for credits before a port was entered, since last asked.
-    pub(super) waits: Vec<(PortAt, Duration)>,
+    /// Waits for credits, by receiving port, since the last [`super::Net`] query.
+    pub(super) credit_waits: Vec<(PortAt, Duration)>,
 }
 
-/// What a packet has met so far.
+/// Effects of the faults on a packet so far.
 #[derive(Debug)]
-pub(super) struct Trip {
+pub(super) struct Flight {
     pub(super) lost: bool,
     pub(super) duplicate: f64,
-    pub(super) flight: Duration,
+    pub(super) latency: Duration,
 }
 
-impl Trip {
-    pub(super) const fn new(lost: bool, flight: Duration) -> Self {
+impl Flight {
+    pub(super) const fn new(lost: bool, latency: Duration) -> Self {
         Self {
             lost,
             duplicate: 0.0,
-            flight,
+            latency,
         }
     }
 }
@@ -93,32 +92,34 @@ impl Trip {
 impl FaultTable {
     pub(super) const fn new() -> Self {
         Self {
-            calm: Faults::NONE,
-            calm_hop_time: HOP_TIME,
+            fault_free: Faults::NONE,
+            fault_free_hop_time: HOP_TIME,
             all: Faults::NONE,
             hop_time: HOP_TIME,
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
             attrs: Vec::new(),
             drained: BTreeMap::new(),
-            waits: Vec::new(),
+            credit_waits: Vec::new(),
         }
     }
 
-    /// From now on a fabric without faults takes no time for anything.
+    /// Sets the default latencies and processing times to zero and clears all faults.
     pub(super) fn make_instant(&mut self) {
-        self.calm.service = Duration::ZERO;
-        self.calm_hop_time = Duration::ZERO;
+        self.fault_free.service = Duration::ZERO;
+        self.fault_free_hop_time = Duration::ZERO;
         self.heal_all();
     }
 
-    /// Whether nothing goes wrong anywhere.
-    pub(super) fn is_calm(&self) -> bool {
-        self.all == self.calm && self.hop_time == self.calm_hop_time && self.is_even()
+    /// Whether there are no faults.
+    pub(super) fn is_fault_free(&self) -> bool {
+        self.all == self.fault_free
+            && self.hop_time == self.fault_free_hop_time
+            && self.is_uniform()
     }
 
-    /// Whether all places are alike.
-    pub(super) fn is_even(&self) -> bool {
+    /// Whether no node, link or attribute has faults of its own.
+    pub(super) fn is_uniform(&self) -> bool {
         self.nodes.is_empty() && self.links.is_empty() && self.attrs.is_empty()
     }
 
@@ -129,13 +130,13 @@ impl FaultTable {
         };
     }
 
-    /// The faults of what enters a port, to be changed.
+    /// The faults of the link direction that ends at a port.
     pub(super) fn link_mut(&mut self, into: PortAt) -> &mut LinkFaults {
         self.links.entry(into).or_default()
     }
 
-    /// Forgets faults that are none.
-    pub(super) fn tidy(&mut self) {
+    /// Removes entries without faults.
+    pub(super) fn remove_default_entries(&mut self) {
         self.links.retain(|_, f| *f != LinkFaults::default());
         let links = &self.links;
         self.drained
@@ -143,15 +144,15 @@ impl FaultTable {
     }
 
     fn node_mut(&mut self, node: NodeIdx) -> &mut Faults {
-        let like_all = self.all.agent_only();
-        self.nodes.entry(node).or_insert(like_all)
+        let fabric_faults = self.all.agent_only();
+        self.nodes.entry(node).or_insert(fabric_faults)
     }
 
-    pub(super) fn change_wire(&mut self, spot: Spot, change: TransportFault) {
-        let faults = match spot {
-            Spot::Fabric => &mut self.all,
-            Spot::Node(node) => self.node_mut(node),
-            Spot::Into(at) => {
+    pub(super) fn set_transport_fault(&mut self, location: FaultLocation, change: TransportFault) {
+        let faults = match location {
+            FaultLocation::Fabric => &mut self.all,
+            FaultLocation::Node(node) => self.node_mut(node),
+            FaultLocation::Into(at) => {
                 let link = self.link_mut(at);
                 match change {
                     TransportFault::Loss(loss) => link.loss = loss,
@@ -166,12 +167,14 @@ impl FaultTable {
             TransportFault::Loss(loss) => faults.loss = loss,
             TransportFault::Duplicate(chance) => faults.duplicate = chance,
             TransportFault::Jitter(time) => faults.jitter = time,
-            TransportFault::Latency(time) if spot == Spot::Fabric => self.hop_time = time,
+            TransportFault::Latency(time) if location == FaultLocation::Fabric => {
+                self.hop_time = time
+            }
             TransportFault::Latency(time) => faults.latency = time,
         }
     }
 
-    pub(super) fn change_agent(&mut self, node: Option<NodeIdx>, change: AgentFault) {
+    pub(super) fn set_agent_fault(&mut self, node: Option<NodeIdx>, change: AgentFault) {
         let faults = match node {
             None => &mut self.all,
             Some(node) => self.node_mut(node),
@@ -189,37 +192,42 @@ impl FaultTable {
         }
     }
 
-    pub(super) fn set_attr_loss(&mut self, spot: Spot, attr: AttrId, loss: f64) {
-        self.attrs.retain(|a| (a.spot, a.attr) != (spot, attr));
+    pub(super) fn set_attr_loss(&mut self, location: FaultLocation, attr: AttrId, loss: f64) {
+        self.attrs
+            .retain(|a| (a.location, a.attr) != (location, attr));
         if loss > 0.0 {
-            self.attrs.push(AttrLoss { spot, attr, loss });
+            self.attrs.push(AttrLoss {
+                location,
+                attr,
+                loss,
+            });
         }
     }
 
     pub(super) fn heal_all(&mut self) {
-        self.all = self.calm;
-        self.hop_time = self.calm_hop_time;
+        self.all = self.fault_free;
+        self.hop_time = self.fault_free_hop_time;
         self.nodes.clear();
         self.links.clear();
         self.attrs.clear();
         self.drained.clear();
     }
 
-    pub(super) fn heal(&mut self, spot: Spot) {
-        self.attrs.retain(|a| a.spot != spot);
-        match spot {
-            Spot::Fabric => self.heal_all(),
-            Spot::Node(node) => {
+    pub(super) fn heal(&mut self, location: FaultLocation) {
+        self.attrs.retain(|a| a.location != location);
+        match location {
+            FaultLocation::Fabric => self.heal_all(),
+            FaultLocation::Node(node) => {
                 self.nodes.remove(&node);
             }
-            Spot::Into(at) => {
+            FaultLocation::Into(at) => {
                 self.links.remove(&at);
                 self.drained.remove(&at);
             }
         }
     }
 
-    /// What the agent of a node does wrong.
+    /// The faults of a node's agent.
     pub(super) fn agent(&self, node: NodeIdx) -> Faults {
         if self.nodes.is_empty() {
             return self.all;
@@ -227,74 +235,80 @@ impl FaultTable {
         self.nodes.get(&node).copied().unwrap_or(self.all)
     }
 
-    /// Time that a packet takes over so many links where all places are alike.
-    pub(super) fn even_flight(&self, hops: u16) -> Duration {
+    /// Latency over `hops` links if the faults are uniform.
+    pub(super) fn uniform_flight_time(&self, hops: u16) -> Duration {
         let hops = u32::from(hops);
         self.hop_time * hops + self.all.latency * (hops + 1)
     }
 
-    /// A packet begins its way at a node.
-    pub(super) fn begin(&self, node: NodeIdx, attr: AttrId, rng: &mut ChaCha8Rng) -> Trip {
-        let mut trip = Trip {
+    /// Starts the flight of a packet at a node.
+    pub(super) fn start_flight(&self, node: NodeIdx, attr: AttrId, rng: &mut ChaCha8Rng) -> Flight {
+        let mut flight_state = Flight {
             lost: chance(rng, self.all.loss),
             duplicate: self.all.duplicate,
-            flight: self.all.latency,
+            latency: self.all.latency,
         };
-        self.at_node(node, attr, &mut trip, rng);
+        self.at_node(node, attr, &mut flight_state, rng);
         for a in &self.attrs {
-            if a.spot == Spot::Fabric && a.attr == attr {
-                trip.lost |= chance(rng, a.loss);
+            if a.location == FaultLocation::Fabric && a.attr == attr {
+                flight_state.lost |= chance(rng, a.loss);
             }
         }
-        trip
+        flight_state
     }
 
-    /// It enters a node.
-    pub(super) fn enter(
+    /// Applies the faults of entering a node by a port.
+    pub(super) fn enter_node(
         &mut self,
         at: PortAt,
         attr: AttrId,
         now: Instant,
-        trip: &mut Trip,
+        flight_state: &mut Flight,
         rng: &mut ChaCha8Rng,
     ) {
-        self.at_node(at.node, attr, trip, rng);
+        self.at_node(at.node, attr, flight_state, rng);
         let mut latency = self.hop_time;
         if let Some(link) = self.links.get(&at) {
-            trip.lost |= chance(rng, link.loss);
-            trip.duplicate = trip.duplicate.max(link.duplicate);
+            flight_state.lost |= chance(rng, link.loss);
+            flight_state.duplicate = flight_state.duplicate.max(link.duplicate);
             latency = link.latency.unwrap_or(latency) + up_to(rng, link.jitter);
             if !link.drain.is_zero() {
-                let here = now + trip.flight;
+                let here = now + flight_state.latency;
                 let free = self.drained.entry(at).or_default();
                 *free = (*free).max(here) + link.drain;
                 let waited = free.since(here);
                 latency += waited;
-                self.waits.push((at, waited));
+                self.credit_waits.push((at, waited));
             }
         }
-        trip.flight += latency + self.all.latency;
+        flight_state.latency += latency + self.all.latency;
         for a in &self.attrs {
-            if a.spot == Spot::Into(at) && a.attr == attr {
-                trip.lost |= chance(rng, a.loss);
+            if a.location == FaultLocation::Into(at) && a.attr == attr {
+                flight_state.lost |= chance(rng, a.loss);
             }
         }
     }
 
-    fn at_node(&self, node: NodeIdx, attr: AttrId, trip: &mut Trip, rng: &mut ChaCha8Rng) {
+    fn at_node(
+        &self,
+        node: NodeIdx,
+        attr: AttrId,
+        flight_state: &mut Flight,
+        rng: &mut ChaCha8Rng,
+    ) {
         if let Some(faults) = self.nodes.get(&node) {
-            trip.lost |= chance(rng, faults.loss);
-            trip.flight += faults.latency;
+            flight_state.lost |= chance(rng, faults.loss);
+            flight_state.latency += faults.latency;
         }
         for a in &self.attrs {
-            if a.spot == Spot::Node(node) && a.attr == attr {
-                trip.lost |= chance(rng, a.loss);
+            if a.location == FaultLocation::Node(node) && a.attr == attr {
+                flight_state.lost |= chance(rng, a.loss);
             }
         }
     }
 
-    /// Chance of a second copy and the longest jitter, of the fabric and both ends.
-    pub(super) fn spread(&self, from: NodeIdx, to: NodeIdx) -> (f64, Duration) {
+    /// Probability of duplication and maximum jitter, of the fabric and both nodes.
+    pub(super) fn duplication_and_jitter(&self, from: NodeIdx, to: NodeIdx) -> (f64, Duration) {
         let (mut duplicate, mut jitter) = (self.all.duplicate, self.all.jitter);
         if !self.nodes.is_empty() {
             for node in [from, to] {

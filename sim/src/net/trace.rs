@@ -1,4 +1,4 @@
-//! What happened, as a number to compare runs by and as events to look at.
+//! MAD events for observers, and a hash that compares runs.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use crate::spec::PortAt;
 /// What happened to a MAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MadEvent {
-    /// A program or a node sent it (answers and traps included).
+    /// A program or node sent it (including replies and traps).
     Sent,
-    /// A program got it.
+    /// It was delivered to a program.
     Delivered,
-    /// The devices threw it away.
+    /// A device dropped it.
     Dropped(DropReason),
-    /// A fault swallowed it.
+    /// A fault lost it.
     Lost,
 }
 
-/// A MAD at a place and time. [`fmt::Display`] writes it as one line.
+/// A MAD event. [`fmt::Display`] formats it as one line.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceEvent<'a> {
-    /// When.
+    /// Time.
     pub now: Instant,
-    /// What.
+    /// Event.
     pub event: MadEvent,
-    /// Where: the port by which it came, or from which it was sent.
+    /// Port where the MAD arrived, or from which it was sent.
     pub at: PortAt,
-    /// The MAD.
+    /// MAD.
     pub mad: &'a Mad,
-    /// The MAD with its addresses, keys and global route header.
+    /// MAD with its addresses, keys and GRH.
     pub packet: &'a Packet,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for TraceEvent<'_> {
     }
 }
 
-/// A hash of everything that happened, in order. Not for secrets.
+/// A non-cryptographic hash of all events in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TraceHash(u64);
 
@@ -93,16 +93,16 @@ impl TraceHash {
             MadEvent::Dropped(reason) => 16 + reason as u64,
         });
         self.word((e.at.node as u64) << 8 | u64::from(e.at.port));
-        // Four lanes side by side, since each step of one waits for the last.
-        let mut lanes = [Self(1), Self(2), Self(3), Self(4)];
+        // Four independent chains, which the processor can compute in parallel.
+        let mut chains = [Self(1), Self(2), Self(3), Self(4)];
         let (words, _) = e.mad.as_bytes().as_chunks::<8>();
-        for four in words.chunks_exact(lanes.len()) {
-            for (lane, word) in lanes.iter_mut().zip(four) {
-                lane.word(u64::from_be_bytes(*word));
+        for four in words.chunks_exact(chains.len()) {
+            for (chain, word) in chains.iter_mut().zip(four) {
+                chain.word(u64::from_be_bytes(*word));
             }
         }
-        for lane in lanes {
-            self.word(lane.0);
+        for chain in chains {
+            self.word(chain.0);
         }
     }
 }

@@ -1,24 +1,22 @@
-//! What a world can host: a manager under test.
+//! Interface of an SM under test.
 
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 
-/// A manager in a simulated world: told the time, asked for its output, never blocked.
+/// An SM in a simulated world: a state machine that receives the time and never blocks.
 ///
-/// After each call the world drains [`Manager::poll_send`] until `None`, then asks for
-/// [`Manager::poll_timeout`].
+/// After each call the world drains [`Manager::poll_send`] until `None`, then reads [`Manager::poll_timeout`].
 pub trait Manager {
-    /// A MAD arrived.
+    /// Handles a received MAD.
     fn handle_mad(&mut self, mad: MadIn, now: Instant);
-    /// The transport reports that a request will not be answered; only in worlds that are told to
-    /// report it.
+    /// Handles a request that timed out; called only if [`super::World::report_lost_after`] was set.
     fn handle_send_failed(&mut self, _tid: Tid, _now: Instant) {}
-    /// The time that it asked for has come.
+    /// Handles the timeout that [`Manager::poll_timeout`] returned.
     fn handle_timeout(&mut self, now: Instant);
-    /// What it sends next.
+    /// The next MAD to send.
     fn poll_send(&mut self) -> Option<MadOut>;
-    /// When it wants [`Manager::handle_timeout`]; this must be later after each such call.
+    /// Time of the next [`Manager::handle_timeout`]; it must advance with each such call.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 

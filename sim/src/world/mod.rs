@@ -1,8 +1,7 @@
-//! A deterministic world: managers on a [`Net`], in virtual time.
+//! Deterministic simulation: SMs on a [`Net`] in virtual time.
 //!
-//! [`World`] owns the managers and says what time it is; everything between them is the net's. The
-//! same seed and the same calls give the same run to the byte ([`World::trace_hash`]). It never
-//! waits, and it invents no timeouts: deadlines are the managers'.
+//! [`World`] owns the SMs and the time; the net owns everything between them. The same seed and the same calls
+//! give the same run ([`World::trace_hash`]). The world has no timeouts of its own.
 
 mod liveness;
 mod manager;
@@ -20,52 +19,52 @@ pub use manager::Manager;
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{FabricAction, Faults};
 pub use crate::net::{ForeignSm, HOP_TIME, MadEvent, TraceEvent};
-use crate::net::{ForeignSmId, ManagerNote, Net, Note};
+use crate::net::{ForeignSmId, Net, OwnerNotice, SmProcessChange};
 use crate::spec::{NodeIdx, PortAt};
 
-/// A manager that a world hosts, in the order of their coming.
+/// An SM in a world; numbered in the order of addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId(pub usize);
 
-/// What can happen to a manager.
+/// A change of an SM's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagerAction {
-    /// It is gone without a word.
+    /// Kills the process without handover.
     Kill,
-    /// It stops: no MAD reaches it, no timer fires.
+    /// Suspends the process: MADs to it are lost, timers do not fire.
     Pause,
-    /// It goes on, with what it knew.
+    /// Resumes the process with its state.
     Resume,
 }
 
-/// Calls at one instant after which a manager is said to spin.
-const SPIN_LIMIT: u32 = 100_000;
+/// Calls of one SM at one time after which the world panics.
+const MAX_CALLS_AT_ONE_TIME: u32 = 100_000;
 
 struct Actor<M> {
     at: PortAt,
-    who: Who<M>,
+    kind: ActorKind<M>,
     paused: bool,
 }
 
-enum Who<M> {
-    Ours(M),
+enum ActorKind<M> {
+    Hosted(M),
     Foreign(ForeignSmId),
-    Gone,
+    Removed,
 }
 
-/// See the module's text.
+/// See the module documentation.
 pub struct World<M> {
     net: Net,
     actors: Vec<Actor<M>>,
     deliveries: Vec<Delivery>,
     errors: Vec<SpecError>,
-    report_lost: Option<Duration>,
+    lost_report_delay: Option<Duration>,
     outstanding: BTreeSet<(usize, Tid)>,
-    spins: u32,
+    calls_now: u32,
 }
 
 impl<M: Manager> World<M> {
-    /// A world around a fabric; everything that is drawn is drawn from `seed`.
+    /// Creates a world with a fabric and the seed of all random numbers.
     #[must_use]
     pub fn new(fabric: Fabric, seed: u64) -> Self {
         Self {
@@ -73,47 +72,47 @@ impl<M: Manager> World<M> {
             actors: Vec::new(),
             deliveries: Vec::new(),
             errors: Vec::new(),
-            report_lost: None,
+            lost_report_delay: None,
             outstanding: BTreeSet::new(),
-            spins: 0,
+            calls_now: 0,
         }
     }
 
-    /// Hosts a manager at an end port (or [`Fabric::default_port`]) and sets IsSM there.
+    /// Adds an SM at an end port (or [`Fabric::default_port`]) and sets IsSM there.
     ///
     /// # Errors
-    /// If there is no such end port, or somebody uses it.
+    /// If the end port does not exist or is in use.
     pub fn add_manager(&mut self, at: Option<PortAt>, manager: M) -> Result<ManagerId, SpecError> {
         let at = at.unwrap_or_else(|| self.net.fabric().default_port());
-        self.check_free(at)?;
+        self.check_port_free(at)?;
         let fabric = self.net.fabric_mut();
         fabric.attach(at)?;
         fabric.set_is_sm(at, true)?;
-        Ok(self.host(at, Who::Ours(manager)))
+        Ok(self.add_actor(at, ActorKind::Hosted(manager)))
     }
 
-    /// Hosts a scripted SM of somebody else.
+    /// Adds a scripted foreign SM.
     ///
     /// # Errors
-    /// If there is no such end port, or somebody uses it.
+    /// If the end port does not exist or is in use.
     pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ManagerId, SpecError> {
-        self.check_free(at)?;
+        self.check_port_free(at)?;
         let id = self.net.add_foreign_sm(at, sm)?;
-        Ok(self.host(at, Who::Foreign(id)))
+        Ok(self.add_actor(at, ActorKind::Foreign(id)))
     }
 
-    fn check_free(&self, at: PortAt) -> Result<(), SpecError> {
-        let here = |a: &Actor<M>| a.at == at && !matches!(a.who, Who::Gone);
+    fn check_port_free(&self, at: PortAt) -> Result<(), SpecError> {
+        let here = |a: &Actor<M>| a.at == at && !matches!(a.kind, ActorKind::Removed);
         if self.actors.iter().any(here) || self.net.foreign_sm_at(at).is_some() {
             return Err(SpecError::PortInUse(at));
         }
         Ok(())
     }
 
-    fn host(&mut self, at: PortAt, who: Who<M>) -> ManagerId {
+    fn add_actor(&mut self, at: PortAt, kind: ActorKind<M>) -> ManagerId {
         self.actors.push(Actor {
             at,
-            who,
+            kind,
             paused: false,
         });
         let id = ManagerId(self.actors.len() - 1);
@@ -121,34 +120,34 @@ impl<M: Manager> World<M> {
         id
     }
 
-    /// Ends a manager without a word and returns it; its port forgets IsSM.
+    /// Kills an SM without handover and returns it; IsSM of its port is cleared.
     pub fn kill(&mut self, id: ManagerId) -> Option<M> {
         let actor = self.actors.get_mut(id.0)?;
         let at = actor.at;
-        match std::mem::replace(&mut actor.who, Who::Gone) {
-            Who::Ours(manager) => {
+        match std::mem::replace(&mut actor.kind, ActorKind::Removed) {
+            ActorKind::Hosted(manager) => {
                 let fabric = self.net.fabric_mut();
                 let closed = fabric.set_is_sm(at, false);
                 let closed = closed.and_then(|()| fabric.detach(at));
                 self.errors.extend(closed.err());
                 Some(manager)
             }
-            Who::Foreign(foreign) => {
+            ActorKind::Foreign(foreign) => {
                 self.errors
                     .extend(self.net.remove_foreign_sm(foreign).err());
                 None
             }
-            Who::Gone => None,
+            ActorKind::Removed => None,
         }
     }
 
-    /// A manager stops or goes on; MADs for it are lost meanwhile.
+    /// Suspends or resumes an SM; MADs to a suspended SM are lost.
     pub fn set_paused(&mut self, id: ManagerId, paused: bool) {
         let Some(actor) = self.actors.get_mut(id.0) else {
             return;
         };
         actor.paused = paused;
-        if let Who::Foreign(foreign) = actor.who {
+        if let ActorKind::Foreign(foreign) = actor.kind {
             self.net
                 .set_foreign_paused(foreign, paused, &mut self.deliveries);
         }
@@ -157,60 +156,61 @@ impl<M: Manager> World<M> {
         }
     }
 
-    /// Lets something happen to a manager at a time; at once if that is past.
+    /// Schedules a change of an SM's process; immediately if the time is past.
     pub fn schedule_manager(&mut self, at: Instant, id: ManagerId, action: ManagerAction) {
-        let note = match action {
-            ManagerAction::Kill => ManagerNote::Kill,
-            ManagerAction::Pause => ManagerNote::Pause,
-            ManagerAction::Resume => ManagerNote::Resume,
+        let notice = match action {
+            ManagerAction::Kill => SmProcessChange::Kill,
+            ManagerAction::Pause => SmProcessChange::Pause,
+            ManagerAction::Resume => SmProcessChange::Resume,
         };
-        self.net.schedule_note(at, Note::Manager(id.0, note));
+        self.net
+            .schedule_notice(at, OwnerNotice::SmProcess(id.0, notice));
     }
 
-    /// A manager that the world hosts; `None` if it is gone or not ours.
+    /// An SM; `None` if it was killed or is foreign.
     #[must_use]
     pub fn manager(&self, id: ManagerId) -> Option<&M> {
-        match &self.actors.get(id.0)?.who {
-            Who::Ours(manager) => Some(manager),
-            Who::Foreign(_) | Who::Gone => None,
+        match &self.actors.get(id.0)?.kind {
+            ActorKind::Hosted(manager) => Some(manager),
+            ActorKind::Foreign(_) | ActorKind::Removed => None,
         }
     }
 
-    /// Changes a manager; what it wants to send afterwards is sent now.
+    /// Calls a function on an SM and sends its output.
     pub fn with_manager<R>(
         &mut self,
         id: ManagerId,
         f: impl FnOnce(&mut M, Instant) -> R,
     ) -> Option<R> {
         let now = self.now();
-        let result = match &mut self.actors.get_mut(id.0)?.who {
-            Who::Ours(manager) => f(manager, now),
-            Who::Foreign(_) | Who::Gone => return None,
+        let result = match &mut self.actors.get_mut(id.0)?.kind {
+            ActorKind::Hosted(manager) => f(manager, now),
+            ActorKind::Foreign(_) | ActorKind::Removed => return None,
         };
         self.drain(id.0);
         Some(result)
     }
 
     fn foreign_id(&self, id: ManagerId) -> Option<ForeignSmId> {
-        match self.actors.get(id.0)?.who {
-            Who::Foreign(foreign) => Some(foreign),
-            Who::Ours(_) | Who::Gone => None,
+        match self.actors.get(id.0)?.kind {
+            ActorKind::Foreign(foreign) => Some(foreign),
+            ActorKind::Hosted(_) | ActorKind::Removed => None,
         }
     }
 
-    /// A scripted SM.
+    /// A foreign SM.
     #[must_use]
     pub fn foreign_sm(&self, id: ManagerId) -> Option<&ForeignSm> {
         self.net.foreign_sm(self.foreign_id(id)?)
     }
 
-    /// A scripted SM, to be changed.
+    /// A foreign SM.
     pub fn foreign_sm_mut(&mut self, id: ManagerId) -> Option<&mut ForeignSm> {
         let id = self.foreign_id(id)?;
         self.net.foreign_sm_mut(id)
     }
 
-    /// What is between the managers.
+    /// The net.
     #[must_use]
     pub const fn net(&self) -> &Net {
         &self.net
@@ -222,80 +222,79 @@ impl<M: Manager> World<M> {
         self.net.fabric()
     }
 
-    /// The devices, to be changed at the present time.
+    /// The devices, at the current time.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         self.net.fabric_mut()
     }
 
-    /// The present.
+    /// The current virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.net.now()
     }
 
-    /// Time that a MAD takes for a link.
+    /// Sets the default latency of links.
     pub fn set_hop_time(&mut self, time: Duration) {
         self.net.set_hop_time(time);
     }
 
-    /// Faults of the whole fabric.
+    /// Sets the faults of the whole fabric.
     pub fn set_faults(&mut self, faults: Faults) {
         self.net.set_faults(faults);
     }
 
-    /// Faults of one node; `None` makes it behave like all others.
+    /// Sets the faults of a node; `None`: those of the fabric.
     pub fn set_node_faults(&mut self, node: NodeIdx, faults: Option<Faults>) {
         self.net.set_node_faults(node, faults);
     }
 
-    /// Chance that a MAD is lost on the link at a port, in both directions.
+    /// Sets the loss of the link at a port, in both directions.
     pub fn set_link_loss(&mut self, at: PortAt, loss: f64) {
         self.net.set_link_loss(at, loss);
     }
 
-    /// Does something to the fabric or its faults now.
+    /// Applies an action to the fabric or its faults.
     ///
     /// # Errors
-    /// If it cannot be done; see [`Net::act`].
+    /// See [`Net::act`].
     pub fn act(&mut self, action: FabricAction) -> Result<(), SpecError> {
         self.net.act(action)
     }
 
-    /// Ends all faults; what was cut or switched off stays so.
+    /// Ends all faults; cut cables and nodes without power remain so.
     pub fn heal(&mut self) {
         self.net.heal();
     }
 
-    /// Whether and after what time a manager is told that a request got no answer (as the kernel
-    /// does it).
+    /// Sets the time after which an SM is notified of a request without reply, as the kernel does; `None`: never.
     pub const fn report_lost_after(&mut self, time: Option<Duration>) {
-        self.report_lost = time;
+        self.lost_report_delay = time;
     }
 
-    /// Shows every MAD event from now on.
+    /// Calls `observer` for every MAD event from now on.
     pub fn observe(&mut self, observer: impl FnMut(&TraceEvent<'_>) + Send + 'static) {
         self.net.observe(observer);
     }
 
-    /// A hash of all that happened: equal for equal runs.
+    /// Hash of all events; equal for equal runs.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.net.trace_hash()
     }
 
-    /// Scheduled actions that could not be done, and why.
+    /// Scheduled actions that failed.
     #[must_use]
     pub fn action_errors(&self) -> &[(Instant, SpecError)] {
         self.net.action_errors()
     }
 
-    /// MADs under way.
+    /// Number of MADs in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.net.in_flight()
     }
 
-    /// Lets something happen at a time; at once if that is past.
+    /// Schedules an action; immediately if the time is past.
     pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.net.schedule(at, action);
     }
@@ -305,35 +304,38 @@ impl<M: Manager> World<M> {
         self.net.next_time().into_iter().chain(timers).min()
     }
 
-    /// Lets the next thing happen and returns when that was; `None` if there is nothing.
+    /// Processes the next event and returns its time; `None` if there is none.
     ///
     /// # Panics
-    /// If a manager asks for a time that has come again and again.
+    /// If an SM requests the same timeout again and again.
     pub fn step(&mut self) -> Option<Instant> {
         let next = self.next_time()?;
         if next > self.now() {
             self.net.set_now(next);
-            self.spins = 0;
+            self.calls_now = 0;
         }
         let now = self.now();
         if self.net.next_time().is_some_and(|t| t <= now) {
-            if let Some(note) = self.net.step(&mut self.deliveries) {
-                self.told(note);
+            if let Some(notice) = self.net.step(&mut self.deliveries) {
+                self.handle_notice(notice);
             }
-            self.hand_out();
+            self.deliver_pending();
             return Some(now);
         }
         let due = |a: &Actor<M>| a.poll_timeout().is_some_and(|t| t <= now);
         if let Some(index) = self.actors.iter().position(due) {
-            self.spins += 1;
-            assert!(self.spins < SPIN_LIMIT, "manager {index} spins at {now:?}");
+            self.calls_now += 1;
+            assert!(
+                self.calls_now < MAX_CALLS_AT_ONE_TIME,
+                "SM {index} requests the same timeout repeatedly at {now:?}"
+            );
             self.actors[index].call(|m| m.handle_timeout(now));
             self.drain(index);
         }
         Some(now)
     }
 
-    /// Runs to a time, what happens then included.
+    /// Runs until a time, inclusive.
     pub fn run_until(&mut self, deadline: Instant) {
         while self.next_time().is_some_and(|t| t <= deadline) {
             self.step();
@@ -341,19 +343,17 @@ impl<M: Manager> World<M> {
         self.net.set_now(deadline);
     }
 
-    /// Runs for a time.
+    /// Runs for a duration.
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(self.now() + time);
     }
 
-    /// Runs until no MAD is under way, nothing is scheduled, and no timer is due within `quiet`.
-    ///
-    /// `false` if `deadline` comes first.
+    /// Runs until the world is quiet ([`World::is_quiet`]). Returns `false` at the deadline.
     pub fn run_until_quiet(&mut self, quiet: Duration, deadline: Instant) -> bool {
         self.run_until_true(deadline, |w| w.is_quiet(quiet))
     }
 
-    /// Runs until `done`, which is asked after each step. `false` if `deadline` comes first.
+    /// Runs until `done` returns true; it is called after each event. Returns `false` at the deadline.
     pub fn run_until_true(
         &mut self,
         deadline: Instant,
@@ -371,7 +371,7 @@ impl<M: Manager> World<M> {
         }
     }
 
-    /// Whether no MAD is under way, nothing is scheduled, and no timer is due within `quiet`.
+    /// Whether no MAD is in flight, nothing is scheduled, and no timer is due within `quiet`.
     #[must_use]
     pub fn is_quiet(&self, quiet: Duration) -> bool {
         self.net.in_flight() == 0
@@ -379,47 +379,53 @@ impl<M: Manager> World<M> {
             && self.next_time().is_none_or(|t| t > self.now() + quiet)
     }
 
-    /// Something that the net was asked to tell of.
-    fn told(&mut self, note: Note) {
-        match note {
-            Note::Lost(index, tid) => {
+    /// Handles a notice of the net.
+    fn handle_notice(&mut self, notice: OwnerNotice) {
+        match notice {
+            OwnerNotice::RequestLost(index, tid) => {
                 if self.outstanding.remove(&(index, tid)) && !self.actors[index].paused {
                     let now = self.now();
                     self.actors[index].call(|m| m.handle_send_failed(tid, now));
                     self.drain(index);
                 }
             }
-            Note::Manager(index, ManagerNote::Kill) => {
+            OwnerNotice::SmProcess(index, SmProcessChange::Kill) => {
                 self.kill(ManagerId(index));
             }
-            Note::Manager(index, ManagerNote::Pause) => self.set_paused(ManagerId(index), true),
-            Note::Manager(index, ManagerNote::Resume) => self.set_paused(ManagerId(index), false),
+            OwnerNotice::SmProcess(index, SmProcessChange::Pause) => {
+                self.set_paused(ManagerId(index), true)
+            }
+            OwnerNotice::SmProcess(index, SmProcessChange::Resume) => {
+                self.set_paused(ManagerId(index), false)
+            }
         }
     }
 
-    /// Sends what a manager has to send.
+    /// Sends an SM's pending output.
     fn drain(&mut self, index: usize) {
         while let Some(mad) = self.actors[index].poll_send() {
             let at = self.actors[index].at;
-            if let Some(after) = self.report_lost
+            if let Some(after) = self.lost_report_delay
                 && (mad.mad.method() == Method::Get || mad.mad.method() == Method::Set)
             {
                 let tid = mad.mad.tid();
                 self.outstanding.insert((index, tid));
                 let when = self.now() + after;
-                self.net.schedule_note(when, Note::Lost(index, tid));
+                self.net
+                    .schedule_notice(when, OwnerNotice::RequestLost(index, tid));
             }
-            self.net.launch(Packet::new(at, &mad), &mut self.deliveries);
+            self.net
+                .send_now(Packet::new(at, &mad), &mut self.deliveries);
         }
     }
 
-    /// A MAD that somebody at a port sends, whoever it is.
+    /// Sends a MAD from a port, without an SM.
     pub fn inject(&mut self, at: PortAt, mad: &MadOut) {
         self.net.inject(at, mad, &mut self.deliveries);
     }
 
-    /// Gives managers what arrived for them.
-    fn hand_out(&mut self) {
+    /// Delivers MADs to the SMs.
+    fn deliver_pending(&mut self) {
         if self.deliveries.is_empty() {
             return;
         }
@@ -427,18 +433,21 @@ impl<M: Manager> World<M> {
         for delivery in deliveries.drain(..) {
             self.deliver(&delivery);
         }
-        // What was sent meanwhile has not arrived: it takes its way through the net's events.
+        // Replies to these MADs go through the net's event queue.
         self.deliveries = deliveries;
     }
 
     fn deliver(&mut self, delivery: &Delivery) {
         for index in 0..self.actors.len() {
             let actor = &self.actors[index];
-            if actor.at != delivery.at || actor.paused || !matches!(actor.who, Who::Ours(_)) {
+            if actor.at != delivery.at
+                || actor.paused
+                || !matches!(actor.kind, ActorKind::Hosted(_))
+            {
                 continue;
             }
             let (mad, now) = (delivery.mad, self.now());
-            if self.report_lost.is_some() && mad.mad.method().is_response() {
+            if self.lost_report_delay.is_some() && mad.mad.method().is_response() {
                 self.outstanding.remove(&(index, mad.mad.tid()));
             }
             self.actors[index].call(|m| m.handle_mad(mad, now));
@@ -449,23 +458,23 @@ impl<M: Manager> World<M> {
 
 impl<M: Manager> Actor<M> {
     fn poll_timeout(&self) -> Option<Instant> {
-        match &self.who {
-            Who::Ours(m) if !self.paused => m.poll_timeout(),
-            Who::Ours(_) | Who::Foreign(_) | Who::Gone => None,
+        match &self.kind {
+            ActorKind::Hosted(m) if !self.paused => m.poll_timeout(),
+            ActorKind::Hosted(_) | ActorKind::Foreign(_) | ActorKind::Removed => None,
         }
     }
 
     fn poll_send(&mut self) -> Option<MadOut> {
-        match &mut self.who {
-            Who::Ours(m) if !self.paused => m.poll_send(),
-            Who::Ours(_) | Who::Foreign(_) | Who::Gone => None,
+        match &mut self.kind {
+            ActorKind::Hosted(m) if !self.paused => m.poll_send(),
+            ActorKind::Hosted(_) | ActorKind::Foreign(_) | ActorKind::Removed => None,
         }
     }
 
     fn call(&mut self, f: impl FnOnce(&mut M)) {
-        match &mut self.who {
-            Who::Ours(m) => f(m),
-            Who::Foreign(_) | Who::Gone => {}
+        match &mut self.kind {
+            ActorKind::Hosted(m) => f(m),
+            ActorKind::Foreign(_) | ActorKind::Removed => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How packets get through, and what goes wrong on the way: the part of the net that draws numbers.
+//! Transport of packets through the fabric, with random faults.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use ferrosm_mad::mad::{Mad, Method};
 use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
 use rand::Rng;
 
-use super::queue::Key;
-use super::table::{Trip, below, chance, up_to};
+use super::queue::QueuedEvent;
+use super::table::{Flight, below, chance, up_to};
 use super::{MadEvent, Net, TraceEvent};
 use crate::fabric::{AcceptOutcome, Delivery, Packet, PortCounter};
 use crate::faults::{Faults, Garbage};
 use crate::spec::PortAt;
 
-/// What PortXmitWait counts in: about a flit time of hardware.
+/// Unit of PortXmitWait: about one flit time.
 const XMIT_WAIT_TICK: Duration = Duration::from_nanos(20);
 
 impl Net {
-    /// Sends a packet off: it arrives later, perhaps twice, or never.
-    pub(super) fn journey(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+    /// Transports a packet: it arrives later, possibly twice, or is lost.
+    pub(super) fn transport(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         if packet.is_multicast() {
-            return self.spread(&packet, out);
+            return self.transport_multicast(&packet, out);
         }
-        if self.plain {
-            return self.rush(packet, out);
+        if self.is_instant_now {
+            return self.transport_instantly(packet, out);
         }
         let from = packet.at;
-        self.note(MadEvent::Sent, from, &packet);
-        let (result, trip) = if self.table.is_even() {
+        self.trace_event(MadEvent::Sent, from, &packet);
+        let (result, flight) = if self.table.is_uniform() {
             let lost = chance(&mut self.rng, self.table.all.loss);
             let result = self.fabric.travel(&mut packet);
-            let flight = self.table.even_flight(packet.hops);
-            (result, Trip::new(lost, flight))
+            let flight = self.table.uniform_flight_time(packet.hops);
+            (result, Flight::new(lost, flight))
         } else {
             let attr = packet.mad.attr_id();
             let Self {
@@ -43,32 +43,31 @@ impl Net {
                 now,
                 ..
             } = self;
-            let mut trip = table.begin(from.node, attr, rng);
+            let mut flight = table.start_flight(from.node, attr, rng);
             let result = fabric.travel_seen(&mut packet, |at| {
-                table.enter(at, attr, *now, &mut trip, rng);
+                table.enter_node(at, attr, *now, &mut flight, rng);
             });
-            (result, trip)
+            (result, flight)
         };
-        self.count_waits();
+        self.count_credit_waits();
         if let Err(reason) = result {
             self.fabric.count_drop(reason);
-            self.note(MadEvent::Dropped(reason), packet.at, &packet);
+            self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
             return;
         }
-        if trip.lost {
-            self.note(MadEvent::Lost, packet.at, &packet);
+        if flight.lost {
+            self.trace_event(MadEvent::Lost, packet.at, &packet);
             return;
         }
-        self.land(&packet, from, &trip);
+        self.schedule_arrival(&packet, from, &flight);
     }
 
-    /// Sends a multicast packet off: a copy arrives at each port that the tables lead to.
+    /// Transports a multicast packet: a copy arrives at each port to which the MFTs forward it.
     ///
-    /// Faults on the way lose copies; what a cable or node adds to the time of a packet, it does not
-    /// add to that of a copy.
-    fn spread(&mut self, packet: &Packet, out: &mut Vec<Delivery>) {
+    /// Faults on the path lose copies. Latencies of individual links and nodes do not apply to copies.
+    fn transport_multicast(&mut self, packet: &Packet, out: &mut Vec<Delivery>) {
         let from = packet.at;
-        self.note(MadEvent::Sent, from, packet);
+        self.trace_event(MadEvent::Sent, from, packet);
         let attr = packet.mad.attr_id();
         let mut copies = Vec::new();
         let Self {
@@ -78,44 +77,44 @@ impl Net {
             now,
             ..
         } = self;
-        let begin = table.begin(from.node, attr, rng);
+        let begin = table.start_flight(from.node, attr, rng);
         let result = fabric.spread_seen(packet, &mut copies, |at| {
-            let mut trip = Trip::new(false, Duration::ZERO);
-            table.enter(at, attr, *now, &mut trip, rng);
-            !trip.lost
+            let mut flight = Flight::new(false, Duration::ZERO);
+            table.enter_node(at, attr, *now, &mut flight, rng);
+            !flight.lost
         });
-        self.count_waits();
+        self.count_credit_waits();
         if let Err(reason) = result {
             self.fabric.count_drop(reason);
-            return self.note(MadEvent::Dropped(reason), from, packet);
+            return self.trace_event(MadEvent::Dropped(reason), from, packet);
         }
         for copy in copies {
             if begin.lost {
-                self.note(MadEvent::Lost, copy.at, &copy);
-            } else if self.plain {
+                self.trace_event(MadEvent::Lost, copy.at, &copy);
+            } else if self.is_instant_now {
                 self.serve(copy, out);
             } else {
-                let flight = self.table.even_flight(copy.hops);
-                self.land(&copy, from, &Trip::new(false, flight));
+                let flight = self.table.uniform_flight_time(copy.hops);
+                self.schedule_arrival(&copy, from, &Flight::new(false, flight));
             }
         }
     }
 
-    /// A packet that got through arrives once or twice, after its flight.
-    fn land(&mut self, packet: &Packet, from: PortAt, trip: &Trip) {
-        let (duplicate, jitter) = self.table.spread(from.node, packet.at.node);
-        let copies = 1 + u32::from(chance(&mut self.rng, duplicate.max(trip.duplicate)));
+    /// Schedules the arrival of a packet and possibly of a duplicate.
+    fn schedule_arrival(&mut self, packet: &Packet, from: PortAt, flight: &Flight) {
+        let (duplicate, jitter) = self.table.duplication_and_jitter(from.node, packet.at.node);
+        let copies = 1 + u32::from(chance(&mut self.rng, duplicate.max(flight.duplicate)));
         for _ in 0..copies {
             let extra = up_to(&mut self.rng, jitter);
-            let index = self.queue.put(*packet);
-            let when = self.now + trip.flight + extra;
-            self.queue.push(when, Key::Arrive(index));
+            let index = self.queue.insert(*packet);
+            let when = self.now + flight.latency + extra;
+            self.queue.push(when, QueuedEvent::Arrive(index));
         }
     }
 
-    /// The senders count what they waited for credits.
-    fn count_waits(&mut self) {
-        while let Some((into, waited)) = self.table.waits.pop() {
+    /// Adds the time spent waiting for credits to the senders' XmitWait.
+    fn count_credit_waits(&mut self) {
+        while let Some((into, waited)) = self.table.credit_waits.pop() {
             if let Some(sender) = self.fabric.peer(into) {
                 let ticks = waited.as_nanos() / XMIT_WAIT_TICK.as_nanos();
                 let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
@@ -124,13 +123,13 @@ impl Net {
         }
     }
 
-    /// Carries a packet and its answer to their ends at once: nothing is wrong, nothing takes time.
-    fn rush(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+    /// Transports a packet and its reply immediately, without faults and latency.
+    fn transport_instantly(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         loop {
-            self.note(MadEvent::Sent, packet.at, &packet);
+            self.trace_event(MadEvent::Sent, packet.at, &packet);
             if let Err(reason) = self.fabric.travel(&mut packet) {
                 self.fabric.count_drop(reason);
-                self.note(MadEvent::Dropped(reason), packet.at, &packet);
+                self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
                 return;
             }
             match self.fabric.accept(&mut packet, self.now) {
@@ -138,13 +137,13 @@ impl Net {
                 AcceptOutcome::Deliver(delivery) => return self.deliver(delivery, &packet, out),
                 AcceptOutcome::Consumed => return,
                 AcceptOutcome::Dropped(reason) => {
-                    return self.note(MadEvent::Dropped(reason), packet.at, &packet);
+                    return self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
                 }
             }
         }
     }
 
-    /// A packet reached its node: an agent takes its time, a program does not.
+    /// Handles the arrival at a node: an agent takes its processing time, a program does not.
     pub(super) fn arrive(&mut self, index: u32, out: &mut Vec<Delivery>) {
         let packet = self.queue.peek(index);
         let node = packet.at.node;
@@ -155,7 +154,7 @@ impl Net {
         let faults = self.table.agent(node);
         if faults.hung {
             let packet = self.queue.take(index);
-            return self.note(MadEvent::Lost, packet.at, &packet);
+            return self.trace_event(MadEvent::Lost, packet.at, &packet);
         }
         if self.busy_until.len() <= node {
             self.busy_until.resize(node + 1, self.now);
@@ -164,18 +163,18 @@ impl Net {
         let done = start + faults.service;
         if faults.backlog != 0 && start.since(self.now) > faults.service * faults.backlog {
             let packet = self.queue.take(index);
-            return self.note(MadEvent::Lost, packet.at, &packet);
+            return self.trace_event(MadEvent::Lost, packet.at, &packet);
         }
         self.busy_until[node] = done;
         if done == self.now {
             let packet = self.queue.take(index);
             self.serve(packet, out);
         } else {
-            self.queue.push(done, Key::Serve(index));
+            self.queue.push(done, QueuedEvent::Serve(index));
         }
     }
 
-    /// The node deals with a packet.
+    /// Lets the node process a packet.
     pub(super) fn serve(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         let faults = self.table.agent(packet.at.node);
         if let Some(status) = faults.refuse_sets
@@ -189,26 +188,28 @@ impl Net {
                 AcceptOutcome::Deliver(delivery) => return self.deliver(delivery, &packet, out),
                 AcceptOutcome::Consumed => return,
                 AcceptOutcome::Dropped(reason) => {
-                    return self.note(MadEvent::Dropped(reason), packet.at, &packet);
+                    return self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
                 }
             }
         }
-        self.garble(&faults, &mut packet.mad);
+        self.corrupt_reply(&faults, &mut packet.mad);
         if faults.delay.is_zero() {
-            self.journey(packet, out);
+            self.transport(packet, out);
         } else {
-            let index = self.queue.put(packet);
-            self.queue.push(self.now + faults.delay, Key::Depart(index));
+            let index = self.queue.insert(packet);
+            self.queue
+                .push(self.now + faults.delay, QueuedEvent::Depart(index));
         }
     }
 
-    /// A program gets a MAD, and so does a foreign SM at its port; what is asked of an SM, it alone.
+    /// Delivers a MAD to the program at a port and to a foreign SM there; SMInfo requests go to the foreign SM
+    /// only.
     fn deliver(&mut self, delivery: Delivery, packet: &Packet, out: &mut Vec<Delivery>) {
-        self.note(MadEvent::Delivered, delivery.at, packet);
-        // A subnet manager has no queue pairs but QP0 and QP1.
+        self.trace_event(MadEvent::Delivered, delivery.at, packet);
+        // An SM uses QP0 and QP1 only.
         let is_mad = delivery.datagram.is_none();
-        let here = |f: &super::Foreign| is_mad && f.at == delivery.at && f.is_awake();
-        let Some(index) = self.foreigners.iter().position(here) else {
+        let here = |f: &super::ForeignSmSlot| is_mad && f.at == delivery.at && f.is_active();
+        let Some(index) = self.foreign_sms.iter().position(here) else {
             out.push(delivery);
             return;
         };
@@ -217,12 +218,12 @@ impl Net {
         if mad.attr_id() != id::SM_INFO || (method != Method::Get && method != Method::Set) {
             out.push(delivery);
         }
-        self.foreigners[index].handle_mad(delivery.mad, self.now);
-        self.drain_foreigner(index, out);
+        self.foreign_sms[index].handle_mad(delivery.mad, self.now);
+        self.drain_foreign_sm(index, out);
     }
 
-    /// Spoils an answer.
-    fn garble(&mut self, faults: &Faults, mad: &mut Mad) {
+    /// Corrupts a reply.
+    fn corrupt_reply(&mut self, faults: &Faults, mad: &mut Mad) {
         let Some(kind) = faults.garbage else { return };
         let rng = &mut self.rng;
         if !chance(rng, faults.garbage_chance) {
@@ -244,7 +245,7 @@ impl Net {
         };
         let mut header = mad.header();
         let noise = rng.next_u64();
-        #[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
+        #[expect(clippy::cast_possible_truncation, reason = "random bits")]
         match kind {
             Garbage::Data => {
                 rng.fill_bytes(&mut mad.as_bytes_mut()[DATA_OFFSET..DATA_OFFSET + DATA_LEN]);
@@ -259,7 +260,7 @@ impl Net {
     }
 
     #[inline]
-    fn note(&mut self, event: MadEvent, at: PortAt, packet: &Packet) {
+    fn trace_event(&mut self, event: MadEvent, at: PortAt, packet: &Packet) {
         if self.trace.is_none() && self.observer.is_none() {
             return;
         }
