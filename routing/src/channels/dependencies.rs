@@ -1,14 +1,14 @@
-//! Sets of dependencies between channels, as bits.
+//! Sets of channel dependencies as bit sets.
 
 use super::index::{ChannelNumbering, narrow};
 
-/// Packets arrive over the first channel and leave over the second.
+/// A dependency: packets arrive over the first channel and leave over the second.
 pub(crate) type Dependency = (u32, u32);
 
 /// Dependencies by their first channel: a row of bits, one for each channel that leaves the next switch.
 #[derive(Debug, Clone)]
 pub(crate) struct DependencySet {
-    /// Words of a row.
+    /// Words per row.
     pub(super) words: usize,
     pub(super) rows: Vec<u64>,
 }
@@ -39,7 +39,7 @@ impl DependencySet {
         self.rows[word] & bit != 0
     }
 
-    /// Adds a dependency; `true` if it is new.
+    /// Adds a dependency; returns whether it is new.
     #[inline(always)]
     pub(crate) fn insert(&mut self, channels: &impl ChannelNumbering, new: Dependency) -> bool {
         let (word, bit) = self.locate(channels, new);
@@ -60,7 +60,7 @@ impl DependencySet {
         }
     }
 
-    /// The channels by which packets that arrive over `x` leave, ascending.
+    /// The channels over which packets that arrive over `x` leave, ascending.
     #[inline(always)]
     pub(crate) fn after<C: ChannelNumbering>(
         &self,
@@ -80,7 +80,7 @@ impl DependencySet {
         (0..narrow(self.channels())).flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
     }
 
-    /// The channels, each before all that come after it; some are missing if there is a cycle.
+    /// The channels in topological order; incomplete if there is a cycle.
     pub(super) fn topological_order(&self, channels: &impl ChannelNumbering) -> Vec<u32> {
         let n = self.channels();
         let mut before = vec![0u32; n];
@@ -107,7 +107,7 @@ impl DependencySet {
         self.topological_order(channels).len() == self.channels()
     }
 
-    /// The channels of a short cycle, each before the one that comes after it; `None` if there is no cycle.
+    /// The channels of a short cycle in order; `None` if there is no cycle.
     pub(crate) fn find_cycle(&self, channels: &impl ChannelNumbering) -> Option<Vec<u32>> {
         let n = self.channels();
         let order = self.topological_order(channels);
@@ -116,7 +116,7 @@ impl DependencySet {
         }
         let mut left = vec![true; n];
         order.iter().for_each(|&c| left[c as usize] = false);
-        // Every channel that is left has one before it that is left, so going back ends in a cycle.
+        // Every remaining channel has a predecessor that remains, so going backwards ends in a cycle.
         let mut before = vec![u32::MAX; n];
         for x in (0..narrow(n)).filter(|&x| left[x as usize]) {
             self.after(channels, x).for_each(|y| before[y as usize] = x);
@@ -125,7 +125,7 @@ impl DependencySet {
         for _ in 0..n {
             start = before[start as usize];
         }
-        // Breadth first from there back to it: no shorter cycle contains this channel.
+        // Breadth-first search from this channel back to itself finds a shortest cycle through it.
         let mut from = vec![u32::MAX; n];
         let mut queue = vec![start];
         let mut at = 0;
@@ -150,7 +150,7 @@ impl DependencySet {
     }
 }
 
-/// Numbers of the set bits, ascending.
+/// Indices of the set bits, ascending.
 #[inline(always)]
 pub(super) fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> + use<'_> {
     (0u32..).step_by(64).zip(words).flat_map(|(base, &word)| {

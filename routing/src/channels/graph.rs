@@ -1,17 +1,17 @@
-//! A channel dependency graph that grows and stays acyclic.
+//! A channel dependency graph that stays acyclic while dependencies are added.
 //!
-//! The channels have positions in an order in which every dependency points forward. A new dependency that points forward
-//! costs nothing. Any other moves only the channels between its two ends (Pearce and Kelly, "A Dynamic Topological Sort
+//! Channels have positions in an order in which every dependency points forward. A new dependency that points forward
+//! costs nothing. Any other moves only channels between its two ends (Pearce and Kelly, "A Dynamic Topological Sort
 //! Algorithm for Directed Acyclic Graphs", JEA 11, 2006), or is found to close a cycle.
 
 use super::dependencies::{Dependency, DependencySet};
 use super::index::{ChannelNumbering, narrow};
 
-/// Dependencies, searched from both of their ends.
+/// Dependencies, indexed by both of their ends.
 #[derive(Debug, Clone)]
 pub(super) struct Dependencies {
     after: DependencySet,
-    /// The same dependencies between the opposite channels: if `y` comes after `x`, then the opposite of `x` comes after the
+    /// The dependencies between the opposite channels: if `y` comes after `x`, then the opposite of `x` comes after the
     /// opposite of `y`.
     opposite: DependencySet,
 }
@@ -37,7 +37,7 @@ fn opposite(channels: &impl ChannelNumbering, (x, y): Dependency) -> Dependency 
     (channels.back(y), channels.back(x))
 }
 
-/// Whether a search follows dependencies from their first channel to their second.
+/// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
@@ -46,15 +46,15 @@ pub(super) enum Direction {
 
 /// Limits of searches, and the source of dependencies that are read on demand.
 pub(super) trait SearchControl<C> {
-    /// Whether channels are visited in the order in which they are found, and a cycle is noticed when the search comes to its
-    /// last channel. Otherwise the search is depth first and stops as soon as it finds that channel.
+    /// Whether channels are visited in the order in which they are found and a cycle is detected when the search visits
+    /// its last channel. Otherwise the search is depth first and stops when it finds that channel.
     const BREADTH_FIRST: bool;
 
     /// Called for each channel that a search finds after its start.
     fn count_found(&mut self, _direction: Direction) {}
 
-    /// Called before the dependencies of a channel are followed, with the number of channels that the search has found so
-    /// far. `false` abandons the search.
+    /// Called before the dependencies of a channel are followed, with the number of channels found so far. `false`
+    /// abandons the search.
     fn visit(
         &mut self,
         channels: &C,
@@ -74,27 +74,27 @@ pub(super) enum Rejection {
     Abandoned,
 }
 
-/// Dependencies without a cycle.
+/// An acyclic channel dependency graph.
 #[derive(Debug, Clone)]
 pub(super) struct ChannelDependencyGraph {
     dependencies: Dependencies,
-    /// Each channel's position in the order.
+    /// Position of each channel in the order.
     position: Vec<u32>,
-    /// The last search that found each channel.
+    /// Number of the last search that found each channel.
     seen: Vec<u32>,
     search: u32,
-    /// Scratch of searches: channels to visit, channels found.
+    /// Working memory of searches: channels to visit, channels found.
     stack: Vec<u32>,
     later: Vec<u32>,
     earlier: Vec<u32>,
-    /// Dependencies that the last [`Self::insert_all`] added.
+    /// Dependencies added by the last [`Self::insert_all`].
     added: Vec<Dependency>,
 }
 
 impl ChannelDependencyGraph {
-    /// No dependency, and the channels at these positions.
+    /// A graph without dependencies, with the channels at these positions.
     pub(super) fn new(channels: &impl ChannelNumbering, position: Vec<u32>) -> Self {
-        // Two allocations of zeros: a clone would touch every page of a set that stays nearly empty.
+        // Two zeroed allocations: a clone would touch every page of a set that stays nearly empty.
         let dependencies = Dependencies {
             after: DependencySet::empty(channels),
             opposite: DependencySet::empty(channels),
@@ -140,13 +140,13 @@ impl ChannelDependencyGraph {
         self.dependencies.after.contains(channels, wanted)
     }
 
-    /// Adds a dependency that points forward; `true` if it is new.
+    /// Adds a dependency that points forward; returns whether it is new.
     #[inline(always)]
     pub(super) fn insert(&mut self, channels: &impl ChannelNumbering, new: Dependency) -> bool {
         self.dependencies.insert(channels, new)
     }
 
-    /// Removes a dependency. The order stays as it is: fewer dependencies never contradict it.
+    /// Removes a dependency. The order stays valid.
     pub(super) fn remove(&mut self, channels: &impl ChannelNumbering, old: Dependency) {
         self.dependencies.remove(channels, old);
     }
@@ -170,7 +170,7 @@ impl ChannelDependencyGraph {
     /// Adds dependencies one after the other.
     ///
     /// # Errors
-    /// The first dependency that is rejected. The graph is only sound again after [`Self::remove_last`].
+    /// The first dependency that is rejected. The graph is invalid until [`Self::remove_last`] is called.
     pub(super) fn insert_all<C: ChannelNumbering>(
         &mut self,
         channels: &C,
@@ -187,7 +187,7 @@ impl ChannelDependencyGraph {
         Ok(())
     }
 
-    /// Removes the dependencies that the last [`Self::insert_all`] added.
+    /// Removes the dependencies added by the last [`Self::insert_all`].
     pub(super) fn remove_last(&mut self, channels: &impl ChannelNumbering) {
         while let Some(added) = self.added.pop() {
             self.remove(channels, added);
@@ -214,7 +214,7 @@ impl ChannelDependencyGraph {
         }
         self.search::<true, C, _>(channels, y, x, control)?;
         self.search::<false, C, _>(channels, x, y, control)?;
-        // The earlier channels, then the later ones, each in the order that they had, at the positions of both.
+        // The earlier channels, then the later ones, each in their present order, share the positions of both.
         let position = &self.position;
         self.earlier.sort_unstable_by_key(|&c| position[c as usize]);
         self.later.sort_unstable_by_key(|&c| position[c as usize]);
@@ -227,8 +227,8 @@ impl ChannelDependencyGraph {
         Ok(())
     }
 
-    /// Finds the channels that come after `start`, up to `goal`: [`Self::later`]; or those that come before it, down to
-    /// `goal`: [`Self::earlier`].
+    /// Finds the channels that come after `start`, up to `goal` ([`Self::later`]), or before it, down to `goal`
+    /// ([`Self::earlier`]).
     fn search<const FORWARD: bool, C: ChannelNumbering, S: SearchControl<C>>(
         &mut self,
         channels: &C,
@@ -272,7 +272,7 @@ impl ChannelDependencyGraph {
                 if FORWARD && next == goal && !S::BREADTH_FIRST {
                     return Err(Rejection::Cycle);
                 }
-                // A lookup may add dependencies that no packet has. Those that contradict the order are skipped.
+                // A lookup may add dependencies that no packet has; skip those that contradict the order.
                 let there = self.position[next as usize];
                 let is_between = if FORWARD {
                     here < there && there <= limit

@@ -1,32 +1,32 @@
-//! Numbers of channels: the channels that leave one switch have consecutive numbers.
+//! Channel numbers: the channels that leave one switch have consecutive numbers.
 
 use std::ops::Range;
 
 /// No channel, or no switch.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Channels by number, built once and then immutable.
+/// Channels by number. Immutable.
 #[derive(Debug)]
 pub(crate) struct ChannelIndex {
     /// First channel that leaves each switch, and the total.
     pub(crate) first: Vec<u32>,
     /// The switch that a channel leads to.
     pub(crate) head: Vec<u32>,
-    /// The switch that it leaves.
+    /// The switch that a channel leaves.
     pub(crate) tail: Vec<u32>,
-    /// The opposite direction of the link.
+    /// The channel in the opposite direction of the link.
     pub(crate) back: Vec<u32>,
 }
 
-/// What a set of dependencies needs of a numbering.
+/// A channel numbering, as required by sets of dependencies.
 pub(crate) trait ChannelNumbering {
     /// Number of channels.
     fn len(&self) -> usize;
-    /// Most channels that leave one switch.
+    /// Largest number of channels that leave one switch.
     fn max_degree(&self) -> usize;
-    /// First of the channels that leave the switch that a channel leads to.
+    /// First channel that leaves the switch at the head of `channel`.
     fn first_after(&self, channel: u32) -> u32;
-    /// The opposite direction of a channel.
+    /// The channel in the opposite direction.
     fn back(&self, channel: u32) -> u32;
 }
 
@@ -69,7 +69,7 @@ impl ChannelNumbering for ChannelIndex {
     }
 }
 
-/// Narrows a count: LIDs have 16 bits, so switches, channels and hops fit 32 bits.
+/// Converts a count to 32 bits: LIDs have 16 bits, so switches, channels and hops always fit.
 pub(crate) fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! One virtual layer: an acyclic channel dependency graph, and the dependencies that it rejected.
+//! A virtual layer: an acyclic channel dependency graph, and the dependencies that it rejected.
 //!
-//! Engines only add dependencies to a layer, or take back what they added last. A dependency that closes a cycle with what is
-//! in the layer closes one later too, so it is not searched again.
+//! Engines add dependencies to a layer and remove only those added last. So a dependency that closes a cycle now will
+//! always close one, and is not searched again.
 
 use super::dependencies::{Dependency, DependencySet};
 use super::graph::{
@@ -10,20 +10,20 @@ use super::graph::{
 use super::index::{ChannelIndex, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// Work units of a channel that a search visits: its dependencies are followed.
+/// Work units per channel visited by a search.
 const VISIT_UNITS: usize = 4;
 
-/// Channels that one limited search may find.
+/// Maximum number of channels that one limited search finds.
 const FOUND_MAX: usize = 20_000;
 
-/// What is known of a dependency without a search.
+/// Status of a dependency that is known without a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DependencyStatus {
-    /// It is in the layer, or agrees with the order.
+    /// Present, or agrees with the order.
     Free,
-    /// It contradicts the order: a search is needed.
+    /// Contradicts the order: requires a search.
     Against,
-    /// It would close a cycle.
+    /// Closes a cycle.
     Rejected,
 }
 
@@ -31,12 +31,12 @@ pub(crate) enum DependencyStatus {
 #[derive(Debug, Clone)]
 pub(crate) struct VirtualLayer {
     graph: ChannelDependencyGraph,
-    /// Dependencies that close a cycle, as far as known.
+    /// Dependencies known to close a cycle.
     rejected: DependencySet,
     effort: SearchEffort,
 }
 
-/// Channels that searches have visited, and may visit.
+/// Numbers of channels that searches have visited and may visit.
 #[derive(Debug, Clone, Copy)]
 struct SearchEffort {
     visited: usize,
@@ -71,7 +71,7 @@ impl SearchControl<ChannelIndex> for SearchEffort {
 }
 
 impl VirtualLayer {
-    /// No dependency.
+    /// A layer without dependencies.
     pub(crate) fn new(channels: &ChannelIndex) -> Self {
         let position = (0..narrow(channels.len())).collect();
         Self::with_graph(
@@ -81,7 +81,8 @@ impl VirtualLayer {
         )
     }
 
-    /// No dependency, the channels in this order, and searches that may visit so many channels in all.
+    /// A layer without dependencies, with the channels in this order and a limit for the channels that all searches
+    /// visit.
     pub(crate) fn with_order(channels: &ChannelIndex, order: &[u32], visits_max: usize) -> Self {
         let effort = SearchEffort {
             visited: 0,
@@ -92,7 +93,7 @@ impl VirtualLayer {
         Self::with_graph(channels, graph, effort)
     }
 
-    /// These dependencies; `None` if they form a cycle.
+    /// A layer with these dependencies; `None` if they form a cycle.
     pub(crate) fn from_dependencies(
         channels: &ChannelIndex,
         dependencies: DependencySet,
@@ -118,18 +119,18 @@ impl VirtualLayer {
         self.graph.contains(channels, wanted)
     }
 
-    /// Position of a channel in the order: it grows along every path.
+    /// Position of a channel in the order. Positions ascend along every path.
     #[inline(always)]
     pub(crate) fn position(&self, channel: usize) -> u32 {
         self.graph.position(channel)
     }
 
-    /// Channels that all searches so far have visited.
+    /// Number of channels visited by all searches so far.
     pub(crate) const fn visited(&self) -> usize {
         self.effort.visited
     }
 
-    /// What is known of a dependency.
+    /// Status of a dependency.
     #[inline(always)]
     pub(crate) fn status(&self, channels: &ChannelIndex, wanted: Dependency) -> DependencyStatus {
         if self.graph.agrees(wanted) {
@@ -141,7 +142,7 @@ impl VirtualLayer {
         }
     }
 
-    /// Adds all dependencies, or none if that would close a cycle.
+    /// Adds all dependencies, or none if one closes a cycle; returns whether they were added.
     pub(crate) fn admit(&mut self, channels: &ChannelIndex, wanted: &[Dependency]) -> bool {
         let is_rejected = |&wanted: &Dependency| self.rejected.contains(channels, wanted);
         if wanted.iter().any(is_rejected) {
@@ -178,7 +179,7 @@ impl VirtualLayer {
         Ok(fits)
     }
 
-    /// Adds one dependency unless it would close a cycle, or the search is too long. `log` gets it if it is new.
+    /// Adds one dependency unless it closes a cycle or the search takes too long. Appends it to `log` if it is new.
     pub(crate) fn admit_one(
         &mut self,
         channels: &ChannelIndex,
@@ -205,13 +206,13 @@ impl VirtualLayer {
         true
     }
 
-    /// Adds a dependency that agrees with the order; `true` if it is new.
+    /// Adds a dependency that agrees with the order; returns whether it is new.
     #[inline(always)]
     pub(crate) fn insert(&mut self, channels: &ChannelIndex, new: Dependency) -> bool {
         self.graph.insert(channels, new)
     }
 
-    /// Removes a dependency. Rejected ones stay rejected: that is safe, and seldom a loss.
+    /// Removes a dependency. Rejected ones stay rejected, which is safe and rarely matters.
     pub(crate) fn remove(&mut self, channels: &ChannelIndex, old: Dependency) {
         self.graph.remove(channels, old);
     }
@@ -224,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// Every switch linked to every other.
+    /// A full mesh.
     fn mesh(switches: u32) -> ChannelIndex {
         let peers = |v: u32| (0..switches).filter(move |&u| u != v);
         let first: Vec<u32> = (0..=switches).map(|v| v * (switches - 1)).collect();
@@ -241,8 +242,8 @@ mod tests {
         }
     }
 
-    /// 3,000 random requests of one to three dependencies: taken exactly if the whole stays without a cycle, says a
-    /// topological sort of everything taken so far; and the order agrees with all of it.
+    /// 3,000 random requests of one to three dependencies. A request must be admitted exactly if a topological sort of
+    /// all admitted dependencies succeeds, and the order must agree with all of them.
     #[test]
     fn requests_are_taken_exactly_if_no_cycle_closes() {
         let index = mesh(6);

@@ -1,7 +1,7 @@
-//! The dependencies of single channels, read from forwarding tables on demand.
+//! Dependencies of single channels, read from forwarding tables on demand.
 //!
-//! Where the VL of a packet depends on the ports that it takes, all VLs are taken that a packet may have: more dependencies
-//! than there are, never fewer.
+//! If the VL of a packet depends on its ports, all VLs that it might have are included: the result may have too many
+//! dependencies, never too few.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,9 +17,9 @@ use crate::topology::Topology;
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
     tables: &'a [&'a Lft],
-    /// LIDs with the VL of their packets, if that depends on nothing else.
+    /// LIDs, with the VL of their packets if it depends on the LID alone.
     lids: Vec<(usize, Option<u8>)>,
-    /// Set when a search needed more lookups than it may have.
+    /// Set when a search exceeded its lookups.
     pub(super) exhausted: &'a AtomicBool,
 }
 
@@ -34,18 +34,18 @@ impl<'a> Lookup<'a> {
         Self {
             tables,
             lids: lids
-                .map(|d| (usize::from(d.lid.raw()), vls.of_lid(d)))
+                .map(|d| (usize::from(d.lid.raw()), vls.vl_of_lid(d)))
                 .collect(),
             exhausted,
         }
     }
 
-    /// Whether the VL of each packet depends on its LID alone: then lookups find hardly more than there is.
+    /// Whether the VL of each packet depends on its LID alone; lookups then find hardly any superfluous dependency.
     pub(crate) fn is_exact(&self) -> bool {
         self.lids.iter().all(|(_, vl)| vl.is_some())
     }
 
-    /// Adds the dependencies of packets that leave by a channel, on all VLs.
+    /// Adds the dependencies of packets that leave over a channel, on all VLs.
     pub(super) fn add_from(
         &self,
         channels: &VirtualChannels<'_>,
@@ -54,7 +54,7 @@ impl<'a> Lookup<'a> {
     ) {
         let ports = channels.ports;
         let (u, port) = ports.locate(channel);
-        let Some((v, input)) = ports.far(channel) else {
+        let Some((v, input)) = ports.head(channel) else {
             return;
         };
         let (own, then) = (self.tables[u].entries(), self.tables[v].entries());
@@ -80,7 +80,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Adds the dependencies of packets that leave by another channel and wait for this one, on all VLs.
+    /// Adds the dependencies of packets that arrive over another channel and leave over this one, on all VLs.
     pub(super) fn add_to(
         &self,
         channels: &VirtualChannels<'_>,
@@ -89,11 +89,12 @@ impl<'a> Lookup<'a> {
     ) {
         let ports = channels.ports;
         let (v, out) = ports.locate(channel);
-        if ports.far(channel).is_none() {
+        if ports.head(channel).is_none() {
             return;
         }
         let last = u8::try_from(ports.ports(v) - 1).unwrap_or(PortNum::DROP.raw());
-        // Channels that lead to the switch: number, port there, port by which they leave, table before.
+        // Channels that lead to the switch: number, input port, output port of the peer, its table, whether some
+        // packet takes this path on a VL that depends on more than the LID.
         let mut into: Vec<(usize, u8, u8, &[u8], bool)> = (1..=last)
             .filter_map(|input| {
                 let (u, port) = ports.peer(v, input)?;
@@ -123,7 +124,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Adds the dependencies from a channel, which enters `v` by `input`, on all VLs that packets may have.
+    /// Adds the dependencies from a channel that enters `v` through `input`, on all VLs that packets may have.
     fn add_on_all_vls(
         &self,
         channels: &VirtualChannels<'_>,

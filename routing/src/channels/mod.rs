@@ -1,23 +1,23 @@
-//! Channels of a fabric, and the dependencies between them: what engines, repair, transition and multicast use to keep
+//! Channels of a fabric and their dependencies, used by engines, incremental reroute, transition and multicast to keep
 //! routes free of credit loops.
 //!
-//! A channel is one direction of a link between switches. A packet that holds a buffer of one channel and waits for a buffer
-//! of the next makes a dependency; packets deadlock only if dependencies form a cycle (Dally and Seitz, "Deadlock-Free
-//! Message Routing in Multiprocessor Interconnection Networks", IEEE ToC 1987). The proof in [`crate::verify()`] shares no
-//! code with this module.
+//! A channel is one direction of a link between switches. A packet that holds a buffer of one channel and waits for a
+//! buffer of the next causes a dependency; packets deadlock only if dependencies form a cycle (Dally and Seitz,
+//! "Deadlock-Free Message Routing in Multiprocessor Interconnection Networks", IEEE ToC 1987). Verification in
+//! [`crate::verify()`] shares no code with this module.
 //!
 //! | module | content |
 //! |---|---|
-//! | `index` | numbers of channels |
+//! | `index` | channel numbers |
 //! | `ports` | channels numbered by port, for code that reads forwarding tables |
 //! | `vls` | channels on VLs, and the VLs of packets |
 //! | `dependencies` | sets of dependencies, topological order, cycles |
-//! | `graph` | an acyclic channel dependency graph that grows |
-//! | `layer` | the graph of one virtual layer, with the dependencies that it rejected |
-//! | `tables` | the dependencies of forwarding tables |
-//! | `tree` | the dependencies of a multicast tree |
-//! | `lookup` | the dependencies of single channels, read from forwarding tables on demand |
-//! | `routed` | the graph of forwarding tables while routes are added |
+//! | `graph` | acyclic channel dependency graph that grows |
+//! | `layer` | graph of one virtual layer, with the dependencies that it rejected |
+//! | `tables` | dependencies of forwarding tables |
+//! | `tree` | dependencies of a multicast tree |
+//! | `lookup` | dependencies of single channels, read from forwarding tables on demand |
+//! | `routed` | graph of forwarding tables while routes are added |
 
 mod dependencies;
 mod graph;

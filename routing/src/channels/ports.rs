@@ -1,6 +1,7 @@
-//! Channels numbered by port, for code that reads forwarding tables: repair, transition and multicast.
+//! Channels numbered by port, for code that reads forwarding tables: incremental reroute, transition and multicast.
 //!
-//! Every port of a switch has a number, port 0 and end ports included. A channel has the number of the port that it leaves by.
+//! Every port of a switch has a number, including port 0 and ports to end ports. A channel has the number of its output
+//! port.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -56,7 +57,7 @@ impl PortChannels {
         self.index.leaving(v).len()
     }
 
-    /// The channel that leaves a switch by one of its ports.
+    /// The channel that leaves a switch through a port.
     pub(crate) fn at(&self, v: usize, port: u8) -> usize {
         self.index.first[v] as usize + usize::from(port)
     }
@@ -67,15 +68,15 @@ impl PortChannels {
     pub(crate) fn peer(&self, v: usize, port: u8) -> Option<(usize, u8)> {
         let c = self.at(v, port);
         if c < self.index.first[v + 1] as usize {
-            self.far(c)
+            self.head(c)
         } else {
             None
         }
     }
 
-    /// The switch that a channel leads to, and the port there.
+    /// The switch that a channel leads to, and its input port.
     #[inline]
-    pub(crate) fn far(&self, channel: usize) -> Option<(usize, u8)> {
+    pub(crate) fn head(&self, channel: usize) -> Option<(usize, u8)> {
         let head = self.index.head[channel];
         (head != NONE).then(|| (head as usize, self.peer_port[channel]))
     }
@@ -87,8 +88,8 @@ impl PortChannels {
         (v, u8::try_from(port).unwrap_or(u8::MAX))
     }
 
-    /// Switch and port of a channel, by the types of the public interface.
-    pub(crate) fn name(&self, channel: usize) -> (SwitchIdx, PortNum) {
+    /// Switch and port of a channel, in public types.
+    pub(crate) fn switch_and_port(&self, channel: usize) -> (SwitchIdx, PortNum) {
         let (v, port) = self.locate(channel);
         (SwitchIdx::at(v), PortNum(port))
     }

@@ -1,8 +1,8 @@
 //! The channel dependency graph of forwarding tables, kept acyclic while routes are added.
 //!
-//! The order of its channels alone ([`TopologicalOrder`]) says all that has to be known of a graph that most new routes agree
-//! with. It is cached with a routing. Repair, which adds a few routes to that routing, looks up dependencies of its tables
-//! ([`Lookup`]) only where a route is against the order. The graph is owned by one computation.
+//! Most new routes agree with the order of the channels ([`TopologicalOrder`]), which is therefore enough to cache with
+//! a routing. An incremental reroute adds a few routes to that routing; it reads dependencies of the tables
+//! ([`Lookup`]) only if a route contradicts the order. Owned by one computation.
 
 use std::sync::atomic::Ordering;
 
@@ -12,24 +12,24 @@ use super::index::ChannelNumbering;
 use super::lookup::Lookup;
 use super::vls::VirtualChannels;
 
-/// Channels that are looked up at most: as many as take a part of the time that all of them would.
+/// Maximum number of channels looked up, a fraction of the cost of reading all of them.
 const LOOKUPS_MAX: usize = 1000;
 
-/// Visits of searches to each virtual channel, on average, before dependencies that need a search are rejected.
+/// Average number of visits per virtual channel after which dependencies that require a search are rejected.
 const VISITS_PER_CHANNEL: usize = 8;
 
-/// The order of the virtual channels of an acyclic graph, without its dependencies: the position of each.
+/// Position of each virtual channel in the order of an acyclic graph, without its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TopologicalOrder(Vec<u32>);
 
 impl TopologicalOrder {
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         size_of_val(self.0.as_slice())
     }
 }
 
-/// Dependencies of forwarding tables, without a cycle.
+/// An acyclic channel dependency graph of forwarding tables.
 #[derive(Debug)]
 pub(crate) struct RoutedDependencies<'a> {
     pub(crate) channels: VirtualChannels<'a>,
@@ -41,12 +41,12 @@ pub(crate) struct RoutedDependencies<'a> {
 #[derive(Debug)]
 struct Reader<'a> {
     lookup: Option<Lookup<'a>>,
-    /// By channel of a port: whether the dependencies from it are known, and whether those to it are.
+    /// By port channel: whether the dependencies from it, and those to it, are known.
     known_from: Vec<bool>,
     known_to: Vec<bool>,
-    /// Channels that may still be looked up.
+    /// Remaining lookups.
     lookups_left: usize,
-    /// Virtual channels that searches may still visit.
+    /// Remaining visits to virtual channels.
     visits_left: usize,
 }
 
@@ -57,7 +57,7 @@ impl<'a> RoutedDependencies<'a> {
         Some(Self::with_graph(channels, graph, None))
     }
 
-    /// The graph of tables that this order was found for, without links lost since then. `None` if it has other channels.
+    /// The graph of the tables with this order, minus links lost since then. `None` if the number of channels differs.
     pub(crate) fn resume(
         channels: VirtualChannels<'a>,
         order: &TopologicalOrder,
@@ -88,17 +88,17 @@ impl<'a> RoutedDependencies<'a> {
         }
     }
 
-    /// What is cached of the graph.
+    /// The order, to be cached with the routing.
     pub(crate) fn into_order(self) -> TopologicalOrder {
         TopologicalOrder(self.graph.into_positions())
     }
 
-    /// Whether all dependencies agree with the order: adding them takes no search.
+    /// Whether all dependencies agree with the order, so that adding them takes no search.
     pub(crate) fn agrees_with(&self, wanted: &[Dependency]) -> bool {
         wanted.iter().all(|&wanted| self.graph.agrees(wanted))
     }
 
-    /// Adds all dependencies, or none if they would close a cycle; whether they were added.
+    /// Adds all dependencies, or none if they close a cycle; returns whether they were added.
     pub(crate) fn admit(&mut self, wanted: &[Dependency]) -> bool {
         let added = self
             .graph
@@ -109,9 +109,9 @@ impl<'a> RoutedDependencies<'a> {
         added.is_ok()
     }
 
-    /// Removes the dependencies that the last [`Self::admit`] added.
+    /// Removes the dependencies added by the last [`Self::admit`].
     pub(crate) fn remove_last(&mut self) {
-        // Some may be dependencies of the tables, which have to be looked up again.
+        // Some may be dependencies of the tables, which must be read again.
         if self.reader.lookup.is_some() {
             for &(x, y) in self.graph.last_added() {
                 self.reader.known_from[self.channels.channel(x)] = false;

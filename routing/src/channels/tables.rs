@@ -1,4 +1,4 @@
-//! The dependencies of forwarding tables: of one set of tables, or of two that are in force at the same time.
+//! Dependencies of forwarding tables: of one set of tables, or of two sets in use at the same time.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ use crate::lanes::SLS;
 use crate::tables::{BLOCK_LIDS, Lft};
 use crate::topology::{Destination, Topology};
 
-/// The dependencies of all packets to these LIDs that follow these tables (by switch).
+/// Dependencies of all packets to these LIDs, with one table per switch.
 pub(crate) fn dependencies_of_tables(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -21,8 +21,8 @@ pub(crate) fn dependencies_of_tables(
     let mut plain: Vec<(usize, u8)> = Vec::new();
     let mut others: Vec<Destination> = Vec::new();
     for d in lids {
-        match channels.packets.of_lid(d) {
-            // Every switch may send to an end port, so whatever the tables say is said of some packet.
+        match channels.packets.vl_of_lid(d) {
+            // Every switch may send to an end port, so every entry is used by some packet.
             Some(vl) if d.port != PortNum::ZERO => plain.push((usize::from(d.lid.raw()), vl)),
             Some(_) | None => others.push(*d),
         }
@@ -49,10 +49,11 @@ pub(crate) fn dependencies_of_tables(
     found
 }
 
-/// What stands for no port.
+/// No port.
 const NONE: u8 = PortNum::DROP.raw();
 
-/// Dependencies from the channels that leave one switch, for LIDs of one VL each. The words of that switch's nodes.
+/// Dependencies from the channels that leave one switch, for LIDs with a single VL each. Processes the words of that
+/// switch's channels.
 fn by_row(
     channels: VirtualChannels<'_>,
     rows: &[&[u8]],
@@ -73,7 +74,7 @@ fn by_row(
         if let Some(&out) = next[port].get(lid) {
             let bit = usize::from(out) * vls + usize::from(vl);
             if let Some(word) = masks.get_mut((port * vls + usize::from(vl)) * words + bit / 64) {
-                // Words beyond the own node's are cleared below, with what is no channel.
+                // Words of other switches and of ports that are not channels are cleared below.
                 if bit / 64 < words {
                     *word |= 1 << (bit % 64);
                 }
@@ -97,8 +98,8 @@ fn by_row(
     masks
 }
 
-/// The dependencies of packets to these LIDs where each switch has up to two next hops (twice the same port: one), and
-/// the LIDs for which they may loop.
+/// Dependencies of packets to these LIDs with up to two next hops per switch (the same port twice counts as one), and
+/// the LIDs with a possible forwarding loop.
 pub(crate) fn dependencies_of_lids(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -106,7 +107,7 @@ pub(crate) fn dependencies_of_lids(
     next: impl Fn(usize, usize) -> [u8; 2] + Sync,
 ) -> (DependencySet, Vec<Destination>) {
     let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
-    // One record per worker, not per block: records are large.
+    // One record per worker instead of one per block, because records are large.
     let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
     let ends: Vec<Vec<u8>> = topo
         .switches()
@@ -116,10 +117,10 @@ pub(crate) fn dependencies_of_lids(
     blocks
         .par_chunks(share)
         .map(|blocks| {
-            let mut walk = Walk::new(channels, &ends);
+            let mut walk = PacketWalk::new(channels, &ends);
             let (mut found, mut round) = none();
             for d in blocks.iter().copied().flatten() {
-                if !walk.lid(d, &next, &mut found) {
+                if !walk.add_lid(d, &next, &mut found) {
                     round.push(*d);
                 }
             }
@@ -138,24 +139,24 @@ fn block_of(d: &Destination) -> usize {
     usize::from(d.lid.raw()) / BLOCK_LIDS
 }
 
-/// (SL, VL) pairs of the packets on a channel: one bit each.
-type Kinds = [u64; SLS * 16 / 64];
+/// Set of (SL, VL) pairs of the packets on a channel, one bit each.
+type SlVlSet = [u64; SLS * 16 / 64];
 
-/// Follows one LID after the other from everywhere at once, farthest switches first.
-struct Walk<'a> {
+/// Follows one LID after the other from all switches at once, the farthest first.
+struct PacketWalk<'a> {
     channels: VirtualChannels<'a>,
     links: &'a PortChannels,
     packets: PacketVls<'a>,
     ends: &'a [Vec<u8>],
     ports: Vec<[u8; 2]>,
-    /// What leaves each switch by each of its two ports.
-    kinds: Vec<[Kinds; 2]>,
-    /// Next hops that lead to a switch and have not been followed.
+    /// Packets that leave each switch through each of its two ports.
+    leaving: Vec<[SlVlSet; 2]>,
+    /// Number of unprocessed next hops that lead to each switch.
     waiting: Vec<u32>,
     ready: Vec<usize>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PacketWalk<'a> {
     fn new(channels: VirtualChannels<'a>, ends: &'a [Vec<u8>]) -> Self {
         let n = channels.ports.switches();
         Self {
@@ -164,22 +165,22 @@ impl<'a> Walk<'a> {
             packets: channels.packets,
             ends,
             ports: vec![[NONE; 2]; n],
-            kinds: vec![[[0; 4]; 2]; n],
+            leaving: vec![[[0; 4]; 2]; n],
             waiting: vec![0; n],
             ready: Vec::new(),
         }
     }
 
-    /// Ports of a switch that lead on: none, one or both of its two.
-    fn ways(&self, v: usize) -> impl Iterator<Item = (usize, u8)> + use<> {
+    /// Next ports of a switch towards other switches: none, one or two.
+    fn next_ports(&self, v: usize) -> impl Iterator<Item = (usize, u8)> + use<> {
         let [a, b] = self.ports[v];
         [(0, a), (1, if a == b { NONE } else { b })]
             .into_iter()
             .filter(|&(_, p)| p != NONE)
     }
 
-    /// Adds the dependencies of packets to one LID; whether none of them can loop.
-    fn lid(
+    /// Adds the dependencies of packets to one LID; returns whether none can loop.
+    fn add_lid(
         &mut self,
         d: &Destination,
         next: &impl Fn(usize, usize) -> [u8; 2],
@@ -187,19 +188,19 @@ impl<'a> Walk<'a> {
     ) -> bool {
         let n = self.links.switches();
         let lid = usize::from(d.lid.raw());
-        let wide = self.packets.of_lid(d).is_none();
+        let wide = self.packets.vl_of_lid(d).is_none();
         self.waiting.fill(0);
         for v in 0..n {
             let mut ports = next(v, lid);
             if v == d.switch.index() {
                 ports = [NONE; 2];
             }
-            // A port that does not lead to a switch leads nowhere.
+            // Ignore ports that do not lead to a switch.
             self.ports[v] = ports.map(|p| self.links.peer(v, p).map_or(NONE, |_| p));
             if self.ports[v][0] == NONE {
                 self.ports[v].swap(0, 1);
             }
-            self.kinds[v] = [[0; 4]; 2];
+            self.leaving[v] = [[0; 4]; 2];
         }
         for v in 0..n {
             let real = d.port != PortNum::ZERO || !self.ends[v].is_empty();
@@ -208,12 +209,12 @@ impl<'a> Walk<'a> {
             } else {
                 0
             };
-            for (way, port) in self.ways(v) {
+            for (way, port) in self.next_ports(v) {
                 if let Some((peer, _)) = self.links.peer(v, port) {
                     self.waiting[peer] += 1;
                 }
                 if real {
-                    self.start(v, way, port, sl, d);
+                    self.inject(v, way, port, sl, d);
                 }
             }
         }
@@ -222,11 +223,11 @@ impl<'a> Walk<'a> {
         let mut done = 0;
         while let Some(u) = self.ready.pop() {
             done += 1;
-            for (way, port) in self.ways(u) {
+            for (way, port) in self.next_ports(u) {
                 let Some((v, input)) = self.links.peer(u, port) else {
                     continue;
                 };
-                self.pass((u, way, port), (v, input), found);
+                self.forward((u, way, port), (v, input), found);
                 self.waiting[v] -= 1;
                 if self.waiting[v] == 0 {
                     self.ready.push(v);
@@ -236,38 +237,38 @@ impl<'a> Walk<'a> {
         done == n
     }
 
-    /// Packets of the switch itself and of its end ports.
-    fn start(&mut self, v: usize, way: usize, port: u8, sl: u8, d: &Destination) {
-        if let Some(vl) = self.packets.of_lid(d) {
-            // One kind says it all: what it is called does not matter, as long as it keeps its VL.
-            put(&mut self.kinds[v][way], vl, vl);
+    /// Adds the packets of the switch itself and of its end ports.
+    fn inject(&mut self, v: usize, way: usize, port: u8, sl: u8, d: &Destination) {
+        if let Some(vl) = self.packets.vl_of_lid(d) {
+            // Any SL stands for all, because the VL does not change.
+            insert_sl_vl(&mut self.leaving[v][way], vl, vl);
             return;
         }
         for &input in std::iter::once(&0).chain(&self.ends[v]) {
             if let Some(vl) = self.packets.vl(v, input, port, sl) {
-                put(&mut self.kinds[v][way], sl, vl);
+                insert_sl_vl(&mut self.leaving[v][way], sl, vl);
             }
         }
     }
 
-    /// Takes what is on a channel over the switch behind it.
-    fn pass(
+    /// Forwards the packets of a channel through the switch at its end.
+    fn forward(
         &mut self,
         (u, way, port): (usize, usize, u8),
         (v, input): (usize, u8),
         found: &mut DependencySet,
     ) {
-        let kinds = self.kinds[u][way];
+        let packets = self.leaving[u][way];
         let channel = self.links.at(u, port);
-        for (way, out) in self.ways(v) {
-            for (word, &bits) in kinds.iter().enumerate() {
+        for (way, out) in self.next_ports(v) {
+            for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
                     let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
                     let (sl, vl) = (kind / 16, kind % 16);
                     if let Some(then) = self.packets.vl(v, input, out, sl) {
                         let next = self.channels.at(self.links.at(v, out), then);
                         found.insert(&self.channels, (self.channels.at(channel, vl), next));
-                        put(&mut self.kinds[v][way], sl, then);
+                        insert_sl_vl(&mut self.leaving[v][way], sl, then);
                     }
                 }
             }
@@ -275,7 +276,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn put(kinds: &mut Kinds, sl: u8, vl: u8) {
+fn insert_sl_vl(packets: &mut SlVlSet, sl: u8, vl: u8) {
     let bit = usize::from(sl % 16) * 16 + usize::from(vl % 16);
-    kinds[bit / 64] |= 1 << (bit % 64);
+    packets[bit / 64] |= 1 << (bit % 64);
 }

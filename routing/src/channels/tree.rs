@@ -1,4 +1,4 @@
-//! The dependencies of packets that spread over a multicast tree.
+//! Dependencies of packets on a multicast tree.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -7,7 +7,7 @@ use super::vls::VirtualChannels;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
-/// The dependencies of packets on a spanning tree, with this SL. `up` has each switch's port towards the root.
+/// Dependencies of packets with this SL on a spanning tree. `up` has each switch's port towards the root.
 pub(crate) fn dependencies_of_spanning_tree(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -26,8 +26,8 @@ pub(crate) fn dependencies_of_spanning_tree(
     dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| ports[v])
 }
 
-/// Every packet may come in by any port of the tree and leaves by all others. `ports` are the ports of a switch that are
-/// in the tree, for each of `switches`; those that lead to end ports do not matter.
+/// Dependencies of packets that arrive on any port of a tree and leave on all others. `ports` has the tree ports of
+/// each of `switches`; ports to end ports are ignored.
 pub(crate) fn dependencies_of_tree(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn dependencies_of_tree(
             .filter_map(|p| links.peer(v, p.raw()).map(|(u, q)| (p.raw(), u, q)))
             .collect();
         for &(input, u, back) in &cables {
-            // VLs on which packets come: at the switch before, by whichever port they came there.
+            // VLs on which packets arrive, for all input ports at the previous switch.
             let mut vls = 0u16;
             let ends = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
             for from in ports(u).iter().chain(ends).chain([PortNum::ZERO]) {

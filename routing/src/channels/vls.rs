@@ -7,7 +7,7 @@ use super::ports::PortChannels;
 use crate::lanes::{Lanes, PathSl, Sl2Vl};
 use crate::topology::{Destination, SwitchIdx};
 
-/// Channels on each VL. The virtual channel of a channel on a VL has the number `channel * vls + vl`.
+/// Channels on each VL. The number of a virtual channel is `channel * vls + vl`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VlChannels<'a> {
     pub(crate) index: &'a ChannelIndex,
@@ -20,7 +20,7 @@ impl<'a> VlChannels<'a> {
         Self { index, vls }
     }
 
-    /// A channel on a VL.
+    /// The virtual channel of a channel and a VL.
     #[inline(always)]
     pub(crate) const fn at(&self, channel: u32, vl: u32) -> u32 {
         channel * self.vls + vl
@@ -53,7 +53,7 @@ impl ChannelNumbering for VlChannels<'_> {
     }
 }
 
-/// The channels of all ports on each VL that packets use.
+/// The virtual channels of all ports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VirtualChannels<'a> {
     pub(crate) ports: &'a PortChannels,
@@ -71,7 +71,7 @@ impl<'a> VirtualChannels<'a> {
         }
     }
 
-    /// A channel on a VL.
+    /// The virtual channel of a channel and a VL.
     pub(crate) fn at(&self, channel: usize, vl: u8) -> u32 {
         self.channels.at(narrow(channel), u32::from(vl))
     }
@@ -107,19 +107,19 @@ impl ChannelNumbering for VirtualChannels<'_> {
     }
 }
 
-/// The VLs of packets.
+/// SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketVls<'a> {
     lanes: &'a Lanes,
 }
 
 impl PacketVls<'_> {
-    /// VLs in use, at least 1.
+    /// Number of VLs in use, at least 1.
     pub(crate) fn count(&self) -> usize {
         usize::from(self.lanes.vls.max(1))
     }
 
-    /// Whether the VL of a packet depends on the ports that it takes.
+    /// Whether the VL of a packet depends on its ports.
     pub(crate) fn depend_on_ports(&self) -> bool {
         matches!(self.lanes.sl2vl, Sl2Vl::PerPorts(_)) && !self.lanes.is_single()
     }
@@ -129,7 +129,7 @@ impl PacketVls<'_> {
         self.lanes.sl(SwitchIdx::at(from), to)
     }
 
-    /// The VL of a packet; `None` where it is dropped because the SL has no VL.
+    /// The VL of a packet; `None` if it is dropped because the SL has no VL.
     #[inline]
     pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
         if self.lanes.is_single() {
@@ -141,8 +141,8 @@ impl PacketVls<'_> {
         (usize::from(vl) < self.count()).then_some(vl)
     }
 
-    /// The VL of all packets to a LID, if it depends on nothing else.
-    pub(crate) fn of_lid(&self, to: &Destination) -> Option<u8> {
+    /// The VL of all packets to a LID, if it depends on the LID alone.
+    pub(crate) fn vl_of_lid(&self, to: &Destination) -> Option<u8> {
         if self.lanes.is_single() {
             return Some(0);
         }

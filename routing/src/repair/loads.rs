@@ -84,7 +84,7 @@ impl Loads {
             }
             for port in (1..=u8::MAX).take_while(|&p| usize::from(p) < before.ports(v)) {
                 let c = before.at(v, port);
-                if now.far(c).is_some() {
+                if now.head(c).is_some() {
                     kept[c] = kept[c].max(used[usize::from(port)] * hosts(v) as u64);
                 }
             }
@@ -140,7 +140,7 @@ fn follow(
             return false;
         };
         let c = before.at(at, port);
-        whole &= now.far(c).is_some();
+        whole &= now.head(c).is_some();
         path.push(c);
         at = next;
     }

@@ -153,7 +153,7 @@ pub fn plan_with(
         (None, None) => return Transition::AnyOrder,
         (Some(d), _) => Conflict::Loop(d.lid),
         (None, Some(circle)) => {
-            let name = |c| ports.name(channels.channel(c));
+            let name = |c| ports.switch_and_port(channels.channel(c));
             Conflict::Circle(circle.into_iter().map(name).collect())
         }
     };
@@ -257,7 +257,7 @@ fn in_any_mixture(
         // Not everybody sends to a switch's own LID: what was proven need not have all of an old way.
         match channels
             .packets
-            .of_lid(&d)
+            .vl_of_lid(&d)
             .filter(|_| d.port != PortNum::ZERO)
         {
             Some(vl) => plain.push((d, vl, part)),
