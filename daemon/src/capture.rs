@@ -86,7 +86,7 @@ impl Capture {
     /// Hands what is buffered to the system, and tells it if the capture ended.
     pub fn flush(&self) {
         if let Err(e) = self.tap.flush() {
-            error!(file = %self.path.display(), error = %e, "the capture ended");
+            error!(file = %self.path.display(), error = %e, "capture stopped");
         }
     }
 }

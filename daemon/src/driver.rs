@@ -210,7 +210,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 continue;
             }
             if self.leaving.is_some_and(|until| until <= now) {
-                warn!("no other subnet manager has said in time that it took the subnet");
+                warn!("handover not confirmed in time");
                 return Ok(self.shell.stop(&self.sm));
             }
             self.tick(now);
@@ -468,7 +468,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 self.sm.handle(input, self.clock.now());
             }
             // Only a bug in an engine comes here; release builds abort before.
-            Err(e) => warn!(error = %e, "the routing job ended without a result"),
+            Err(e) => warn!(error = %e, "routing job failed"),
         }
     }
 
@@ -481,7 +481,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
             Control::HandOver => {
-                info!("the operator wants another subnet manager to be master");
+                info!("handover requested");
                 let input = Input::HandOver(AfterHandover::StandBy);
                 self.sm.handle(input, self.clock.now());
             }
@@ -492,11 +492,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 }
             }
             Control::Rebalance => {
-                info!("routes are made anew");
+                info!("full reroute requested");
                 self.sm.handle(Input::Rebalance, self.clock.now());
             }
             Control::Port(event) => {
-                debug!(?event, "event of the local port");
+                debug!(?event, "local port event");
                 self.sm.handle(Input::LocalPort(event), self.clock.now());
             }
         }
@@ -571,12 +571,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let dropped = self.port.dropped();
         if trouble.failed_sends > trouble.told_failed {
             let count = trouble.failed_sends - trouble.told_failed;
-            warn!(count, error = trouble.last_error, "MADs could not be sent");
+            warn!(count, error = trouble.last_error, "cannot send MADs");
         }
         if dropped > trouble.told_dropped {
             warn!(
                 count = dropped - trouble.told_dropped,
-                "MADs came faster than they could be taken"
+                "receive queue overflow"
             );
         }
         (trouble.told_failed, trouble.told_dropped) = (trouble.failed_sends, dropped);

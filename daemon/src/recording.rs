@@ -67,7 +67,7 @@ impl RecordingFile {
         let name = path.to_owned();
         let work = move || {
             if let Err(error) = write_all(file, &inbox) {
-                warn!(%error, file = %name.display(), "recording ended: cannot write file");
+                warn!(%error, file = %name.display(), "cannot write recording");
             }
             drop(done);
         };
@@ -102,7 +102,7 @@ impl RecordingSink for RecordingFile {
         };
         let left = self.left.checked_sub(bytes.len() as u64);
         let Some(left) = left else {
-            warn!(file = %self.path.display(), "recording ended: size limit reached");
+            warn!(file = %self.path.display(), reason = "size limit reached", "recording stopped");
             self.entries = None;
             return;
         };
@@ -112,7 +112,7 @@ impl RecordingSink for RecordingFile {
             // The writer has logged why it ended.
             Err(TrySendError::Disconnected(_)) => self.entries = None,
             Err(TrySendError::Full(_)) => {
-                warn!(file = %self.path.display(), "recording ended: disk too slow");
+                warn!(file = %self.path.display(), reason = "disk too slow", "recording stopped");
                 self.entries = None;
             }
         }
@@ -123,7 +123,7 @@ impl Drop for RecordingFile {
     fn drop(&mut self) {
         self.entries = None;
         if self.written.recv_timeout(END_WITHIN) == Err(mpsc::RecvTimeoutError::Timeout) {
-            warn!(file = %self.path.display(), "recording incomplete: disk too slow");
+            warn!(file = %self.path.display(), reason = "disk too slow", "recording incomplete");
         }
     }
 }

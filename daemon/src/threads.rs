@@ -27,6 +27,6 @@ pub fn join(thread: &mut Option<JoinHandle<()>>, what: &str) {
     if let Some(thread) = thread.take()
         && thread.join().is_err()
     {
-        error!("{what}: thread panicked");
+        error!(thread = what, "thread panicked");
     }
 }

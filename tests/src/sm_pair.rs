@@ -104,7 +104,7 @@ impl Pair {
             sim,
         };
         pair.start(0);
-        pair.wait(0, "sweep done", 1);
+        pair.wait(0, "sweep complete", 1);
         for n in 1..count {
             pair.start(n);
             pair.wait(n, "replica in sync", 1);
@@ -204,7 +204,7 @@ impl Pair {
     /// If it has, or was not master.
     pub fn assert_nothing_written(&self, n: usize) {
         let log = self.log(n);
-        let sweeps = log.lines().filter(|l| l.contains("sweep done"));
+        let sweeps = log.lines().filter(|l| l.contains("sweep complete"));
         let as_master: Vec<&str> = sweeps.filter(|l| l.contains("role=Master")).collect();
         assert!(!as_master.is_empty(), "{log}");
         for line in as_master {

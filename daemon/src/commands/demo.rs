@@ -48,7 +48,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     info!(
         fabric = args.fabric,
         size = table::sums(&view),
-        "simulated fabric"
+        "simulated fabric created"
     );
     let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
     let net = SimNet::new(fabric);
@@ -116,11 +116,11 @@ fn tell_parts(view: &FabricView, own: PortLocation) {
         return;
     };
     warn!(
-        parts = parts.len(),
+        components = parts.len(),
         nodes = ours.nodes.len(),
-        left_out = view.nodes.len() - ours.nodes.len(),
+        nodes_outside = view.nodes.len() - ours.nodes.len(),
         node = view.nodes[own.node].name(),
         port = own.port.0,
-        "no cable joins all parts of this fabric: only the part of this port is served"
+        "fabric is partitioned"
     );
 }

@@ -88,10 +88,10 @@ fn read(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors> {
         |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
     let reading = ibnet::read_file(bytes, &mut beside)?;
     for warning in &reading.warnings {
-        warn!(file = %path.display(), "{warning}");
+        warn!(file = %path.display(), %warning, "fabric file warning");
     }
     if reading.warnings_left_off > 0 {
-        warn!(file = %path.display(), "and {} more such lines", reading.warnings_left_off);
+        warn!(file = %path.display(), suppressed = reading.warnings_left_off, "fabric file warnings suppressed");
     }
     Ok(reading.spec)
 }

@@ -166,8 +166,8 @@ impl One {
             self.relay.mark_rebalanced();
             error!(
                 error = why.to_log_line(),
-                again_s = AGAIN.as_secs(),
-                "this fabric is not served now"
+                retry_s = AGAIN.as_secs(),
+                "fabric not served"
             );
             self.tell(Told::Fails(self.name.clone(), why));
             if self.wait() {
@@ -179,7 +179,7 @@ impl One {
                 (source, settings) = (again, said);
                 self.relay.mark_reloaded(&heard);
             }
-            info!("trying again");
+            info!("retrying fabric");
         }
     }
 

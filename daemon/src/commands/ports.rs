@@ -157,7 +157,7 @@ pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
         Err(ChooseError::Ambiguous { .. })
     ) {
         warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,
-              "several ports have a link; reading from one (name another with --ca and --port)");
+              "port chosen among several with a link");
     }
     Ok(port.clone())
 }

@@ -176,7 +176,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         watch_device(local.as_ref(), &control);
         let socket = settings.state_dir.as_deref().map(|dir| {
             Socket::open(dir, board, control.clone())
-                .map_err(|e| warn!(error = %e, "no socket for `ferrosm handover`"))
+                .map_err(|e| warn!(error = %e, "cannot open control socket"))
         });
         if may_lack
             && let Some(copies) = &copies
@@ -309,10 +309,7 @@ impl Shell for Operator {
                     if self.options.once {
                         return ControlFlow::Break(Err(e));
                     }
-                    error!(
-                        error = e.to_log_line(),
-                        "the sweep's output could not be written"
-                    );
+                    error!(error = e.to_log_line(), "cannot write sweep report");
                 }
                 if self.options.once {
                     return ControlFlow::Break(verdict(report, role));
@@ -361,7 +358,7 @@ impl Shell for Operator {
 
     fn reload(&mut self) -> Option<Input> {
         let Some(path) = self.source.path().map(Path::to_owned) else {
-            info!("no configuration file to read again, sweeping");
+            info!("no configuration file to reload");
             return Some(Input::Resweep);
         };
         let name = self.source.fabric();
@@ -377,16 +374,16 @@ impl Shell for Operator {
         let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
             Ok(Some(read)) => read,
             Ok(None) => {
-                error!(file = %path.display(), "this fabric is no longer in the configuration; it is served as before until a restart");
+                error!(file = %path.display(), "fabric removed from configuration");
                 return None;
             }
             Err(errors) => {
                 for e in errors.errors() {
                     let (line, column) = e.at.unzip();
                     let file = e.file.as_deref().unwrap_or(&path);
-                    error!(file = %file.display(), line, column, what = e.what, "error in the configuration");
+                    error!(file = %file.display(), line, column, what = e.what, "configuration error");
                 }
-                error!(file = %path.display(), "configuration not reloaded, the last good one stays");
+                error!(file = %path.display(), "configuration rejected");
                 return None;
             }
         };
@@ -429,7 +426,7 @@ impl Operator {
         if other_partitions {
             info!(
                 partitions = settings.sm.partitions.list().len(),
-                "partitions are others"
+                "partition configuration changed"
             );
             self.partitions = Arc::clone(&settings.sm.partitions);
         }
@@ -439,25 +436,22 @@ impl Operator {
         );
         let other_paths = paths != self.paths;
         if other_paths {
-            info!("QoS policy or ways to other subnets are others");
+            info!("QoS policy or prefix routes changed");
             self.paths = paths;
         }
         remark(&settings.warnings);
         let same = changes.live.is_empty() && changes.restart.is_empty();
         if same && !other_hints && !other_partitions && !other_paths {
-            info!("configuration read again, nothing changed, sweeping");
+            info!("configuration unchanged");
             return Some(Input::Resweep);
         }
         if !changes.live.is_empty() {
-            info!(
-                keys = changes.live.join(", "),
-                "configuration keys took effect"
-            );
+            info!(keys = changes.live.join(", "), "configuration applied");
         }
         if !changes.restart.is_empty() {
             warn!(
                 keys = changes.restart.join(", "),
-                "configuration keys need a restart to take effect"
+                "configuration change needs a restart"
             );
         }
         self.running = config::in_force(&self.running, settings.raw);
@@ -484,7 +478,7 @@ impl Operator {
             }
             output::print(&report::render(report, sm.role()))?;
             if report.number == 1 && !self.options.once {
-                info!("in charge until interrupted (Ctrl-C)");
+                info!("running until SIGINT or SIGTERM");
             }
         }
         if let Some(dir) = self.dump_dir.clone().filter(|_| report.is_clean()) {
@@ -509,10 +503,7 @@ pub(super) fn tell_added(all: &[Source], served: &[&str]) {
     let added = all.iter().filter_map(Source::fabric);
     let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
     if !added.is_empty() {
-        warn!(
-            fabrics = added.join(", "),
-            "fabrics of the configuration need a restart to be served"
-        );
+        warn!(fabrics = added.join(", "), "added fabrics need a restart");
     }
 }
 
@@ -534,7 +525,7 @@ fn note(status: &mut Status, event: &Event) {
 /// Logs the warnings of OpenSM input files.
 fn remark(remarks: &[ConfigError]) {
     for remark in remarks {
-        warn!("{remark}");
+        warn!(warning = %remark, "configuration warning");
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn serve_one(
         }
     });
     let Some(local) = port.transpose()? else {
-        info!("stopping before a port was found");
+        info!("stopped while waiting for a port");
         return if args.sm.once {
             Err(Failure::job("interrupted before the subnet was up"))
         } else {
@@ -70,18 +70,18 @@ pub(super) fn serve_one(
     if let Some(e) = sender.take_is_sm_error() {
         warn!(
             error = ports::explain(&e, Some(&local)).to_log_line(),
-            "cannot set IsSM bit; serving without it, and other SMs cannot find this one"
+            "cannot set IsSM bit"
         );
     }
     if !local.has_link() {
         warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, "waiting for link");
     }
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
-          "serving by this port");
+          "local port opened");
     let window_limit = sender.window_limit();
     let administration = if sender.is_simulated() {
         // `umad2sim` gives one descriptor's messages to another; its answers would be cut at 256 bytes, too.
-        info!("no subnet administration under umad2sim");
+        info!("SA disabled under umad2sim");
         None
     } else {
         let (sender, receiver) =

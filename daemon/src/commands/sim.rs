@@ -62,7 +62,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let mut engine = Engine::new(net, spec, hub, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();
-    info!("the simulated fabric ends");
+    info!("simulated fabric stopped");
     Ok(())
 }
 

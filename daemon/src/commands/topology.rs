@@ -115,7 +115,7 @@ impl Shell for Look {
             Event::SweepDone(done) => {
                 self.bar.clear();
                 for problem in report::problems(done) {
-                    warn!(problem, "not as it should be");
+                    warn!(problem, "sweep problem");
                 }
                 ControlFlow::Break(Ok(FabricView::of_subnet(sm.subnet())))
             }

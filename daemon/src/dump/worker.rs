@@ -75,13 +75,10 @@ fn write(view: &FabricView, dir: &Path) {
     match super::write(view, dir, Extent::Bounded) {
         Ok(left_out) => {
             for file in left_out {
-                info!(
-                    file,
-                    "too long to be written after each sweep; `run --once` and `route` write it"
-                );
+                info!(file, "dump file too large; skipped");
             }
         }
-        Err(e) => error!(error = e.to_log_line(), "the dump could not be written"),
+        Err(e) => error!(error = e.to_log_line(), "cannot write dump"),
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Server {
 pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
     let started = Server::start(listen?, metrics.clone());
     started
-        .map_err(|e| warn!(error = %e, "there are no metrics: no thread for them"))
+        .map_err(|e| warn!(error = %e, "cannot start metrics thread"))
         .ok()
 }
 
@@ -105,13 +105,13 @@ async fn answer_all(listener: TcpListener, metrics: Metrics) {
                 tokio::spawn(async move {
                     if let Ok(Err(e)) = tokio::time::timeout(WITHIN, answer(stream, metrics)).await
                     {
-                        debug!(error = %e, %from, "metrics were not taken");
+                        debug!(error = %e, %from, "metrics request failed");
                     }
                     drop(place);
                 });
             }
             Err(e) => {
-                debug!(error = %e, "a connection for metrics was not taken");
+                debug!(error = %e, "cannot accept metrics connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -125,12 +125,15 @@ async fn listener(listen: SocketAddr, again: Duration) -> TcpListener {
         let tried = TcpListener::bind(listen).await;
         match tried.and_then(|listener| Ok((listener.local_addr()?, listener))) {
             Ok((address, listener)) => {
-                info!("metrics: http://{address}{PATH}");
+                info!(
+                    url = format!("http://{address}{PATH}"),
+                    "metrics listener started"
+                );
                 return listener;
             }
             Err(e) => {
                 if !core::mem::replace(&mut told, true) {
-                    warn!(error = %e, %listen, "there are no metrics: the address cannot be had; it is tried again");
+                    warn!(error = %e, %listen, "cannot bind metrics listener");
                 }
                 tokio::time::sleep(again).await;
             }

@@ -50,34 +50,43 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
     Handle(set.is_ok().then_some(handle))
 }
 
-/// Tells an event.
+/// Logs an event.
 pub fn event(event: &Event, role: SmState) {
     match event {
-        Event::Phase(phase) => debug!(%phase, "phase begins"),
+        Event::Phase(phase) => debug!(%phase, "phase started"),
         Event::SweepDone(report) => sweep(report, role),
-        Event::NoLink(why) => warn!(why = why.to_string(), "no link"),
-        Event::Role { state, why } => info!(%state, why = why.to_string(), "role changed"),
-        Event::Trap { number, place } => info!(number, place = place.to_string(), "trap"),
-        Event::RoutingFailed(why) => {
-            error!(why = why.to_string(), "no routing, the old tables stay")
+        Event::NoLink(why) => warn!(reason = why.to_string(), "no link"),
+        Event::Role { state, why } => {
+            info!(role = %state, reason = why.to_string(), "role changed")
         }
-        Event::Noticed(what) => info!(what = what.to_string(), "noticed"),
-        Event::NotHandedOver(why) => warn!(why = why.to_string(), "the subnet is not handed over"),
-        Event::Alarm(what) => error!(what = what.to_string(), "alarm"),
+        Event::Trap { number, place } => info!(number, source = place.to_string(), "trap received"),
+        Event::RoutingFailed(why) => {
+            error!(reason = why.to_string(), "routing failed")
+        }
+        Event::Noticed(what) => info!(detail = what.to_string(), "notice"),
+        Event::NotHandedOver(why) => warn!(reason = why.to_string(), "handover failed"),
+        Event::Alarm(what) => error!(reason = what.to_string(), "alarm"),
         Event::Stopped {
             handed_to: Some(to),
             ..
-        } => info!(%to, "the subnet is handed over"),
+        } => info!(%to, "mastership handed over"),
         Event::Stopped {
             was_master: true, ..
-        } => info!("no other subnet manager took the subnet"),
+        } => info!("no SM took over"),
         // Nothing changes for anybody.
         Event::Stopped { .. } => {}
-        Event::Durability(event @ DurabilityEvent::RepliesProtected) => info!("{event}"),
-        Event::Durability(event) => warn!("{event}"),
-        Event::Shortage(of) => warn!(of = of.to_string(), "too little room"),
+        Event::Durability(DurabilityEvent::RepliesProtected) => {
+            info!("SA replies wait for durable state again");
+        }
+        Event::Durability(DurabilityEvent::RepliesUnprotected) => {
+            warn!("SA registrations not durable in time");
+        }
+        Event::Durability(DurabilityEvent::WritesUnprotected) => {
+            warn!("records of SLtoVL tables and M_Keys not durable in time");
+        }
+        Event::Shortage(of) => warn!(detail = of.to_string(), "resource exhausted"),
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
-        Event::NodeGone(node) => warn!(node = node.to_string(), "node gone"),
+        Event::NodeGone(node) => warn!(node = node.to_string(), "node removed"),
         Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = format!("{a} - {b}"), "link down"),
     }
@@ -101,15 +110,15 @@ fn sweep(r: &SweepReport, role: SmState) {
         lft_blocks_written = r.lft_blocks_written,
         smps_sent = r.smps_sent(),
         took_ms = super::json::sweep::ms(r.took),
-        "sweep done"
+        "sweep complete"
     );
     for note in &r.engine_notes {
-        info!(note, "routing");
+        info!(engine = r.engine, detail = note, "engine message");
     }
     if let Some(room) = r.key_room.as_ref().filter(|_| !r.local) {
         let (used, capacity, free) = (room.used, room.capacity, room.free());
         info!(
-            place = room.place.to_string(),
+            location = room.place.to_string(),
             used, capacity, free, "fullest P_Key table"
         );
     }
@@ -120,13 +129,13 @@ fn sweep(r: &SweepReport, role: SmState) {
             gets = count.gets,
             sets = count.sets,
             timeouts = count.timeouts,
-            "SMPs of the sweep"
+            "SMP counts"
         );
     }
     for (phase, took) in &r.phases {
-        debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase of the sweep");
+        debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase complete");
     }
     for problem in report::problems(r) {
-        warn!(problem, "not as it should be");
+        warn!(problem, "sweep problem");
     }
 }

@@ -260,7 +260,7 @@ impl Drop for SaServer {
             overload = of(&counters.overload),
             not_ready = of(&counters.not_ready),
             dropped = of(&counters.dropped),
-            "subnet administration ends"
+            "SA stopped"
         );
     }
 }
@@ -269,7 +269,7 @@ impl Shared {
     fn send(&self, to: &Peer, bytes: &[u8], answer_within: Option<Duration>) {
         // A message that is not sent is as one that was lost: whoever waits for it asks again.
         if let Err(e) = self.sender.send(to, bytes, answer_within) {
-            debug!(action = e.action, error = %e.source, to = %to.lid, "a message was not sent");
+            debug!(action = e.action, error = %e.source, to = %to.lid, "cannot send SA reply");
         }
     }
 

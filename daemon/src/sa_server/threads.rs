@@ -90,7 +90,7 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
             Ok(GmpReceived::Nothing) => break,
             Err(e) => {
                 // The driver meets the same device by its own descriptor, and ends the program.
-                error!(action = e.action, error = %e.source, "subnet administration stops");
+                error!(action = e.action, error = %e.source, "cannot receive SA requests");
                 return Err(e);
             }
         }
@@ -148,7 +148,7 @@ fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], told: &mut BTr
         let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
         warn!(
             client = %lid, guid, dropped = since, answered = counts.answered, registrations = counts.forwarded,
-            "SA request limit exceeded; requests dropped"
+            "SA request limit exceeded"
         );
     }
     if dropped.len() > NAMED {

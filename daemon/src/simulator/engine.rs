@@ -180,7 +180,7 @@ impl Engine {
         let now = self.now();
         let timeout = due.into_iter().flatten().min().map(|due| due.since(now));
         if let Err(error) = self.hub.sleep(timeout, || !self.has_work()) {
-            warn!(%error, "cannot sleep");
+            warn!(%error, "cannot wait for requests");
         }
     }
 
@@ -194,7 +194,7 @@ impl Engine {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
-                        warn!(%error, "a program spoilt its ring and is cut off");
+                        warn!(%error, "corrupt ring; program disconnected");
                         corrupt = Some(device.conn);
                         break;
                     }
@@ -205,7 +205,7 @@ impl Engine {
                 let written = self.umad.write(self.net.fabric(), file, &self.buffer, now);
                 if let Err(errno) = written {
                     self.refused += 1;
-                    debug!(errno = errno.0, "a write was refused");
+                    debug!(errno = errno.0, "umad write rejected");
                 }
                 self.pump(now);
             }
@@ -270,7 +270,7 @@ impl Engine {
                     Ok(true) => self.umad.pop(device.file),
                     Ok(false) => break,
                     Err(error) => {
-                        warn!(%error, "a program spoilt its ring and is cut off");
+                        warn!(%error, "corrupt ring; program disconnected");
                         corrupt = Some(device.conn);
                         break;
                     }
@@ -375,7 +375,7 @@ impl Engine {
 
     pub(super) fn ring_pair(&self) -> Result<(ServerEnd, ClientFds), Errno> {
         ServerEnd::pair(&self.hub).map_err(|error| {
-            warn!(%error, "no memory for a program's rings");
+            warn!(%error, "cannot allocate rings");
             Errno::ENOMEM
         })
     }
@@ -414,7 +414,11 @@ impl Engine {
         }
         self.close_verbs(conn);
         if let Some(client) = self.clients.remove(&conn) {
-            debug!(pid = client.pid, program = client.program, "closed");
+            debug!(
+                pid = client.pid,
+                program = client.program,
+                "program disconnected"
+            );
         }
         self.pump(now);
     }

@@ -64,7 +64,7 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
                 });
                 if let Err(error) = started {
                     // Out of descriptors or threads: this program is turned away, the others go on.
-                    warn!(%error, "a connection is turned away");
+                    warn!(%error, "connection rejected");
                     thread::sleep(std::time::Duration::from_millis(10));
                 }
             }
@@ -91,7 +91,7 @@ fn program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Gon
         let request = match Request::decode(&frame) {
             Ok(request) => request,
             Err(error) => {
-                debug!(%error, "a program is refused");
+                debug!(%error, "invalid request; program disconnected");
                 return refuse(stream, &error.to_string());
             }
         };

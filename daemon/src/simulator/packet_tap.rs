@@ -72,7 +72,7 @@ impl PacketTap {
             .take()
             .map_or_else(|| state.writer.flush(), Err);
         if let Err(e) = result {
-            error!(file = %self.path.display(), error = %e, "the capture ended");
+            error!(file = %self.path.display(), error = %e, "capture stopped");
         }
     }
 }

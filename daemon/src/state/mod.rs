@@ -127,13 +127,11 @@ impl StateDir {
         if self.contents.is_copy() {
             // What its master acknowledged since is not here; alone, nobody can tell what that was.
             restored.complete = false;
-            info!(
-                "what is kept here is a copy of another subnet manager's: hosts are asked to register again if nobody knows better"
-            );
+            info!("state is a replica of another SM");
         }
         let mut changes = Vec::new();
         for record in left_out {
-            warn!(why = %record, "a record of the state directory is left out");
+            warn!(reason = %record, "invalid record skipped");
             if record.key.kind().is_some() {
                 changes.push(RecordChange::Remove(record.key));
             }
@@ -146,7 +144,7 @@ impl StateDir {
             && let Err(e) = self.commit_by_hand(&RecordBatch { changes }, self.contents.is_copy())
         {
             // They are left out again the next time.
-            warn!(error = %e, "records that cannot be could not be removed");
+            warn!(error = %e, "cannot remove invalid records");
         }
         restored
     }
@@ -214,9 +212,7 @@ impl StateDir {
             }
             Err(StoreError::Bad(why)) => {
                 let aside = self.set_aside_store()?;
-                warn!(aside = %aside.display(), why,
-                      "the store is broken or foreign and was set aside; LIDs are taken from the fabric as it is, clients are \
-                       asked to register again");
+                warn!(renamed_to = %aside.display(), reason = why, "unreadable store renamed");
             }
             Err(e) => return Err(self.refusal(&e)),
         }
@@ -227,14 +223,14 @@ impl StateDir {
         let aside = self.set_aside_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
         for what in &damage {
-            warn!(aside = %aside.display(), what, "the store is damaged and was set aside");
+            warn!(renamed_to = %aside.display(), damage = what, "damaged store renamed");
         }
         // Records of the view belong together; each of the others stands for itself.
         let records = core::mem::take(&mut self.contents.records);
         let whole = records.into_iter().filter(|(key, _)| !is_of_view(key));
         let put = |(key, value)| RecordChange::Put(key, value);
         let changes: Vec<RecordChange> = whole.map(put).collect();
-        info!(records = changes.len(), "what was whole is taken over");
+        info!(records = changes.len(), "intact records recovered");
         self.commit_by_hand(&RecordBatch { changes }, still_copy)
     }
 

@@ -231,7 +231,7 @@ impl StoreThread {
                 if self.dir.contents.epoch != 0
                     && let Err(e) = self.say_whose()
                 {
-                    warn!(error = %e, "the state directory still says that its records are the last");
+                    warn!(error = %e, "cannot mark records as superseded");
                 }
             }
             StoreRequest::Position(done) => {
@@ -334,7 +334,7 @@ impl StoreThread {
         let e = match trouble {
             StoreError::Bad(why) => {
                 if let Err(e) = self.dir.set_aside_store() {
-                    warn!(error = %e, "the store cannot be set aside");
+                    warn!(error = %e, "cannot rename unreadable store");
                 }
                 io::Error::other(why)
             }
@@ -354,8 +354,8 @@ impl StoreThread {
         let mut contents = load(&mut self.dir)?;
         if !contents.damage.is_empty() && self.listening {
             warn!(
-                what = contents.damage.join(", "),
-                "the store is damaged: everything is written again"
+                damage = contents.damage.join(", "),
+                "store damaged; rewriting all records"
             );
             self.anew = true;
             self.flush();
@@ -374,13 +374,13 @@ impl StoreThread {
 
     fn done_well(&mut self) {
         if core::mem::take(&mut self.refused) {
-            info!("the state directory takes what is to be kept again");
+            info!("store writable again");
         }
     }
 
     fn refused(&mut self, e: &io::Error) {
         if !core::mem::replace(&mut self.refused, true) {
-            error!(error = %e, "what is to be kept cannot be written; it is tried again until it can");
+            error!(error = %e, "cannot write store");
         }
     }
 
@@ -404,7 +404,7 @@ impl StoreThread {
                 Err(StoreError::Bad(why)) => {
                     let aside = self.dir.set_aside_store();
                     let aside = aside.map_err(|e| io::Error::other(e.to_string()))?;
-                    warn!(aside = %aside.display(), why, "the store is broken and was set aside; a new one is written");
+                    warn!(renamed_to = %aside.display(), reason = why, "unreadable store renamed");
                 }
                 Err(StoreError::Io(e)) => return Err(e),
                 Err(e @ StoreError::Busy) => return Err(io::Error::other(e.to_string())),

@@ -185,11 +185,11 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
     let context = match sys::Context::open(ca) {
         Ok(Some(context)) => context,
         Ok(None) => {
-            debug!(ca, "verbs do not know the device: no asynchronous events");
+            debug!(ca, "device unknown to verbs");
             return;
         }
         Err(e) => {
-            warn!(ca, error = %e, "the device cannot be opened for asynchronous events");
+            warn!(ca, error = %e, "cannot open device for asynchronous events");
             return;
         }
     };
@@ -200,7 +200,7 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
                 Ok(event) => event,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => {
-                    warn!(ca = name, error = %e, "no more asynchronous events");
+                    warn!(ca = name, error = %e, "asynchronous events stopped");
                     return;
                 }
             };
@@ -212,7 +212,7 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
         }
     });
     if let Err(e) = started {
-        warn!(ca, error = %e, "no thread for asynchronous events");
+        warn!(ca, error = %e, "cannot start event thread");
     }
 }
 

@@ -283,7 +283,7 @@ fn a_store_that_cannot_be_read_is_told_and_left() {
     let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0010\n");
     let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(err.contains("set aside"), "{err}");
+    assert!(err.contains("unreadable store renamed"), "{err}");
 }
 
 /// Of the configuration only what says where the state is has to be right.

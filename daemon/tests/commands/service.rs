@@ -63,22 +63,22 @@ fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
     let file = dir.file("f.toml", "[sweep]\ninterval = \"10s\"\n");
     let mut child = demo(&["--config", &file]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep done");
+    wait_for(&mut err, "sweep complete");
     dir.file("f.toml", "[sweep]\ninterval = 5\n");
     signal(&child, "HUP");
-    let line = wait_for(&mut err, "error in the configuration");
+    let line = wait_for(&mut err, "configuration error");
     assert!(
         line.contains("line=2") && line.contains("column=12"),
         "{line}"
     );
-    wait_for(&mut err, "the last good one stays");
+    wait_for(&mut err, "configuration rejected");
     dir.file("f.toml", "[sweep]\ninterval = \"5s\"\n[port]\nca = \"x\"\n");
     signal(&child, "HUP");
-    let line = wait_for(&mut err, "took effect");
+    let line = wait_for(&mut err, "configuration applied");
     assert!(line.contains("sweep.interval"), "{line}");
-    let line = wait_for(&mut err, "need a restart");
+    let line = wait_for(&mut err, "needs a restart");
     assert!(line.contains("port.ca"), "{line}");
-    wait_for(&mut err, "sweep done");
+    wait_for(&mut err, "sweep complete");
     signal(&child, "TERM");
     wait_for(&mut err, "stopping");
     assert_eq!(end_of(child), Some(0));
@@ -127,7 +127,7 @@ fn signals_that_come_early_are_remembered() {
     drop(rest);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     // Only who was told to reads it again.
-    let line = wait_for(&mut err, "took effect");
+    let line = wait_for(&mut err, "configuration applied");
     assert!(line.contains("sm.priority"), "{line}");
     signal(&child, "TERM");
     assert_eq!(end_of(child), Some(0));
@@ -143,13 +143,13 @@ fn a_fabric_that_is_added_needs_a_restart() {
     let file = dir.file("f.toml", &fabric("a", 1));
     let mut child = demo(&["--config", &file]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep done");
+    wait_for(&mut err, "sweep complete");
     let more = [fabric("b", 2), fabric("c", 3)].concat();
     dir.file("f.toml", &(fabric("a", 1) + &more));
     signal(&child, "HUP");
-    let line = wait_for(&mut err, "need a restart to be served");
+    let line = wait_for(&mut err, "added fabrics need a restart");
     assert!(line.contains("b, c"), "{line}");
-    wait_for(&mut err, "nothing changed");
+    wait_for(&mut err, "configuration unchanged");
     signal(&child, "TERM");
     assert_eq!(end_of(child), Some(0));
 }
@@ -160,7 +160,7 @@ fn a_state_directory_has_one_owner() {
     let state = dir.path("state");
     let mut child = demo(&["--state-dir", &state]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep done");
+    wait_for(&mut err, "sweep complete");
     let (code, _, second) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
     assert_eq!(code, Some(1));
     assert!(

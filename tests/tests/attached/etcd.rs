@@ -133,7 +133,12 @@ impl Site {
         assert_eq!(self.count(0, "role changed"), 1, "{}", self.pair.log(0));
         assert_eq!(self.count(0, DEPOSED), 0, "{}", self.pair.log(0));
         // It may have looked who is master, once or more, where etcd was slow to say that the first one is.
-        assert_eq!(self.count(1, "state=Master"), 0, "{}", self.pair.log(1));
+        assert_eq!(
+            self.count(1, "role changed role=Master"),
+            0,
+            "{}",
+            self.pair.log(1)
+        );
     }
 
     fn count(&self, n: usize, what: &str) -> usize {
@@ -189,7 +194,7 @@ fn loss_of_one_etcd_member_changes_nothing() {
     let mut site = Site::new();
     site.register();
     let fabric = site.fabric();
-    let sweeps = site.count(0, "sweep done");
+    let sweeps = site.count(0, "sweep complete");
     let leader = site.etcd.leader();
     site.etcd.kill((leader + 1) % 3);
     let began = Instant::now();
@@ -205,7 +210,12 @@ fn loss_of_one_etcd_member_changes_nothing() {
     for what in [LEASE_LOST, ALARM] {
         assert_eq!(site.count(0, what), 0, "{}", site.pair.log(0));
     }
-    assert_eq!(site.count(0, "sweep done"), sweeps, "{}", site.pair.log(0));
+    assert_eq!(
+        site.count(0, "sweep complete"),
+        sweeps,
+        "{}",
+        site.pair.log(0)
+    );
 
     site.etcd.start();
     let leader = site.etcd.leader();
@@ -340,8 +350,8 @@ fn stalled_master_writes_nothing_after_losing_its_lease() {
     let log = site.pair.log(1);
     let since = log.strip_prefix(&before).unwrap_or(&log);
     assert!(!since.contains("role=Master"), "{log}");
-    assert!(since.contains("role changed state=Standby"), "{log}");
-    assert!(!since.contains("state=Master"), "{log}");
+    assert!(since.contains("role changed role=Standby"), "{log}");
+    assert!(!since.contains("role changed role=Master"), "{log}");
     site.pair.assert_master(0);
     assert_eq!(site.registered(), registered);
     assert_eq!(site.fabric(), fabric);

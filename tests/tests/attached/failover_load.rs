@@ -367,7 +367,7 @@ fn master_and_etcd_member_killed_under_load_lose_no_record() {
     site.wait_acknowledged_more(lid, &before);
     site.pair.assert_master(0);
     assert!(
-        !site.pair.log(1).contains("state=Master"),
+        !site.pair.log(1).contains("role changed role=Master"),
         "{}",
         site.pair.log(1)
     );
@@ -390,7 +390,7 @@ fn sa_load_is_served_without_etcd() {
     site.settle(0, "etcd gone");
     let [first, second] = [0, 1].map(|n| site.pair.log(n));
     assert_eq!(first.matches("role changed").count(), 1, "{first}");
-    assert!(!second.contains("state=Master"), "{second}");
+    assert!(!second.contains("role changed role=Master"), "{second}");
 }
 
 /// Nothing that two managers acknowledged is lost when the master is killed.

@@ -181,11 +181,11 @@ fn killed_opensm_is_replaced(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "12", "");
     theirs.wait_until_up(1);
     let ours = Ours::start(sim, LOW, "priority = 3");
-    ours.wait("role changed state=Standby", 1);
+    ours.wait("role changed role=Standby", 1);
     assert_master(sim, ASKS, HIGH);
     let before = lids(sim);
     let _ = theirs.stop(Signal::Kill);
-    ours.wait("role changed state=Master", 1);
+    ours.wait("role changed role=Master", 1);
     assert_master(sim, ASKS, LOW);
     assert_eq!(lids(sim), before);
 }
@@ -193,16 +193,16 @@ fn killed_opensm_is_replaced(sim: &impl Fabric) {
 /// ferrosm is master, a better OpenSM comes and gets the subnet; it is killed, and ferrosm has it again.
 fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     let ours = Ours::start(sim, LOW, "priority = 3");
-    ours.wait("sweep done", 1);
+    ours.wait("sweep complete", 1);
     assert_master(sim, ASKS, LOW);
     let before = lids(sim);
     let mut theirs = opensm(sim, HIGH, "12", "");
     theirs.wait_until_up(1);
-    ours.wait("role changed state=Standby", 1);
+    ours.wait("role changed role=Standby", 1);
     assert_master(sim, ASKS, HIGH);
     assert_state(sim, ASKS, LOW, "SMINFO_STANDBY");
     let _ = theirs.stop(Signal::Kill);
-    ours.wait("role changed state=Master", 2);
+    ours.wait("role changed role=Master", 2);
     assert_master(sim, ASKS, LOW);
     assert_eq!(lids(sim), before);
 }
@@ -212,7 +212,7 @@ fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "3", "");
     theirs.wait_until_up(1);
     let ours = Ours::start(sim, LOW, "priority = 12");
-    ours.wait("role changed state=Master", 1);
+    ours.wait("role changed role=Master", 1);
     assert_master(sim, ASKS, LOW);
     assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
     drop(ours.0.stop(Signal::Kill, GUARD));
@@ -225,16 +225,16 @@ fn the_lower_guid_decides(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "5", "");
     theirs.wait_until_up(1);
     let low = Ours::start(sim, LOW, "priority = 5");
-    low.wait("role changed state=Master", 1);
+    low.wait("role changed role=Master", 1);
     assert_master(sim, ASKS, LOW);
     drop(low.0.stop(Signal::Kill, GUARD));
     let _ = theirs.stop(Signal::Kill);
 
     let high = Ours::start(sim, HIGH, "priority = 5");
-    high.wait("role changed state=Master", 1);
+    high.wait("role changed role=Master", 1);
     let mut theirs = opensm(sim, LOW, "5", "");
     theirs.wait_until_up(1);
-    high.wait("role changed state=Standby", 1);
+    high.wait("role changed role=Standby", 1);
     assert_master(sim, ASKS, LOW);
     assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
     // It had no subnet that somebody could have taken.
@@ -295,7 +295,7 @@ fn joined_subnet_fragments_elect_one_master() {
             let _ = sim.tell(&format!("cut {cable}"));
         }
         let ours = Ours::start(&sim, LOW, &format!("priority = {ours_at}"));
-        ours.wait("role changed state=Master", 1);
+        ours.wait("role changed role=Master", 1);
         let mut theirs = opensm(&sim, HIGH, theirs_at, "");
         theirs.wait_until_up(1);
         assert_master(&sim, ASKS, LOW);
@@ -317,7 +317,7 @@ fn joined_subnet_fragments_elect_one_master() {
 fn sm_with_another_sm_key_raises_an_alarm() {
     let sim = FabricServer::shape(SPEC);
     let ours = Ours::start(&sim, LOW, "priority = 3");
-    ours.wait("sweep done", 1);
+    ours.wait("sweep complete", 1);
     // It configures all anew each second.
     let settings = "sm_key 0x0000000000000007\nsweep_interval 1\nforce_heavy_sweep TRUE";
     let mut theirs = opensm(&sim, HIGH, "12", settings);
@@ -326,15 +326,15 @@ fn sm_with_another_sm_key_raises_an_alarm() {
     let count = |what: &str| ours.0.stderr().matches(what).count();
     theirs.wait_until_up(SWEEPS);
     for more in 1..=SWEEPS {
-        let swept = count("sweep done");
+        let swept = count("sweep complete");
         ours.0.signal(Signal::Hangup);
-        ours.wait("configuration read again", more);
-        ours.wait("sweep done", swept + 1);
+        ours.wait("configuration unchanged", more);
+        ours.wait("sweep complete", swept + 1);
     }
     let log = ours.0.stderr();
     assert_eq!(count("ERROR alarm"), 1, "{log}");
     assert_eq!(count("role changed"), 1, "{log}");
     // It looks where devices say that something changed; what the other one has left as it was is not written again.
-    let written = count("sweep done") - count("lft_blocks_written=0 ");
+    let written = count("sweep complete") - count("lft_blocks_written=0 ");
     assert_eq!(written, 1, "tables are fought over\n{log}");
 }

@@ -298,7 +298,7 @@ fn hca_probed_late_is_served_without_a_restart() {
     host.show("infiniband");
     std::thread::sleep(Duration::from_secs(1));
     host.show("infiniband_mad");
-    wait_for_log(&mut sm, "serving by this port");
+    wait_for_log(&mut sm, "local port opened");
     host.wait_until_served();
     let _ = stop(sm);
 }

@@ -59,7 +59,7 @@ fn flooding_clients_do_not_delay_others() {
             "{what}: {done}"
         );
     }
-    let sweeps = |lab: &Administered| lab.log().matches("sweep done").count();
+    let sweeps = |lab: &Administered| lab.log().matches("sweep complete").count();
     let before = sweeps(&lab);
     lab.signal(Signal::Hangup);
     poll_until(SWEEP, PAUSE, || {

@@ -189,7 +189,7 @@ impl Engine {
                     Ok(true) => verbs::SendMessage::decode(&self.buffer),
                     Ok(false) => break,
                     Err(error) => {
-                        warn!(%error, "a program spoilt its ring and is cut off");
+                        warn!(%error, "corrupt ring; program disconnected");
                         corrupt = Some(qp.conn);
                         break;
                     }
@@ -209,7 +209,7 @@ impl Engine {
                     }
                     Err(errno) => {
                         self.refused += 1;
-                        debug!(errno = errno.0, "a datagram was refused");
+                        debug!(errno = errno.0, "datagram rejected");
                     }
                 }
             }
@@ -268,7 +268,7 @@ impl Engine {
             }
         }
         if let Some(conn) = corrupt {
-            warn!("a program spoilt its ring and is cut off");
+            warn!("corrupt ring; program disconnected");
             self.close(conn);
         }
     }

@@ -1,0 +1,96 @@
+//! Log events: each message of a log macro is a constant, and the table "Log events" of `docs/operations.md` lists all of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use ferrosm_tests::programs::workspace;
+use proc_macro2::{TokenStream, TokenTree};
+use syn::LitStr;
+
+/// Folders whose log events are listed.
+const SOURCES: [&str; 1] = ["daemon/src"];
+/// Log macros of `tracing`, and their severities in the table.
+const MACROS: [(&str, &str); 4] = [
+    ("error", "error"),
+    ("warn", "warning"),
+    ("info", "info"),
+    ("debug", "debug"),
+];
+
+/// Event and severity.
+type LogEvent = (String, &'static str);
+
+#[test]
+fn documented_log_events_are_those_of_the_code() {
+    let mut logged = BTreeSet::new();
+    for source in SOURCES {
+        let mut files = Vec::new();
+        super::add_rust_files(&workspace().join(source), &mut files);
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let tokens: TokenStream = text.parse().unwrap();
+            add_events(tokens, &file.display().to_string(), &mut logged);
+        }
+    }
+    assert!(logged.len() > 50, "only {} events found", logged.len());
+    let text = fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
+    let documented = documented_events(&text);
+    let undocumented: Vec<_> = logged.difference(&documented).collect();
+    let stale: Vec<_> = documented.difference(&logged).collect();
+    assert!(
+        undocumented.is_empty() && stale.is_empty(),
+        "missing in docs/operations.md: {undocumented:#?}\nnot in the code: {stale:#?}"
+    );
+}
+
+/// Adds the events of all log macros in `tokens`, also of those within other macros.
+fn add_events(tokens: TokenStream, file: &str, found: &mut BTreeSet<LogEvent>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (i, token) in tokens.iter().enumerate() {
+        let TokenTree::Group(group) = token else {
+            continue;
+        };
+        let severity = i
+            .checked_sub(2)
+            .and_then(|first| severity_of_macro(&tokens[first], &tokens[first + 1]));
+        if let Some(severity) = severity {
+            found.insert((constant_message(group.stream(), file), severity));
+        } else {
+            add_events(group.stream(), file, found);
+        }
+    }
+}
+
+fn severity_of_macro(name: &TokenTree, mark: &TokenTree) -> Option<&'static str> {
+    let (TokenTree::Ident(name), TokenTree::Punct(mark)) = (name, mark) else {
+        return None;
+    };
+    let known = MACROS.iter().find(|(macro_name, _)| name == macro_name);
+    known
+        .filter(|_| mark.as_char() == '!')
+        .map(|(_, severity)| *severity)
+}
+
+/// The message: the last argument, a string without placeholders.
+fn constant_message(arguments: TokenStream, file: &str) -> String {
+    let last = arguments.clone().into_iter().last();
+    let message = last.and_then(|token| syn::parse_str::<LitStr>(&token.to_string()).ok());
+    let message = message.map(|literal| literal.value());
+    message
+        .filter(|message| !message.contains('{'))
+        .unwrap_or_else(|| panic!("{file}: the message is not constant: {arguments}"))
+}
+
+/// Rows of the section: "| `event` | severity | meaning | action |".
+fn documented_events(text: &str) -> BTreeSet<LogEvent> {
+    let section = text.split("\n## ").find(|s| s.starts_with("Log events\n"));
+    let rows = section.unwrap().lines().filter(|l| l.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 6, "four columns: {row}");
+        let severity = MACROS.iter().find(|(_, severity)| *severity == cells[2]);
+        let (_, severity) = severity.unwrap_or_else(|| panic!("severity: {row}"));
+        (cells[1].trim_matches('`').to_owned(), *severity)
+    })
+    .collect()
+}
