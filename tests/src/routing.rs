@@ -120,7 +120,7 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
         return Outcome::Routed(Routed { document, dump });
     };
     let prefix = format!("{asked}: ");
-    let refused = document["refused"]
+    let refused = document["rejected"]
         .as_array()
         .into_iter()
         .flatten()

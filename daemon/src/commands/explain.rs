@@ -1,4 +1,4 @@
-//! `ferrosm explain`: why a fabric on paper is routed as it is, and which way packets go.
+//! `ferrosm explain`: offline routing, with the reason for the engine and the path between two ports.
 
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use crate::output::{self, explain, json};
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric or port, an input file is wrong, or no engine's tables pass the proof.
+/// The fabric or port does not exist, an input file is invalid, or every engine is rejected.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let routed = offline::route(&args.what)?;
     if let Some(failure) = routed.failure() {
@@ -18,7 +18,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
         return Err(failure);
     }
     let traces = match (&args.source, &args.to) {
-        (Some(from), Some(to)) => ways(&routed, from, to)?,
+        (Some(from), Some(to)) => paths(&routed, from, to)?,
         _ => Vec::new(),
     };
     if args.json {
@@ -28,8 +28,8 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     output::print(&explain::render(&routed, &traces))
 }
 
-/// There and back.
-fn ways(
+/// The path and its reverse.
+fn paths(
     routed: &offline::OfflineRouting,
     from: &str,
     to: &str,
@@ -38,21 +38,22 @@ fn ways(
         trace::find(&routed.view, text).map_err(|e| {
             Failure::with_hint(
                 e,
-                "Names are those of `ferrosm topology --from`, LIDs those of `route --dump-dir`.",
+                "`ferrosm topology --from` lists names, `route --dump-dir` writes LIDs.",
             )
         })
     };
     let (from, to) = (find(from)?, find(to)?);
     if from == to {
         return Err(Failure::Usage(
-            "source and destination are one port".to_owned(),
+            "source and destination are the same port".to_owned(),
         ));
     }
     [(from, to), (to, from)]
         .iter()
         .map(|(a, b)| {
-            trace::follow(&routed.view, *a, *b)
-                .ok_or_else(|| Failure::job("no tables are on the way: there is no switch between"))
+            trace::follow(&routed.view, *a, *b).ok_or_else(|| {
+                Failure::job("the ports are connected without a switch: no table is used")
+            })
         })
         .collect()
 }

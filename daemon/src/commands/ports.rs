@@ -74,7 +74,7 @@ fn render(rows: &[json::ports::Port]) -> String {
     ]);
     table::right(&mut out, &[5, 6]);
     for row in rows {
-        let serve = match &row.why_not {
+        let serve = match &row.reason {
             Some(why) if row.chosen => {
                 format!("no: {why} (`ferrosm run` waits for its link)")
             }
@@ -97,7 +97,7 @@ fn render(rows: &[json::ports::Port]) -> String {
 }
 
 fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
-    let why_not = umad::skip_reason(port).map(|reason| reason.to_string());
+    let reason = umad::skip_reason(port).map(|reason| reason.to_string());
     json::ports::Port {
         ca: port.ca.clone(),
         ca_type: port.ca_type.clone(),
@@ -112,9 +112,9 @@ fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
         lid: port.lid.0,
         lmc: port.lmc.0,
         sm_lid: port.sm_lid.0,
-        usable: why_not.is_none(),
+        usable: reason.is_none(),
         chosen: chosen.is_some_and(|c| c.ca == port.ca && c.port_num == port.port_num),
-        why_not,
+        reason,
     }
 }
 

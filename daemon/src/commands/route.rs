@@ -1,4 +1,4 @@
-//! `ferrosm route`: routes a fabric on paper and proves the tables.
+//! `ferrosm route`: routes a fabric offline and verifies the tables.
 
 use crate::cli::RouteArgs;
 use crate::dump;
@@ -9,7 +9,7 @@ use crate::output::{self, json, proof};
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric, an input file is wrong, or no engine's tables pass the proof.
+/// The fabric does not exist, an input file is invalid, or every engine is rejected.
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let routed = offline::route(&args.what)?;
     if let Some(failure) = routed.failure() {
@@ -19,11 +19,11 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         return Err(failure);
     }
     let quality = routed
-        .chosen
+        .selected
         .as_ref()
         .map(offline::SelectedRouting::quality);
     if let Some(dir) = &args.dump_dir {
-        dump::write(&routed.view, dir, dump::Extent::Whole)?;
+        dump::write(&routed.view, dir, dump::Extent::Full)?;
     }
     if args.json {
         let document = json::routing::document(&routed, quality.as_ref());

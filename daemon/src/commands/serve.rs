@@ -490,7 +490,7 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            dump::write(&FabricView::of_manager(sm), &dir, dump::Extent::Whole)?;
+            dump::write(&FabricView::of_manager(sm), &dir, dump::Extent::Full)?;
             return Ok(());
         }
         self.dumps.write(FabricView::of_manager(sm), dir);

@@ -12,33 +12,33 @@ use ferrosm_opensm_compat::view::FabricView;
 use crate::atomic;
 use crate::failure::Failure;
 
-/// How much is written.
+/// Which files are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Every file, of any size: for a command that writes them once.
-    Whole,
-    /// Without files that grow with sources x LIDs and would have more than [`PAIRS_MAX`] entries: for a service that writes
-    /// them after each sweep (1,620 switches have a matrix of 390 MB).
+    Full,
+    /// Without files of more than [`PAIRS_MAX`] entries, whose size grows with sources x LIDs: for a service that writes dumps after each
+    /// sweep (the matrix of 1,620 switches has 390 MB).
     Bounded,
 }
 
 /// Most entries of a file that a service writes after each sweep: some 20 MB.
 pub const PAIRS_MAX: usize = 1 << 21;
 
-/// Writes all dumps into a directory, which is created if it is missing. Dumps that this routing has not are removed; so are files that
-/// are too long for the extent, whose names are returned.
+/// Writes the dumps into a directory, which is created if missing. Removes dumps that do not apply to this routing and those that are too
+/// large for the extent; returns the names of the latter.
 ///
 /// # Errors
-/// If a file cannot be written; the previous version stays.
+/// A file cannot be written; its previous version is unchanged.
 pub fn write(view: &FabricView, dir: &Path, extent: Extent) -> Result<Vec<&'static str>, Failure> {
     make_dir(dir)?;
     let dump = FabricDump::new(view);
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for file in DumpFile::ALL {
         let path = dir.join(file.name());
         let applies = dump.applies(file);
-        let too_long = applies && extent == Extent::Bounded && dump.pairs(file) > PAIRS_MAX;
-        let written = if applies && !too_long {
+        let too_large = applies && extent == Extent::Bounded && dump.pairs(file) > PAIRS_MAX;
+        let written = if applies && !too_large {
             atomic::write(&path, |out| dump.render(file, out))
         } else {
             match std::fs::remove_file(&path) {
@@ -47,17 +47,17 @@ pub fn write(view: &FabricView, dir: &Path, extent: Extent) -> Result<Vec<&'stat
             }
         };
         written.map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())))?;
-        if too_long {
-            left_out.push(file.name());
+        if too_large {
+            skipped.push(file.name());
         }
     }
-    Ok(left_out)
+    Ok(skipped)
 }
 
 /// Creates the directory if it is missing.
 ///
 /// # Errors
-/// If it cannot be created.
+/// The directory cannot be created.
 pub fn make_dir(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|e| {
         Failure::with_hint(
@@ -103,9 +103,9 @@ mod tests {
         offline::route(&args).unwrap().view
     }
 
-    /// Every host once, those of a leaf together, no aggregation node, and every leaf as long as the fullest.
+    /// Every host is listed once, leaf by leaf and without aggregation nodes; leaves are padded to the size of the fullest.
     #[test]
-    fn hosts_are_listed_leaf_after_leaf() {
+    fn ca_order_lists_hosts_leaf_by_leaf() {
         for (spec, per_leaf, dummies) in [("fat-tree:4;sharp", 2, 0), ("fat-tree2:8,3,3", 3, 0)] {
             let view = routed(spec, "dmodc");
             assert!(applies(&view));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn short_leaves_are_filled_up_and_other_engines_have_no_order() {
+    fn ca_order_pads_leaves_and_exists_for_tree_engines_only() {
         let mut cut = routed("fat-tree:4", "ftree");
         let host = cut.nodes.iter().position(|n| !n.is_switch()).unwrap();
         cut.nodes[host].kind = NodeType::Router;
@@ -149,7 +149,7 @@ mod tests {
         let single_vl = routed("star:2", "minhop");
         let two_vls = routed("ring:5,1", "lash");
         let names = |view: &FabricView| {
-            write(view, &dir.path().join("made"), Extent::Whole).unwrap();
+            write(view, &dir.path().join("made"), Extent::Full).unwrap();
             let mut names: Vec<String> = std::fs::read_dir(dir.path().join("made"))
                 .unwrap()
                 .map(|e| e.unwrap().file_name().into_string().unwrap())
@@ -164,24 +164,24 @@ mod tests {
             "opensm.fdbs",
         ];
         assert_eq!(names(&single_vl), always);
-        let lanes = names(&two_vls);
-        assert_eq!(lanes.len(), 6);
-        assert!(lanes.contains(&"opensm-sl2vl.dump".to_owned()), "{lanes:?}");
+        let all = names(&two_vls);
+        assert_eq!(all.len(), 6);
+        assert!(all.contains(&"opensm-sl2vl.dump".to_owned()), "{all:?}");
         assert_eq!(
             names(&single_vl),
             always,
-            "no lanes of other tables are left"
+            "VL dumps of the previous routing are removed"
         );
     }
 
     #[test]
-    fn a_service_leaves_out_what_grows_with_the_square() {
+    fn bounded_extent_skips_large_files() {
         let mut view = routed("ring:5,1", "lash");
         let dir = TempDir::new("dump-bounded");
         let write = |view: &FabricView, extent| write(view, dir.path(), extent).unwrap();
         assert_eq!(write(&view, Extent::Bounded), [""; 0]);
         assert!(dir.path().join(PATHS).exists());
-        // As many LIDs as there can be, at one end port each 128.
+        // All LIDs are in use: 128 per end port.
         let host = view.nodes.iter().find(|n| !n.is_switch()).unwrap().clone();
         for lid in (128..0xBF80u16).step_by(128) {
             let mut more = host.clone();
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(write(&view, Extent::Bounded), [PATHS]);
         assert!(
             !dir.path().join(PATHS).exists(),
-            "an old one would be wrong"
+            "the stale dump is removed"
         );
     }
 }

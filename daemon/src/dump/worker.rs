@@ -16,10 +16,10 @@ type DumpJob = (FabricView, PathBuf);
 /// State of the worker thread.
 #[derive(Default)]
 enum State {
-    /// There is no thread.
+    /// No thread runs.
     #[default]
     Idle,
-    /// It writes; the pending job.
+    /// A thread writes; the pending job.
     Busy(Option<DumpJob>),
 }
 
@@ -31,10 +31,10 @@ impl DumpWorker {
     /// Queues a job, in place of a pending one. Needs a tokio runtime.
     pub fn write(&self, view: FabricView, dir: PathBuf) {
         if let Some(job) = self.accept((view, dir)) {
-            let all = self.clone();
+            let worker = self.clone();
             // The span names the fabric.
             let span = Span::current();
-            tokio::task::spawn_blocking(move || span.in_scope(|| all.run(job, write)));
+            tokio::task::spawn_blocking(move || span.in_scope(|| worker.run(job, write)));
         }
     }
 
@@ -64,7 +64,7 @@ impl DumpWorker {
         }
     }
 
-    /// Nothing panics while it is held, and each value is whole.
+    /// Nothing panics while the lock is held, so a poisoned value is complete.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,8 +73,8 @@ impl DumpWorker {
 /// Writes dumps of bounded size, and logs failures.
 fn write(view: &FabricView, dir: &Path) {
     match super::write(view, dir, Extent::Bounded) {
-        Ok(left_out) => {
-            for file in left_out {
+        Ok(skipped) => {
+            for file in skipped {
                 info!(file, "dump file too large; skipped");
             }
         }
@@ -93,20 +93,20 @@ mod tests {
     }
 
     #[test]
-    fn the_last_sweep_is_written_though_the_disk_is_slow() {
-        let all = DumpWorker::default();
+    fn last_sweep_is_written_if_the_disk_is_slow() {
+        let worker = DumpWorker::default();
         let written = RefCell::new(Vec::new());
-        let first = all.accept(job("first")).expect("nobody writes");
-        all.run(first, |_, dir| {
+        let first = worker.accept(job("first")).expect("idle");
+        worker.run(first, |_, dir| {
             let name = dir.display().to_string();
             if name == "first" {
-                // Two sweeps end meanwhile.
-                assert!(all.accept(job("second")).is_none());
-                assert!(all.accept(job("third")).is_none());
+                // Two sweeps complete meanwhile.
+                assert!(worker.accept(job("second")).is_none());
+                assert!(worker.accept(job("third")).is_none());
             }
             written.borrow_mut().push(name);
         });
         assert_eq!(*written.borrow(), ["first", "third"]);
-        assert!(all.accept(job("fourth")).is_some(), "nobody writes");
+        assert!(worker.accept(job("fourth")).is_some(), "idle");
     }
 }

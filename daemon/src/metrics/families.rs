@@ -1,5 +1,4 @@
-//! The families of metrics: names, kinds, and the sentence that goes out with each. The only place where they stand in code;
-//! docs/metrics.md has the same names, and a test keeps both equal.
+//! The metric families: names, types and help texts. docs/metrics.md has the same names; a test compares them.
 
 use std::borrow::Cow;
 
@@ -14,28 +13,28 @@ use prometheus_client::registry::{Registry, Unit};
 pub(super) type Label = Cow<'static, str>;
 /// Labels of a series.
 pub(super) type Labels = Vec<(&'static str, Label)>;
-/// What only grows.
+/// Counters by labels.
 pub(super) type Counters = Family<Labels, Counter>;
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 type Seconds = Family<Labels, Gauge<f64, core::sync::atomic::AtomicU64>>;
 
-/// Numbers that go up and down.
+/// Gauges by labels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gauges(Family<Labels, Gauge>);
 
 impl Gauges {
-    /// Shows this number; with `None` there is nothing to be shown.
+    /// Sets the gauge; `None` removes the series.
     pub(super) fn set(&self, labels: &Labels, number: Option<usize>) {
         if let Some(number) = number {
-            let shown = self.0.get_or_create(labels);
-            shown.set(i64::try_from(number).unwrap_or(i64::MAX));
+            let gauge = self.0.get_or_create(labels);
+            gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
         } else {
             self.0.remove(labels);
         }
     }
 }
 
-/// All of them.
+/// All families.
 #[derive(Debug)]
 pub(super) struct Families {
     pub(super) served: Gauges,
@@ -63,23 +62,23 @@ pub(super) struct Families {
 }
 
 impl Families {
-    /// Makes them known to a registry.
+    /// Registers all families.
     pub(super) fn register(to: &mut Registry) -> Self {
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        to.register("build", "The program", version);
-        // From a light repair to the first sweep of a huge fabric.
+        to.register("build", "Program version", version);
+        // From a local sweep to the first sweep of a large fabric.
         let durations: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 18));
         let sweep_duration = Histograms::new_with_constructor(durations);
         to.register_with_unit(
             "sweep_duration",
-            "Time from the first SMP of a sweep to the last answer",
+            "Time from the first SMP of a sweep to the last response",
             Unit::Seconds,
             sweep_duration.clone(),
         );
         let last_clean_sweep = Seconds::default();
         to.register_with_unit(
             "last_clean_sweep_timestamp",
-            "When a sweep last found everything up, addressed and routed",
+            "Time of the last full sweep without problems",
             Unit::Seconds,
             last_clean_sweep.clone(),
         );
@@ -88,30 +87,15 @@ impl Families {
             to.register(name, help, family.clone());
             family
         };
-        let state_changes = counters(
-            "sm_state_changes",
-            "Changes of the state among subnet managers",
-        );
-        let events = counters(
-            "events",
-            "What the subnet manager told its operator, by kind",
-        );
-        let traps = counters("traps", "Traps of devices, by number");
-        let sweeps = counters(
-            "sweeps",
-            "Sweeps that are done, of the whole fabric or of a part",
-        );
-        let sweep_smps = counters("sweep_smps", "SMPs sent in sweeps, repetitions included");
-        let sweep_smp_timeouts = counters(
-            "sweep_smp_timeouts",
-            "SMPs of sweeps without an answer in time",
-        );
-        let lft_blocks_written = counters(
-            "lft_blocks_written",
-            "Blocks of linear forwarding tables written",
-        );
-        let lids_changed = counters("lids_changed", "LIDs given out or changed");
-        let sa_requests = counters("sa_requests", "Requests of hosts, by what became of them");
+        let state_changes = counters("sm_state_changes", "SM state changes");
+        let events = counters("events", "Logged events, by event");
+        let traps = counters("traps", "Traps received, by number");
+        let sweeps = counters("sweeps", "Completed sweeps");
+        let sweep_smps = counters("sweep_smps", "SMPs sent in sweeps, including retries");
+        let sweep_smp_timeouts = counters("sweep_smp_timeouts", "SMPs of sweeps that timed out");
+        let lft_blocks_written = counters("lft_blocks_written", "LFT blocks written");
+        let lids_changed = counters("lids_changed", "LIDs assigned or changed");
+        let sa_requests = counters("sa_requests", "SA requests, by outcome");
         let mut gauges = |name, help| {
             let family = Gauges::default();
             to.register(name, help, family.0.clone());
@@ -119,30 +103,30 @@ impl Families {
         };
         Self {
             served: gauges("served", "Whether this process serves the fabric"),
-            state: gauges(
-                "sm_state",
-                "State among subnet managers: 1 for the one it has",
-            ),
-            nodes: gauges("nodes", "Nodes of the subnet, by type"),
-            links: gauges("links", "Cables with both ends up"),
+            state: gauges("sm_state", "1 for the current SM state"),
+            nodes: gauges("nodes", "Nodes in the subnet, by type"),
+            links: gauges("links", "Links that are up"),
             lids: gauges("lids", "LIDs in use"),
             absent: gauges(
                 "absent_ports",
-                "Ports that have a LID and are not in the subnet now",
+                "Ports with a LID that are not in the subnet",
             ),
-            problems: gauges("problems", "What the last whole sweep found wrong"),
-            engine: gauges("routing_engine", "The engine whose tables are installed"),
+            problems: gauges("problems", "Problems found by the last full sweep"),
+            engine: gauges(
+                "routing_engine",
+                "1 for the engine whose routing is installed",
+            ),
             standbys: gauges(
                 "standbys",
-                "Standbys that copy from this master, by whether they have everything",
+                "Connected standbys, by whether they are in sync",
             ),
             protected: gauges(
                 "protected",
-                "Whether all that this master acknowledged is somewhere else, too",
+                "Whether every acknowledged record is stored on another node as well",
             ),
             replica_in_sync: gauges(
                 "replica_in_sync",
-                "Whether this node has all that its master acknowledged",
+                "Whether the replica of this node is in sync",
             ),
             state_changes,
             events,

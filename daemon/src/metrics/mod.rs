@@ -1,9 +1,8 @@
-//! What monitoring may know of each fabric that this process serves, in the form of OpenMetrics.
+//! Metrics of each fabric that this process serves, in OpenMetrics format (ADR 0015).
 //!
-//! One [`Metrics`] per process. Each service has an [`FabricMetrics`] and tells it what happens; all its series carry the name of the fabric
-//! as the label `fabric`, and none where the configuration gives it no name. What others count ([`Source`]) is read when
-//! somebody asks. [`server`] hands it out over HTTP. docs/metrics.md says what each of them means. Nothing here decides anything, and
-//! nothing that serves a fabric ever waits for it: to count is to add to a number.
+//! One [`Metrics`] per process. Each service updates its [`FabricMetrics`]; all series of a named fabric have the label `fabric`. Counters
+//! of other threads ([`Source`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the metrics.
+//! Updates never wait for a scrape.
 
 mod families;
 pub mod server;
@@ -23,7 +22,7 @@ use prometheus_client::registry::Registry;
 use families::{Counters, Families, Label, Labels};
 pub use source::Source;
 
-/// States, and what they are called.
+/// Label values of the SM states.
 const STATES: [(SmState, &str); 4] = [
     (SmState::NotActive, "not-active"),
     (SmState::Discovering, "discovering"),
@@ -31,76 +30,76 @@ const STATES: [(SmState, &str); 4] = [
     (SmState::Master, "master"),
 ];
 
-/// Traps that are counted by their number: what devices may send, so that nobody can make up series.
+/// Trap numbers that have a series of their own. All others are counted as `other`, so that senders of MADs cannot create series.
 const TRAPS: [u16; 14] = [
     64, 65, 66, 67, 128, 129, 130, 131, 144, 145, 256, 257, 258, 259,
 ];
 
-/// Methods of SMPs.
+/// Label values of SMP methods.
 const METHODS: [&str; 2] = ["get", "set"];
 
-/// Types of nodes.
+/// Label values of node types.
 const NODES: [&str; 3] = ["switch", "ca", "router"];
 
-/// Whether the subnet is not fully up because of a problem.
-const SEVERITIES: [&str; 2] = ["grave", "slight"];
+/// Label values of problems: part of the subnet is down, or not.
+const SEVERITIES: [&str; 2] = ["problem", "note"];
 
-/// Kinds of events that are counted, so that each is there with 0 before the first.
+/// Label values of events. Each series exists with 0 before the first event.
 const KINDS: [&str; 10] = [
     "alarm",
     "link-down",
     "link-up",
     "no-link",
     "node-added",
-    "node-gone",
-    "not-handed-over",
-    "noticed",
+    "node-removed",
+    "handover-failed",
+    "notice",
     "routing-failed",
-    "shortage",
+    "resource-exhausted",
 ];
 
-/// What a sweep looked at.
-const EXTENTS: [&str; 2] = ["whole", "part"];
+/// Label values of full and local sweeps.
+const EXTENTS: [&str; 2] = ["full", "local"];
 
-/// How it ended.
+/// Label values of sweep results.
 const OUTCOMES: [&str; 3] = ["clean", "not-clean", "failed"];
 
-/// All metrics of the process. Clones are the same.
+/// All metrics of the process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Shared>);
 
 struct Shared {
     registry: Registry,
     families: Families,
-    /// Of the fabrics that are served, by label.
+    /// Sources of the fabrics that are served.
     sources: Mutex<BTreeMap<Labels, SourceCell>>,
 }
 
-/// The metrics of one fabric, before it is served and after.
+/// Metrics of one fabric, whether it is served or not.
 #[derive(Clone)]
 pub struct FabricMetrics {
     all: Metrics,
     labels: Labels,
 }
 
-/// The metrics of a fabric that is served, which it is as long as this lives.
+/// Metrics of a fabric while it is served; dropping the value ends the service.
 pub struct ServiceMetrics {
     of: FabricMetrics,
-    /// The engine that is shown.
+    /// The engine in `ferrosm_routing_engine`.
     engine: Option<&'static str>,
 }
 
-/// The source of a fabric that is served; none when it has ended, also for who is about to ask it.
+/// The source of a fabric that is served; `None` once the service has ended, also for a scrape in progress.
 #[derive(Clone)]
 struct SourceCell(Arc<Mutex<Option<Source>>>);
 
 impl SourceCell {
-    fn with<T: Default>(&self, ask: impl FnOnce(&mut Source) -> T) -> T {
+    fn with<T: Default>(&self, read: impl FnOnce(&mut Source) -> T) -> T {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        source.as_mut().map(ask).unwrap_or_default()
+        source.as_mut().map(read).unwrap_or_default()
     }
 
-    fn ended(&self) {
+    fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
@@ -118,7 +117,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Those of the fabric of this name. It is not served yet.
+    /// Metrics of the fabric of this name, which is not served yet.
     #[must_use]
     pub fn for_fabric(&self, fabric: Option<&str>) -> FabricMetrics {
         let labels = fabric.map(|name| ("fabric", name.to_owned().into()));
@@ -126,14 +125,14 @@ impl Metrics {
             all: self.clone(),
             labels: labels.into_iter().collect(),
         };
-        of.ended();
+        of.mark_not_served();
         of
     }
 
-    /// All of them now, as OpenMetrics text.
+    /// The current metrics as OpenMetrics text.
     ///
     /// # Errors
-    /// Never, as far as is known: the text goes into memory.
+    /// Writing to memory does not fail.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let sources = self.sources().clone();
         for (labels, source) in &sources {
@@ -153,22 +152,22 @@ impl Metrics {
 }
 
 impl FabricMetrics {
-    /// It is served from now on, until what is returned ends.
+    /// Marks the fabric as served until the result is dropped.
     #[must_use]
     pub fn start_service(self, source: Source) -> ServiceMetrics {
         self.families().served.set(&self.labels, Some(1));
-        self.state(Some(SmState::Discovering));
-        self.begin();
-        let shown = SourceCell(Arc::new(Mutex::new(Some(source))));
-        self.all.sources().insert(self.labels.clone(), shown);
+        self.set_state(Some(SmState::Discovering));
+        self.create_counters();
+        let cell = SourceCell(Arc::new(Mutex::new(Some(source))));
+        self.all.sources().insert(self.labels.clone(), cell);
         ServiceMetrics {
             of: self,
             engine: None,
         }
     }
 
-    /// What grows begins with 0: the first alarm is an increase, too.
-    fn begin(&self) {
+    /// Creates all counters with 0, so that the first event is an increase.
+    fn create_counters(&self) {
         let families = self.families();
         for kind in KINDS {
             self.add(&families.events, [("event", kind.into())], 0);
@@ -192,37 +191,37 @@ impl FabricMetrics {
         }
     }
 
-    /// The state that is shown; of one that is not served, none is.
-    fn state(&self, state: Option<SmState>) {
-        for (one, name) in STATES {
-            let is_it = state.map(|state| usize::from(one == state));
+    /// Sets the SM state; `None` removes its series.
+    fn set_state(&self, state: Option<SmState>) {
+        for (each, name) in STATES {
+            let value = state.map(|state| usize::from(each == state));
             let labels = self.with([("state", name.into())]);
-            self.families().state.set(&labels, is_it);
+            self.families().state.set(&labels, value);
         }
     }
 
-    /// It is not served, and nobody tells of it what was.
-    fn ended(&self) {
+    /// Marks the fabric as not served and removes the series that describe its state.
+    fn mark_not_served(&self) {
         let families = self.families();
         families.served.set(&self.labels, Some(0));
-        if let Some(shown) = self.all.sources().remove(&self.labels) {
-            shown.ended();
+        if let Some(cell) = self.all.sources().remove(&self.labels) {
+            cell.clear();
         }
-        self.state(None);
-        for said in ["yes", "no"] {
-            let labels = self.with([("in_sync", said.into())]);
+        self.set_state(None);
+        for value in ["yes", "no"] {
+            let labels = self.with([("in_sync", value.into())]);
             families.standbys.set(&labels, None);
         }
         families.protected.set(&self.labels, None);
         families.replica_in_sync.set(&self.labels, None);
-        self.forget_subnet();
+        self.remove_subnet();
     }
 
-    /// The subnet is another's to tell of.
-    fn forget_subnet(&self) {
+    /// Removes the series that only a master reports.
+    fn remove_subnet(&self) {
         let families = self.families();
-        for what in NODES {
-            let labels = self.with([("type", what.into())]);
+        for node_type in NODES {
+            let labels = self.with([("type", node_type.into())]);
             families.nodes.set(&labels, None);
         }
         for severity in SEVERITIES {
@@ -249,7 +248,7 @@ impl FabricMetrics {
 }
 
 impl ServiceMetrics {
-    /// Something happened.
+    /// Counts an event.
     pub fn event(&mut self, event: &Event, role: SmState) {
         let of = &self.of;
         let families = of.families();
@@ -257,11 +256,11 @@ impl ServiceMetrics {
             of.add(&families.events, [("event", kind.into())], 1);
         }
         if let Event::Role { state, .. } = event {
-            of.state(Some(*state));
+            of.set_state(Some(*state));
             of.add(&families.state_changes, [], 1);
             if *state != SmState::Master {
-                of.forget_subnet();
-                self.show_engine(None);
+                of.remove_subnet();
+                self.set_engine(None);
             }
         } else if let Event::Trap { number, .. } = event {
             let number = TRAPS.contains(number).then(|| number.to_string());
@@ -270,7 +269,7 @@ impl ServiceMetrics {
         } else if let Event::SweepDone(report) = event {
             self.sweep(report);
             if role == SmState::Master {
-                self.show_subnet(report);
+                self.set_subnet(report);
             }
         }
     }
@@ -300,20 +299,20 @@ impl ServiceMetrics {
         of.add(&families.lids_changed, [], changed);
     }
 
-    /// What a master knows of the subnet.
-    fn show_subnet(&mut self, report: &SweepReport) {
+    /// Sets the series that only a master reports.
+    fn set_subnet(&mut self, report: &SweepReport) {
         let of = &self.of;
         let families = of.families();
         let nodes = [report.switches, report.cas, report.routers];
-        for (what, count) in NODES.into_iter().zip(nodes) {
-            let labels = of.with([("type", what.into())]);
+        for (node_type, count) in NODES.into_iter().zip(nodes) {
+            let labels = of.with([("type", node_type.into())]);
             families.nodes.set(&labels, Some(count));
         }
         families.links.set(&of.labels, Some(report.links));
         families.lids.set(&of.labels, Some(report.lids));
         families.absent.set(&of.labels, Some(report.absent));
         if !report.local {
-            // A sweep of a part tells of that part alone.
+            // A local sweep finds only problems of its part.
             let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
             let counts = [grave, report.problems.len() - grave];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
@@ -327,41 +326,41 @@ impl ServiceMetrics {
             }
         }
         if !report.failed {
-            self.show_engine(Some(report.engine).filter(|name| !name.is_empty()));
+            self.set_engine(Some(report.engine).filter(|name| !name.is_empty()));
         }
     }
 
-    fn show_engine(&mut self, engine: Option<&'static str>) {
+    fn set_engine(&mut self, engine: Option<&'static str>) {
         let before = core::mem::replace(&mut self.engine, engine);
-        for (name, shown) in [(before, None), (engine, Some(1))] {
+        for (name, value) in [(before, None), (engine, Some(1))] {
             let Some(name) = name else { continue };
             let labels = self.of.with([("engine", name.into())]);
-            self.of.families().engine.set(&labels, shown);
+            self.of.families().engine.set(&labels, value);
         }
     }
 }
 
 impl Drop for ServiceMetrics {
     fn drop(&mut self) {
-        self.show_engine(None);
-        self.of.ended();
+        self.set_engine(None);
+        self.of.mark_not_served();
     }
 }
 
-/// What an event that an operator is told is counted as.
+/// Label value of an event; `None` for events with a metric of their own.
 const fn kind(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::NoLink(_) => "no-link",
         Event::RoutingFailed(_) => "routing-failed",
-        Event::Noticed(_) => "noticed",
-        Event::NotHandedOver(_) => "not-handed-over",
+        Event::Noticed(_) => "notice",
+        Event::NotHandedOver(_) => "handover-failed",
         Event::Alarm(_) => "alarm",
-        Event::Shortage(_) => "shortage",
+        Event::Shortage(_) => "resource-exhausted",
         Event::NodeAdded(_) => "node-added",
-        Event::NodeGone(_) => "node-gone",
+        Event::NodeGone(_) => "node-removed",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
-        // Counted by themselves, or the end.
+        // These have metrics of their own, or end the process.
         Event::Phase(_)
         | Event::Durability(_)
         | Event::SweepDone(_)
@@ -408,21 +407,21 @@ mod tests {
         }))
     }
 
-    /// Lines that are no comments and have these words.
-    fn lines(metrics: &Metrics, words: &str) -> Vec<String> {
+    /// Lines that contain `text`, without comments.
+    fn lines(metrics: &Metrics, wanted: &str) -> Vec<String> {
         let text = metrics.text().unwrap();
         let lines = text.lines().filter(|l| !l.starts_with('#'));
         let mut lines: Vec<String> = lines
-            .filter(|l| l.contains(words))
+            .filter(|l| l.contains(wanted))
             .map(str::to_owned)
             .collect();
         lines.sort();
         lines
     }
 
-    /// Each event is counted under a name that is there with 0 before.
+    /// Each event is counted in a series that exists with 0 before.
     #[test]
-    fn every_event_begins_with_0() {
+    fn every_event_series_starts_at_0() {
         let about_sm = AboutSm {
             what: election::ElectionNotice::NoSuccessor,
             location: None,
@@ -439,7 +438,7 @@ mod tests {
             node: Some(node),
             port: PortNum(1),
         };
-        let told = [
+        let events = [
             Event::NoLink(NoLinkReason::LocalNodeUnknown),
             Event::RoutingFailed(failure),
             Event::Noticed(Notice::ProcessStalled),
@@ -456,51 +455,51 @@ mod tests {
             .for_fabric(Some("a"))
             .start_service(Source::default());
         let before = lines(&metrics, "ferrosm_events_total");
-        assert_eq!(before.len(), told.len());
+        assert_eq!(before.len(), events.len());
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
-        for event in &told {
+        for event in &events {
             of.event(event, SmState::Master);
         }
         let after = lines(&metrics, "ferrosm_events_total");
-        assert_eq!(after.len(), told.len());
+        assert_eq!(after.len(), events.len());
         assert!(after.iter().all(|l| l.ends_with(" 1")), "{after:?}");
     }
 
-    /// What a node saw as master it does not go on to show; nor what a service was, after its end.
+    /// Series of the subnet are removed when the node is no longer master, series of the state when the service ends.
     #[test]
-    fn the_subnet_is_shown_by_its_master_alone() {
+    fn subnet_series_exist_only_on_the_master() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
         let metrics = Metrics::default();
         let mut of = metrics.for_fabric(None).start_service(Source::default());
-        let shown = || SUBNET.map(|words| lines(&metrics, words).len());
+        let series = || SUBNET.map(|name| lines(&metrics, name).len());
         of.event(&swept(false, "updn"), SmState::Standby);
-        assert_eq!(shown(), [0, 0, 0]);
+        assert_eq!(series(), [0, 0, 0]);
         of.event(&role(SmState::Master), SmState::Master);
         of.event(&swept(false, "updn"), SmState::Master);
         of.event(&swept(true, "nue"), SmState::Master);
-        assert_eq!(shown(), [1, 3, 1]);
+        assert_eq!(series(), [1, 3, 1]);
         assert_eq!(
             lines(&metrics, "engine="),
             ["ferrosm_routing_engine{engine=\"nue\"} 1"]
         );
-        let counts = "ferrosm_sweeps_total{extent=\"whole\",outcome=\"clean\"} 2";
+        let counts = "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"} 2";
         assert_eq!(
-            lines(&metrics, "extent=\"whole\",outcome=\"clean\""),
+            lines(&metrics, "extent=\"full\",outcome=\"clean\""),
             [counts]
         );
         of.event(&role(SmState::Standby), SmState::Standby);
-        assert_eq!(shown(), [0, 0, 0]);
+        assert_eq!(series(), [0, 0, 0]);
         of.event(&role(SmState::Master), SmState::Master);
         of.event(&swept(false, "updn"), SmState::Master);
         drop(of);
-        assert_eq!(shown(), [0, 0, 0]);
+        assert_eq!(series(), [0, 0, 0]);
         assert_eq!(lines(&metrics, "state="), Vec::<String>::new());
         assert_eq!(lines(&metrics, "ferrosm_served"), ["ferrosm_served{} 0"]);
     }
 
-    /// Whoever may send a trap makes no series by it.
+    /// A sender of traps cannot create series.
     #[test]
-    fn traps_that_nobody_knows_are_one_series() {
+    fn unknown_trap_numbers_share_one_series() {
         let metrics = Metrics::default();
         let mut of = metrics
             .for_fabric(Some("a"))
@@ -518,26 +517,26 @@ mod tests {
         );
     }
 
-    /// What is counted elsewhere is shown as long as it is there; what was shown before stays as it was.
+    /// Counters of an SA server are added to the total, which is retained after the server ends.
     #[test]
-    fn what_others_count_is_read_when_asked_for() {
+    fn sa_counters_are_read_at_each_scrape() {
         let metrics = Metrics::default();
-        let answered = || lines(&metrics, "outcome=\"answered\"");
-        let says =
+        let series = || lines(&metrics, "outcome=\"answered\"");
+        let expected =
             |n| format!("ferrosm_sa_requests_total{{fabric=\"a\",outcome=\"answered\"}} {n}");
         for life in 0..3 {
-            // Each server counts from 0, and the page goes on.
+            // Each server counts from 0; the metric continues.
             let counters = Arc::new(Counters::default());
             let source = Source::new(Some(Arc::downgrade(&counters)), None);
             let of = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);
-            assert_eq!(answered(), [says(5 + 7 * life)]);
+            assert_eq!(series(), [expected(5 + 7 * life)]);
             counters.answered.store(7, Ordering::Relaxed);
-            assert_eq!(answered(), [says(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * life)]);
             drop(counters);
-            assert_eq!(answered(), [says(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * life)]);
             drop(of);
-            assert_eq!(answered(), [says(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * life)]);
         }
     }
 }

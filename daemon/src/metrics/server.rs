@@ -1,8 +1,7 @@
-//! Metrics over HTTP: a thread of its own that answers `GET /metrics`.
+//! Metrics over HTTP: a thread that answers `GET /metrics`.
 //!
-//! Serving the fabric never depends on it. An address that cannot be had is told and tried again. Who asks gets one answer on a
-//! connection; slow ones and more than a few at a time are not waited for. It is plain HTTP and knows no users: it listens where the
-//! operator says, and nowhere otherwise.
+//! Serving a fabric does not depend on it: an address that cannot be bound is logged and retried. Each connection gets one response within
+//! a time limit; the number of connections is bounded. Plain HTTP without authentication, only at the configured address.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -25,28 +24,27 @@ use tracing::{debug, info, warn};
 
 use super::Metrics;
 
-/// Where the metrics are.
+/// Path of the metrics.
 const PATH: &str = "/metrics";
-/// The form of the text.
-const FORM: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Connections at a time; others wait in the system's queue.
-const CONNECTIONS: usize = 8;
-/// Time for one question and its answer.
-const WITHIN: Duration = Duration::from_secs(10);
-/// Time until an address that was not to be had is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
-/// Time after a connection that could not be taken: without it, one that stays so would take the processor.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Content type of the metrics.
+const CONTENT_TYPE_OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Concurrent connections; further ones wait in the accept queue.
+const CONNECTIONS_MAX: usize = 8;
+/// Time limit of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between attempts to bind the address.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// Delay after a failed accept, so that a persistent failure does not consume the CPU.
+const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 
-/// The running server; it ends when this is dropped.
+/// The running server; dropping it stops the thread.
 #[derive(Debug)]
 pub struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Serves them where the settings of a process that goes on say so. What keeps it from that is told, and keeps no fabric from being
-/// served.
+/// Starts the server if an address is configured. A failure is logged; the fabrics are served without metrics.
 #[must_use]
 pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
     let started = Server::start(listen?, metrics.clone());
@@ -56,10 +54,10 @@ pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Opt
 }
 
 impl Server {
-    /// Starts it. Whether the address can be had shows later.
+    /// Starts the thread, which binds the address in the background.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The thread or its runtime cannot be started.
     pub fn start(listen: SocketAddr, metrics: Metrics) -> io::Result<Self> {
         let runtime: Runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -68,7 +66,7 @@ impl Server {
         let thread = crate::threads::start("metrics", move || {
             runtime.block_on(async {
                 tokio::select! {
-                    // Also where nobody can tell any more.
+                    // Also if the sender was dropped.
                     _ = stopped => {}
                     () = serve(listen, metrics) => {}
                 }
@@ -89,41 +87,43 @@ impl Drop for Server {
 }
 
 async fn serve(listen: SocketAddr, metrics: Metrics) {
-    let listener = listener(listen, AGAIN).await;
-    answer_all(listener, metrics).await;
+    let listener = bind(listen, RETRY_INTERVAL).await;
+    serve_connections(listener, metrics).await;
 }
 
-async fn answer_all(listener: TcpListener, metrics: Metrics) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+async fn serve_connections(listener: TcpListener, metrics: Metrics) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
             Ok((stream, from)) => {
                 let metrics = metrics.clone();
                 tokio::spawn(async move {
-                    if let Ok(Err(e)) = tokio::time::timeout(WITHIN, answer(stream, metrics)).await
+                    if let Ok(Err(e)) =
+                        tokio::time::timeout(REQUEST_TIMEOUT, serve_connection(stream, metrics))
+                            .await
                     {
                         debug!(error = %e, %from, "metrics request failed");
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(e) => {
                 debug!(error = %e, "cannot accept metrics connection");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_DELAY).await;
             }
         }
     }
 }
 
-/// Listens as soon as it can.
-async fn listener(listen: SocketAddr, again: Duration) -> TcpListener {
-    let mut told = false;
+/// Binds the address, with retries.
+async fn bind(listen: SocketAddr, retry_interval: Duration) -> TcpListener {
+    let mut is_logged = false;
     loop {
-        let tried = TcpListener::bind(listen).await;
-        match tried.and_then(|listener| Ok((listener.local_addr()?, listener))) {
+        let bound = TcpListener::bind(listen).await;
+        match bound.and_then(|listener| Ok((listener.local_addr()?, listener))) {
             Ok((address, listener)) => {
                 info!(
                     url = format!("http://{address}{PATH}"),
@@ -132,17 +132,17 @@ async fn listener(listen: SocketAddr, again: Duration) -> TcpListener {
                 return listener;
             }
             Err(e) => {
-                if !core::mem::replace(&mut told, true) {
+                if !core::mem::replace(&mut is_logged, true) {
                     warn!(error = %e, %listen, "cannot bind metrics listener");
                 }
-                tokio::time::sleep(again).await;
+                tokio::time::sleep(retry_interval).await;
             }
         }
     }
 }
 
-/// One question, one answer.
-async fn answer(stream: TcpStream, metrics: Metrics) -> hyper::Result<()> {
+/// Serves one request.
+async fn serve_connection(stream: TcpStream, metrics: Metrics) -> hyper::Result<()> {
     let service = service_fn(move |request: Request<Incoming>| {
         let metrics = metrics.clone();
         async move { Ok::<_, Infallible>(respond(request.method(), request.uri().path(), &metrics)) }
@@ -156,36 +156,39 @@ async fn answer(stream: TcpStream, metrics: Metrics) -> hyper::Result<()> {
 
 fn respond(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
     if path != PATH {
-        return say(
+        return plain_text(
             StatusCode::NOT_FOUND,
-            "metrics of ferrosm are at /metrics\n",
+            "not found: metrics are at /metrics\n",
         );
     }
     if method != Method::GET && method != Method::HEAD {
-        let mut refusal = say(StatusCode::METHOD_NOT_ALLOWED, "metrics can only be read\n");
+        let mut response = plain_text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are allowed\n",
+        );
         let allowed = HeaderValue::from_static("GET, HEAD");
-        refusal.headers_mut().insert(ALLOW, allowed);
-        return refusal;
+        response.headers_mut().insert(ALLOW, allowed);
+        return response;
     }
     match metrics.text() {
         Ok(text) => {
             let mut response = Response::new(Full::from(text));
-            let form = HeaderValue::from_static(FORM);
-            response.headers_mut().insert(CONTENT_TYPE, form);
+            let content_type = HeaderValue::from_static(CONTENT_TYPE_OPENMETRICS);
+            response.headers_mut().insert(CONTENT_TYPE, content_type);
             response
         }
-        Err(e) => say(
+        Err(e) => plain_text(
             StatusCode::INTERNAL_SERVER_ERROR,
-            &format!("no metrics: {e}\n"),
+            &format!("cannot encode metrics: {e}\n"),
         ),
     }
 }
 
-fn say(status: StatusCode, words: &str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(words.to_owned()));
+fn plain_text(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text.to_owned()));
     *response.status_mut() = status;
-    let form = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, form);
+    let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 
@@ -202,58 +205,58 @@ mod tests {
         runtime.enable_all().build().unwrap().block_on(what)
     }
 
-    /// What comes back when this is said.
-    async fn said(at: SocketAddr, words: &str) -> String {
+    /// Sends a request and returns the response.
+    async fn exchange(at: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(at).await.unwrap();
-        stream.write_all(words.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
-    /// Who asks for something else is told where the metrics are, and who says nothing keeps nobody waiting.
+    /// Other paths and methods are rejected; idle connections do not block others.
     #[test]
-    fn one_page_is_served_and_nothing_else() {
+    fn only_the_metrics_path_is_served() {
         run(async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let at = listener.local_addr().unwrap();
             let metrics = Metrics::default();
             let _of = metrics.for_fabric(Some("a"));
-            tokio::spawn(answer_all(listener, metrics));
-            let mut silent = Vec::new();
-            for _ in 0..CONNECTIONS - 1 {
-                silent.push(TcpStream::connect(at).await.unwrap());
+            tokio::spawn(serve_connections(listener, metrics));
+            let mut idle = Vec::new();
+            for _ in 0..CONNECTIONS_MAX - 1 {
+                idle.push(TcpStream::connect(at).await.unwrap());
             }
-            let page = said(at, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            let page = exchange(at, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
-            assert!(page.contains(FORM), "{page}");
+            assert!(page.contains(CONTENT_TYPE_OPENMETRICS), "{page}");
             assert!(page.contains("ferrosm_served{fabric=\"a\"} 0\n"), "{page}");
             assert!(page.ends_with("# EOF\n"), "{page}");
-            let head = said(at, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            let head = exchange(at, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
             assert!(head.ends_with("\r\n\r\n"), "{head}");
-            let other = said(at, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            let other = exchange(at, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(other.starts_with("HTTP/1.1 404 "), "{other}");
             assert!(other.contains("at /metrics"), "{other}");
-            let post = said(at, "POST /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            let post = exchange(at, "POST /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(post.starts_with("HTTP/1.1 405 "), "{post}");
             assert!(post.to_lowercase().contains("allow: get, head"), "{post}");
-            let garbage = said(at, "\r\n\0\u{ff}\r\n\r\n").await;
+            let garbage = exchange(at, "\r\n\0\u{ff}\r\n\r\n").await;
             assert!(!garbage.contains("200"), "{garbage}");
         });
     }
 
-    /// An address that somebody else has is had when that one ends.
+    /// An address in use is bound once it is free.
     #[test]
-    fn an_address_is_tried_again() {
+    fn binding_is_retried() {
         let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = taken.local_addr().unwrap();
         run(async {
-            let mut waits = core::pin::pin!(listener(at, Duration::from_millis(1)));
-            let tries = tokio::time::timeout(Duration::from_millis(5), &mut waits);
-            assert!(tries.await.is_err(), "somebody else listens there");
+            let mut binding = core::pin::pin!(bind(at, Duration::from_millis(1)));
+            let attempt = tokio::time::timeout(Duration::from_millis(5), &mut binding);
+            assert!(attempt.await.is_err(), "the address is in use");
             drop(taken);
-            assert_eq!(waits.await.local_addr().unwrap(), at);
+            assert_eq!(binding.await.local_addr().unwrap(), at);
         });
     }
 }

@@ -7,17 +7,17 @@ use ferrosm_mad::ids::{Lid, Lmc};
 use crate::failure::Failure;
 use ferrosm_opensm_compat::view::FabricView;
 
-/// Keeps LIDs of the file that do not contradict each other, and gives cabled end ports without one the lowest free LIDs. Returns how
-/// many LIDs are in use.
+/// Retains the LIDs of the file unless they conflict, and assigns the lowest free LIDs to connected end ports without one. Returns the
+/// number of LIDs in use.
 pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();
     let ends = view.ends();
     for (n, node) in view.nodes.iter().enumerate() {
         for (e, end) in node.end_ports.iter().enumerate() {
-            let is_cabled = node.is_switch() || ends[n].iter().any(|c| c.port == end.port);
-            ports.push((n, e, is_cabled));
-            if is_cabled {
+            let is_connected = node.is_switch() || ends[n].iter().any(|c| c.port == end.port);
+            ports.push((n, e, is_connected));
+            if is_connected {
                 demands.push(LidDemand {
                     guid: end.guid,
                     lmc: Lmc(end.lmc.0.min(7)),
@@ -36,14 +36,14 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     };
     let assigned = assign(&demands, &known, false).lids;
     let counts = demands.iter().map(|d| 1usize << d.lmc.0);
-    let given = counts
+    let valid = counts
         .clone()
         .zip(&assigned)
         .filter(|(_, lid)| lid.is_some());
-    let used = given.map(|(count, _)| count).sum();
+    let used = valid.map(|(count, _)| count).sum();
     let mut assigned = counts.zip(assigned);
-    for (n, e, is_cabled) in ports {
-        let lid = match is_cabled.then(|| assigned.next()).flatten() {
+    for (n, e, is_connected) in ports {
+        let lid = match is_connected.then(|| assigned.next()).flatten() {
             None => Lid::NONE,
             Some((_, Some(lid))) => lid,
             Some((count, None)) => {
@@ -66,7 +66,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn lids_of_the_file_stay_and_others_fill_the_gaps() {
+    fn lids_of_the_file_are_retained_and_gaps_filled() {
         let mut spec = from_spec("star:3").unwrap();
         spec.nodes[0].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[1].lids = vec![(Lid(3), Lmc(0))];

@@ -1,6 +1,6 @@
-//! A fabric on paper, routed: what `route` and `explain` have in common.
+//! Offline routing of a fabric file or generated fabric, for `route` and `explain`.
 //!
-//! Reads a file or makes a shape, gives it LIDs, resolves what input files name, and lets engines route it. Prints nothing.
+//! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing engines. Prints nothing.
 
 mod lids;
 mod progress;
@@ -30,37 +30,37 @@ use crate::output::view::view_of_spec;
 use ferrosm_opensm_compat::view::{Component, FabricView, InstalledRouting, Node, PortLocation};
 use progress::RoutingProgress;
 
-/// What came out.
+/// Result of offline routing.
 #[derive(Debug)]
 pub struct OfflineRouting {
-    /// The fabric with its tables and lanes.
+    /// The fabric with its LFTs and VL tables.
     pub view: FabricView,
-    /// What serves, proven; `None` where there is no switch, and where every engine was refused.
-    pub chosen: Option<SelectedRouting>,
-    /// What the engine says of its work.
-    pub notes: Vec<String>,
-    /// Engines that were tried before, with the reasons.
-    pub refused: Vec<RejectedEngine>,
-    /// Warnings: GUIDs of input files that are not in the fabric, parts that are not routed, and the like.
-    pub remarks: Vec<String>,
+    /// The selected, verified routing; `None` without switches, or if every engine was rejected.
+    pub selected: Option<SelectedRouting>,
+    /// Messages of the engine about its result.
+    pub messages: Vec<String>,
+    /// Engines that were rejected before, with the reasons.
+    pub rejected: Vec<RejectedEngine>,
+    /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are not routed.
+    pub warnings: Vec<String>,
     /// LIDs that were routed.
     pub lids: usize,
-    /// Cables that run slower than both of their ends could.
-    pub throttled: Vec<SlowLink>,
-    /// Nodes of other parts of the fabric.
-    pub left_out: usize,
-    /// Data VLs that could have been used.
+    /// Links between switches that run below the capability of both ends.
+    pub slow_links: Vec<SlowLink>,
+    /// Nodes of other components, which are not routed.
+    pub nodes_outside: usize,
+    /// Data VLs that the engine could use.
     pub vls_allowed: u8,
-    /// Time of all engines that were tried, with their proofs.
+    /// Time of all engines that were tried, with verification.
     pub took: Duration,
 }
 
-/// An engine whose tables do not serve.
+/// An engine that cannot route the fabric, or whose tables fail verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RejectedEngine {
-    /// Its name.
+    /// Name of the engine.
     pub engine: String,
-    /// Why: one sentence.
+    /// Why it was rejected, in one sentence.
     pub reason: String,
 }
 
@@ -70,25 +70,25 @@ impl core::fmt::Display for RejectedEngine {
     }
 }
 
-/// A cable between two switches that runs slower than both of them can.
+/// A link between two switches that runs slower than other links of both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SlowLink {
-    /// Name of the switch at one end.
+    /// Name of the first switch.
     pub name: String,
-    /// Its GUID.
+    /// GUID of the first switch.
     pub guid: String,
-    /// Its port.
+    /// Port of the first switch.
     pub port: u8,
-    /// Name of the switch at the other end.
+    /// Name of the second switch.
     pub peer_name: String,
-    /// Its GUID.
+    /// GUID of the second switch.
     pub peer_guid: String,
-    /// Its port.
+    /// Port of the second switch.
     pub peer_port: u8,
-    /// Rate, in Mb/s.
+    /// Rate of the link, in Mb/s.
     pub mbps: u32,
-    /// What both switches have on another port, in Mb/s.
-    pub could_mbps: u32,
+    /// Rate that both switches reach on other ports, in Mb/s.
+    pub possible_mbps: u32,
 }
 
 impl core::fmt::Display for SlowLink {
@@ -102,120 +102,123 @@ impl core::fmt::Display for SlowLink {
             self.peer_name,
             self.peer_port,
             gbps(self.mbps),
-            gbps(self.could_mbps)
+            gbps(self.possible_mbps)
         )
     }
 }
 
-/// A routing that may serve.
+/// The verified routing that was selected.
 #[derive(Debug)]
 pub struct SelectedRouting {
-    /// The graph and what the engine made of it.
+    /// The graph and the routing.
     pub run: Arc<LastRun>,
-    /// That it is sound.
+    /// Result of its verification.
     pub proof: Proof,
     /// Time of the engine alone.
     pub engine_took: Duration,
-    /// Time of this proof alone.
+    /// Time of this verification alone.
     pub proof_took: Duration,
 }
 
 impl OfflineRouting {
-    /// What is wrong where there are switches and no engine's tables serve.
+    /// The error message if every engine was rejected.
     #[must_use]
     pub fn error(&self) -> Option<&'static str> {
-        let failed = self.chosen.is_none() && !self.refused.is_empty();
+        let failed = self.selected.is_none() && !self.rejected.is_empty();
         failed.then_some("no engine can route this fabric")
     }
 
-    /// The same for eyes, with the reasons, each on a line.
+    /// The error with the reason of each engine on a line of its own.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
-        let mut told = format!("{}:", self.error()?);
-        for refused in &self.refused {
-            told.push_str(&format!("\n  {refused}"));
+        let mut text = format!("{}:", self.error()?);
+        for rejected in &self.rejected {
+            text.push_str(&format!("\n  {rejected}"));
         }
-        Some(Failure::with_hint(told, self.remarks.join("\n  ")))
+        Some(Failure::with_hint(text, self.warnings.join("\n  ")))
     }
 }
 
 impl SelectedRouting {
-    /// What the engine made.
+    /// The routing.
     #[must_use]
     pub fn routing(&self) -> &Routing {
         &self.run.routing
     }
 
-    /// How good it is, and how long it took to find that out.
+    /// Measures the quality of the routing; also returns the time of the measurement.
     #[must_use]
     pub fn quality(&self) -> (Quality, Duration) {
-        let began = Instant::now();
+        let started = Instant::now();
         let routing = self.routing();
         let effort = Effort::quick();
         let quality = quality::measure(&self.run.topo, &routing.tables, &routing.vl_plan, &effort);
-        (quality, began.elapsed())
+        (quality, started.elapsed())
     }
 }
 
-/// Reads and routes what the flags name. That every engine is refused is no error here: see [`OfflineRouting::error`].
+/// Loads and routes the fabric that the flags name. If every engine is rejected, the result has an [`OfflineRouting::error`].
 ///
 /// # Errors
-/// If there is no such fabric, or an input file is wrong.
+/// The fabric does not exist, or an input file is invalid.
 pub fn route(args: &HintArgs) -> Result<OfflineRouting, Failure> {
-    let said = args
+    let hints = args
         .files
         .input_files()
         .read()
         .map_err(ConfigErrors::from)?;
     let whole = view_of_spec(&fabric::load(&args.from)?);
-    let (view, cut) = one_part(whole, args.node.as_deref())?;
-    route_view(view, cut, args, &said)
+    let (view, omitted) = select_component(whole, args.node.as_deref())?;
+    route_view(view, omitted, args, &hints)
 }
 
-/// What was left out of a fabric, and a sentence about it.
+/// Nodes that are not routed.
 #[derive(Debug, Default)]
 struct OmittedNodes {
     nodes: usize,
-    remark: Option<String>,
+    warning: Option<String>,
 }
 
-/// The part of a fabric that a port is on, or the one with most end ports.
-fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, OmittedNodes), Failure> {
-    let parts = view.parts();
-    let (meant, why) = match port {
+/// Selects the connected component of a port or, without a port, the one with most end ports.
+fn select_component(
+    view: FabricView,
+    port: Option<&str>,
+) -> Result<(FabricView, OmittedNodes), Failure> {
+    let components = view.parts();
+    let (selected, reason) = match port {
         None => (
-            parts.first(),
-            "the one with most end ports; --node PORT takes another",
+            components.first(),
+            "the one with most end ports; --node PORT selects another",
         ),
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
             let here = |p: &&Component| p.nodes.binary_search(&at.node).is_ok();
-            let with_port = parts.iter().find(|p| view.is_in(p, at));
+            let with_port = components.iter().find(|p| view.is_in(p, at));
             (
-                with_port.or_else(|| parts.iter().find(here)),
+                with_port.or_else(|| components.iter().find(here)),
                 "the one that --node names",
             )
         }
     };
-    let Some(part) = meant.filter(|_| parts.len() > 1) else {
+    let Some(component) = selected.filter(|_| components.len() > 1) else {
         return Ok((view, OmittedNodes::default()));
     };
-    let cut = OmittedNodes {
-        nodes: view.nodes.len() - part.nodes.len(),
-        remark: Some(format!(
-            "this is one of {} parts without a cable between them: {why}",
-            parts.len()
+    let omitted = OmittedNodes {
+        nodes: view.nodes.len() - component.nodes.len(),
+        warning: Some(format!(
+            "only one of {} disconnected components is routed: {reason}",
+            components.len()
         )),
     };
-    Ok((view.only(part), cut))
+    Ok((view.only(component), omitted))
 }
 
 fn route_view(
     mut view: FabricView,
-    cut: OmittedNodes,
+    omitted: OmittedNodes,
     args: &HintArgs,
-    said: &hints::GuidHints,
+    guid_hints: &hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut view)?;
     let FabricGraph {
@@ -224,8 +227,8 @@ fn route_view(
         nodes: switches,
     } = graph(&view);
     let topo = Arc::new(topology);
-    let (hints, not_found) = hints::resolve(said, &places);
-    let remarks = cut.remark.into_iter().chain(not_found).collect();
+    let (hints, not_found) = hints::resolve(guid_hints, &places);
+    let warnings = omitted.warning.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
     let limit = Duration::from(args.budget);
@@ -233,13 +236,13 @@ fn route_view(
     let budget = WorkBudget::limited(work_units(limit)).with_token(cancel.clone());
     let request = request.with_budget(&budget);
     let mut routed = OfflineRouting {
-        chosen: None,
-        notes: Vec::new(),
-        refused: Vec::new(),
-        remarks,
-        throttled: slow_links(&view, &topo, &switches),
+        selected: None,
+        messages: Vec::new(),
+        rejected: Vec::new(),
+        warnings,
+        slow_links: slow_links(&view, &topo, &switches),
         lids,
-        left_out: cut.nodes,
+        nodes_outside: omitted.nodes,
         vls_allowed: request.usable_vls(),
         took: Duration::ZERO,
         view,
@@ -255,24 +258,24 @@ fn route_view(
         progress.show(step);
     });
     drop(progress);
-    routed.took = times.began.elapsed();
+    routed.took = times.started.elapsed();
     let names: Vec<String> = switches
         .iter()
         .map(|n| &routed.view.nodes[*n])
         .map(|n| format!("\"{}\" ({})", n.name(), n.guid))
         .collect();
     let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
-    let refused = selection.refused.iter().map(|r| RejectedEngine {
+    let rejected = selection.refused.iter().map(|r| RejectedEngine {
         engine: r.engine.clone(),
-        reason: with_names(&routed.view, &r.why(&name)),
+        reason: add_switch_names(&routed.view, &r.why(&name)),
     });
-    routed.refused = refused.collect();
+    routed.rejected = rejected.collect();
     let Some((routing, proof)) = selection.chosen else {
         return Ok(routed);
     };
-    let notes = routing.notes.iter();
-    routed.notes = notes
-        .map(|n| with_names(&routed.view, &n.to_string()))
+    let messages = routing.notes.iter();
+    routed.messages = messages
+        .map(|n| add_switch_names(&routed.view, &n.to_string()))
         .collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
@@ -286,7 +289,7 @@ fn route_view(
         kept: Kept::new(),
     });
     routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
-    routed.chosen = Some(SelectedRouting {
+    routed.selected = Some(SelectedRouting {
         run,
         proof,
         engine_took,
@@ -295,17 +298,17 @@ fn route_view(
     Ok(routed)
 }
 
-/// When what began.
+/// Start times of the stages.
 struct StageTimes {
-    began: Instant,
-    /// By run of an engine: its name, when it began, and when its proof did and ended.
+    started: Instant,
+    /// Per run of an engine: its name, its start, and the start and end of its verification.
     runs: Vec<(String, Instant, Option<Instant>, Option<Instant>)>,
 }
 
 impl StageTimes {
     fn start() -> Self {
         Self {
-            began: Instant::now(),
+            started: Instant::now(),
             runs: Vec::new(),
         }
     }
@@ -320,20 +323,20 @@ impl StageTimes {
         }
     }
 
-    /// How long the last run of an engine that went as far as its proof took, and that proof.
+    /// Times of the last verified run of an engine and of its verification.
     fn of(&self, engine: &str) -> (Duration, Duration) {
-        let proven = |run: &&(String, Instant, Option<Instant>, Option<Instant>)| {
+        let is_verified = |run: &&(String, Instant, Option<Instant>, Option<Instant>)| {
             run.0 == engine && run.3.is_some()
         };
-        match self.runs.iter().rev().find(proven) {
-            Some((_, began, Some(proof), Some(end))) => (*proof - *began, *end - *proof),
+        match self.runs.iter().rev().find(is_verified) {
+            Some((_, started, Some(proof), Some(end))) => (*proof - *started, *end - *proof),
             Some(_) | None => (Duration::ZERO, Duration::ZERO),
         }
     }
 }
 
-/// Engines name switches by their LIDs: adds the name of each.
-fn with_names(view: &FabricView, text: &str) -> String {
+/// Adds the name of each switch that an engine's message names by LID.
+fn add_switch_names(view: &FabricView, text: &str) -> String {
     const MARK: &str = "with LID ";
     let mut out = String::new();
     let mut rest = text;
@@ -357,7 +360,7 @@ fn with_names(view: &FabricView, text: &str) -> String {
     out
 }
 
-/// The graph for engines.
+/// Builds the graph that engines route.
 fn graph(view: &FabricView) -> FabricGraph<usize> {
     let mut graph = GraphBuilder::default();
     let ids = |node: &Node, port: PortNum| {
@@ -405,13 +408,13 @@ fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<Slo
             peer_guid: b.guid.to_string(),
             peer_port: slow.b.1.0,
             mbps: slow.mbps,
-            could_mbps: slow.could_mbps,
+            possible_mbps: slow.could_mbps,
         })
     });
     found.collect()
 }
 
-/// The most memory that this process has used; `None` where the system does not tell.
+/// Peak resident memory of this process; `None` if `/proc` does not report it.
 #[must_use]
 pub fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -444,78 +447,81 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_routed_and_proven() {
-        let said = GuidHints::default();
+    fn fat_tree_is_routed_and_verified() {
+        let guid_hints = GuidHints::default();
         let routed = route_view(
             view("fat-tree:4"),
             OmittedNodes::default(),
             &args("updn"),
-            &said,
+            &guid_hints,
         )
         .unwrap();
-        let chosen = routed.chosen.unwrap();
+        let selected = routed.selected.unwrap();
         assert_eq!(
-            (chosen.routing().engine, chosen.proof.max_hops),
+            (selected.routing().engine, selected.proof.max_hops),
             ("updn", 4)
         );
         assert_eq!(routed.lids, 36);
-        assert_eq!(
-            routed.vls_allowed, 8,
-            "what the switches of generated fabrics have"
-        );
+        assert_eq!(routed.vls_allowed, 8, "data VLs of generated switches");
         let switches = routed.view.nodes.iter().filter(|n| n.is_switch());
         assert!(switches.clone().all(|n| n.lft.is_some()));
-        assert_eq!(chosen.quality().0.pairs, 16 * 15);
+        assert_eq!(selected.quality().0.pairs, 16 * 15);
     }
 
-    /// A root that is one of the leaves, and a GUID that nobody has.
+    /// One root is a leaf switch, the other GUID is not in the fabric.
     #[test]
-    fn side_files_reach_the_engine_and_what_is_not_found_is_told() {
+    fn input_files_reach_the_engine_and_unknown_guids_are_reported() {
         let view = view("fat-tree:4");
         let leaf = view.links.iter().find_map(|l| {
             let (a, b) = (&view.nodes[l.a.node], &view.nodes[l.b.node]);
             (a.is_switch() != b.is_switch()).then(|| if a.is_switch() { a.guid } else { b.guid })
         });
-        let said = GuidHints {
+        let guid_hints = GuidHints {
             roots: vec![leaf.unwrap(), ferrosm_mad::ids::NodeGuid(0x99)],
             ..GuidHints::default()
         };
         let graph = graph(&view);
         let (topo, switches) = (graph.topology, graph.nodes);
-        let (hints, notes) = hints::resolve(&said, &graph.places);
+        let (hints, warnings) = hints::resolve(&guid_hints, &graph.places);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,
             leaf.unwrap()
         );
-        assert!(!topo.end_ports(hints.roots[0]).is_empty() && notes.len() == 1);
-        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &said).unwrap();
+        assert!(!topo.end_ports(hints.roots[0]).is_empty() && warnings.len() == 1);
+        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
         assert!(
-            routed.remarks[0].contains("0x0000000000000099"),
+            routed.warnings[0].contains("0x0000000000000099"),
             "{:?}",
-            routed.remarks
+            routed.warnings
         );
     }
 
     #[test]
-    fn switches_that_engines_name_by_lid_get_their_names() {
+    fn switch_names_are_added_to_lids_in_engine_messages() {
         let mut view = view("star:2");
         lids::assign_lids(&mut view).unwrap();
         let switch = view.nodes.iter().find(|n| n.is_switch()).unwrap();
         let (lid, name) = (switch.end_ports[0].lid, switch.name());
         let text = format!("the switch with LID {lid}, and the one with LID 9");
         assert_eq!(
-            with_names(&view, &text),
+            add_switch_names(&view, &text),
             format!("the switch with LID {lid} (\"{name}\"), and the one with LID 9")
         );
     }
 
-    /// minhop has credit loops in a ring of five; nothing comes after it.
+    /// minhop has credit loops in a ring of five switches.
     #[test]
-    fn without_a_last_resort_the_reasons_are_told() {
+    fn rejection_reasons_are_reported_without_fallback() {
         let only = args("minhop,no_fallback");
-        let said = GuidHints::default();
-        let routed = route_view(view("ring:5,1"), OmittedNodes::default(), &only, &said).unwrap();
-        assert!(routed.chosen.is_none());
+        let guid_hints = GuidHints::default();
+        let routed = route_view(
+            view("ring:5,1"),
+            OmittedNodes::default(),
+            &only,
+            &guid_hints,
+        )
+        .unwrap();
+        assert!(routed.selected.is_none());
         let error = routed.failure().unwrap();
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("credit loop"), "{error}");
@@ -523,82 +529,83 @@ mod tests {
             view("ring:5,1"),
             OmittedNodes::default(),
             &args("minhop"),
-            &said,
+            &guid_hints,
         )
         .unwrap();
         assert!(routed.failure().is_none());
-        let chosen = routed.chosen.unwrap();
-        assert_ne!(chosen.routing().engine, "minhop");
-        assert!(chosen.engine_took > Duration::ZERO && chosen.proof_took > Duration::ZERO);
-        assert!(chosen.engine_took + chosen.proof_took <= routed.took);
-        assert_eq!(routed.refused[0].engine, "minhop");
+        let selected = routed.selected.unwrap();
+        assert_ne!(selected.routing().engine, "minhop");
+        assert!(selected.engine_took > Duration::ZERO && selected.proof_took > Duration::ZERO);
+        assert!(selected.engine_took + selected.proof_took <= routed.took);
+        assert_eq!(routed.rejected[0].engine, "minhop");
     }
 
     #[test]
-    fn the_largest_island_is_routed() {
+    fn largest_component_is_routed() {
         let mut spec = from_spec("ring:3,2;islands=2").unwrap();
-        let lonely = spec
+        let unconnected = spec
             .nodes
             .iter()
             .position(|n| n.kind == NodeType::Ca)
             .unwrap();
         spec.links
-            .retain(|l| l.a.node != lonely && l.b.node != lonely);
-        let (view, cut) = one_part(view_of_spec(&spec), None).unwrap();
-        assert_eq!((view.nodes.len(), cut.nodes), (9, 9));
-        let routed = route_view(view, cut, &args("updn"), &GuidHints::default());
-        assert!(routed.unwrap().chosen.is_some());
+            .retain(|l| l.a.node != unconnected && l.b.node != unconnected);
+        let (view, omitted) = select_component(view_of_spec(&spec), None).unwrap();
+        assert_eq!((view.nodes.len(), omitted.nodes), (9, 9));
+        let routed = route_view(view, omitted, &args("updn"), &GuidHints::default());
+        assert!(routed.unwrap().selected.is_some());
     }
 
     #[test]
-    fn hosts_back_to_back_need_no_routing() {
-        let said = GuidHints::default();
+    fn back_to_back_hosts_need_no_routing() {
+        let guid_hints = GuidHints::default();
         let routed = route_view(
             view("back-to-back"),
             OmittedNodes::default(),
             &args("updn"),
-            &said,
+            &guid_hints,
         )
         .unwrap();
-        assert!(routed.chosen.is_none());
+        assert!(routed.selected.is_none());
         assert_eq!(routed.lids, 2);
     }
 
-    /// A cable between switches at half of what its ends have elsewhere is told; mixed generations are not.
+    /// A link at half the rate of the other links of both switches is reported; fabrics of mixed generations are not.
     #[test]
-    fn throttled_cables_are_told() {
-        let said = GuidHints::default();
+    fn slow_links_are_reported() {
+        let guid_hints = GuidHints::default();
         let mut slow = view("fat-tree:4");
-        let cable = slow.links.iter().position(|l| {
+        let link = slow.links.iter().position(|l| {
             let switch = |at: PortLocation| slow.nodes[at.node].is_switch();
             switch(l.a) && switch(l.b)
         });
-        let cable = cable.unwrap();
-        slow.links[cable].speed = Some(ferrosm_mad::attr::LinkSpeed::Edr);
-        let routed = route_view(slow, OmittedNodes::default(), &args("updn"), &said).unwrap();
-        assert_eq!(routed.throttled.len(), 1);
-        let told = routed.throttled[0].to_string();
+        let link = link.unwrap();
+        slow.links[link].speed = Some(ferrosm_mad::attr::LinkSpeed::Edr);
+        let routed = route_view(slow, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        assert_eq!(routed.slow_links.len(), 1);
+        let text = routed.slow_links[0].to_string();
         assert!(
-            told.ends_with(": 100 Gb/s where 200 are possible"),
-            "{told}"
+            text.ends_with(": 100 Gb/s where 200 are possible"),
+            "{text}"
         );
-        let quality = routed.chosen.unwrap().quality().0;
+        let quality = routed.selected.unwrap().quality().0;
         assert!(quality.max_load_by_rate.unwrap() > quality.max_load as f64);
         let mixed = view("fat-tree:4;mixed-speeds");
-        let routed = route_view(mixed, OmittedNodes::default(), &args("updn"), &said).unwrap();
-        assert_eq!(routed.throttled, []);
+        let routed =
+            route_view(mixed, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        assert_eq!(routed.slow_links, []);
     }
 
     #[test]
-    fn fewer_lanes_than_cables_have_can_be_asked_for() {
-        let few = HintArgs {
+    fn vls_can_be_limited() {
+        let limited = HintArgs {
             vls: Some(3),
             ..args("updn")
         };
         let routed = route_view(
             view("ring:4,1"),
             OmittedNodes::default(),
-            &few,
+            &limited,
             &GuidHints::default(),
         )
         .unwrap();

@@ -13,16 +13,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Redraws of the bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Cancels the comparison of engines when the budget is used up, and shows what runs. Ends when it is dropped.
+/// Cancels the comparison of engines when the budget is used up, and shows the current stage. Dropping it stops the thread.
 pub(super) struct RoutingProgress {
     bar: Arc<ProgressBar>,
-    /// Its end stops the thread.
+    /// Dropping the sender stops the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RoutingProgress {
-    /// The budget begins now.
+    /// Starts the thread; the budget runs from now.
     pub(super) fn start(budget: Duration, cancel: CancelToken) -> Self {
         let millis = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         let target = if io::stderr().is_terminal() {
@@ -37,12 +37,12 @@ impl RoutingProgress {
             bar.set_style(style);
         }
         let (stop, stopped) = channel();
-        let shown = Arc::clone(&bar);
-        let began = Instant::now();
+        let thread_bar = Arc::clone(&bar);
+        let started = Instant::now();
         let work = move || {
             loop {
-                let elapsed = began.elapsed();
-                shown.set_position(
+                let elapsed = started.elapsed();
+                thread_bar.set_position(
                     u64::try_from(elapsed.as_millis())
                         .unwrap_or(u64::MAX)
                         .min(millis),
@@ -66,7 +66,7 @@ impl RoutingProgress {
         }
     }
 
-    /// Shows the engine that runs.
+    /// Shows the current stage.
     pub(super) fn show(&self, step: Step<'_>) {
         match step {
             Step::Engine(name) => self.bar.set_message(format!("routing: {name}")),

@@ -1,4 +1,4 @@
-//! The way of one packet through a routed fabric, hop by hop, with its lanes.
+//! Path of a packet through a routed fabric, hop by hop, with the VL on each link.
 
 use std::collections::VecDeque;
 
@@ -8,61 +8,65 @@ use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 use ferrosm_opensm_compat::view::FabricView;
 use ferrosm_opensm_compat::view::{EndPort, InstalledRouting, Node, PortLocation};
 
-/// A node on the way.
+/// A node on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// Index of the node.
     pub node: usize,
-    /// The port that the packet comes in by; `None` where it starts.
+    /// Input port; `None` at the source.
     pub input: Option<PortNum>,
-    /// The port that it leaves by and the VL on the cable there; `None` where it ends.
+    /// Output port and VL on that link; `None` at the destination.
     pub output: Option<(PortNum, u8)>,
 }
 
-/// A way.
+/// A path between two end ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// From source to destination.
+    /// Nodes from source to destination.
     pub hops: Vec<Hop>,
-    /// The LID that the packet goes to.
+    /// Destination LID.
     pub lid: Lid,
-    /// Its service level.
+    /// SL of the path.
     pub sl: u8,
-    /// The service level of the way back.
+    /// SL of the reverse path.
     pub sl_back: u8,
-    /// Cables between switches.
+    /// Number of links between switches.
     pub length: usize,
-    /// The least that there could be.
+    /// Number of links of a shortest path.
     pub shortest: usize,
 }
 
-/// Finds what an operator means by a LID, a GUID of node or port, a name, or a name with `/PORT`: an end port.
+/// Finds the end port named by a LID, a node or port GUID, a name, or `NAME/PORT`.
 ///
 /// # Errors
-/// Nothing is meant, or more than one thing.
+/// No port matches, or several nodes do.
 pub fn find(view: &FabricView, text: &str) -> Result<PortLocation, String> {
     find_where(view, text, &|end| end.lid.is_unicast())
 }
 
-/// The same in a fabric whose ports have no LIDs yet.
+/// [`find`] in a fabric whose ports have no LIDs yet.
 ///
 /// # Errors
-/// Nothing is meant, or more than one thing.
+/// No port matches, or several nodes do.
 pub fn find_unaddressed(view: &FabricView, text: &str) -> Result<PortLocation, String> {
     find_where(view, text, &|_| true)
 }
 
-/// Which ports may be meant.
-type Counts<'a> = &'a dyn Fn(&EndPort) -> bool;
+/// Whether an end port is a candidate.
+type PortFilter<'a> = &'a dyn Fn(&EndPort) -> bool;
 
-fn find_where(view: &FabricView, text: &str, counts: Counts<'_>) -> Result<PortLocation, String> {
+fn find_where(
+    view: &FabricView,
+    text: &str,
+    is_candidate: PortFilter<'_>,
+) -> Result<PortLocation, String> {
     if let Some(number) = text.parse().ok().or_else(|| {
         let hex = text
             .strip_prefix("0x")
             .or_else(|| text.strip_prefix("0X"))?;
         u64::from_str_radix(hex, 16).ok()
     }) {
-        return by_number(view, number, counts)
+        return by_number(view, number, is_candidate)
             .ok_or_else(|| format!("no port of this fabric has the LID or GUID {text}"));
     }
     let (name, port) = match text.rsplit_once('/') {
@@ -82,14 +86,14 @@ fn find_where(view: &FabricView, text: &str, counts: Counts<'_>) -> Result<PortL
     }
     match found.as_slice() {
         [] => Err(format!("no node of this fabric is named `{name}`")),
-        [node] => end_port(view, *node, port, counts).ok_or_else(|| match port {
-            Some(port) => format!("\"{name}\" has no end port {port} with a cable"),
-            None => format!("\"{name}\" has no port with a cable"),
+        [node] => end_port(view, *node, port, is_candidate).ok_or_else(|| match port {
+            Some(port) => format!("\"{name}\" has no connected end port {port}"),
+            None => format!("\"{name}\" has no connected end port"),
         }),
         [first, second, ..] => {
             let guid = |n: &usize| view.nodes[*n].guid;
             Err(format!(
-                "{} nodes are meant by `{name}`, such as {} and {}: give a LID or GUID",
+                "`{name}` matches {} nodes, such as {} and {}: give a LID or GUID",
                 found.len(),
                 guid(first),
                 guid(second)
@@ -98,7 +102,7 @@ fn find_where(view: &FabricView, text: &str, counts: Counts<'_>) -> Result<PortL
     }
 }
 
-fn by_number(view: &FabricView, number: u64, counts: Counts<'_>) -> Option<PortLocation> {
+fn by_number(view: &FabricView, number: u64, is_candidate: PortFilter<'_>) -> Option<PortLocation> {
     let lid = u16::try_from(number)
         .ok()
         .map(Lid)
@@ -120,31 +124,34 @@ fn by_number(view: &FabricView, number: u64, counts: Counts<'_>) -> Option<PortL
         }
     }
     let node = view.nodes.iter().position(|n| n.guid.0 == number)?;
-    end_port(view, node, None, counts)
+    end_port(view, node, None, is_candidate)
 }
 
-/// The port of a node that counts: the one with that number, or the first.
+/// The candidate end port of a node with this number, or the first.
 fn end_port(
     view: &FabricView,
     node: usize,
     port: Option<PortNum>,
-    counts: Counts<'_>,
+    is_candidate: PortFilter<'_>,
 ) -> Option<PortLocation> {
-    let ends = view.nodes[node].end_ports.iter().filter(|e| counts(e));
-    let mut meant = ends.filter(|e| port.is_none_or(|p| e.port == p));
-    meant.next().map(|e| PortLocation { node, port: e.port })
+    let ends = view.nodes[node]
+        .end_ports
+        .iter()
+        .filter(|e| is_candidate(e));
+    let mut matching = ends.filter(|e| port.is_none_or(|p| e.port == p));
+    matching.next().map(|e| PortLocation { node, port: e.port })
 }
 
-/// Follows a packet between two end ports; `None` if tables lead nowhere, which proven ones do not.
+/// Follows the tables from one end port to another; `None` if they do not reach it, which verified tables do.
 #[must_use]
 pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option<Trace> {
-    let lanes = view.routing.as_ref()?;
+    let routing = view.routing.as_ref()?;
     let lid = view.nodes[to.node].end_port(to.port).lid;
-    let topo = &*lanes.run.topo;
-    let first = entry(view, lanes, from)?;
-    let last = entry(view, lanes, to)?;
-    let sl_back = sl(lanes, last, view.nodes[from.node].end_port(from.port).lid)?;
-    let sl = sl(lanes, first, lid)?;
+    let topo = &*routing.run.topo;
+    let first = edge_switch(view, routing, from)?;
+    let last = edge_switch(view, routing, to)?;
+    let sl_back = sl(routing, last, view.nodes[from.node].end_port(from.port).lid)?;
+    let sl = sl(routing, first, lid)?;
     let finish = |hops, length| Trace {
         hops,
         lid,
@@ -162,7 +169,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
         }
     } else {
         let peer = peer(view, from)?;
-        let vl = lanes
+        let vl = routing
             .run
             .routing
             .vl_plan
@@ -176,21 +183,21 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
     }
     let mut length = 0;
     for _ in 0..=topo.num_switches() {
-        let node = node_of(view, lanes, at)?;
-        let output = lanes.run.routing.tables.get(at.index())?.get(lid);
-        let came_by = (!hops.is_empty()).then_some(input);
+        let node = node_of(view, routing, at)?;
+        let output = routing.run.routing.tables.get(at.index())?.get(lid);
+        let input_port = (!hops.is_empty()).then_some(input);
         if output == PortNum::ZERO {
             hops.push(Hop {
                 node,
-                input: came_by,
+                input: input_port,
                 output: None,
             });
             return Some(finish(hops, length));
         }
-        let vl = lanes.run.routing.vl_plan.map(topo, at, input, output)[usize::from(sl)];
+        let vl = routing.run.routing.vl_plan.map(topo, at, input, output)[usize::from(sl)];
         hops.push(Hop {
             node,
-            input: came_by,
+            input: input_port,
             output: Some((output, vl)),
         });
         match topo.neighbor(at, output) {
@@ -213,11 +220,11 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
     None
 }
 
-fn sl(lanes: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
-    let all = lanes.run.topo.destinations();
+fn sl(routing: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
+    let all = routing.run.topo.destinations();
     let at = all.binary_search_by_key(&to, |d| d.lid).ok()?;
     Some(
-        lanes
+        routing
             .run
             .routing
             .vl_plan
@@ -226,15 +233,19 @@ fn sl(lanes: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
     )
 }
 
-/// The switch that an end port hangs on, or is.
-fn entry(view: &FabricView, lanes: &InstalledRouting, at: PortLocation) -> Option<SwitchIdx> {
-    lanes
+/// The switch of an end port: its own node, or its neighbour.
+fn edge_switch(
+    view: &FabricView,
+    routing: &InstalledRouting,
+    at: PortLocation,
+) -> Option<SwitchIdx> {
+    routing
         .switch(at.node)
-        .or_else(|| lanes.switch(peer(view, at)?.node))
+        .or_else(|| routing.switch(peer(view, at)?.node))
 }
 
-fn node_of(view: &FabricView, lanes: &InstalledRouting, s: SwitchIdx) -> Option<usize> {
-    (0..view.nodes.len()).find(|n| lanes.switch(*n) == Some(s))
+fn node_of(view: &FabricView, routing: &InstalledRouting, s: SwitchIdx) -> Option<usize> {
+    (0..view.nodes.len()).find(|n| routing.switch(*n) == Some(s))
 }
 
 fn peer(view: &FabricView, at: PortLocation) -> Option<PortLocation> {
@@ -250,18 +261,18 @@ fn peer(view: &FabricView, at: PortLocation) -> Option<PortLocation> {
 }
 
 fn distance(topo: &Topology, from: SwitchIdx, to: SwitchIdx) -> usize {
-    let mut far = vec![usize::MAX; topo.num_switches()];
-    far[from.index()] = 0;
+    let mut distance = vec![usize::MAX; topo.num_switches()];
+    distance[from.index()] = 0;
     let mut queue = VecDeque::from([from]);
     while let Some(at) = queue.pop_front() {
         for link in topo.links(at) {
-            if far[link.peer.index()] == usize::MAX {
-                far[link.peer.index()] = far[at.index()] + 1;
+            if distance[link.peer.index()] == usize::MAX {
+                distance[link.peer.index()] = distance[at.index()] + 1;
                 queue.push_back(link.peer);
             }
         }
     }
-    far[to.index()]
+    distance[to.index()]
 }
 
 #[cfg(test)]
@@ -289,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_goes_from_port_to_port() {
+    fn path_connects_port_to_port() {
         let view = routed("ring:5,1", "updn");
         let hosts = hosts(&view);
         let at = |n: usize| find(&view, &view.nodes[hosts[n]].guid.to_string()).unwrap();
@@ -314,9 +325,9 @@ mod tests {
         }
     }
 
-    /// Switches are sources and destinations too, and one switch can be the whole way.
+    /// Switches can be source and destination; a path may have one switch.
     #[test]
-    fn switches_have_ways_too() {
+    fn paths_from_and_to_switches_are_traced() {
         let view = routed("star:3", "updn");
         let switch = view.nodes.iter().position(|n| n.is_switch()).unwrap();
         let at = find(&view, &view.nodes[switch].guid.to_string()).unwrap();
@@ -351,7 +362,11 @@ mod tests {
         assert!(find(&view, "no such").unwrap_err().contains("is named"));
         assert!(find(&view, "0x99").unwrap_err().contains("LID or GUID"));
         assert!(find(&view, &format!("{}/2", host.name())).is_err());
-        let common = &host.name()[..1];
-        assert!(find(&view, common).unwrap_err().contains("nodes are meant"));
+        let prefix = &host.name()[..1];
+        assert!(
+            find(&view, prefix)
+                .unwrap_err()
+                .contains(" nodes, such as ")
+        );
     }
 }

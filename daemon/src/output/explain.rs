@@ -1,10 +1,10 @@
-//! Why a routing is as it is, and the ways of packets, for eyes.
+//! Text of `ferrosm explain`: the engine, the reasons, and paths.
 
 use crate::offline::trace::{Hop, Trace};
 use crate::offline::{OfflineRouting, SelectedRouting};
 use ferrosm_opensm_compat::view::FabricView;
 
-/// The text.
+/// Renders the routing and paths.
 #[must_use]
 pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
     let mut out = String::new();
@@ -12,54 +12,54 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
         out.push_str(text);
         out.push('\n');
     };
-    match &routed.chosen {
-        None => line("There is no switch: packets go by the cable, and nothing is routed."),
-        Some(chosen) => {
-            let routing = chosen.routing();
-            line(&format!("OfflineRouting by {}.", routing.engine));
-            for note in &routed.notes {
-                line(&format!("  {note}"));
+    match &routed.selected {
+        None => line("No switch: hosts are connected directly, nothing is routed."),
+        Some(selected) => {
+            let routing = selected.routing();
+            line(&format!("Routed by {}.", routing.engine));
+            for message in &routed.messages {
+                line(&format!("  {message}"));
             }
-            line(&lanes(chosen, routed.vls_allowed));
+            line(&vl_usage(selected, routed.vls_allowed));
         }
     }
-    if !routed.refused.is_empty() {
-        line("Tried before, and refused:");
-        routed.refused.iter().for_each(|r| line(&format!("  {r}")));
+    if !routed.rejected.is_empty() {
+        line("Rejected engines:");
+        routed.rejected.iter().for_each(|r| line(&format!("  {r}")));
     }
-    if !routed.remarks.is_empty() {
-        line("Remarks:");
-        routed.remarks.iter().for_each(|r| line(&format!("  {r}")));
+    if !routed.warnings.is_empty() {
+        line("Warnings:");
+        routed.warnings.iter().for_each(|r| line(&format!("  {r}")));
     }
-    let engine = routed.chosen.as_ref().map_or("", |c| c.routing().engine);
+    let engine = routed.selected.as_ref().map_or("", |c| c.routing().engine);
     for trace in traces {
         out.push('\n');
-        out.push_str(&way(&routed.view, trace, engine));
+        out.push_str(&path(&routed.view, trace, engine));
     }
     out
 }
 
-/// One sentence about lanes.
+/// VLs that the routing uses, and whether responses may use the SL of their request.
 #[must_use]
-pub fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
-    let used = chosen.proof.lanes_used.max(1);
-    let answers = if chosen.proof.reversible {
-        "answers may travel on the service level of their request"
+pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
+    let used = selected.proof.lanes_used.max(1);
+    let responses = if selected.proof.reversible {
+        "responses may use the SL of their request"
     } else {
-        "answers must travel on the service level of their own path"
+        "responses must use the SL of their own path"
     };
-    let planned = chosen.routing().vl_plan.vls;
-    let lanes = if used == 1 { "lane" } else { "lanes" };
+    let planned = selected.routing().vl_plan.vls;
+    let noun = if used == 1 { "VL" } else { "VLs" };
     if planned > used {
         format!(
-            "It uses {used} data {lanes}, with VL tables for {planned} of {allowed}; {answers}."
+            "It uses {used} data {noun}, with SLtoVL tables for {planned} of {allowed}; {responses}."
         )
     } else {
-        format!("It uses {used} data {lanes} of {allowed}; {answers}.")
+        format!("It uses {used} data {noun} of {allowed}; {responses}.")
     }
 }
 
-fn way(view: &FabricView, trace: &Trace, engine: &str) -> String {
+fn path(view: &FabricView, trace: &Trace, engine: &str) -> String {
     let mut out = String::new();
     let name = |hop: &Hop| {
         let node = &view.nodes[hop.node];
@@ -69,7 +69,7 @@ fn way(view: &FabricView, trace: &Trace, engine: &str) -> String {
         return out;
     };
     out.push_str(&format!(
-        "From {} to {}, LID {}, service level {}:\n",
+        "From {} to {}, LID {}, SL {}:\n",
         name(first),
         name(last),
         trace.lid,
@@ -78,50 +78,41 @@ fn way(view: &FabricView, trace: &Trace, engine: &str) -> String {
     for hop in &trace.hops {
         let input = hop
             .input
-            .map_or_else(String::new, |p| format!(" in by port {p},"));
+            .map_or_else(String::new, |p| format!(" in port {p},"));
         let output = hop.output.map_or_else(
-            || " arrives".to_owned(),
-            |(p, vl)| format!(" out by port {p} on VL {vl}"),
+            || " destination".to_owned(),
+            |(p, vl)| format!(" out port {p}, VL {vl}"),
         );
         out.push_str(&format!("  {}:{input}{output}\n", name(hop)));
     }
-    out.push_str(&format!("  {}\n", why(trace, engine)));
+    out.push_str(&format!("  {}\n", length_reason(trace, engine)));
     out
 }
 
-/// Why a way is as long as it is.
+/// Why a path has its length.
 #[must_use]
-pub fn why(trace: &Trace, engine: &str) -> String {
-    let cables = |n: usize| {
+pub fn length_reason(trace: &Trace, engine: &str) -> String {
+    let links = |n: usize| {
         if n == 1 {
-            "1 cable".to_owned()
+            "1 link".to_owned()
         } else {
-            format!("{n} cables")
+            format!("{n} links")
         }
     };
     if trace.length == trace.shortest {
-        return format!(
-            "{} between switches: there is no shorter way.",
-            cables(trace.length)
-        );
+        return format!("{} between switches: a shortest path.", links(trace.length));
     }
     let reason = match engine {
-        "updn" | "dnup" => {
-            "this engine's ways never turn up again once they went down, or the other way round"
-        }
-        "ftree" | "dmodc" => {
-            "in this tree, or what is left of it, the shorter ways would turn up again"
-        }
-        "dor" | "torus-2QoS" => {
-            "this engine's ways go dimension after dimension, and around what is broken"
-        }
-        "nue" => "with these lanes the shorter ways could wait for each other in a circle",
-        "file" => "the file has it so",
-        _ => "the shorter ways carry more, or do not go together with others",
+        "updn" | "dnup" => "up/down routing does not turn up after down, or down after up",
+        "ftree" | "dmodc" => "shorter paths of this degraded tree would turn up after down",
+        "dor" | "torus-2QoS" => "dimension-order routing, with detours around failed links",
+        "nue" => "with these VLs, shorter paths would form a credit loop",
+        "file" => "as given by the file",
+        _ => "shorter paths carry more load, or conflict with other routes",
     };
     format!(
-        "{} between switches where {} would do: {reason}.",
-        cables(trace.length),
+        "{} between switches; the shortest path has {}: {reason}.",
+        links(trace.length),
         trace.shortest
     )
 }
@@ -133,7 +124,7 @@ mod tests {
     use crate::offline::{self, trace};
 
     #[test]
-    fn reasons_lanes_and_ways_are_told() {
+    fn rejected_engines_vls_and_paths_are_shown() {
         let args = HintArgs {
             from: "ring:5,1".to_owned(),
             node: None,
@@ -148,19 +139,19 @@ mod tests {
         let port = |n: usize| trace::find(&routed.view, &names[n]).unwrap();
         let trace = trace::follow(&routed.view, port(0), port(1)).unwrap();
         let text = render(&routed, &[trace]);
-        assert!(text.starts_with("OfflineRouting by updn.\n"), "{text}");
+        assert!(text.starts_with("Routed by updn.\n"), "{text}");
         assert!(
-            text.contains("It uses 1 data lane of 8; answers may travel"),
+            text.contains("It uses 1 data VL of 8; responses may use"),
             "{text}"
         );
-        assert!(text.contains("refused:\n  minhop: "), "{text}");
-        assert!(text.contains("service level 0:\n"), "{text}");
-        assert!(text.contains("out by port 1 on VL 0\n"), "{text}");
+        assert!(text.contains("Rejected engines:\n  minhop: "), "{text}");
+        assert!(text.contains(", SL 0:\n"), "{text}");
+        assert!(text.contains("out port 1, VL 0\n"), "{text}");
         assert!(text.contains(" between switches"), "{text}");
     }
 
     #[test]
-    fn detours_have_a_reason() {
+    fn longer_paths_have_a_reason() {
         let trace = |length| Trace {
             hops: Vec::new(),
             lid: ferrosm_mad::ids::Lid(1),
@@ -170,9 +161,12 @@ mod tests {
             shortest: 1,
         };
         assert_eq!(
-            why(&trace(1), "updn"),
-            "1 cable between switches: there is no shorter way."
+            length_reason(&trace(1), "updn"),
+            "1 link between switches: a shortest path."
         );
-        assert!(why(&trace(3), "updn").starts_with("3 cables between switches where 1 would do: "));
+        assert!(
+            length_reason(&trace(3), "updn")
+                .starts_with("3 links between switches; the shortest path has 1: ")
+        );
     }
 }

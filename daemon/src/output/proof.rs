@@ -1,4 +1,4 @@
-//! The result of offline routing, for eyes.
+//! Table of `ferrosm route`.
 
 use core::time::Duration;
 
@@ -8,50 +8,53 @@ use super::report::duration;
 use super::table::{self, count};
 use crate::offline::{OfflineRouting, SelectedRouting};
 
-/// Most throttled cables that are listed one by one.
-const THROTTLED_MAX: usize = 10;
+/// Slow links that are listed one by one.
+const SLOW_LINKS_MAX: usize = 10;
 
-/// The table.
+/// Renders the result of offline routing.
 #[must_use]
 pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> String {
     let mut out = table::new(["", ""]);
-    let verdict = match routed.chosen {
-        Some(_) => "passes the proof",
-        None => "nothing to prove",
+    let verdict = match routed.selected {
+        Some(_) => "verified",
+        None => "nothing to verify",
     };
     out.set_header(["Routing", verdict]);
     let mut row = |name: &str, value: String| {
         out.add_row([name.to_owned(), value]);
     };
     row("fabric", table::sums(&routed.view));
-    if routed.left_out > 0 {
+    if routed.nodes_outside > 0 {
         row(
-            "left out",
-            format!("{} of other parts", count(routed.left_out, "node", "nodes")),
+            "not routed",
+            format!(
+                "{} of other components",
+                count(routed.nodes_outside, "node", "nodes")
+            ),
         );
     }
-    for remark in &routed.remarks {
-        row("remark", remark.clone());
+    for warning in &routed.warnings {
+        row("warning", warning.clone());
     }
-    for refused in &routed.refused {
-        row("refused", refused.to_string());
+    for rejected in &routed.rejected {
+        row("rejected", rejected.to_string());
     }
-    for slow in routed.throttled.iter().take(THROTTLED_MAX) {
-        row("throttled", slow.to_string());
+    for slow in routed.slow_links.iter().take(SLOW_LINKS_MAX) {
+        row("slow link", slow.to_string());
     }
-    if routed.throttled.len() > THROTTLED_MAX {
-        let more = routed.throttled.len() - THROTTLED_MAX;
-        row("", format!("and {more} more such cables: --json has all"));
+    if routed.slow_links.len() > SLOW_LINKS_MAX {
+        let more = routed.slow_links.len() - SLOW_LINKS_MAX;
+        row("", format!("and {more} more slow links (--json lists all)"));
     }
-    match &routed.chosen {
-        None => row("routes", "nothing to route: there is no switch".to_owned()),
-        Some(chosen) => {
-            row("engine", chosen.routing().engine.to_owned());
-            for note in &routed.notes {
-                row("", note.clone());
+    match &routed.selected {
+        None => row("routes", "nothing to route: no switch".to_owned()),
+        Some(selected) => {
+            row("engine", selected.routing().engine.to_owned());
+            for message in &routed.messages {
+                row("", message.clone());
             }
             row("LIDs", routed.lids.to_string());
-            proven(chosen, routed.vls_allowed, &mut row);
+            verified(selected, routed.vls_allowed, &mut row);
         }
     }
     if let Some((quality, _)) = quality {
@@ -59,23 +62,26 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
     }
     row("computed in", times(routed, quality));
     if let Some(bytes) = crate::offline::peak_memory_bytes() {
-        row("memory", format!("{} MB at most", bytes.div_ceil(1 << 20)));
+        row("memory", format!("{} MB peak", bytes.div_ceil(1 << 20)));
     }
     table::wrap(&mut out);
     format!("{out}\n")
 }
 
-fn proven(chosen: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
-    let proof = &chosen.proof;
-    let answers = if proof.reversible {
-        "answers may use the SL of their request"
+fn verified(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
+    let proof = &selected.proof;
+    let responses = if proof.reversible {
+        "responses may use the SL of their request"
     } else {
-        "answers must not use the SL of their request"
+        "responses must use the SL of their own path"
     };
-    row("lanes", format!("{}; {answers}", lanes(chosen, allowed)));
+    row(
+        "VLs",
+        format!("{}; {responses}", vl_usage(selected, allowed)),
+    );
     row(
         "routes",
-        format!("{} from switch to LID, all arrive", proof.pairs),
+        format!("{} from switch to LID, all reach it", proof.pairs),
     );
     row("unreachable", "none".to_owned());
     row("loops", "none".to_owned());
@@ -117,12 +123,12 @@ fn proven(chosen: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, Strin
     );
 }
 
-/// How many lanes carry something, of how many that could, and how many the VL tables know, where that is more.
-fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
-    let used = chosen.proof.lanes_used.max(1);
-    let planned = chosen.routing().vl_plan.vls;
+/// Data VLs that carry routes, VLs of the SLtoVL tables if more, and VLs that could be used.
+fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
+    let used = selected.proof.lanes_used.max(1);
+    let planned = selected.routing().vl_plan.vls;
     if planned > used {
-        format!("{used} carry routes, VL tables are made for {planned} of {allowed}")
+        format!("{used} carry routes, SLtoVL tables for {planned} of {allowed}")
     } else {
         format!("{used} of {allowed}")
     }
@@ -134,27 +140,22 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     }
     row(
         "",
-        format!(
-            "no routing can have less than {:.1} on its busiest channel",
-            quality.least_load
-        ),
+        format!("lower bound for any routing {:.1}", quality.least_load),
     );
-    // Where all links are equally fast it says nothing new.
-    if let Some(weighed) = quality.max_load_by_rate
-        && weighed > quality.max_load as f64
+    // With equal link rates, it is the same number.
+    if let Some(weighted) = quality.max_load_by_rate
+        && weighted > quality.max_load as f64
     {
         row(
             "",
-            format!(
-                "busiest for its rate: as if {weighed:.1} routes were on a channel of the fastest links"
-            ),
+            format!("weighted by link rate: {weighted:.1} routes on the busiest channel"),
         );
     }
     if let Some(b) = quality.bisection {
         row(
             "bisection",
             format!(
-                "{:.0} % of a link for each pair across a random half ({:.0} to {:.0})",
+                "{:.0} % of a link per pair across a random bisection ({:.0} to {:.0})",
                 100.0 * b.mean,
                 100.0 * b.min,
                 100.0 * b.max
@@ -162,18 +163,18 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
         );
     }
     let shift = |s: Shift| match s.worst {
-        0 | 1 => format!("none in {}", count(s.stages, "shift", "shifts")),
+        0 | 1 => format!("no contention in {}", count(s.stages, "shift", "shifts")),
         worst => format!(
             "{worst} flows on a channel at worst, {:.1} on average",
             s.mean
         ),
     };
     row("shift by LID", shift(quality.shift));
-    row("shift by place", shift(quality.shift_by_leaf));
+    row("shift by leaf", shift(quality.shift_by_leaf));
     row(
         "permutation",
         format!(
-            "{} flows on the busiest channel of a random one",
+            "{} flows on the busiest channel of a random permutation",
             quality.random_permutation
         ),
     );
@@ -181,11 +182,11 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
 
 fn times(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> String {
     let mut text = duration(routed.took);
-    if let Some(chosen) = &routed.chosen {
+    if let Some(selected) = &routed.selected {
         text.push_str(&format!(
-            " (this engine {}, its proof {})",
-            duration(chosen.engine_took),
-            duration(chosen.proof_took)
+            " (engine {}, verification {})",
+            duration(selected.engine_took),
+            duration(selected.proof_took)
         ));
     }
     if let Some((_, took)) = quality {

@@ -430,7 +430,7 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
     assert_eq!(document["quality"]["pairs"], 240);
     assert_eq!(document["proof"]["max_hops"], 4);
     assert_eq!(
-        (&document["lanes"]["used"], &document["vls_allowed"]),
+        (&document["vl_usage"]["used"], &document["vls_allowed"]),
         (&1.into(), &8.into())
     );
     let lfts = format!("{dumps}/opensm-lfts.dump");
@@ -466,13 +466,13 @@ fn refusals_are_told_to_programs_too() {
     assert_eq!(code, Some(1), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["error"], "no engine can route this fabric");
-    assert_eq!(document["refusals"][0]["engine"], "minhop");
-    let reason = document["refusals"][0]["reason"].as_str().unwrap();
+    assert_eq!(document["rejections"][0]["engine"], "minhop");
+    let reason = document["rejections"][0]["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("there is a credit loop of 5 channels"),
         "{reason}"
     );
-    assert_eq!(document["refusals"][1]["engine"], "ftree");
+    assert_eq!(document["rejections"][1]["engine"], "ftree");
     assert_eq!(document["proof"], serde_json::Value::Null);
     let lines: Vec<&str> = err.lines().collect();
     assert_eq!(lines[0], "ferrosm: no engine can route this fabric:");
@@ -487,7 +487,7 @@ fn refusals_are_told_to_programs_too() {
     let (code, out, _) = told(&[&explain[..], &["minhop,no_fallback"]].concat());
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
-        (code, &document["refusals"][0]["engine"]),
+        (code, &document["rejections"][0]["engine"]),
         (Some(1), &"minhop".into())
     );
     let (code, out, _) = told(&[&explain[..], &["minhop,updn"]].concat());
@@ -496,7 +496,7 @@ fn refusals_are_told_to_programs_too() {
         (code, &document["error"]),
         (Some(0), &serde_json::Value::Null)
     );
-    assert_eq!(document["refusals"][0]["engine"], "minhop");
+    assert_eq!(document["rejections"][0]["engine"], "minhop");
 }
 
 /// Two lanes on a torus: the engine `file` takes the dumps and leaves the same; with the SLs spoiled it is refused.
@@ -559,9 +559,9 @@ fn ways_are_explained() {
     let (code, out, err) = ask(&["--engine", "updn", "--json", "6", "7"]);
     assert_eq!(code, Some(0), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(document["ways"].as_array().map(Vec::len), Some(2));
+    assert_eq!(document["paths"].as_array().map(Vec::len), Some(2));
     assert_eq!(
-        document["ways"][0]["hops"][0]["in_port"],
+        document["paths"][0]["hops"][0]["in_port"],
         serde_json::Value::Null
     );
     let (code, _, err) = ask(&["6", "nobody"]);
@@ -574,12 +574,12 @@ fn islands_are_told() {
     let (code, out, err) = told(&["demo", "ring:3,2;islands=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
-        err.contains("parts=2") && out.contains("3 switches, 6 channel adapters"),
+        err.contains("components=2") && out.contains("3 switches, 6 channel adapters"),
         "{err}\n{out}"
     );
     let (code, out, _) = told(&["route", "--from", "ring:3,2;islands=2"]);
     assert_eq!(code, Some(0));
-    assert!(out.contains("9 nodes of other parts"), "{out}");
+    assert!(out.contains("9 nodes of other components"), "{out}");
 }
 
 /// Planes have only hosts in common, and nothing goes through hosts: one plane is routed, and that is said.
@@ -593,7 +593,7 @@ fn one_plane_is_routed() {
         "{out}"
     );
     assert!(
-        out.contains("one of 2 parts without a cable between them"),
+        out.contains("only one of 2 disconnected components is routed"),
         "{out}"
     );
     let (_, out, _) = told(&[&["route", "--json"][..], &from].concat());
@@ -602,14 +602,14 @@ fn one_plane_is_routed() {
         (&document["switches"], &document["lids"]),
         (&20.into(), &36.into())
     );
-    assert_eq!(document["left_out_nodes"], 20);
+    assert_eq!(document["nodes_outside"], 20);
     assert!(
-        document["remarks"][0].as_str().unwrap().contains("--node"),
+        document["warnings"][0].as_str().unwrap().contains("--node"),
         "{out}"
     );
     // The other plane, by a port there; and ways in it.
     let guid = |plane: &str, document: &serde_json::Value| {
-        let hops = document["ways"][0]["hops"].as_array().unwrap().clone();
+        let hops = document["paths"][0]["hops"].as_array().unwrap().clone();
         (
             hops[1]["guid"].to_string(),
             hops[0]["out_port"].to_string(),
@@ -632,7 +632,7 @@ fn one_plane_is_routed() {
     let (code, out, err) = told(&["demo", "fat-tree:4;planes=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
-        out.contains("20 switches") && err.contains("parts=2"),
+        out.contains("20 switches") && err.contains("components=2"),
         "{err}\n{out}"
     );
 }

@@ -48,7 +48,7 @@ fn metrics_are_labelled_by_fabric() {
             Some(1.0),
         ),
         (
-            "ferrosm_sweeps_total{extent=\"whole\",fabric=\"compute\",outcome=\"clean\"}",
+            "ferrosm_sweeps_total{extent=\"full\",fabric=\"compute\",outcome=\"clean\"}",
             Some(1.0),
         ),
         // A fat tree of 4: 16 hosts, 20 switches, and as many cables as hosts on each of three levels.
@@ -59,7 +59,7 @@ fn metrics_are_labelled_by_fabric() {
         ),
         ("ferrosm_links{fabric=\"compute\"}", Some(48.0)),
         (
-            "ferrosm_problems{fabric=\"compute\",severity=\"grave\"}",
+            "ferrosm_problems{fabric=\"compute\",severity=\"problem\"}",
             Some(0.0),
         ),
     ]);

@@ -135,7 +135,9 @@ fn blocks_written(reports: &[Value]) -> u64 {
 
 /// Whether tables were brought to rest before they were written, as the notes say.
 fn drained(reports: &[Value]) -> bool {
-    let notes = reports.iter().filter_map(|r| r["engine_notes"].as_array());
+    let notes = reports
+        .iter()
+        .filter_map(|r| r["engine_messages"].as_array());
     notes
         .flatten()
         .filter_map(Value::as_str)

@@ -149,8 +149,8 @@ fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
         judge(&input, &routed, vls.unwrap_or(15), scratch.path())
             .map_err(|what| format!("{vls:?} lanes: {what}"))?;
         let document = &routed.document;
-        if document["left_out_nodes"].as_u64() != Some(0) {
-            return Err(format!("{} nodes are left out", document["left_out_nodes"]));
+        if document["nodes_outside"].as_u64() != Some(0) {
+            return Err(format!("{} nodes are left out", document["nodes_outside"]));
         }
         if FULL_TREES.contains(&fabric.name.as_str()) {
             let worst = &document["quality"]["shift_by_leaf"]["worst"];

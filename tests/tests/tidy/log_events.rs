@@ -83,8 +83,10 @@ fn constant_message(arguments: TokenStream, file: &str) -> String {
 
 /// Rows of the section: "| `event` | severity | meaning | action |".
 fn documented_events(text: &str) -> BTreeSet<LogEvent> {
-    let section = text.split("\n## ").find(|s| s.starts_with("Log events\n"));
-    let rows = section.unwrap().lines().filter(|l| l.starts_with("| `"));
+    let Some(section) = text.split("\n## ").find(|s| s.starts_with("Log events\n")) else {
+        panic!("docs/operations.md has no section Log events");
+    };
+    let rows = section.lines().filter(|l| l.starts_with("| `"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         assert_eq!(cells.len(), 6, "four columns: {row}");

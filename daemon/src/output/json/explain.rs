@@ -2,50 +2,50 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1, "error": null, "engine": "updn", "notes": [ "…" ], "refused": [ "minhop: …" ],
-//!   "refusals": [ { "engine": "minhop", "reason": "…" } ], "remarks": [ "…" ],
-//!   "vls_allowed": 8, "lanes_used": 1, "reversible": true,
-//!   "ways": [ {
-//!     "lid": 7, "sl": 0, "length": 2, "shortest": 2, "why": "2 cables between switches: there is no shorter way.",
+//!   "schema": 2, "error": null, "engine": "updn", "messages": [ "…" ], "rejected": [ "minhop: …" ],
+//!   "rejections": [ { "engine": "minhop", "reason": "…" } ], "warnings": [ "…" ],
+//!   "vls_allowed": 8, "vls_used": 1, "reversible": true,
+//!   "paths": [ {
+//!     "lid": 7, "sl": 0, "length": 2, "shortest": 2, "reason": "2 links between switches: a shortest path.",
 //!     "hops": [ { "name": "n1", "guid": "0x…", "in_port": null, "out_port": 1, "vl": 0 } ]
 //!   } ]
 //! }
 //! ```
 //!
-//! `ways` is empty without a pair, else the way there and the way back. `length` counts cables between switches. `vl` is
-//! that of the cable behind `out_port`; both are `null` where the way ends, `in_port` where it begins. Where no engine's
-//! tables pass the proof, `error` says so, as in the document of `route`.
+//! `paths` is empty without a pair of ports; otherwise it has the path and its reverse. `length` counts links between switches. `vl` is
+//! the VL on the link at `out_port`; both are `null` at the destination, `in_port` at the source. If every engine is rejected, `error`
+//! is set, as in the document of `route`.
 
 use serde::Serialize;
 
 use crate::offline::trace::Trace;
 use crate::offline::{OfflineRouting, RejectedEngine};
-use crate::output::explain::why;
+use crate::output::explain::length_reason;
 use ferrosm_opensm_compat::view::FabricView;
 
-/// The document.
+/// The document of `ferrosm explain --json`.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
     error: Option<&'static str>,
     engine: &'static str,
-    notes: &'a [String],
-    refused: Vec<String>,
-    refusals: &'a [RejectedEngine],
-    remarks: &'a [String],
+    messages: &'a [String],
+    rejected: Vec<String>,
+    rejections: &'a [RejectedEngine],
+    warnings: &'a [String],
     vls_allowed: u8,
-    lanes_used: Option<u8>,
+    vls_used: Option<u8>,
     reversible: Option<bool>,
-    ways: Vec<Way>,
+    paths: Vec<Path>,
 }
 
 #[derive(Debug, Serialize)]
-struct Way {
+struct Path {
     lid: u16,
     sl: u8,
     length: usize,
     shortest: usize,
-    why: String,
+    reason: String,
     hops: Vec<Hop>,
 }
 
@@ -58,34 +58,34 @@ struct Hop {
     vl: Option<u8>,
 }
 
-/// Makes the document.
+/// Builds the document.
 #[must_use]
 pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a> {
-    let chosen = routed.chosen.as_ref();
-    let engine = chosen.map_or("", |c| c.routing().engine);
+    let selected = routed.selected.as_ref();
+    let engine = selected.map_or("", |c| c.routing().engine);
     Document {
         schema: super::SCHEMA,
         error: routed.error(),
         engine,
-        notes: &routed.notes,
-        refused: routed
-            .refused
+        messages: &routed.messages,
+        rejected: routed
+            .rejected
             .iter()
             .map(RejectedEngine::to_string)
             .collect(),
-        refusals: &routed.refused,
-        remarks: &routed.remarks,
+        rejections: &routed.rejected,
+        warnings: &routed.warnings,
         vls_allowed: routed.vls_allowed,
-        lanes_used: chosen.map(|c| c.proof.lanes_used),
-        reversible: chosen.map(|c| c.proof.reversible),
-        ways: traces
+        vls_used: selected.map(|c| c.proof.lanes_used),
+        reversible: selected.map(|c| c.proof.reversible),
+        paths: traces
             .iter()
-            .map(|t| way(&routed.view, t, engine))
+            .map(|t| path(&routed.view, t, engine))
             .collect(),
     }
 }
 
-fn way(view: &FabricView, trace: &Trace, engine: &str) -> Way {
+fn path(view: &FabricView, trace: &Trace, engine: &str) -> Path {
     let hops = trace.hops.iter().map(|h| Hop {
         name: view.nodes[h.node].name(),
         guid: view.nodes[h.node].guid.to_string(),
@@ -93,12 +93,12 @@ fn way(view: &FabricView, trace: &Trace, engine: &str) -> Way {
         out_port: h.output.map(|(p, _)| p.0),
         vl: h.output.map(|(_, vl)| vl),
     });
-    Way {
+    Path {
         lid: trace.lid.0,
         sl: trace.sl,
         length: trace.length,
         shortest: trace.shortest,
-        why: why(trace, engine),
+        reason: length_reason(trace, engine),
         hops: hops.collect(),
     }
 }

@@ -1,8 +1,8 @@
-//! JSON for programs: stable forms, apart from the types of the program.
+//! JSON documents, independent of the program's own types.
 //!
-//! Every document is one object with `"schema"`, a number that grows when a member changes its meaning or goes away;
-//! new members may come at any time. GUIDs and keys are strings such as `"0x0002c90300a1b2c3"`, LIDs and port numbers
-//! are numbers, times are in milliseconds. What is not known is `null`.
+//! Every document is an object with `"schema"`, a number that increases when a member changes its meaning or is removed. New members may
+//! be added without an increase. GUIDs and keys are strings such as `"0x0002c90300a1b2c3"`, LIDs and port numbers are numbers, times are
+//! in milliseconds. Unknown values are `null`.
 //!
 //! | document | printed by | described in |
 //! |---|---|---|
@@ -22,19 +22,19 @@ pub mod topology;
 
 use serde::Serialize;
 
-/// Version of all forms.
-pub const SCHEMA: u32 = 1;
+/// Version of all documents.
+pub const SCHEMA: u32 = 2;
 
-/// A document over several lines, with a line break at its end.
+/// Formats a document over several lines, with a final line break.
 #[must_use]
 pub fn pretty<T: Serialize>(document: &T) -> String {
-    // Our documents have string keys and no maps that fail, so this cannot.
+    // Serialization fails only for maps with keys that are not strings; no document has one.
     let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// A document on one line.
+/// Formats a document on one line.
 #[must_use]
 pub fn line<T: Serialize>(document: &T) -> String {
     let mut text = serde_json::to_string(document).unwrap_or_default();

@@ -2,19 +2,19 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1,
+//!   "schema": 2,
 //!   "ports": [
 //!     { "ca": "mlx5_0", "ca_type": "MT4123", "firmware": "20.31.1014", "port": 1, "port_guid": "0x…",
 //!       "node_guid": "0x…", "link_layer": "InfiniBand", "state": "Active", "physical_state": "LinkUp",
-//!       "rate_gbps": 200, "lid": 4, "lmc": 0, "sm_lid": 1, "usable": true, "chosen": true, "why_not": null }
+//!       "rate_gbps": 200, "lid": 4, "lmc": 0, "sm_lid": 1, "usable": true, "chosen": true, "reason": null }
 //!   ]
 //! }
 //! ```
 //!
-//! With the feature `verbs` there is also `"devices"`: their attributes, named as `ibv_devinfo` names them.
+//! With the feature `verbs` there is also `"devices"`: device attributes under the names of `ibv_devinfo`.
 //!
-//! `usable` ports can carry a subnet manager now; `chosen` is the one that `ferrosm run` serves if none is named, and that it waits for
-//! if it is Down. Without a choice, such as of several ports with a link, no port is `chosen`.
+//! A subnet manager can run on `usable` ports now. `chosen` is the port that `ferrosm run` serves if none is named; if it is Down, `run`
+//! waits for its link. If several ports have a link, none is `chosen`.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::Serialize;
@@ -24,9 +24,9 @@ use serde::Serialize;
 pub struct Document {
     /// Version of the form.
     pub schema: u32,
-    /// In the order of the system.
+    /// In the order of the kernel.
     pub ports: Vec<Port>,
-    /// What verbs know of the devices.
+    /// Device attributes reported by verbs.
     #[cfg(feature = "verbs")]
     pub devices: Vec<crate::verbs::Device>,
 }
@@ -36,9 +36,9 @@ pub struct Document {
 pub struct Port {
     /// Name of the device.
     pub ca: String,
-    /// Its model.
+    /// Type of the device.
     pub ca_type: String,
-    /// Its firmware.
+    /// Firmware version.
     pub firmware: String,
     /// Port number.
     pub port: u8,
@@ -46,24 +46,24 @@ pub struct Port {
     pub port_guid: PortGuid,
     /// Node GUID.
     pub node_guid: NodeGuid,
-    /// InfiniBand, Ethernet or another word of the kernel's.
+    /// `InfiniBand`, `Ethernet` or another value of the kernel.
     pub link_layer: String,
     /// Link state.
     pub state: String,
     /// Physical state.
     pub physical_state: String,
-    /// Gigabits a second.
+    /// Rate in Gb/s.
     pub rate_gbps: u32,
     /// Base LID; 0 is none.
     pub lid: u16,
     /// 2^LMC LIDs.
     pub lmc: u8,
-    /// LID of the subnet manager that the port knows; 0 is none.
+    /// MasterSMLID of the port; 0 is none.
     pub sm_lid: u16,
-    /// Whether a subnet manager can run here now: a port without a link is not usable.
+    /// Whether a subnet manager can run on the port now; it needs a link.
     pub usable: bool,
     /// Whether `ferrosm run` serves it, or waits for its link, if no port is named.
     pub chosen: bool,
-    /// Why not.
-    pub why_not: Option<String>,
+    /// Why it is not usable.
+    pub reason: Option<String>,
 }

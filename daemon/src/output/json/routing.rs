@@ -2,14 +2,14 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
-//!   "switches": 20, "cas": 16, "routers": 0, "links": 48, "lids": 36, "left_out_nodes": 0,
-//!   "refused": [ "minhop: …" ], "refusals": [ { "engine": "minhop", "reason": "…" } ],
-//!   "notes": [ "…" ], "remarks": [ "…" ],
-//!   "throttled": [ { "name": "leaf1", "guid": "0x…", "port": 5, "peer_name": "…", "peer_guid": "0x…", "peer_port": 7,
-//!                    "mbps": 100000, "could_mbps": 200000 } ],
+//!   "schema": 2, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
+//!   "switches": 20, "cas": 16, "routers": 0, "links": 48, "lids": 36, "nodes_outside": 0,
+//!   "rejected": [ "minhop: …" ], "rejections": [ { "engine": "minhop", "reason": "…" } ],
+//!   "messages": [ "…" ], "warnings": [ "…" ],
+//!   "slow_links": [ { "name": "leaf1", "guid": "0x…", "port": 5, "peer_name": "…", "peer_guid": "0x…", "peer_port": 7,
+//!                     "mbps": 100000, "possible_mbps": 200000 } ],
 //!   "proof": { "pairs": 640, "…": "as in the sweep report" },
-//!   "lanes": { "used": 1, "channels": [64], "reversible": true, "sl_pairs": [240] },
+//!   "vl_usage": { "used": 1, "channels": [64], "reversible": true, "sl_pairs": [240] },
 //!   "quality": {
 //!     "hosts": 16, "channels": 64, "pairs": 240, "max_load": 16, "max_load_by_rate": 16.0,
 //!     "mean_load": 12.0, "least_load": 12.0,
@@ -23,20 +23,25 @@
 //! }
 //! ```
 //!
-//! `vls` is what SLtoVL tables were made for, `lanes.used` the VLs that really carry something between switches,
-//! `vls_allowed` what could have been used: what `--vls` says, at most what the cables have. `refusals` has the engines that
-//! were tried before, `refused` the same in one string each, `remarks` GUIDs of input files that are not in the fabric, and
-//! the like. `left_out_nodes` are in other parts of the fabric, to which no cable leads. `bisection` is a share of a link's bandwidth (ORCS' method), `shift` the flows over the busiest channel while
-//! everybody sends to the one so many LIDs further, `shift_by_leaf` the same by place. `throttled` has the cables
-//! between switches that run slower than both switches do elsewhere. `max_load_by_rate` is the most routes over a channel,
-//! weighed with how much slower than the fastest link it is; `null` where a rate is not known. `compute_ms` is the time of all
-//! engines that were tried with their proofs, `engine_ms` and `proof_ms` that of the one that serves and of the proof of its
-//! tables.
+//! | member | meaning |
+//! |---|---|
+//! | `vls` | VLs for which SLtoVL tables were computed |
+//! | `vl_usage.used` | VLs that carry routes between switches |
+//! | `vls_allowed` | VLs that could be used: `--vls`, at most those of the links |
+//! | `rejections`, `rejected` | engines that were rejected before; the same as one string each |
+//! | `warnings` | such as GUIDs of input files that are not in the fabric |
+//! | `nodes_outside` | nodes of other connected components, which are not routed |
+//! | `bisection` | share of a link's bandwidth per pair (method of ORCS) |
+//! | `shift`, `shift_by_leaf` | flows on the busiest channel if each host sends to the one N LIDs, or N places in leaf order, further |
+//! | `slow_links` | links between switches that run slower than other links of both switches |
+//! | `max_load_by_rate` | most routes over a channel, weighted with its rate relative to the fastest link; `null` if a rate is unknown |
+//! | `compute_ms` | time of all engines that were tried, with verification |
+//! | `engine_ms`, `proof_ms` | time of the selected engine, and of the verification of its tables |
 //!
-//! Where no engine's tables pass the proof, `error` is a sentence, `engine` is empty, `refusals` has the reasons, `proof`,
-//! `lanes` and `quality` are `null`, no dumps are written, and the exit status is 1. They are `null` without an `error` where
-//! there is no switch, `peak_memory_bytes` is where the system does not tell. Where a fabric or an input file cannot be read,
-//! nothing is printed but the reason on standard error, and the exit status is another one.
+//! If every engine is rejected, `error` is set, `engine` is empty, `rejections` has the reasons, `proof`, `vl_usage` and `quality` are
+//! `null`, no dumps are written, and the exit status is 1. Without switches they are `null` without an `error`. `peak_memory_bytes` is
+//! `null` if the system does not report it. If a fabric or input file cannot be read, nothing is printed to standard output, and the
+//! exit status is another one.
 
 use core::time::Duration;
 
@@ -44,10 +49,10 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_routing::quality::{self, Quality};
 use serde::Serialize;
 
-use super::sweep::{ProofOf, ms};
+use super::sweep::{ProofMembers, ms};
 use crate::offline::{OfflineRouting, RejectedEngine, SelectedRouting, SlowLink};
 
-/// The document.
+/// The document of `ferrosm route --json`.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
@@ -60,14 +65,14 @@ pub struct Document<'a> {
     routers: usize,
     links: usize,
     lids: usize,
-    left_out_nodes: usize,
-    refused: Vec<String>,
-    refusals: &'a [RejectedEngine],
-    notes: &'a [String],
-    remarks: &'a [String],
-    throttled: &'a [SlowLink],
-    proof: Option<ProofOf<'a>>,
-    lanes: Option<Lanes<'a>>,
+    nodes_outside: usize,
+    rejected: Vec<String>,
+    rejections: &'a [RejectedEngine],
+    messages: &'a [String],
+    warnings: &'a [String],
+    slow_links: &'a [SlowLink],
+    proof: Option<ProofMembers<'a>>,
+    vl_usage: Option<VlUsage<'a>>,
     quality: Option<QualityOf<'a>>,
     compute_ms: f64,
     engine_ms: Option<f64>,
@@ -77,7 +82,7 @@ pub struct Document<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Lanes<'a> {
+struct VlUsage<'a> {
     used: u8,
     channels: &'a [usize],
     reversible: bool,
@@ -116,51 +121,54 @@ struct Shift {
     mean: f64,
 }
 
-/// Makes the document.
+/// Builds the document.
 #[must_use]
 pub fn document<'a>(
     routed: &'a OfflineRouting,
     quality: Option<&'a (Quality, Duration)>,
 ) -> Document<'a> {
-    let chosen = routed.chosen.as_ref();
+    let selected = routed.selected.as_ref();
     let view = &routed.view;
     Document {
         schema: super::SCHEMA,
         error: routed.error(),
-        engine: chosen.map_or("", |c| c.routing().engine),
-        vls: chosen.map_or(1, |c| c.routing().vl_plan.vls),
+        engine: selected.map_or("", |c| c.routing().engine),
+        vls: selected.map_or(1, |c| c.routing().vl_plan.vls),
         vls_allowed: routed.vls_allowed,
         switches: view.count(NodeType::Switch),
         cas: view.count(NodeType::Ca),
         routers: view.count(NodeType::Router),
         links: view.links.len(),
         lids: routed.lids,
-        left_out_nodes: routed.left_out,
-        refused: routed
-            .refused
+        nodes_outside: routed.nodes_outside,
+        rejected: routed
+            .rejected
             .iter()
             .map(RejectedEngine::to_string)
             .collect(),
-        refusals: &routed.refused,
-        notes: &routed.notes,
-        remarks: &routed.remarks,
-        throttled: &routed.throttled,
-        proof: chosen.map(|c| ProofOf::new(&c.proof)),
-        lanes: chosen.map(|c| lanes(c, quality)),
+        rejections: &routed.rejected,
+        messages: &routed.messages,
+        warnings: &routed.warnings,
+        slow_links: &routed.slow_links,
+        proof: selected.map(|c| ProofMembers::new(&c.proof)),
+        vl_usage: selected.map(|c| vl_usage(c, quality)),
         quality: quality.map(|(q, _)| quality_of(q)),
         compute_ms: ms(routed.took),
-        engine_ms: chosen.map(|c| ms(c.engine_took)),
-        proof_ms: chosen.map(|c| ms(c.proof_took)),
+        engine_ms: selected.map(|c| ms(c.engine_took)),
+        proof_ms: selected.map(|c| ms(c.proof_took)),
         quality_ms: quality.map(|(_, took)| ms(*took)),
         peak_memory_bytes: crate::offline::peak_memory_bytes(),
     }
 }
 
-fn lanes<'a>(chosen: &'a SelectedRouting, quality: Option<&'a (Quality, Duration)>) -> Lanes<'a> {
-    Lanes {
-        used: chosen.proof.lanes_used,
-        channels: &chosen.proof.lane_channels,
-        reversible: chosen.proof.reversible,
+fn vl_usage<'a>(
+    selected: &'a SelectedRouting,
+    quality: Option<&'a (Quality, Duration)>,
+) -> VlUsage<'a> {
+    VlUsage {
+        used: selected.proof.lanes_used,
+        channels: &selected.proof.lane_channels,
+        reversible: selected.proof.reversible,
         sl_pairs: quality.map_or(&[], |(q, _)| q.sl_pairs.as_slice()),
     }
 }

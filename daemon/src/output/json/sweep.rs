@@ -1,24 +1,25 @@
-//! The sweep report.
+//! The sweep report of `ferrosm run --json` and `demo --json`.
 //!
 //! ```json
 //! {
-//!   "schema": 1, "sweep": 1, "local": false, "role": "Master", "clean": true,
+//!   "schema": 2, "sweep": 1, "local": false, "role": "Master", "clean": true,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48,
 //!   "lids": 36, "top_lid": 36, "lids_changed": 36, "absent_ports": 0,
-//!   "engine": "updn", "engine_notes": [ "…" ],
+//!   "engine": "updn", "engine_messages": [ "…" ],
 //!   "proof": { "pairs": 640, "idle_unreachable": 0, "max_hops": 4, "mean_hops": 3.2, "max_load": 16,
 //!              "mean_load": 9.5, "channels": 64, "hop_histogram": [0, 0, 16, 0, 224] },
-//!   "key_room": { "place": "\"n1\" (0x…) port 1", "used": 3, "capacity": 32 },
+//!   "fullest_pkey_table": { "location": "\"n1\" (0x…) port 1", "used": 3, "capacity": 32 },
 //!   "lft_blocks_written": 20,
 //!   "smps_sent": 812,
 //!   "smps": [ { "attribute": "NodeInfo", "id": 17, "gets": 97, "sets": 0, "timeouts": 0 } ],
 //!   "phases": [ { "phase": "discover", "ms": 1.25 } ], "took_ms": 9.5,
-//!   "problems": [ { "place": "\"n1\" (0x…) port 1", "what": "no answer to PortInfo", "grave": true } ]
+//!   "problems": [ { "location": "\"n1\" (0x…) port 1", "message": "no answer to PortInfo", "severity": "problem" } ]
 //! }
 //! ```
 //!
-//! `local` sweeps read only a part of the fabric; `clean` is false where a port that was found is not up, addressed or
-//! routed; `key_room` is the fullest P_Key table, `null` without partitions; `proof` is `null` where nothing had to be routed. A proof means: every pair arrives, no loop, no credit loop.
+//! `local` sweeps read only a part of the fabric. `clean` is false if a port that was found is not Active, addressed or routed.
+//! `fullest_pkey_table` is `null` without partitions, `proof` if nothing had to be routed. A proof means that every pair is reachable,
+//! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise `note`.
 
 use core::time::Duration;
 
@@ -31,7 +32,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
-    /// Of several that one process serves.
+    /// Name of the fabric, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     fabric: Option<&'a str>,
     sweep: u32,
@@ -47,9 +48,9 @@ pub struct Document<'a> {
     lids_changed: usize,
     absent_ports: usize,
     engine: &'static str,
-    engine_notes: &'a [String],
-    proof: Option<ProofOf<'a>>,
-    key_room: Option<KeyRoomOf>,
+    engine_messages: &'a [String],
+    proof: Option<ProofMembers<'a>>,
+    fullest_pkey_table: Option<PKeyTableUsage>,
     lft_blocks_written: u64,
     smps_sent: u64,
     smps: Vec<Smps>,
@@ -58,9 +59,9 @@ pub struct Document<'a> {
     problems: Vec<Problem>,
 }
 
-/// A proof, as `sweep` and `routing` documents have it.
+/// The proof in the sweep and routing documents.
 #[derive(Debug, Serialize)]
-pub struct ProofOf<'a> {
+pub struct ProofMembers<'a> {
     pairs: u64,
     idle_unreachable: u64,
     max_hops: u32,
@@ -72,8 +73,8 @@ pub struct ProofOf<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct KeyRoomOf {
-    place: String,
+struct PKeyTableUsage {
+    location: String,
     used: usize,
     capacity: u16,
 }
@@ -95,19 +96,22 @@ struct Phase {
 
 #[derive(Debug, Serialize)]
 struct Problem {
-    place: String,
-    what: String,
-    grave: bool,
+    location: String,
+    message: String,
+    severity: &'static str,
 }
 
-/// Milliseconds to the microsecond.
+/// Severities of problems: part of the subnet is down, or not.
+pub const SEVERITIES: [&str; 2] = ["problem", "note"];
+
+/// Milliseconds, rounded to microseconds.
 #[must_use]
 pub fn ms(d: Duration) -> f64 {
     (d.as_secs_f64() * 1e6).round() / 1e3
 }
 
-impl<'a> ProofOf<'a> {
-    /// The members of a proof.
+impl<'a> ProofMembers<'a> {
+    /// The members of a verification result.
     #[must_use]
     pub fn new(proof: &'a Proof) -> Self {
         Self {
@@ -123,7 +127,7 @@ impl<'a> ProofOf<'a> {
     }
 }
 
-/// Makes the document.
+/// Builds the document.
 #[must_use]
 pub fn document<'a>(
     report: &'a SweepReport,
@@ -138,9 +142,9 @@ pub fn document<'a>(
         timeouts: c.timeouts,
     });
     let problems = report.problems.iter().map(|p| Problem {
-        place: p.place.to_string(),
-        what: p.kind.to_string(),
-        grave: p.kind.is_grave(),
+        location: p.place.to_string(),
+        message: p.kind.to_string(),
+        severity: SEVERITIES[usize::from(!p.kind.is_grave())],
     });
     let phases = report.phases.iter().map(|(p, d)| Phase {
         phase: p.to_string(),
@@ -162,10 +166,10 @@ pub fn document<'a>(
         lids_changed: report.lids_changed,
         absent_ports: report.absent,
         engine: report.engine,
-        engine_notes: &report.engine_notes,
-        proof: report.proof.as_ref().map(ProofOf::new),
-        key_room: report.key_room.as_ref().map(|room| KeyRoomOf {
-            place: room.place.to_string(),
+        engine_messages: &report.engine_notes,
+        proof: report.proof.as_ref().map(ProofMembers::new),
+        fullest_pkey_table: report.key_room.as_ref().map(|room| PKeyTableUsage {
+            location: room.place.to_string(),
             used: room.used,
             capacity: room.capacity,
         }),
@@ -184,7 +188,7 @@ mod tests {
     use ferrosm_core::report::{self, ProblemKind, SmpCount};
 
     #[test]
-    fn members_are_as_documented() {
+    fn document_has_the_documented_members() {
         let mut report = SweepReport {
             number: 3,
             switches: 2,
@@ -211,13 +215,17 @@ mod tests {
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
             (&v["schema"], &v["sweep"], &v["clean"]),
-            (&1.into(), &3.into(), &false.into())
+            (
+                &crate::output::json::SCHEMA.into(),
+                &3.into(),
+                &false.into()
+            )
         );
         assert_eq!(v["smps"][0]["attribute"], "LinearForwardingTable");
         assert_eq!(v["smps"][0]["sets"], 2);
         assert_eq!(v["phases"][0]["phase"], "read tables");
         assert_eq!(v["phases"][0]["ms"], 1.5);
-        assert_eq!(v["problems"][0]["what"], "no LID left for it");
+        assert_eq!(v["problems"][0]["message"], "no LID left for it");
         assert_eq!(v["role"], "Master");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1,
+//!   "schema": 2,
 //!   "sm": { "guid": "0x…", "port": 1 },
 //!   "nodes": [
 //!     { "guid": "0x…", "kind": "switch", "description": "leaf 1", "system_image_guid": "0x…", "vendor_id": 713,
@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! `kind` is `switch`, `ca` or `router`; `guid` of an end is the node's; `sm` is where the fabric was looked at from,
-//! `null` for a file; `lid` 0 is none.
+//! `kind` is `switch`, `ca` or `router`. `guid` in `a` and `b` is the node's. `sm` is the port from which the fabric was discovered, `null`
+//! for a file. `lid` 0 means none.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
@@ -29,7 +29,7 @@ use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
-    sm: Option<End>,
+    sm: Option<Endpoint>,
     nodes: Vec<Node<'a>>,
     links: Vec<Link>,
 }
@@ -56,15 +56,15 @@ struct EndPort {
 }
 
 #[derive(Debug, Serialize)]
-struct End {
+struct Endpoint {
     guid: NodeGuid,
     port: u8,
 }
 
 #[derive(Debug, Serialize)]
 struct Link {
-    a: End,
-    b: End,
+    a: Endpoint,
+    b: Endpoint,
     width: Option<u8>,
     speed: Option<&'static str>,
     state: Option<String>,
@@ -80,10 +80,10 @@ pub const fn kind(of: NodeType) -> &'static str {
     }
 }
 
-/// Makes the document.
+/// Builds the document.
 #[must_use]
 pub fn document(view: &FabricView) -> Document<'_> {
-    let end = |at: PortLocation| End {
+    let end = |at: PortLocation| Endpoint {
         guid: view.nodes[at.node].guid,
         port: at.port.0,
     };
@@ -130,11 +130,11 @@ mod tests {
     use ferrosm_sim::generate::from_spec;
 
     #[test]
-    fn members_are_as_documented() {
+    fn document_has_the_documented_members() {
         let spec = from_spec("star:2").unwrap();
         let text = crate::output::json::pretty(&document(&view_of_spec(&spec)));
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(v["schema"], 1);
+        assert_eq!(v["schema"], crate::output::json::SCHEMA);
         assert!(v["sm"].is_null());
         assert_eq!(v["nodes"].as_array().unwrap().len(), 3);
         assert_eq!(v["nodes"][0]["kind"], "ca");
