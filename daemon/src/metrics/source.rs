@@ -55,7 +55,12 @@ impl Source {
     }
 
     /// Updates the metrics.
-    pub(super) fn set(&mut self, families: &Families, of: &Labels, status: Option<&ReplicationStatus>) {
+    pub(super) fn set(
+        &mut self,
+        families: &Families,
+        of: &Labels,
+        status: Option<&ReplicationStatus>,
+    ) {
         if let Some(now) = self.requests() {
             for ((outcome, now), exported) in OUTCOMES.into_iter().zip(now).zip(&mut self.exported)
             {
