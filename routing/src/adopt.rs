@@ -13,32 +13,32 @@ use crate::multicast::PortSet;
 use crate::select::REPAIRED_LOAD_MAX;
 use crate::tables::{Lft, Tables};
 use crate::topology::{SwitchIdx, Topology};
-use crate::verify::{Failure, Proof, TreePorts, verify_with_trees};
+use crate::verify::{Proof, TreePorts, VerifyError, verify_with_trees};
 
 /// Why tables cannot stay.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum AdoptError {
     /// There is not a table for each switch.
     #[error("not all tables are known")]
-    Unknown,
+    MissingTables,
     /// They need more data VLs than may be used now.
     #[error("there are fewer data VLs than it needs")]
-    Lanes,
+    TooFewVls,
     /// They do not pass the proof.
     #[error(transparent)]
-    Proof(#[from] Failure),
+    Verify(#[from] VerifyError),
     /// Repairs have put too much on one cable.
     #[error("too many routes share one cable")]
     Load,
 }
 
-impl Unfit {
+impl AdoptError {
     /// One sentence, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
-            Self::Proof(failure) => failure.describe(label),
-            Self::Unknown | Self::Lanes | Self::Load => self.to_string(),
+            Self::Verify(failure) => failure.describe(label),
+            Self::MissingTables | Self::TooFewVls | Self::Load => self.to_string(),
         }
     }
 }
@@ -55,12 +55,12 @@ pub fn adopt(
     mut routing: Routing,
     vls: u8,
     busiest: u64,
-) -> Result<(Routing, Proof), Unfit> {
+) -> Result<(Routing, Proof), AdoptError> {
     if routing.tables.len() != topo.num_switches() {
-        return Err(Unfit::Unknown);
+        return Err(AdoptError::MissingTables);
     }
     if routing.vl_plan.vls > vls {
-        return Err(Unfit::Lanes);
+        return Err(AdoptError::TooFewVls);
     }
     routing.tables = without_strangers(topo, routing.tables);
     let (tables, lanes) = (&routing.tables, &routing.vl_plan);
@@ -78,9 +78,9 @@ pub fn adopt(
         kept = false;
         proof = verify_with_trees(topo, tables, lanes, &[]);
     }
-    let proof = proof.map_err(Unfit::Proof)?;
+    let proof = proof.map_err(AdoptError::Verify)?;
     if busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * busiest {
-        return Err(Unfit::Load);
+        return Err(AdoptError::Load);
     }
     if !kept {
         routing.trees = TreeConstraint::Search;
@@ -212,7 +212,7 @@ mod tests {
             routing.tables[s.index()] = Arc::new(table);
         }
         let refused = adopt(&topo, routing, 15, 0).unwrap_err();
-        let Unfit::Proof(failure) = refused else {
+        let AdoptError::Verify(failure) = refused else {
             panic!("{refused}");
         };
         assert!(failure.cycle.is_some());
@@ -227,16 +227,19 @@ mod tests {
         let little = proof.max_load / REPAIRED_LOAD_MAX - 1;
         assert_eq!(
             adopt(&topo, routing.clone(), 15, little).err(),
-            Some(Unfit::Load)
+            Some(AdoptError::Load)
         );
         routing.vl_plan.vls = 3;
         assert_eq!(
             adopt(&topo, routing.clone(), 2, 0).err(),
-            Some(Unfit::Lanes)
+            Some(AdoptError::TooFewVls)
         );
         routing.vl_plan.vls = 1;
         routing.tables.pop();
-        assert_eq!(adopt(&topo, routing, 2, 0).err(), Some(Unfit::Unknown));
+        assert_eq!(
+            adopt(&topo, routing, 2, 0).err(),
+            Some(AdoptError::MissingTables)
+        );
     }
 
     /// A LID that nobody has is dropped, all others stay; an order that the tables do not keep is no promise.

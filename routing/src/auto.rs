@@ -5,8 +5,8 @@
 //! baseline, and slower ones are compared with it as far as the work budget goes. After losses nothing is chosen anew:
 //! the routing in force is repaired.
 
+use crate::diagnostics::Structure;
 use crate::engine::Request;
-use crate::notes::Structure;
 use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{Tree, tree};

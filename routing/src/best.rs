@@ -8,8 +8,8 @@
 //! is taken, of those the one with the fewest lanes, and of those the one that was advised first. So a restart on the same
 //! fabric moves nothing. It knows nothing of engines, and no clock.
 
+use crate::diagnostics::{Diagnostic, RoutingFigures};
 use crate::engine::{Request, Routing};
-use crate::notes::{Compared, Note};
 use crate::quality::{Effort, shifts_by_leaf};
 use crate::verify::Proof;
 
@@ -23,7 +23,7 @@ const SHIFTS: usize = 64;
 pub(crate) fn best(
     request: &Request<'_>,
     mut passed: Vec<(Routing, Proof)>,
-) -> (Option<(Routing, Proof)>, Option<Note>) {
+) -> (Option<(Routing, Proof)>, Option<Diagnostic>) {
     if passed.len() < 2 {
         return (passed.pop(), None);
     }
@@ -41,7 +41,7 @@ pub(crate) fn best(
         .map(|((routing, proof), &shift)| Figures {
             max_load: proof.max_load,
             shift,
-            lanes: proof.lanes_used,
+            lanes: proof.vls_used,
             moved: moved(request, routing),
         });
     let figures: Vec<Figures> = figures.collect();
@@ -49,13 +49,13 @@ pub(crate) fn best(
     let compared = passed
         .iter()
         .zip(&figures)
-        .map(|((routing, _), figures)| Compared {
+        .map(|((routing, _), figures)| RoutingFigures {
             engine: routing.engine,
             max_load: figures.max_load,
             shift: figures.shift,
             vls: figures.lanes,
         });
-    let note = Note::Compared {
+    let note = Diagnostic::Compared {
         routings: compared.collect(),
         best: passed[at].0.engine,
     };

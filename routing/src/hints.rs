@@ -65,5 +65,5 @@ pub struct FileTables {
     /// `None` where the file has no table for a switch.
     pub lfts: Vec<Option<Arc<Lft>>>,
     /// Where the file gave them: the SL of each path and the VL of each SL.
-    pub lanes: Option<crate::lanes::Lanes>,
+    pub vl_plan: Option<crate::vl_plan::VlPlan>,
 }

@@ -33,34 +33,34 @@ pub mod adopt;
 pub mod auto;
 mod best;
 mod channels;
+mod diagnostics;
 pub mod engine;
 pub mod hints;
-mod kept;
-pub mod lanes;
 pub mod multicast;
-mod notes;
 pub mod quality;
-pub mod repair;
+pub mod reroute;
+mod reroute_cache;
 pub mod select;
 pub mod structure;
 pub mod tables;
 pub mod topology;
 pub mod transition;
 pub mod verify;
+pub mod vl_plan;
 pub mod work;
 
+pub use diagnostics::{Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures};
 pub use engine::{
     ENGINE_NAMES, Engine, HintError, LastRun, Previous, Request, RouteError, Routing, ShapeError,
     SwitchName, TreeConstraint, engine_by_name,
 };
 pub use hints::Hints;
-pub use kept::Kept;
-pub use lanes::{Lanes, PathSl, PortMaps, Sl2Vl};
-pub use notes::{Compared, Note, Repair, Structure, TreeFigures};
-pub use select::{Refused, Selection, Step, route_watched, route_with};
+pub use reroute_cache::RerouteCache;
+pub use select::{EngineRejection, Selection, Step, route_watched, route_with};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
-    DATA_VLS_MAX, Destination, EndPort, Link, SwitchIdx, Throttled, Topology, TopologyBuilder,
+    DATA_VLS_MAX, DegradedLink, Destination, EndPort, Link, SwitchIdx, Topology, TopologyBuilder,
 };
-pub use verify::{Failure, Proof, verify};
+pub use verify::{Proof, VerifyError, verify};
+pub use vl_plan::{PathSl, SlToVl, SlToVlMaps, VlPlan};
 pub use work::{CancelToken, WorkBudget};

@@ -10,12 +10,12 @@
 
 use crate::auto::{self, Advice};
 use crate::best::best;
+use crate::diagnostics::Diagnostic;
 use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
-use crate::kept::Kept;
 use crate::multicast;
-use crate::notes::Note;
-use crate::repair::{Limits, repair_kept};
-use crate::verify::{Failure, Proof, verify};
+use crate::reroute::{RerouteLimits, reroute_cached};
+use crate::reroute_cache::RerouteCache;
+use crate::verify::{Proof, VerifyError, verify};
 use crate::work::WorkBudget;
 
 /// The name that stands for the automatic choice.
@@ -46,7 +46,7 @@ pub enum Reason {
     Route(#[from] RouteError),
     /// They did not pass the proof.
     #[error(transparent)]
-    Proof(#[from] Failure),
+    Proof(#[from] VerifyError),
     /// They pass, but not where answers travel on the SL of their request, and nobody asked for this engine.
     #[error("answers on the service level of their request could deadlock")]
     OneWay,
@@ -55,7 +55,7 @@ pub enum Reason {
 /// An engine that was tried and not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{engine}: {reason}")]
-pub struct Refused {
+pub struct EngineRejection {
     /// Its name, as the operator gave it.
     pub engine: String,
     /// Why.
@@ -63,7 +63,7 @@ pub struct Refused {
     pub reason: Reason,
 }
 
-impl Refused {
+impl EngineRejection {
     /// One sentence, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
@@ -86,11 +86,11 @@ pub struct Selection {
     /// The tables to install, proven.
     pub chosen: Option<(Routing, Proof)>,
     /// Engines that were tried before, with the reasons.
-    pub refused: Vec<Refused>,
+    pub rejected: Vec<EngineRejection>,
     /// Whether it is the routing in force, repaired.
-    pub repaired: bool,
+    pub rerouted: bool,
     /// To be kept with it ([`crate::LastRun::kept`]).
-    pub kept: Kept,
+    pub cache: RerouteCache,
 }
 
 /// How many times as much as the busiest channel carried when an engine made the routing may it carry after repairs, one
@@ -101,7 +101,7 @@ pub(crate) const REPAIRED_LOAD_MAX: u64 = 2;
 struct Stage<'a> {
     choice: Choice<'a>,
     /// Why they are in the list, where the operator did not put them there.
-    reason: Option<Note>,
+    reason: Option<Diagnostic>,
     /// Whether the VLs must also do for replies on the SL of the request (ADR 0007).
     both_ways: bool,
     /// Data VLs that they may use; `None` for as many as there are.
@@ -142,7 +142,7 @@ impl<'a> Stage<'a> {
                 baseline,
                 candidates,
             },
-            reason: Some(Note::Fallback),
+            reason: Some(Diagnostic::Fallback),
             both_ways: true,
             vls: None,
         })
@@ -168,7 +168,7 @@ impl<'a> Stage<'a> {
         let choices = [Some(first), in_force, Some(best)].into_iter().flatten();
         choices.map(move |choice| Self {
             choice,
-            reason: Some(Note::Structure(reason.clone())),
+            reason: Some(Diagnostic::Structure(reason.clone())),
             both_ways: true,
             vls,
         })
@@ -201,46 +201,46 @@ pub fn route_watched(
     request: &Request<'_>,
     watch: &mut dyn FnMut(Step<'_>),
 ) -> Selection {
-    if let Some((routing, proof, kept)) = repaired(request) {
+    if let Some((routing, proof, cache)) = rerouted(request) {
         return Selection {
             chosen: Some((routing, proof)),
-            refused: Vec::new(),
-            repaired: true,
-            kept,
+            rejected: Vec::new(),
+            rerouted: true,
+            cache,
         };
     }
     let mut attempts = Attempts {
         request,
         watch,
-        refused: Vec::new(),
+        rejected: Vec::new(),
     };
     for stage in stages(engines, request) {
         let passed = attempts.stage(&stage);
         let (best, compared) = best(request, passed);
         if let Some((mut routing, proof)) = best {
             let notes = stage.reason.into_iter().chain(compared);
-            routing.notes.splice(0..0, notes);
+            routing.diagnostics.splice(0..0, notes);
             return Selection {
                 chosen: Some((routing, proof)),
-                refused: attempts.refused,
-                repaired: false,
-                kept: Kept::new(),
+                rejected: attempts.rejected,
+                rerouted: false,
+                cache: RerouteCache::new(),
             };
         }
     }
     Selection {
         chosen: None,
-        refused: attempts.refused,
-        repaired: false,
-        kept: Kept::new(),
+        rejected: attempts.rejected,
+        rerouted: false,
+        cache: RerouteCache::new(),
     }
 }
 
 /// The routing in force without what was lost, if that is all that happened and it still passes.
-fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
+fn rerouted(request: &Request<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     let last = request.previous.last.as_ref()?;
-    let (mut routing, ways) = repair_kept(request, &Limits::default())?;
-    let mut ledger = last.kept.ledger().cloned().unwrap_or_default();
+    let (mut routing, ways) = reroute_cached(request, &RerouteLimits::default())?;
+    let mut ledger = last.cache.ledger().cloned().unwrap_or_default();
     let proof = ledger.verify(request.topo, &routing.tables, &routing.vl_plan);
     let proof = proof.ok()?;
     if last.baseline_max_load > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.baseline_max_load {
@@ -253,12 +253,12 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
         .sl()
         .filter(|_| !routing.vl_plan.is_single())
     {
-        multicast::settle(request.topo, &mut routing, Some(sl));
+        multicast::resolve_trees(request.topo, &mut routing, Some(sl));
         if routing.trees.sl() != Some(sl) {
             return None;
         }
     }
-    Some((routing, proof, Kept::of(ledger, ways)))
+    Some((routing, proof, RerouteCache::of(ledger, ways)))
 }
 
 fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
@@ -284,7 +284,7 @@ type Proven = (Routing, Proof);
 struct Attempts<'a, 'w> {
     request: &'a Request<'a>,
     watch: &'w mut dyn FnMut(Step<'_>),
-    refused: Vec<Refused>,
+    rejected: Vec<EngineRejection>,
 }
 
 impl Attempts<'_, '_> {
@@ -337,7 +337,7 @@ impl Attempts<'_, '_> {
         match self.proven_both_ways(name, stage, budget) {
             Ok(proven) => Some(proven),
             Err(reason) => {
-                self.refused.push(Refused {
+                self.rejected.push(EngineRejection {
                     engine: name.to_owned(),
                     reason,
                 });

@@ -74,7 +74,7 @@ pub struct TopologyBuilder {
 
 /// A cable between two switches that is slower than both of them can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Throttled {
+pub struct DegradedLink {
     /// One end.
     pub a: (SwitchIdx, PortNum),
     /// The other end.
@@ -411,7 +411,7 @@ impl Topology {
     /// Cables between switches that run slower than they could: both ends have another port that is faster. Where
     /// generations are mixed, a cable is as fast as its slower end, and that is not meant.
     #[must_use]
-    pub fn throttled(&self) -> Vec<Throttled> {
+    pub fn degraded_links(&self) -> Vec<DegradedLink> {
         let best = |s: SwitchIdx| {
             let first = self.port_base[s.index()];
             let all = &self.rates[first..self.port_base[s.index() + 1]];
@@ -426,7 +426,7 @@ impl Topology {
                 let (a, b) = ((s, l.port), (l.peer, l.peer_port));
                 let mbps = self.rate(s, l.port)?;
                 let could_mbps = best[s.index()].min(best[l.peer.index()]);
-                (a < b && mbps < could_mbps).then_some(Throttled {
+                (a < b && mbps < could_mbps).then_some(DegradedLink {
                     a,
                     b,
                     mbps,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{Fabric, three_level, two_level};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ferrosm_routing::{Lanes, Previous, Request, engine_by_name, verify};
+use ferrosm_routing::{Previous, Request, VlPlan, engine_by_name, verify};
 
 fn engines(c: &mut Criterion) {
     let fabrics: [(u32, Fabric); 3] = [
@@ -40,7 +40,7 @@ fn engines(c: &mut Criterion) {
             continue;
         };
         group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
-            b.iter(|| black_box(verify(topo, &before.tables, &Lanes::single())));
+            b.iter(|| black_box(verify(topo, &before.tables, &VlPlan::single())));
         });
         let less = fabric.without_cable(fabric.cables.len() / 2).build();
         let previous = Previous::from_tables_of(&before);

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use common::*;
-use ferrosm_routing::repair::repair;
+use ferrosm_routing::reroute::reroute;
 use ferrosm_routing::transition;
-use ferrosm_routing::verify::Ledger;
+use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    Engine, Kept, LastRun, Previous, Request, Routing, Tables, Topology, changed_blocks,
+    Engine, LastRun, Previous, Request, RerouteCache, Routing, Tables, Topology, changed_blocks,
     engine_by_name, verify,
 };
 
@@ -129,7 +129,7 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
             best * 1e3,
             verified * 1e3,
         );
-        for note in &routing.notes {
+        for note in &routing.diagnostics {
             println!("      {note}");
         }
         if proof.is_ok() && !fabric.cables.is_empty() && (best < 3.0 || only_repair) {
@@ -204,11 +204,11 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     };
     let last = previous.last.as_ref().unwrap();
     let prepared = timed(&mut || last.prepare());
-    let unprepared = timed(&mut || drop(repair(&Request::new(less).with_previous(&cold))));
+    let unprepared = timed(&mut || drop(reroute(&Request::new(less).with_previous(&cold))));
     let mut best = [f64::MAX; 4];
     let mut after = None;
     for _ in 0..5 {
-        best[0] = best[0].min(timed(&mut || after = repair(&request)));
+        best[0] = best[0].min(timed(&mut || after = reroute(&request)));
     }
     let Some(after) = after else {
         println!(
@@ -217,7 +217,7 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
         );
         return;
     };
-    let mut ledger = Ledger::new();
+    let mut ledger = IncrementalVerifier::new();
     ledger
         .verify(topo, &routed.tables, &routed.vl_plan)
         .unwrap();
@@ -225,10 +225,10 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
         topo: Arc::new(less.clone()),
         routing: after.clone(),
         baseline_max_load: 0,
-        kept: Kept::new(),
+        cache: RerouteCache::new(),
     };
     run.prepare();
-    let mut proof = Err(ferrosm_routing::Failure::default());
+    let mut proof = Err(ferrosm_routing::VerifyError::default());
     for _ in 0..5 {
         let mut next = ledger.clone();
         best[1] = best[1].min(timed(&mut || {
@@ -243,7 +243,7 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
                 &previous.lfts,
                 &after.tables,
                 &after.vl_plan,
-                &run.kept,
+                &run.cache,
             ));
         }));
     }
@@ -255,7 +255,7 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
         best[1],
         best[2],
         best[3],
-        last.kept.memory() as f64 / 1e6,
+        last.cache.memory() as f64 / 1e6,
         proof.map_or_else(
             |e| e.to_string(),
             |p| format!("max {} hops {:.3}", p.max_load, p.mean_hops()),

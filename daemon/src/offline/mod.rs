@@ -16,8 +16,8 @@ use ferrosm_core::plan::hints;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, WorkBudget,
-    route_watched,
+    CancelToken, LastRun, Proof, Request, RerouteCache, Routing, Step, SwitchIdx, Topology,
+    WorkBudget, route_watched,
 };
 use serde::Serialize;
 
@@ -265,7 +265,7 @@ fn route_view(
         .map(|n| format!("\"{}\" ({})", n.name(), n.guid))
         .collect();
     let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
-    let rejected = selection.refused.iter().map(|r| RejectedEngine {
+    let rejected = selection.rejected.iter().map(|r| RejectedEngine {
         engine: r.engine.clone(),
         reason: add_switch_names(&routed.view, &r.why(&name)),
     });
@@ -273,7 +273,7 @@ fn route_view(
     let Some((routing, proof)) = selection.chosen else {
         return Ok(routed);
     };
-    let messages = routing.notes.iter();
+    let messages = routing.diagnostics.iter();
     routed.messages = messages
         .map(|n| add_switch_names(&routed.view, &n.to_string()))
         .collect();
@@ -286,7 +286,7 @@ fn route_view(
         topo,
         routing,
         baseline_max_load: busiest,
-        kept: Kept::new(),
+        cache: RerouteCache::new(),
     });
     routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
     routed.selected = Some(SelectedRouting {
@@ -397,7 +397,7 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
 }
 
 fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowLink> {
-    let found = topo.throttled().into_iter().filter_map(|slow| {
+    let found = topo.degraded_links().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
         let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
         Some(SlowLink {

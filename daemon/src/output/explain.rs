@@ -42,7 +42,7 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
 /// VLs that the routing uses, and whether responses may use the SL of their request.
 #[must_use]
 pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
-    let used = selected.proof.lanes_used.max(1);
+    let used = selected.proof.vls_used.max(1);
     let responses = if selected.proof.reversible {
         "responses may use the SL of their request"
     } else {

@@ -125,7 +125,7 @@ fn verified(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, S
 
 /// Data VLs that carry routes, VLs of the SLtoVL tables if more, and VLs that could be used.
 fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
-    let used = selected.proof.lanes_used.max(1);
+    let used = selected.proof.vls_used.max(1);
     let planned = selected.routing().vl_plan.vls;
     if planned > used {
         format!("{used} carry routes, SLtoVL tables for {planned} of {allowed}")

@@ -197,7 +197,7 @@ mod tests {
     use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
     use ferrosm_mad::ids::{Lmc, NodeGuid, PortGuid, SystemImageGuid};
     use ferrosm_routing::{
-        Kept, Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, TreeConstraint,
+        LastRun, Lft, PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VlPlan,
     };
 
     use crate::view::{EndPort, InstalledRouting, Link};
@@ -290,16 +290,16 @@ mod tests {
         let routing = Routing {
             engine: "file",
             tables: view.nodes[2].lft.iter().cloned().collect(),
-            vl_plan: Lanes::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
+            vl_plan: VlPlan::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
             order: None,
             trees: TreeConstraint::Search,
-            notes: Vec::new(),
+            diagnostics: Vec::new(),
         };
         let run = LastRun {
             topo: Arc::new(b.build()),
             routing,
             baseline_max_load: 0,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
         };
         view.routing = Some(InstalledRouting::new(Arc::new(run), &[2]));
         view

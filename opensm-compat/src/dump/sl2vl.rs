@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::lanes::SLS;
+use ferrosm_routing::vl_plan::SLS;
 
 use super::{LidOwners, kind};
 use crate::view::FabricView;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::hints::{GuidTables, PairMap};
 use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
-use ferrosm_routing::lanes::SLS;
+use ferrosm_routing::vl_plan::SLS;
 
 use super::lfts::lid;
 use super::line::{ERRORS_MAX, Line, Parsed, digits};

@@ -9,9 +9,9 @@ use ferrosm_mad::ids::PortNum;
 
 use super::graph::Dependencies;
 use super::vls::{PacketVls, VirtualChannels};
-use crate::lanes::SLS;
 use crate::tables::Lft;
 use crate::topology::Topology;
+use crate::vl_plan::SLS;
 
 /// Forwarding tables in which dependencies are looked up.
 #[derive(Debug)]

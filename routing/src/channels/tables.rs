@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use super::dependencies::{DependencySet, set_bits};
 use super::ports::PortChannels;
 use super::vls::{PacketVls, VirtualChannels};
-use crate::lanes::SLS;
 use crate::tables::{BLOCK_LIDS, Lft};
 use crate::topology::{Destination, Topology};
+use crate::vl_plan::SLS;
 
 /// Dependencies of all packets to these LIDs, with one table per switch.
 pub(crate) fn dependencies_of_tables(

@@ -4,8 +4,8 @@ use ferrosm_mad::ids::PortNum;
 
 use super::index::{ChannelIndex, ChannelNumbering, NONE, narrow};
 use super::ports::PortChannels;
-use crate::lanes::{Lanes, PathSl, Sl2Vl};
 use crate::topology::{Destination, SwitchIdx};
+use crate::vl_plan::{PathSl, SlToVl, VlPlan};
 
 /// Channels on each VL. The number of a virtual channel is `channel * vls + vl`.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ pub(crate) struct VirtualChannels<'a> {
 }
 
 impl<'a> VirtualChannels<'a> {
-    pub(crate) fn new(ports: &'a PortChannels, lanes: &'a Lanes) -> Self {
+    pub(crate) fn new(ports: &'a PortChannels, lanes: &'a VlPlan) -> Self {
         let packets = PacketVls { lanes };
         Self {
             ports,
@@ -110,7 +110,7 @@ impl ChannelNumbering for VirtualChannels<'_> {
 /// SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketVls<'a> {
-    lanes: &'a Lanes,
+    lanes: &'a VlPlan,
 }
 
 impl PacketVls<'_> {
@@ -121,7 +121,7 @@ impl PacketVls<'_> {
 
     /// Whether the VL of a packet depends on its ports.
     pub(crate) fn depend_on_ports(&self) -> bool {
-        matches!(self.lanes.sl2vl, Sl2Vl::PerPorts(_)) && !self.lanes.is_single()
+        matches!(self.lanes.sl2vl, SlToVl::PerPorts(_)) && !self.lanes.is_single()
     }
 
     /// The SL of packets from a switch or its end ports to a LID.
@@ -147,11 +147,11 @@ impl PacketVls<'_> {
             return Some(0);
         }
         match (&self.lanes.sl2vl, &self.lanes.path_sl) {
-            (Sl2Vl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
+            (SlToVl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
                 Some(self.sl(0, to) % self.lanes.vls.max(1))
             }
-            (Sl2Vl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
-            | (Sl2Vl::PerPorts(_), _) => None,
+            (SlToVl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
+            | (SlToVl::PerPorts(_), _) => None,
         }
     }
 }

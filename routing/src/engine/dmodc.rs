@@ -13,7 +13,7 @@
 use super::graph::Graph;
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
-use crate::notes::{Note, TreeFigures};
+use crate::diagnostics::{Diagnostic, TreeFigures};
 use crate::structure::tree::tree_in;
 
 /// The `dmodc` engine.
@@ -29,9 +29,9 @@ impl Engine for Dmodc {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
-        let notes = vec![Note::Tree(TreeFigures::of(&tree))];
+        let diagnostics = vec![Diagnostic::Tree(TreeFigures::of(&tree))];
         let order = by_levels(&graph, &tree);
         let tree = (Some(&tree), request.usable_vls());
-        ordered::route(self.name(), request, &graph, &order, tree, notes)
+        ordered::route(self.name(), request, &graph, &order, tree, diagnostics)
     }
 }

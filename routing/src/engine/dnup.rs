@@ -7,7 +7,7 @@
 use super::graph::Graph;
 use super::order::by_distance;
 use super::{Engine, Request, RouteError, Routing, ordered};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::structure::tree::{tree_in, with_hosts};
 
 /// The `dnup` engine.
@@ -24,7 +24,7 @@ impl Engine for DownUp {
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;
         let bottom = with_hosts(topo);
-        let notes = vec![Note::LowestLevel(bottom.len())];
+        let diagnostics = vec![Diagnostic::LowestLevel(bottom.len())];
         let order = by_distance(&graph, bottom.into_iter(), true);
         let tree = tree_in(topo, &graph, hints)
             .ok()
@@ -35,7 +35,7 @@ impl Engine for DownUp {
             &graph,
             &order,
             (tree.as_ref(), 1),
-            notes,
+            diagnostics,
         )
     }
 }

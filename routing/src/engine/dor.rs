@@ -20,11 +20,11 @@ use super::grids::link_choice;
 use super::grids::paths::{GapRule, Paths};
 use super::grids::spanning;
 use super::{Engine, Request, RouteError, Routing, ShapeError, TreeConstraint};
-use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::structure::grid::{DimKind, grid};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
+use crate::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps, VlPlan};
 
 /// Maximum number of rings with datelines: an SL has four bits.
 const RINGS_MAX: usize = 4;
@@ -45,37 +45,43 @@ impl Engine for Dor {
         if graph.len() == 0 {
             return Ok(routing(
                 Tables::new(),
-                Lanes::single(),
+                VlPlan::single(),
                 TreeConstraint::Search,
                 Vec::new(),
             ));
         }
         let grid = grid(topo, request.hints).map_err(ShapeError::NotAGrid)?;
         let frame = Frame::of(&grid, graph.len());
-        let mut notes = vec![Note::Dimensions(Box::new(grid.clone()))];
+        let mut diagnostics = vec![Diagnostic::Dimensions(Box::new(grid.clone()))];
         let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.usable_vls() >= 2;
         let first = if datelines {
             Rings::Datelines
         } else {
             Rings::Cut
         };
-        let mut tried = route_with_rings(request, &graph, &frame, first, &mut notes);
+        let mut tried = route_with_rings(request, &graph, &frame, first, &mut diagnostics);
         if datelines && matches!(tried, Err(RouteError::TooFewVls { .. })) {
-            tried = route_with_rings(request, &graph, &frame, Rings::Cut, &mut notes).or(tried);
+            tried =
+                route_with_rings(request, &graph, &frame, Rings::Cut, &mut diagnostics).or(tried);
         }
         let (tables, vl_plan, trees) = tried?;
-        Ok(routing(tables, vl_plan, trees, notes))
+        Ok(routing(tables, vl_plan, trees, diagnostics))
     }
 }
 
-fn routing(tables: Tables, vl_plan: Lanes, trees: TreeConstraint, notes: Vec<Note>) -> Routing {
+fn routing(
+    tables: Tables,
+    vl_plan: VlPlan,
+    trees: TreeConstraint,
+    diagnostics: Vec<Diagnostic>,
+) -> Routing {
     Routing {
         engine: "dor",
         tables,
         vl_plan,
         order: None,
         trees,
-        notes,
+        diagnostics,
     }
 }
 
@@ -85,8 +91,8 @@ fn route_with_rings(
     graph: &Graph,
     frame: &Frame,
     rings: Rings,
-    notes: &mut Vec<Note>,
-) -> Result<(Tables, Lanes, TreeConstraint), RouteError> {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<(Tables, VlPlan, TreeConstraint), RouteError> {
     let usable = request.usable_vls();
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, rings, false))
@@ -111,12 +117,12 @@ fn route_with_rings(
         .filter(|a| a.kind == DimKind::Ring)
         .count();
     if ring_count > 0 && rings == Rings::Datelines {
-        notes.push(Note::Datelines(ring_count));
+        diagnostics.push(Diagnostic::Datelines(ring_count));
     } else if ring_count > 0 {
-        notes.push(Note::CutRings);
+        diagnostics.push(Diagnostic::CutRings);
     }
     if !paths.detours.is_empty() {
-        notes.push(Note::Detours {
+        diagnostics.push(Diagnostic::Detours {
             detours: paths.detours.len(),
             paths: graph.len() * graph.len().saturating_sub(1),
             pairs: pair_vls.iter().filter(|g| g.2 > 0).count(),
@@ -129,7 +135,7 @@ fn route_with_rings(
         &paths,
         &mut scheme,
         usize::from(usable),
-        notes,
+        diagnostics,
     );
     let tables = link_choice::choose_links(request.topo, graph, &paths, &[], request.previous);
     Ok((tables, scheme.vl_plan(request.topo, graph, frame), trees))
@@ -142,7 +148,7 @@ fn trees(
     paths: &Paths,
     scheme: &mut DatelineVls,
     usable: usize,
-    notes: &mut Vec<Note>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> TreeConstraint {
     let check = (!frame.whole)
         .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
@@ -155,7 +161,7 @@ fn trees(
             let sl = u8::try_from(scheme.sls).unwrap_or(0);
             scheme.sls += 1;
             scheme.vls += 1;
-            notes.push(Note::MulticastSl(sl));
+            diagnostics.push(Diagnostic::MulticastSl(sl));
             spanning::constraint(graph, &up, sl)
         }
         _ => TreeConstraint::Search,
@@ -235,7 +241,7 @@ impl DatelineVls {
         .sum()
     }
 
-    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> Lanes {
+    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> VlPlan {
         let vls = u8::try_from(self.vls).unwrap_or(1);
         let path_sl = if self.rows.is_empty() {
             PathSl::Uniform(0)
@@ -243,7 +249,7 @@ impl DatelineVls {
             PathSl::BySwitches(self.rows.clone())
         };
         if self.base == 1 {
-            return Lanes::modulo(vls, path_sl);
+            return VlPlan::modulo(vls, path_sl);
         }
         let axis_of = frame.axis_of_slots(graph);
         let map = |axis: usize| {
@@ -255,7 +261,7 @@ impl DatelineVls {
         };
         let switches = (0..graph.len()).map(|v| {
             let ports = topo.num_ports(SwitchIdx::at(v));
-            let mut maps = PortMaps::uniform(ports, [0; SLS]);
+            let mut maps = SlToVlMaps::uniform(ports, [0; SLS]);
             for (k, slot) in graph.slots(v).iter().enumerate() {
                 let map = map(axis_of[graph.first_slot(v) + k]);
                 for &output in graph.ports(*slot) {
@@ -266,10 +272,10 @@ impl DatelineVls {
             }
             maps
         });
-        Lanes {
+        VlPlan {
             vls,
             path_sl,
-            sl2vl: Sl2Vl::PerPorts(switches.collect()),
+            sl2vl: SlToVl::PerPorts(switches.collect()),
         }
     }
 }

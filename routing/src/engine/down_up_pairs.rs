@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::lanes::{Lanes, PathSl};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
+use crate::vl_plan::{PathSl, VlPlan};
 
 /// In [`DownUpPairs::vl`]: routed on VL 0, and down/up paths must not pass through it.
 pub(super) const NO_TRANSIT: u8 = 0x80;
@@ -42,15 +42,15 @@ impl DownUpPairs {
     }
 
     /// The SLs and VLs of all pairs of switches.
-    pub(crate) fn vl_plan(&self) -> Lanes {
+    pub(crate) fn vl_plan(&self) -> VlPlan {
         let sl = |&vl: &u8| vl & !NO_TRANSIT;
         let rows = self.vl.chunks_exact(self.n.max(1));
         let rows = rows.map(|row| row.iter().map(sl).collect::<Arc<[u8]>>());
-        Lanes::modulo(self.vls, PathSl::BySwitches(rows.collect()))
+        VlPlan::modulo(self.vls, PathSl::BySwitches(rows.collect()))
     }
 
-    pub(crate) const fn note(&self) -> Note {
-        Note::DownUpPairs {
+    pub(crate) const fn note(&self) -> Diagnostic {
+        Diagnostic::DownUpPairs {
             pairs: self.pairs,
             vls: self.vls,
         }

@@ -9,10 +9,10 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::graph::Graph;
 use super::{Engine, HintError, Request, RouteError, Routing, SwitchName, TreeConstraint};
-use crate::lanes::{Lanes, PathSl};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::vl_plan::{PathSl, VlPlan};
 
 /// The `file` engine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ impl Engine for File {
         let Some(file) = &request.hints.file else {
             return Err(HintError::NoTables.into());
         };
-        let mut vl_plan = file.lanes.clone().unwrap_or_default();
+        let mut vl_plan = file.vl_plan.clone().unwrap_or_default();
         if vl_plan.vls > request.usable_vls() {
             return Err(RouteError::TooFewVls {
                 needed: vl_plan.vls.into(),
@@ -49,7 +49,7 @@ impl Engine for File {
             .iter()
             .filter(|d| !is_known(&tables, d))
             .collect();
-        let mut notes = Vec::new();
+        let mut diagnostics = Vec::new();
         for d in &lost {
             let Some(like) = guide(topo, &tables, d) else {
                 let (switch, lid) = (name(topo, d.switch), d.lid);
@@ -66,7 +66,7 @@ impl Engine for File {
             same_sl(&mut vl_plan, d.lid, like);
         }
         if let Some(first) = lost.first() {
-            notes.push(Note::MovedLids {
+            diagnostics.push(Diagnostic::MovedLids {
                 count: lost.len(),
                 first: first.lid,
             });
@@ -81,7 +81,7 @@ impl Engine for File {
             vl_plan,
             order: None,
             trees: TreeConstraint::Search,
-            notes,
+            diagnostics,
         })
     }
 }
@@ -122,7 +122,7 @@ fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
 }
 
 /// Assigns paths to `lid` the SLs of paths to `like`.
-fn same_sl(vl_plan: &mut Lanes, lid: Lid, like: Lid) {
+fn same_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
     let copy = |row: &mut Arc<[u8]>| {
         let sl = row.get(usize::from(like.raw())).copied().unwrap_or(0);
         let mut new = row.to_vec();
@@ -173,7 +173,7 @@ mod tests {
         let routing = UpDown.route(&Request::new(topo)).unwrap();
         let file = FileTables {
             lfts: routing.tables.into_iter().map(Some).collect(),
-            lanes: None,
+            vl_plan: None,
         };
         Hints {
             file: Some(Arc::new(file)),
@@ -199,7 +199,7 @@ mod tests {
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         let given = hints.file.as_ref().unwrap().lfts.iter().flatten();
         assert!(routing.tables.iter().eq(given));
-        assert!(routing.notes.is_empty() && routing.vl_plan.is_single());
+        assert!(routing.diagnostics.is_empty() && routing.vl_plan.is_single());
         let previous = Previous::from_tables_of(&routing);
         let again = File
             .route(
@@ -223,8 +223,8 @@ mod tests {
         let mut hints = hints(&ring(&[]));
         let mut row = vec![0; 15];
         row[11] = 1;
-        let vl_plan = Lanes::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
-        change(&mut hints, |f| f.lanes = Some(vl_plan));
+        let vl_plan = VlPlan::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
+        change(&mut hints, |f| f.vl_plan = Some(vl_plan));
         let topo = ring(&[20]);
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         assert_eq!(routing.tables[0].get(Lid(20)), PortNum(4));
@@ -237,7 +237,7 @@ mod tests {
             .find(|d| d.lid == Lid(20))
             .unwrap();
         assert_eq!(routing.vl_plan.sl(SwitchIdx(2), to), 1);
-        assert_eq!(routing.notes.len(), 1);
+        assert_eq!(routing.diagnostics.len(), 1);
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
     }
 
@@ -249,9 +249,9 @@ mod tests {
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
         assert!(
-            routing.notes[0].to_string().starts_with("2 LIDs"),
+            routing.diagnostics[0].to_string().starts_with("2 LIDs"),
             "{:?}",
-            routing.notes
+            routing.diagnostics
         );
     }
 
@@ -288,7 +288,7 @@ mod tests {
 
         let mut bad = good;
         change(&mut bad, |f| {
-            f.lanes = Some(Lanes::modulo(4, PathSl::Uniform(0)))
+            f.vl_plan = Some(VlPlan::modulo(4, PathSl::Uniform(0)))
         });
         let few = Request::new(&topo).with_hints(&bad).with_vls(2);
         assert_eq!(

@@ -7,8 +7,8 @@
 use super::graph::Graph;
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
+use crate::diagnostics::{Diagnostic, TreeFigures};
 use crate::hints::Hints;
-use crate::notes::{Note, TreeFigures};
 use crate::structure::tree::{Tree, tree_in};
 
 /// Number of levels of a fat tree (OpenSM: rank 2 to 8).
@@ -29,15 +29,15 @@ impl Engine for FatTree {
         graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
         check_pure(&graph, &tree, hints)?;
-        let mut notes = vec![Note::Tree(TreeFigures::of(&tree))];
+        let mut diagnostics = vec![Diagnostic::Tree(TreeFigures::of(&tree))];
         for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
-                notes.push(Note::UnusedPortList(name));
+                diagnostics.push(Diagnostic::UnusedPortList(name));
             }
         }
         let order = by_levels(&graph, &tree);
         let tree = (Some(&tree), request.usable_vls());
-        ordered::route(self.name(), request, &graph, &order, tree, notes)
+        ordered::route(self.name(), request, &graph, &order, tree, diagnostics)
     }
 }
 

@@ -477,7 +477,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             };
             let (was, to) = scratch.taken[v];
             if was != NONE && on_way(was as usize, to as usize).0 <= enough {
-                // Kept.
+                // RerouteCache.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
                 let best = slots.iter().min_by_key(|&&(slot, peer)| {

@@ -19,10 +19,10 @@ use super::hop_matrix::HopMatrix;
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, TreeConstraint, ordered};
 use crate::hints::Hints;
-use crate::lanes::Lanes;
 use crate::structure::tree::{Tree, tree_in};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
+use crate::vl_plan::VlPlan;
 
 /// The `minhop` engine.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +56,10 @@ impl Engine for MinHop {
             None => Routing {
                 engine: self.name(),
                 tables,
-                vl_plan: Lanes::single(),
+                vl_plan: VlPlan::single(),
                 order: None,
                 trees: TreeConstraint::Search,
-                notes: Vec::new(),
+                diagnostics: Vec::new(),
             },
         })
     }

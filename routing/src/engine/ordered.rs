@@ -10,11 +10,11 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::load_balance::unavoidable_load;
 use super::{Request, RouteError, Routing, TreeConstraint};
+use crate::diagnostics::Diagnostic;
 use crate::hints::Hints;
-use crate::lanes::Lanes;
-use crate::notes::Note;
 use crate::structure::tree::Tree;
 use crate::tables::Tables;
+use crate::vl_plan::VlPlan;
 
 /// Routes up and down `order`, which has all switches from the root down. Given a tree, destinations are assigned to
 /// its columns by Dmodc. With `vls` above 1, pairs above the leaves of the tree may be routed down and up on VLs of
@@ -25,16 +25,16 @@ pub(crate) fn route(
     graph: &Graph,
     order: &[usize],
     (tree, vls): (Option<&Tree>, u8),
-    mut notes: Vec<Note>,
+    mut diagnostics: Vec<Diagnostic>,
 ) -> Result<Routing, RouteError> {
     let (tables, down_up) = with_smallest_cells(
         || tables::<u8>(request, graph, order, tree, vls),
         || tables::<u16>(request, graph, order, tree, vls),
     )?;
-    notes.extend(down_up.as_ref().map(DownUpPairs::note));
-    let one_lane = routing(engine, tables, order, positions(order), notes);
+    diagnostics.extend(down_up.as_ref().map(DownUpPairs::note));
+    let one_lane = routing(engine, tables, order, positions(order), diagnostics);
     Ok(Routing {
-        vl_plan: down_up.map_or_else(Lanes::single, |pairs| pairs.vl_plan()),
+        vl_plan: down_up.map_or_else(VlPlan::single, |pairs| pairs.vl_plan()),
         ..one_lane
     })
 }
@@ -63,15 +63,15 @@ pub(crate) fn routing(
     tables: Tables,
     order: &[usize],
     kept: Vec<u32>,
-    notes: Vec<Note>,
+    diagnostics: Vec<Diagnostic>,
 ) -> Routing {
     Routing {
         engine,
         tables,
-        vl_plan: Lanes::single(),
+        vl_plan: VlPlan::single(),
         trees: TreeConstraint::Ordered(positions(order)),
         order: Some(kept),
-        notes,
+        diagnostics,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::routing::Routing;
 use crate::hints::Hints;
-use crate::kept::Kept;
+use crate::reroute_cache::RerouteCache;
 use crate::tables::Lft;
 use crate::topology::{DATA_VLS_MAX, Topology};
 use crate::work::WorkBudget;
@@ -99,7 +99,7 @@ pub struct LastRun {
     /// reroute; 0 if unknown. Limits how much load incremental reroutes may add.
     pub baseline_max_load: u64,
     /// Cached state that makes the next incremental reroute fast.
-    pub kept: Kept,
+    pub cache: RerouteCache,
 }
 
 impl Previous {
@@ -125,7 +125,7 @@ impl Previous {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
                 baseline_max_load: 0,
-                kept: Kept::new(),
+                cache: RerouteCache::new(),
             })),
             pinned_engine: None,
         }
@@ -153,6 +153,6 @@ impl LastRun {
     /// Computes the cached state for the next incremental reroute. Takes as long as a verification, so call it when
     /// idle; without it the first incremental reroute computes the state.
     pub fn prepare(&self) {
-        self.kept.fill(&self.topo, &self.routing);
+        self.cache.fill(&self.topo, &self.routing);
     }
 }

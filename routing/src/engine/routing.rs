@@ -2,9 +2,9 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::lanes::Lanes;
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::tables::Tables;
+use crate::vl_plan::VlPlan;
 
 /// Output of an engine.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Routing {
     /// One forwarding table per switch.
     pub tables: Tables,
     /// The SL of each path and the VL of each SL.
-    pub vl_plan: Lanes,
+    pub vl_plan: VlPlan,
     /// Position of each switch in the engine's up/down order, if it has one. Pass it to the next run as
     /// [`Previous::order`](crate::Previous::order); without it a lost link could reverse the order and move every
     /// route.
@@ -22,7 +22,7 @@ pub struct Routing {
     /// Multicast trees that are deadlock-free together with these tables.
     pub trees: TreeConstraint,
     /// Decisions of the engine and of incremental reroutes, for logs; the last reroute comes last.
-    pub notes: Vec<Note>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Multicast trees that cannot deadlock together with the unicast routes.

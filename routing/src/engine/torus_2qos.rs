@@ -23,11 +23,11 @@ use super::grids::link_choice;
 use super::grids::paths::{GapRule, Paths};
 use super::grids::spanning;
 use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, TreeConstraint};
+use crate::diagnostics::Diagnostic;
 use crate::hints::TorusHint;
-use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
-use crate::notes::Note;
 use crate::structure::grid::{DimKind, grid};
 use crate::topology::{SwitchIdx, Topology};
+use crate::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps, VlPlan};
 
 /// VLs of one service level.
 const LEVEL_VLS: u8 = 4;
@@ -80,10 +80,10 @@ fn route_in_frame(
     let (topo, hint) = (request.topo, request.hints.torus.as_ref());
     let usable = request.usable_vls();
     let axes = frame.axes.iter().map(|axis| (axis.kind, axis.size));
-    let mut notes = vec![Note::Axes(axes.collect())];
+    let mut diagnostics = vec![Diagnostic::Axes(axes.collect())];
     let levels = if usable >= 2 * LEVEL_VLS { 2 } else { 1 };
     if levels == 1 {
-        notes.push(Note::OneServiceLevel {
+        diagnostics.push(Diagnostic::OneServiceLevel {
             needed: 2 * LEVEL_VLS,
             have: usable,
         });
@@ -110,7 +110,7 @@ fn route_in_frame(
     let trees = match spanning::compatible_tree(graph, frame, &paths, with) {
         Some(up) => spanning::constraint(graph, &up, 0),
         None => {
-            notes.push(Note::NoSpanningTree);
+            diagnostics.push(Diagnostic::NoSpanningTree);
             TreeConstraint::Search
         }
     };
@@ -121,7 +121,7 @@ fn route_in_frame(
         vl_plan: rule.vl_plan(topo, graph, frame, levels),
         order: None,
         trees,
-        notes,
+        diagnostics,
     })
 }
 
@@ -173,7 +173,7 @@ impl TorusVls {
         Self { has_dateline, rows }
     }
 
-    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> Lanes {
+    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> VlPlan {
         let axis_of = frame.axis_of_slots(graph);
         let between = |input: Option<usize>, output: usize| {
             let mut map = [0; SLS];
@@ -194,7 +194,7 @@ impl TorusVls {
                     axis_of_port[usize::from(port)] = Some(axis_of[graph.first_slot(v) + k]);
                 }
             }
-            let mut maps = PortMaps::uniform(ports, ends);
+            let mut maps = SlToVlMaps::uniform(ports, ends);
             for output in 0..=ports {
                 let Some(out_axis) = axis_of_port[usize::from(output)] else {
                     continue;
@@ -206,10 +206,10 @@ impl TorusVls {
             }
             maps
         });
-        Lanes {
+        VlPlan {
             vls: levels * LEVEL_VLS,
             path_sl: PathSl::BySwitches(self.rows.clone()),
-            sl2vl: Sl2Vl::PerPorts(switches.collect()),
+            sl2vl: SlToVl::PerPorts(switches.collect()),
         }
     }
 }

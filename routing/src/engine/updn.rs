@@ -11,7 +11,7 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, Strategy, by_distance, by_levels};
 use super::{Engine, Request, RouteError, Routing, ordered};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::structure::tree::{Tree, tree_in};
 use crate::topology::SwitchIdx;
 
@@ -120,22 +120,22 @@ fn route_in<C: HopCell>(
     } else {
         &[]
     };
-    let mut notes = Vec::new();
+    let mut diagnostics = Vec::new();
     if let Some(&top) = order.first() {
-        notes.push(Note::Order {
+        diagnostics.push(Diagnostic::Order {
             top: topo.lid(SwitchIdx::at(top)),
             strategy: strategy.describe(),
         });
     }
     if hops > least {
-        notes.push(Note::LongerPaths {
+        diagnostics.push(Diagnostic::LongerPaths {
             hops,
             least,
             vls: None,
         });
     }
     let kept = positions(&order, before);
-    Ok(ordered::routing("updn", tables, &order, kept, notes))
+    Ok(ordered::routing("updn", tables, &order, kept, diagnostics))
 }
 
 /// Position of each switch, to be stored for the next run. Switches keep their position even if a lost link changed the

@@ -17,7 +17,7 @@ const ROOTS_MAX: usize = 12;
 
 /// What trees of one routing are made of. Any number of trees of one forest is safe together, and with the routes.
 #[derive(Debug)]
-pub struct Forest<'a> {
+pub struct SpanningForest<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: Arc<PortChannels>,
     pub(super) kind: Arc<Kind>,
@@ -37,21 +37,21 @@ pub(super) enum Kind {
 /// No trees are safe together with the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no spanning tree was found that cannot deadlock together with the routes")]
-pub struct NoForest;
+pub struct NoSpanningForest;
 
-impl<'a> Forest<'a> {
+impl<'a> SpanningForest<'a> {
     /// What the engine promised, or else ([`TreeConstraint::Search`]) one spanning tree on one SL that passes the proof together
     /// with the routes: roots in the middle of the fabric first, every SL that there is a VL for.
     ///
     /// # Errors
     /// None is found.
-    pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoForest> {
+    pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoSpanningForest> {
         let channels = PortChannels::new(topo);
         let (kind, sl) = match &routing.trees {
             TreeConstraint::Ordered(order) => (Kind::Order(order.clone()), 0),
             TreeConstraint::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
             TreeConstraint::Search => {
-                let (up, sl) = search(topo, &channels, routing, None).ok_or(NoForest)?;
+                let (up, sl) = search(topo, &channels, routing, None).ok_or(NoSpanningForest)?;
                 (Kind::Tree(up), sl)
             }
         };

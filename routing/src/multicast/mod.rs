@@ -1,21 +1,21 @@
 //! Multicast trees that go together with the routes: no loop, no deadlock, with any number of groups.
 //!
-//! A [`Forest`] says which cables trees of one routing may use; [`Forest::tree`] makes the tree of one group: the root
+//! A [`SpanningForest`] says which cables trees of one routing may use; [`SpanningForest::tree`] makes the tree of one group: the root
 //! nearest to its members (smallest largest distance, then smallest sum, as OpenSM picks one), nothing that leads to no
-//! member, groups spread over equal roots and cables by their number. [`Forest::join`] and [`Forest::leave`] change one
+//! member, groups spread over equal roots and cables by their number. [`SpanningForest::join`] and [`SpanningForest::leave`] change one
 //! tree and leave the rest of it alone. It knows no MGIDs and writes no tables.
 
+mod base;
 mod forest;
-mod found;
-mod ground;
+mod installed;
 mod ports;
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-pub use forest::{Forest, NoForest};
-pub use ground::{Ground, settle};
+pub use base::{TreeBase, resolve_trees};
+pub use forest::{NoSpanningForest, SpanningForest};
 pub use ports::PortSet;
 
 use crate::topology::{SwitchIdx, Topology};
@@ -37,7 +37,7 @@ pub struct Member {
 
 /// The tree of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tree {
+pub struct MulticastTree {
     nodes: BTreeMap<usize, Node>,
     /// Members that no tree of this routing can reach.
     pub unreachable: Vec<Member>,
@@ -59,7 +59,7 @@ struct Node {
     senders: PortSet,
 }
 
-impl Tree {
+impl MulticastTree {
     /// The switch that all others hang on.
     #[must_use]
     pub fn root(&self) -> Option<SwitchIdx> {
@@ -151,11 +151,11 @@ impl Tree {
     }
 }
 
-impl Forest<'_> {
+impl SpanningForest<'_> {
     /// The tree of a group. `group` is any number of its own (its MLID): it spreads groups over what is equal.
     #[must_use]
-    pub fn tree(&self, members: &[Member], group: u64) -> Tree {
-        let mut tree = Tree::default();
+    pub fn tree(&self, members: &[Member], group: u64) -> MulticastTree {
+        let mut tree = MulticastTree::default();
         let n = self.topo.num_switches();
         let (here, lost): (Vec<Member>, Vec<Member>) = members.iter().partition(|m| self.exists(m));
         tree.unreachable = lost;
@@ -192,7 +192,7 @@ impl Forest<'_> {
     }
 
     /// Adds a member; what is there of the tree stays. If it cannot be reached it is listed as such.
-    pub fn join(&self, tree: &mut Tree, member: &Member, group: u64) {
+    pub fn join(&self, tree: &mut MulticastTree, member: &Member, group: u64) {
         tree.unreachable
             .retain(|m| (m.switch, m.port) != (member.switch, member.port));
         let v = member.switch.index();
@@ -211,7 +211,7 @@ impl Forest<'_> {
     }
 
     /// Takes a member out, and what led to nobody else.
-    pub fn leave(&self, tree: &mut Tree, switch: SwitchIdx, port: PortNum) {
+    pub fn leave(&self, tree: &mut MulticastTree, switch: SwitchIdx, port: PortNum) {
         tree.unreachable
             .retain(|m| (m.switch, m.port) != (switch, port));
         if let Some(node) = tree.nodes.get_mut(&switch.index()) {
@@ -294,7 +294,7 @@ impl Forest<'_> {
 
     /// Hangs a switch on the nearest one of the tree that can be climbed to; where there is none, root and switch get a new
     /// root above both.
-    fn climb(&self, order: &[u32], tree: &mut Tree, v: usize, group: u64) -> bool {
+    fn climb(&self, order: &[u32], tree: &mut MulticastTree, v: usize, group: u64) -> bool {
         let Some(root) = tree.root().map(SwitchIdx::index) else {
             return false;
         };
@@ -355,7 +355,7 @@ impl Forest<'_> {
     }
 
     /// Adds the way in the spanning tree between a switch and the tree.
-    fn extend(&self, up: &[Option<PortNum>], tree: &mut Tree, v: usize) -> bool {
+    fn extend(&self, up: &[Option<PortNum>], tree: &mut MulticastTree, v: usize) -> bool {
         let step = |at: usize| {
             let port = up.get(at).copied().flatten()?;
             let (peer, far) = self.channels.peer(at, port.raw())?;

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::paths::{Host, Paths};
-use crate::lanes::{Lanes, SLS};
 use crate::topology::{Destination, Topology};
+use crate::vl_plan::{SLS, VlPlan};
 
 /// What all pairs at once do.
 pub(super) struct Loads {
@@ -36,7 +36,7 @@ fn add(to: &mut Vec<u64>, other: &[u64]) {
 }
 
 /// Follows all pairs, destination by destination.
-pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, lanes: &Lanes) -> Loads {
+pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, lanes: &VlPlan) -> Loads {
     let share = share(paths.hosts.len());
     let empty = || Loads {
         load: vec![0; paths.num_channels()],
@@ -143,7 +143,7 @@ impl Tree {
 fn count_sls(
     paths: &Paths<'_>,
     topo: &Topology,
-    lanes: &Lanes,
+    lanes: &VlPlan,
     to: &Host,
     tree: &Tree,
     pairs: &mut Vec<u64>,

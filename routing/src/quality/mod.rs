@@ -24,9 +24,9 @@ use std::fmt;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::lanes::Lanes;
 use crate::tables::Tables;
 use crate::topology::Topology;
+use crate::vl_plan::VlPlan;
 use paths::Paths;
 
 /// Most flows that are followed for one figure: of large fabrics fewer samples are taken than asked for.
@@ -199,7 +199,7 @@ impl fmt::Display for Quality {
 
 /// All figures. Pairs whose packets do not arrive are left out.
 #[must_use]
-pub fn measure(topo: &Topology, tables: &Tables, lanes: &Lanes, effort: &Effort) -> Quality {
+pub fn measure(topo: &Topology, tables: &Tables, lanes: &VlPlan, effort: &Effort) -> Quality {
     let paths = Paths::new(topo, tables);
     let loads = loads::loads(&paths, topo, lanes);
     let total: u64 = loads.load.iter().sum();

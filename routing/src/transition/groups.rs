@@ -15,11 +15,11 @@ use crate::channels::{
     Dependency, DependencySet, PortChannels, RoutedDependencies, VirtualChannels,
     dependencies_of_tables, dependencies_of_tree,
 };
-use crate::kept::Kept;
-use crate::lanes::Lanes;
 use crate::multicast::PortSet;
+use crate::reroute_cache::RerouteCache;
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::vl_plan::VlPlan;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,9 +43,9 @@ pub struct Replacement<'a> {
     /// What will be.
     pub new: &'a Tables,
     /// The lanes of both.
-    pub lanes: &'a Lanes,
+    pub vl_plan: &'a VlPlan,
     /// What is kept of the run that made `new`.
-    pub kept: &'a Kept,
+    pub cache: &'a RerouteCache,
     /// The order of writes.
     pub transition: &'a Transition,
 }
@@ -53,14 +53,14 @@ pub struct Replacement<'a> {
 /// For each group the switches whose entries must be emptied before anything else is written, so that at no moment packets wait
 /// for each other in a circle.
 #[must_use]
-pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<SwitchIdx>> {
+pub fn mft_entries_to_clear(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<SwitchIdx>> {
     let none = vec![Vec::new(); groups.len()];
     let entries = changed_entries(of.topo, of.old, of.new);
     if entries.is_empty() {
         return none;
     }
     let ports = PortChannels::new(of.topo);
-    let channels = VirtualChannels::new(&ports, of.lanes);
+    let channels = VirtualChannels::new(&ports, of.vl_plan);
     let trees: Vec<Vec<PortSet>> = groups.iter().map(|g| by_switch(of.topo, g)).collect();
     let wanted_at = |group: usize, v: usize| {
         let ports = |v: usize| trees[group].get(v).copied().unwrap_or_default();
@@ -139,9 +139,9 @@ fn go_together(
     let few =
         BLOCK_LIDS + of.topo.num_switches() * of.topo.destinations().len() / ENTRIES_PER_CHANGE;
     let ledger = of
-        .kept
+        .cache
         .ledger()
-        .filter(|l| l.is_of(of.topo, of.new, of.lanes));
+        .filter(|l| l.is_of(of.topo, of.new, of.vl_plan));
     let Some(ledger) = ledger.filter(|_| entries.len() <= few) else {
         return false;
     };

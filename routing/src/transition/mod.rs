@@ -27,11 +27,11 @@ use rayon::prelude::*;
 use crate::channels::{
     DependencySet, PortChannels, VirtualChannels, dependencies_of_lids, dependencies_of_tables,
 };
-use crate::kept::Kept;
-use crate::lanes::Lanes;
+use crate::reroute_cache::RerouteCache;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
 use crate::topology::{Destination, SwitchIdx, Topology};
-use crate::verify::Ledger;
+use crate::verify::IncrementalVerifier;
+use crate::vl_plan::VlPlan;
 
 use detour::{Both, Wait};
 
@@ -64,7 +64,7 @@ pub enum Conflict {
     /// Packets for this LID may go round and round.
     Loop(Lid),
     /// Packets may wait for each other over these channels (switch, port), each for the next, the last for the first.
-    Circle(Vec<(SwitchIdx, PortNum)>),
+    CreditLoop(Vec<(SwitchIdx, PortNum)>),
 }
 
 impl Conflict {
@@ -73,7 +73,7 @@ impl Conflict {
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
             Self::Loop(lid) => format!("packets for LID {lid} could go round and round"),
-            Self::Circle(channels) => {
+            Self::CreditLoop(channels) => {
                 let hops: Vec<String> = channels
                     .iter()
                     .map(|&(s, p)| format!("{} port {p}", label(s)))
@@ -93,8 +93,8 @@ impl Conflict {
 /// it is taken to have the new table. Old entries over cables that are gone drop packets. Both tables are taken to be
 /// proven for themselves; LIDs that nobody has do not matter.
 #[must_use]
-pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &Lanes) -> Transition {
-    plan_with(topo, old, new, lanes, &Kept::new())
+pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &VlPlan) -> Transition {
+    plan_with(topo, old, new, lanes, &RerouteCache::new())
 }
 
 /// The same with what is kept of the run that made `new`, which makes it quick where little changes.
@@ -103,8 +103,8 @@ pub fn plan_with(
     topo: &Topology,
     old: &[Option<Arc<Lft>>],
     new: &Tables,
-    lanes: &Lanes,
-    kept: &Kept,
+    lanes: &VlPlan,
+    cache: &RerouteCache,
 ) -> Transition {
     let entries = changed_entries(topo, old, new);
     if entries.is_empty() {
@@ -118,7 +118,7 @@ pub fn plan_with(
     let ports = PortChannels::new(topo);
     let channels = VirtualChannels::new(&ports, lanes);
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
-    let ledger = kept.ledger().filter(|l| l.is_of(topo, new, lanes));
+    let ledger = cache.ledger().filter(|l| l.is_of(topo, new, lanes));
     if let Some(ledger) = ledger
         && entries.len()
             <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE
@@ -154,7 +154,7 @@ pub fn plan_with(
         (Some(d), _) => Conflict::Loop(d.lid),
         (None, Some(circle)) => {
             let name = |c| ports.switch_and_port(channels.channel(c));
-            Conflict::Circle(circle.into_iter().map(name).collect())
+            Conflict::CreditLoop(circle.into_iter().map(name).collect())
         }
     };
     // Where only loops threaten, only their LIDs need an order.
@@ -204,7 +204,7 @@ fn quickly(
     both: &Both<'_>,
     channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
-    ledger: &Ledger,
+    ledger: &IncrementalVerifier,
 ) -> Option<Transition> {
     let (waits, round) = in_any_mixture(both, channels, entries);
     if !ledger.has_room_for(&waits) {

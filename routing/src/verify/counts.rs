@@ -10,9 +10,9 @@ use super::channels::Channels;
 use super::inject::SingleVlLid;
 use super::sink::Sink;
 use super::waits::{Waits, ones};
-use crate::lanes::Lanes;
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
+use crate::vl_plan::VlPlan;
 
 /// How many LIDs make each dependency, and how many use each lane of each channel. There are fewer LIDs than 2^16.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ const COUNTS_MAX: usize = 50_000_000;
 
 impl Counts {
     /// All zero; `None` if there would be too many.
-    pub(super) fn new(topo: &Topology, channels: &Channels, lanes: &Lanes) -> Option<Self> {
+    pub(super) fn new(topo: &Topology, channels: &Channels, lanes: &VlPlan) -> Option<Self> {
         let lanes = usize::from(lanes.vls.clamp(1, 15));
         let mut rows = Vec::with_capacity(channels.len() + 1);
         let mut next = 0;

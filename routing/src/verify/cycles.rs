@@ -3,16 +3,16 @@
 use rayon::prelude::*;
 
 use super::channels::Channels;
-use super::failure::ChannelLane;
+use super::failure::ChannelVl;
 use super::waits::Waits;
 
 /// From how many nodes a shorter circle is looked for than the first one found.
 const TRIES_MAX: usize = 64;
 
 /// The lanes of a short circle, in order, or `None` if there is none.
-pub(super) fn find(channels: &Channels, waits: &Waits) -> Option<Vec<ChannelLane>> {
+pub(super) fn find(channels: &Channels, waits: &Waits) -> Option<Vec<ChannelVl>> {
     let parts: Vec<usize> = waits.parts().collect();
-    let circles: Vec<Option<Vec<ChannelLane>>> = parts
+    let circles: Vec<Option<Vec<ChannelVl>>> = parts
         .par_iter()
         .map(|&part| {
             Part {
@@ -36,7 +36,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn circle(&self) -> Option<Vec<ChannelLane>> {
+    fn circle(&self) -> Option<Vec<ChannelVl>> {
         let left = self.left_after_peeling();
         let stuck: Vec<usize> = (0..self.nodes).filter(|&c| left[c]).collect();
         let start = self.on_a_circle(&stuck)?;

@@ -7,12 +7,12 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::topology::SwitchIdx;
 
-/// How many examples of each kind a [`Failure`] names.
+/// How many examples of each kind a [`VerifyError`] names.
 pub const EXAMPLES_MAX: usize = 8;
 
 /// A packet that does not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lost {
+pub struct LostPacket {
     /// The LID that it is for.
     pub lid: Lid,
     /// The switch where it starts.
@@ -32,13 +32,13 @@ pub struct LostPairs {
     /// How many (switch, LID) pairs.
     pub count: u64,
     /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
-    pub first: Vec<Lost>,
+    pub first: Vec<LostPacket>,
 }
 
 /// A packet that a switch drops because of its lane: the SL does not exist, or is mapped to VL 15 or to a VL that the
 /// channel does not operate (IBA 7.6.6).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dropped {
+pub struct DroppedPacket {
     /// The LID that it is for.
     pub lid: Lid,
     /// The switch where it starts.
@@ -67,7 +67,7 @@ pub struct DroppedPackets {
     /// LIDs that some packets do not reach.
     pub lids: u64,
     /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
-    pub first: Box<[Dropped]>,
+    pub first: Box<[DroppedPacket]>,
 }
 
 /// A multicast tree that must not be installed.
@@ -83,26 +83,26 @@ pub struct BrokenTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeFault {
     /// A port leads to nothing that belongs to the tree.
-    Nowhere {
+    DanglingPort {
         /// The switch.
         at: SwitchIdx,
         /// Its port.
         port: PortNum,
     },
     /// Packets that leave by this port come again.
-    Circle {
+    Cycle {
         /// The switch.
         at: SwitchIdx,
         /// Its port.
         port: PortNum,
     },
     /// Members at this switch are not connected with others.
-    Apart {
+    Disconnected {
         /// The switch.
         at: SwitchIdx,
     },
     /// Packets are dropped because the VL that they should take does not exist.
-    Lane {
+    NoVl {
         /// The switch.
         at: SwitchIdx,
         /// The port by which they should leave.
@@ -117,17 +117,17 @@ pub enum TreeFault {
 impl TreeFault {
     fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match *self {
-            Self::Nowhere { at, port } => {
+            Self::DanglingPort { at, port } => {
                 format!(
                     "{} port {port} leads to nothing that belongs to it",
                     label(at)
                 )
             }
-            Self::Circle { at, port } => {
+            Self::Cycle { at, port } => {
                 format!("packets that leave {} by port {port} come again", label(at))
             }
-            Self::Apart { at } => format!("{} is apart from other members", label(at)),
-            Self::Lane { at, port, sl, vl } => {
+            Self::Disconnected { at } => format!("{} is apart from other members", label(at)),
+            Self::NoVl { at, port, sl, vl } => {
                 let at = label(at);
                 format!("{at} drops packets with SL {sl} for port {port}: there is no VL {vl}")
             }
@@ -136,11 +136,11 @@ impl TreeFault {
 }
 
 /// A channel and a lane on it: the switch, the port by which packets leave it, the VL.
-pub type ChannelLane = (SwitchIdx, PortNum, u8);
+pub type ChannelVl = (SwitchIdx, PortNum, u8);
 
 /// Why tables must not be installed. At least one of the fields says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Failure {
+pub struct VerifyError {
     /// Pairs that end nowhere or at the wrong port.
     pub unreachable: LostPairs,
     /// Pairs that never end.
@@ -150,10 +150,10 @@ pub struct Failure {
     /// The first multicast tree that is none, or whose packets are dropped.
     pub tree: Option<Box<BrokenTree>>,
     /// A credit loop: lanes of channels, each waiting for the next, the last for the first.
-    pub cycle: Option<Vec<ChannelLane>>,
+    pub cycle: Option<Vec<ChannelVl>>,
 }
 
-impl Failure {
+impl VerifyError {
     /// One sentence, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
@@ -244,10 +244,10 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for VerifyError {}

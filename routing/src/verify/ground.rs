@@ -6,9 +6,9 @@ use ferrosm_mad::ids::PortNum;
 
 use super::channels::Channels;
 use super::inject::{self, SingleVlLid};
-use crate::lanes::{Lanes, SLS, Sl2Vl};
 use crate::tables::{Lft, Tables};
 use crate::topology::{DATA_VLS_MAX, Topology};
+use crate::vl_plan::{SLS, SlToVl, VlPlan};
 
 /// Stands among VLs for packets that are dropped.
 pub(super) const DROPPED: u16 = 1 << 15;
@@ -20,7 +20,7 @@ pub(super) type Vls = [u16; SLS];
 pub(super) struct Ground<'a> {
     pub(super) topo: &'a Topology,
     pub(super) tables: &'a [Arc<Lft>],
-    pub(super) lanes: &'a Lanes,
+    pub(super) lanes: &'a VlPlan,
     pub(super) channels: &'a Channels,
     /// By channel: VLs that packets can take, where some channel has fewer than the lanes say.
     pub(super) narrow: Option<Vec<u16>>,
@@ -32,10 +32,10 @@ impl<'a> Ground<'a> {
     pub(super) fn new(
         topo: &'a Topology,
         tables: &'a Tables,
-        lanes: &'a Lanes,
+        lanes: &'a VlPlan,
         channels: &'a Channels,
     ) -> Self {
-        let across = matches!(lanes.sl2vl, Sl2Vl::PerPorts(_));
+        let across = matches!(lanes.sl2vl, SlToVl::PerPorts(_));
         let allowed = |channel| {
             let (s, p) = channels.locate(channel);
             (1 << topo.vls(s, p).min(lanes.vls).min(15)) - 1
@@ -74,7 +74,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    fn new(topo: &Topology, lanes: &Lanes, channels: &Channels) -> Self {
+    fn new(topo: &Topology, lanes: &VlPlan, channels: &Channels) -> Self {
         let mut vls = vec![[0; SLS]; channels.len()];
         let mut limit = vec![0; channels.len()];
         for s in topo.switches() {

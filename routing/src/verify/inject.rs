@@ -3,13 +3,13 @@
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
 use crate::tables::BLOCK_LIDS;
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 
 /// The SLs of packets where they enter, as bits.
 pub(super) struct Injection<'a> {
-    lanes: &'a Lanes,
+    lanes: &'a VlPlan,
     switches: usize,
     /// The bit that stands for each SL: its VL's where packets keep their VL, else its own. 0 for numbers that are no SL.
     bits: [u16; 256],
@@ -19,13 +19,13 @@ pub(super) struct Injection<'a> {
 
 impl<'a> Injection<'a> {
     /// Every packet with the SL of its path.
-    pub(super) fn new(topo: &Topology, lanes: &'a Lanes) -> Self {
+    pub(super) fn new(topo: &Topology, lanes: &'a VlPlan) -> Self {
         let mut bits = [0; 256];
         for (sl, bit) in (0u8..).zip(bits.iter_mut().take(SLS)) {
             *bit = 1
                 << match lanes.sl2vl {
-                    Sl2Vl::Modulo => sl % lanes.vls.max(1),
-                    Sl2Vl::PerPorts(_) => sl,
+                    SlToVl::Modulo => sl % lanes.vls.max(1),
+                    SlToVl::PerPorts(_) => sl,
                 };
         }
         Self {
@@ -38,7 +38,7 @@ impl<'a> Injection<'a> {
 
     /// Every packet with the SL of its path and with those of the way back as well; `None` if that adds nothing.
     pub(super) fn with_answers(&self, topo: &Topology) -> Option<Self> {
-        let one_lane = self.lanes.vls <= 1 && self.lanes.sl2vl == Sl2Vl::Modulo;
+        let one_lane = self.lanes.vls <= 1 && self.lanes.sl2vl == SlToVl::Modulo;
         if one_lane || matches!(self.lanes.path_sl, PathSl::Uniform(_)) {
             return None;
         }
@@ -116,7 +116,7 @@ impl<'a> Injection<'a> {
 }
 
 /// The VL of all packets to the LID of an end port, if the whole fabric uses a single VL for that LID.
-pub(super) fn single_vl(lanes: &Lanes, d: &Destination) -> Option<u8> {
+pub(super) fn single_vl(lanes: &VlPlan, d: &Destination) -> Option<u8> {
     if d.port == PortNum::ZERO {
         return None;
     }
@@ -149,7 +149,7 @@ impl SingleVlLid {
 }
 
 /// Selects the LIDs that packets reach on a single VL.
-pub(super) fn single_vl_lids(lanes: &Lanes, lids: &[Destination]) -> Vec<SingleVlLid> {
+pub(super) fn single_vl_lids(lanes: &VlPlan, lids: &[Destination]) -> Vec<SingleVlLid> {
     let single = lids.iter().filter_map(|d| {
         Some(SingleVlLid {
             lid: d.lid,

@@ -32,8 +32,8 @@ mod cycles;
 mod detour;
 mod failure;
 mod ground;
+mod incremental;
 mod inject;
-mod ledger;
 mod order;
 mod per_ports;
 mod sink;
@@ -47,15 +47,15 @@ use std::fmt;
 use rayon::prelude::*;
 
 pub use failure::{
-    BrokenTree, ChannelLane, Dropped, DroppedPackets, EXAMPLES_MAX, Failure, Lost, LostPairs,
-    TreeFault,
+    BrokenTree, ChannelVl, DroppedPacket, DroppedPackets, EXAMPLES_MAX, LostPacket, LostPairs,
+    TreeFault, VerifyError,
 };
-pub use ledger::Ledger;
+pub use incremental::IncrementalVerifier;
 pub use trees::TreePorts;
 
-use crate::lanes::Lanes;
 use crate::tables::Tables;
 use crate::topology::Topology;
+use crate::vl_plan::VlPlan;
 use channels::Channels;
 use ground::Ground;
 use inject::Injection;
@@ -85,9 +85,9 @@ pub struct Proof {
     /// Dependencies between lanes of channels, none of them in a circle.
     pub dependencies: u64,
     /// VLs that carry any traffic between switches.
-    pub lanes_used: u8,
+    pub vls_used: u8,
     /// By VL: channels on which it carries traffic.
-    pub lane_channels: Vec<usize>,
+    pub vl_channels: Vec<usize>,
     /// Whether there is also no credit loop, and no packet dropped, when packets may travel on the SL of the way back as
     /// well as on their own: answers on the SL of their request, as connections of the RDMA CM have it. All end ports of
     /// a switch count alike. Not required.
@@ -128,7 +128,7 @@ impl fmt::Display for Proof {
 /// # Errors
 /// Everything that is wrong with them: unreachable pairs and loops, or else (when all packets can arrive) packets dropped
 /// for their lane, or else a credit loop.
-pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, Failure> {
+pub fn verify(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Result<Proof, VerifyError> {
     verify_with_trees(topo, tables, lanes, &[])
 }
 
@@ -140,9 +140,9 @@ pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, 
 pub fn verify_with_trees(
     topo: &Topology,
     tables: &Tables,
-    lanes: &Lanes,
+    lanes: &VlPlan,
     trees: &[TreePorts],
-) -> Result<Proof, Failure> {
+) -> Result<Proof, VerifyError> {
     let channels = Channels::new(topo);
     let ground = Ground::new(topo, tables, lanes, &channels);
     let injection = Injection::new(topo, lanes);
@@ -167,15 +167,15 @@ pub fn verify_with_trees(
         .map(|(number, tree)| trees::enter(&ground, &waits, number, tree))
         .find_first(Result::is_err);
     if let Some(Err(tree)) = broken {
-        return Err(Failure {
+        return Err(VerifyError {
             tree: Some(Box::new(tree)),
-            ..Failure::default()
+            ..VerifyError::default()
         });
     }
     if let Some(cycle) = cycles::find(&channels, &waits) {
-        return Err(Failure {
+        return Err(VerifyError {
             cycle: Some(cycle),
-            ..Failure::default()
+            ..VerifyError::default()
         });
     }
     let dependencies = waits.count();
@@ -199,14 +199,14 @@ fn proof(
 ) -> Proof {
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
-    let (mut hop_histogram, mut lane_channels) = (walked.hop_histogram, used);
+    let (mut hop_histogram, mut vl_channels) = (walked.hop_histogram, used);
     while hop_histogram.last() == Some(&0) {
         hop_histogram.pop();
     }
-    while lane_channels.last() == Some(&0) {
-        lane_channels.pop();
+    while vl_channels.last() == Some(&0) {
+        vl_channels.pop();
     }
-    let lanes_used = lane_channels.iter().map(|&n| u8::from(n > 0)).sum();
+    let vls_used = vl_channels.iter().map(|&n| u8::from(n > 0)).sum();
     Proof {
         pairs: walked.pairs,
         idle_unreachable: walked.idle_unreachable,
@@ -220,14 +220,14 @@ fn proof(
         },
         channels: count,
         dependencies,
-        lanes_used,
-        lane_channels,
+        vls_used,
+        vl_channels,
         reversible,
     }
 }
 
 /// What is told of packets that do not arrive.
-fn losses(ground: &Ground<'_>, walked: Walked) -> Failure {
+fn losses(ground: &Ground<'_>, walked: Walked) -> VerifyError {
     let Walked {
         mut unreachable,
         mut loops,
@@ -235,12 +235,12 @@ fn losses(ground: &Ground<'_>, walked: Walked) -> Failure {
     } = walked;
     if unreachable.count == 0 && loops.count == 0 {
         let lids = &walked.dropped_first;
-        return Failure {
+        return VerifyError {
             dropped: DroppedPackets {
                 lids: walked.dropped,
                 first: trace::dropped(ground, lids).into(),
             },
-            ..Failure::default()
+            ..VerifyError::default()
         };
     }
     for lost in unreachable.first.iter_mut().chain(&mut loops.first) {
@@ -249,9 +249,9 @@ fn losses(ground: &Ground<'_>, walked: Walked) -> Failure {
             (lost.at, lost.port) = (at, port);
         }
     }
-    Failure {
+    VerifyError {
         unreachable,
         loops,
-        ..Failure::default()
+        ..VerifyError::default()
     }
 }

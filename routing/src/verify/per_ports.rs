@@ -7,8 +7,8 @@ use ferrosm_mad::ids::PortNum;
 
 use super::ground::{DROPPED, Entries, Ground, Vls};
 use super::waits::{Waits, ones};
-use crate::lanes::SLS;
 use crate::topology::{Destination, SwitchIdx};
+use crate::vl_plan::SLS;
 
 /// A tree of packets towards one LID.
 pub(super) struct Tree<'a> {

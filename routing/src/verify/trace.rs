@@ -1,12 +1,12 @@
-//! Follows single packets hop by hop, to show what happens to the examples that a [`super::Failure`] names. Never used to
+//! Follows single packets hop by hop, to show what happens to the examples that a [`super::VerifyError`] names. Never used to
 //! decide.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use super::failure::{Dropped, EXAMPLES_MAX};
+use super::failure::{DroppedPacket, EXAMPLES_MAX};
 use super::ground::Ground;
-use crate::lanes::SLS;
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
+use crate::vl_plan::SLS;
 
 /// Each switch on the way to a LID with the port that its table says, up to the end, or to the first switch that comes
 /// again.
@@ -35,7 +35,7 @@ fn owner(topo: &Topology, lid: Lid) -> Option<&Destination> {
 }
 
 /// The first packets for these LIDs that are dropped for their lane; of each switch and LID one.
-pub(super) fn dropped(ground: &Ground<'_>, lids: &[Lid]) -> Vec<Dropped> {
+pub(super) fn dropped(ground: &Ground<'_>, lids: &[Lid]) -> Vec<DroppedPacket> {
     let topo = ground.topo;
     lids.iter()
         .filter_map(|&lid| owner(topo, lid))
@@ -45,7 +45,7 @@ pub(super) fn dropped(ground: &Ground<'_>, lids: &[Lid]) -> Vec<Dropped> {
         .collect()
 }
 
-fn first_dropped(ground: &Ground<'_>, from: SwitchIdx, to: &Destination) -> Option<Dropped> {
+fn first_dropped(ground: &Ground<'_>, from: SwitchIdx, to: &Destination) -> Option<DroppedPacket> {
     let (topo, lanes) = (ground.topo, ground.lanes);
     let ends = topo.end_ports(from);
     if to.port == PortNum::ZERO && ends.is_empty() {
@@ -70,7 +70,7 @@ fn first_dropped(ground: &Ground<'_>, from: SwitchIdx, to: &Destination) -> Opti
             };
             let kept = output == PortNum::ZERO && usize::from(sl) < SLS;
             if vl >= vls && !kept {
-                return Some(Dropped {
+                return Some(DroppedPacket {
                     lid: to.lid,
                     from,
                     entry,

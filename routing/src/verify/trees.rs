@@ -8,9 +8,9 @@ use ferrosm_mad::ids::PortNum;
 use super::failure::{BrokenTree, TreeFault};
 use super::ground::Ground;
 use super::waits::Waits;
-use crate::lanes::Sl2Vl;
 use crate::multicast::PortSet;
 use crate::topology::{DATA_VLS_MAX, SwitchIdx};
+use crate::vl_plan::SlToVl;
 
 /// A multicast tree as it lies in the switches' multicast forwarding tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Branches {
             let (mut members, mut branches) = (Vec::new(), Vec::new());
             let ends = topo.end_ports(switch);
             for port in set.iter() {
-                let fault = TreeFault::Nowhere { at: switch, port };
+                let fault = TreeFault::DanglingPort { at: switch, port };
                 if let Some((peer, back)) = topo.neighbor(switch, port) {
                     let there = place(peer).ok_or(fault)?;
                     if !sets[there].1.contains(back) {
@@ -117,14 +117,14 @@ impl Branches {
             }
             if first != Some(start) && has_members(&self.nodes[start]) {
                 let at = self.nodes[start].switch;
-                return Err(TreeFault::Apart { at });
+                return Err(TreeFault::Disconnected { at });
             }
             seen[start] = true;
             let mut open = vec![(start, usize::MAX)];
             while let Some((v, came_by)) = open.pop() {
                 if first != Some(start) && has_members(&self.nodes[v]) {
                     let at = self.nodes[v].switch;
-                    return Err(TreeFault::Apart { at });
+                    return Err(TreeFault::Disconnected { at });
                 }
                 for (i, b) in self.nodes[v].branches.iter().enumerate() {
                     if i == came_by {
@@ -132,7 +132,7 @@ impl Branches {
                     }
                     if std::mem::replace(&mut seen[b.there.0], true) {
                         let at = self.nodes[v].switch;
-                        return Err(TreeFault::Circle { at, port: b.port });
+                        return Err(TreeFault::Cycle { at, port: b.port });
                     }
                     open.push(b.there);
                 }
@@ -170,7 +170,7 @@ impl Branches {
         }
         let channel =
             |n: &Node, b: &Branch| ground.channels.base[n.switch.index()] + b.port.index();
-        let keeps = ground.lanes.sl2vl == Sl2Vl::Modulo;
+        let keeps = ground.lanes.sl2vl == SlToVl::Modulo;
         for node in &self.nodes {
             for (i, came_by) in node.branches.iter().enumerate() {
                 let (before, there) = came_by.there;
@@ -216,7 +216,7 @@ impl Branches {
         for input in self.inputs(v).filter(|&input| input != port) {
             let vl = ground.lanes.vl(at, input, port, sl);
             if sl > 15 || vl >= ground.lanes.vls.min(ground.topo.vls(at, port)) {
-                return Err(TreeFault::Lane { at, port, sl, vl });
+                return Err(TreeFault::NoVl { at, port, sl, vl });
             }
             vls |= 1 << vl;
         }
@@ -230,7 +230,7 @@ impl Branches {
                 let vl = ground.lanes.vl(node.switch, input, port, sl);
                 if sl > 15 || vl >= DATA_VLS_MAX {
                     let at = node.switch;
-                    return Err(TreeFault::Lane { at, port, sl, vl });
+                    return Err(TreeFault::NoVl { at, port, sl, vl });
                 }
             }
         }

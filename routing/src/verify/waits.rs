@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::channels::Channels;
 use super::inject::SingleVlLid;
-use crate::lanes::{Lanes, Sl2Vl};
 use crate::tables::Tables;
+use crate::vl_plan::{SlToVl, VlPlan};
 
 /// Dependencies between lanes of channels.
 pub(super) struct Waits {
@@ -21,10 +21,10 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    pub(super) fn new(channels: &Channels, lanes: &Lanes) -> Self {
+    pub(super) fn new(channels: &Channels, lanes: &VlPlan) -> Self {
         let across = match lanes.sl2vl {
-            Sl2Vl::Modulo => None,
-            Sl2Vl::PerPorts(_) => Some(usize::from(lanes.vls.clamp(1, 15))),
+            SlToVl::Modulo => None,
+            SlToVl::PerPorts(_) => Some(usize::from(lanes.vls.clamp(1, 15))),
         };
         let len = channels.num_pairs() * across.unwrap_or(1);
         Self {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::batches::batches;
 use super::channels::Channels;
 use super::detour::Found;
-use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
+use super::failure::{EXAMPLES_MAX, LostPacket, LostPairs};
 use super::ground::Ground;
 use super::inject::Injection;
 use super::per_ports::{Carried, Tree};
@@ -120,7 +120,7 @@ impl Walked {
 }
 
 impl LostPairs {
-    fn push(&mut self, lost: Lost) {
+    fn push(&mut self, lost: LostPacket) {
         self.count += 1;
         keep_least(&mut self.first, lost);
     }
@@ -387,7 +387,7 @@ impl<'a, S: Sink> Walker<'a, S> {
                     None => break,
                 }
             }
-            let lost = Lost {
+            let lost = LostPacket {
                 lid: dest.lid,
                 from: SwitchIdx::at(from),
                 at: SwitchIdx::at(at),

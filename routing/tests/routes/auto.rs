@@ -5,7 +5,7 @@
 use crate::common::*;
 use ferrosm_routing::quality::{Effort, shifts_by_leaf};
 use ferrosm_routing::{
-    Note, Proof, Request, Routing, Topology, engine_by_name, route_with, verify,
+    Diagnostic, Proof, Request, Routing, Topology, engine_by_name, route_with, verify,
 };
 
 fn auto(topo: &Topology, vls: u8) -> (Routing, Proof) {
@@ -17,9 +17,9 @@ fn auto(topo: &Topology, vls: u8) -> (Routing, Proof) {
 
 fn is_compared(routing: &Routing) -> bool {
     routing
-        .notes
+        .diagnostics
         .iter()
-        .any(|n| matches!(n, Note::Compared { .. }))
+        .any(|n| matches!(n, Diagnostic::Compared { .. }))
 }
 
 /// Busiest cable, squared, times the mean of 64 shifts.
@@ -77,7 +77,7 @@ fn the_best_of_what_is_compared_serves() {
     for (name, fabric, engines, vls) in cases {
         let topo = fabric.build();
         let (routing, proof) = auto(&topo, 8);
-        assert!(is_compared(&routing), "{name}: {:?}", routing.notes);
+        assert!(is_compared(&routing), "{name}: {:?}", routing.diagnostics);
         assert!(
             engines.contains(&routing.engine),
             "{name}: {}",
@@ -118,7 +118,7 @@ fn whole_shapes_are_not_compared() {
     ] {
         let (routing, _) = auto(&fabric.build(), 8);
         assert_eq!(routing.engine, engine);
-        assert!(!is_compared(&routing), "{:?}", routing.notes);
+        assert!(!is_compared(&routing), "{:?}", routing.diagnostics);
     }
 }
 
@@ -132,8 +132,10 @@ fn the_choice_does_not_depend_on_discovery() {
         assert_eq!(first.engine, other.engine);
         assert_eq!(proof.max_load, other_proof.max_load);
         let told = |r: &Routing| {
-            let mut notes = r.notes.iter();
-            notes.find(|n| matches!(n, Note::Compared { .. })).cloned()
+            let mut notes = r.diagnostics.iter();
+            notes
+                .find(|n| matches!(n, Diagnostic::Compared { .. }))
+                .cloned()
         };
         assert_eq!(told(&first), told(&other));
     }

@@ -27,7 +27,7 @@ fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
 }
 
 fn over_budget(selection: &Selection) -> Vec<&str> {
-    let refused = selection.refused.iter();
+    let refused = selection.rejected.iter();
     let over = refused.filter(|r| r.reason == Reason::Route(RouteError::Budget));
     over.map(|r| r.engine.as_str()).collect()
 }
@@ -92,7 +92,7 @@ fn after_a_loss_engines_are_not_compared() {
         let request = Request::new(&topo).with_vls(8).with_previous(&previous);
         let selection = route_with(&["auto", "no_fallback"], &request.with_budget(&budget));
         assert_eq!(selection.chosen.unwrap().0.engine, engine);
-        assert!(selection.refused.is_empty());
+        assert!(selection.rejected.is_empty());
     }
     // Unless it does not fit the budget.
     let previous = Previous {

@@ -12,7 +12,7 @@ use crate::oracle;
 use crate::oracle::{Verdict, detours, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Lanes, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder, VlPlan,
     engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn proven(engine: &str, fabric: &Fabric) -> Proof {
     let topo = fabric.build();
     let routing = route(engine, &topo);
     assert_eq!(routing.engine, engine);
-    verify(&topo, &routing.tables, &Lanes::single()).unwrap_or_else(|e| panic!("{e}"))
+    verify(&topo, &routing.tables, &VlPlan::single()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 proptest! {
@@ -45,7 +45,7 @@ proptest! {
     ) {
         let topo = random(n, extra, hosts, seed).build();
         let updn = route("updn", &topo);
-        prop_assert!(verify(&topo, &updn.tables, &Lanes::single()).is_ok());
+        prop_assert!(verify(&topo, &updn.tables, &VlPlan::single()).is_ok());
         prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
         let minhop = route("minhop", &topo);
         let verdict = judge(&topo, &minhop.tables, &minhop.vl_plan);
@@ -120,7 +120,7 @@ fn trees_lose_no_shortest_path() {
         for fabric in [fabric.clone(), fabric.with_sharp()] {
             let topo = fabric.build();
             let tables = route("updn", &topo).tables;
-            assert_eq!(judge(&topo, &tables, &Lanes::single()), Verdict::Good);
+            assert_eq!(judge(&topo, &tables, &VlPlan::single()), Verdict::Good);
             let leaves: Vec<_> = topo
                 .switches()
                 .filter(|&s| topo.end_ports(s).len() > 1)
@@ -186,7 +186,7 @@ fn lids_of_one_end_port_take_different_ways() {
     }
     let topo = fabric.build();
     let tables = route("updn", &topo).tables;
-    assert_eq!(judge(&topo, &tables, &Lanes::single()), Verdict::Good);
+    assert_eq!(judge(&topo, &tables, &VlPlan::single()), Verdict::Good);
     for end_port in topo.end_ports(SwitchIdx(0)) {
         let ways: std::collections::BTreeSet<PortNum> = (0..4)
             .map(|offset| tables[1].get(Lid(end_port.lid.raw() + offset)))
@@ -214,7 +214,7 @@ fn local_and_unused_lids_are_entered_as_the_specification_says() {
             drop, drop, p, p, drop, drop, drop, drop, z, z, z, z, drop, drop
         ]
     );
-    assert!(verify(&topo, &route("minhop", &topo).tables, &Lanes::single()).is_ok());
+    assert!(verify(&topo, &route("minhop", &topo).tables, &VlPlan::single()).is_ok());
 }
 
 /// No switch at all: no tables, and nothing wrong with them.
@@ -225,7 +225,7 @@ fn a_fabric_without_switches_needs_no_tables() {
         let routing = route(engine, &topo);
         assert!(routing.tables.is_empty());
         assert_eq!(
-            verify(&topo, &routing.tables, &Lanes::single())
+            verify(&topo, &routing.tables, &VlPlan::single())
                 .unwrap()
                 .pairs,
             0
@@ -280,7 +280,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             .unwrap();
         pool.install(|| {
             let tables = route(engine, topo).tables;
-            let verdict = verify(topo, &tables, &Lanes::single());
+            let verdict = verify(topo, &tables, &VlPlan::single());
             (tables, verdict)
         })
     };

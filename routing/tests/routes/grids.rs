@@ -370,7 +370,7 @@ fn proven(
     };
     assert!(routing.vl_plan.vls <= vls, "{what}");
     let proof = verify(topo, &routing.tables, &routing.vl_plan)
-        .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.notes));
+        .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.diagnostics));
     assert!(proof.reversible, "{what}");
     if slow {
         assert_eq!(
@@ -384,7 +384,7 @@ fn proven(
             assert!(
                 tree_goes_with_routes(topo, &routing),
                 "{what}: {:?}",
-                routing.notes
+                routing.diagnostics
             );
         }
     }
@@ -406,7 +406,7 @@ fn dor_routes_whole_grids() {
             );
             if vls > 1 {
                 assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
-                assert!(proof.lanes_used <= 2, "{what}");
+                assert!(proof.vls_used <= 2, "{what}");
             }
         }
     }
@@ -462,7 +462,7 @@ fn torus_2qos_routes_whole_tori() {
                 "{what}"
             );
             assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
-            assert!(proof.lanes_used <= 2, "{what}");
+            assert!(proof.vls_used <= 2, "{what}");
         }
     }
 }

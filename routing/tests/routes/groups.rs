@@ -14,11 +14,11 @@ use crate::common::*;
 use crate::oracle::{Lane, dependencies};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
+use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
 use ferrosm_routing::transition::{Transition, plan_with};
 use ferrosm_routing::{
-    Kept, Lanes, LastRun, Lft, PathSl, Routing, SwitchIdx, Tables, Topology, TreeConstraint,
-    changed_blocks,
+    LastRun, Lft, PathSl, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint,
+    VlPlan, changed_blocks,
 };
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
@@ -38,7 +38,7 @@ fn both(a: &Waits, b: &Waits) -> Waits {
 }
 
 /// What packets of a group wait for at one of its switches: who came in by a cable of the tree leaves by all others.
-fn waits_at(topo: &Topology, lanes: &Lanes, group: &GroupEntries, s: SwitchIdx) -> Waits {
+fn waits_at(topo: &Topology, lanes: &VlPlan, group: &GroupEntries, s: SwitchIdx) -> Waits {
     let mut waits = Waits::new();
     let vl = group.sl % lanes.vls.max(1);
     let Some((_, ports)) = group.ports.iter().find(|p| p.0 == s) else {
@@ -57,7 +57,7 @@ fn waits_at(topo: &Topology, lanes: &Lanes, group: &GroupEntries, s: SwitchIdx) 
     waits
 }
 
-fn waits_of(topo: &Topology, lanes: &Lanes, group: &GroupEntries) -> Waits {
+fn waits_of(topo: &Topology, lanes: &VlPlan, group: &GroupEntries) -> Waits {
     let parts = group.ports.iter();
     parts.fold(Waits::new(), |all, (s, _)| {
         both(&all, &waits_at(topo, lanes, group, *s))
@@ -65,7 +65,7 @@ fn waits_of(topo: &Topology, lanes: &Lanes, group: &GroupEntries) -> Waits {
 }
 
 /// What packets wait for where every switch has the next hops for a LID that `next` says, whichever it takes.
-fn mixture(topo: &Topology, lanes: &Lanes, next: impl Fn(usize, Lid) -> Vec<PortNum>) -> Waits {
+fn mixture(topo: &Topology, lanes: &VlPlan, next: impl Fn(usize, Lid) -> Vec<PortNum>) -> Waits {
     let mut waits = Waits::new();
     for d in topo.destinations() {
         let vl = lanes.sl(at(0), d) % lanes.vls.max(1);
@@ -95,57 +95,57 @@ struct Case {
     topo: Arc<Topology>,
     old: Vec<Option<Arc<Lft>>>,
     new: Tables,
-    lanes: Lanes,
-    kept: Kept,
+    vl_plan: VlPlan,
+    cache: RerouteCache,
     transition: Transition,
     groups: Vec<GroupEntries>,
 }
 
 impl Case {
-    fn new(topo: Topology, old: &Tables, new: &Tables, lanes: Lanes) -> Self {
+    fn new(topo: Topology, old: &Tables, new: &Tables, lanes: VlPlan) -> Self {
         let old: Vec<Option<Arc<Lft>>> = old.iter().cloned().map(Some).collect();
-        let kept = Kept::new();
+        let kept = RerouteCache::new();
         let transition = plan_with(&topo, &old, new, &lanes, &kept);
         Self {
             topo: Arc::new(topo),
             old,
             new: new.clone(),
-            lanes,
-            kept,
+            vl_plan: lanes,
+            cache: kept,
             transition,
             groups: Vec::new(),
         }
     }
 
-    fn told(&self, kept: &Kept) -> Vec<Vec<SwitchIdx>> {
+    fn told(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
         let of = Replacement {
             topo: &self.topo,
             old: &self.old,
             new: &self.new,
-            lanes: &self.lanes,
-            kept,
+            vl_plan: &self.vl_plan,
+            cache,
             transition: &self.transition,
         };
-        in_the_way(of, &self.groups)
+        mft_entries_to_clear(of, &self.groups)
     }
 
     /// What was proven of the new tables.
-    fn remembered(&self) -> Kept {
+    fn remembered(&self) -> RerouteCache {
         let run = LastRun {
             topo: Arc::clone(&self.topo),
             routing: Routing {
                 engine: "by hand",
                 tables: self.new.clone(),
-                vl_plan: self.lanes.clone(),
+                vl_plan: self.vl_plan.clone(),
                 order: None,
                 trees: TreeConstraint::default(),
-                notes: Vec::new(),
+                diagnostics: Vec::new(),
             },
             baseline_max_load: 0,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
         };
         run.prepare();
-        run.kept
+        run.cache
     }
 
     fn was(&self, v: usize) -> &Lft {
@@ -164,7 +164,7 @@ impl Case {
         };
         (0..stages.len().max(1))
             .map(|now| {
-                mixture(&self.topo, &self.lanes, |v, lid| {
+                mixture(&self.topo, &self.vl_plan, |v, lid| {
                     let was = match &self.transition {
                         Transition::Drain { first, .. } => first[v].get(lid),
                         Transition::AnyOrder | Transition::Stages(_) => self.was(v).get(lid),
@@ -194,8 +194,8 @@ impl Case {
         let mut go = Vec::new();
         for group in &self.groups {
             let mut gone = Vec::new();
-            if !fits(&waits_of(&self.topo, &self.lanes, group)) {
-                let alone = |s: SwitchIdx| waits_at(&self.topo, &self.lanes, group, s);
+            if !fits(&waits_of(&self.topo, &self.vl_plan, group)) {
+                let alone = |s: SwitchIdx| waits_at(&self.topo, &self.vl_plan, group, s);
                 let switches = group.ports.iter().map(|p| p.0);
                 gone.extend(switches.filter(|s| !fits(&alone(*s))));
             }
@@ -209,7 +209,7 @@ impl Case {
         let mut all = Waits::new();
         for (group, go) in self.groups.iter().zip(go) {
             for (s, _) in group.ports.iter().filter(|p| !go.contains(&p.0)) {
-                all = both(&all, &waits_at(&self.topo, &self.lanes, group, *s));
+                all = both(&all, &waits_at(&self.topo, &self.vl_plan, group, *s));
             }
         }
         all
@@ -224,11 +224,11 @@ impl Case {
         dice: &mut Lcg,
     ) -> Waits {
         let mut blocks = blocks.to_vec();
-        let mut all = dependencies(&self.topo, state, &self.lanes);
+        let mut all = dependencies(&self.topo, state, &self.vl_plan);
         while !blocks.is_empty() {
             let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
             write_block(&mut state[s], &to[s], block);
-            all = both(&all, &dependencies(&self.topo, state, &self.lanes));
+            all = both(&all, &dependencies(&self.topo, state, &self.vl_plan));
         }
         all
     }
@@ -336,17 +336,17 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
     let topo = random(n, extra, n, seed).build();
     let sls = (0..=topo.top_lid().0).map(|_| dice.below(usize::from(vls)) as u8);
     let lanes = match vls {
-        1 => Lanes::single(),
-        _ => Lanes::modulo(vls, PathSl::ByLid(sls.collect())),
+        1 => VlPlan::single(),
+        _ => VlPlan::modulo(vls, PathSl::ByLid(sls.collect())),
     };
     let old = by_tree(&topo, &some_tree(&topo, &mut dice));
     let new = by_tree(&topo, &some_tree(&topo, &mut dice));
     let mut case = Case::new(topo, &old, &new, lanes);
-    let mut beside = dependencies(&case.topo, &old, &case.lanes);
+    let mut beside = dependencies(&case.topo, &old, &case.vl_plan);
     for _ in 0..groups {
         let up = some_tree(&case.topo, &mut dice);
         let group = over(&case.topo, &up, dice.below(usize::from(vls)) as u8);
-        let all = both(&beside, &waits_of(&case.topo, &case.lanes, &group));
+        let all = both(&beside, &waits_of(&case.topo, &case.vl_plan, &group));
         if !is_cyclic_directed(&all) {
             beside = all;
             case.groups.push(group);
@@ -365,7 +365,7 @@ proptest! {
     ) {
         let case = random_case(n, extra, seed, vls, groups);
         let expected = case.expected();
-        prop_assert_eq!(&case.told(&case.kept), &expected);
+        prop_assert_eq!(&case.told(&case.cache), &expected);
         prop_assert_eq!(&case.told(&case.remembered()), &expected);
     }
 
@@ -375,7 +375,7 @@ proptest! {
         n in 3usize..8, extra in 1usize..8, seed: u64, groups in 1usize..6,
     ) {
         let case = random_case(n, extra, seed, 1, groups);
-        let stay = case.stay(&case.told(&case.kept));
+        let stay = case.stay(&case.told(&case.cache));
         for order in 0..2 {
             case.follow(&stay, seed ^ order);
         }
@@ -406,7 +406,7 @@ fn triangle() -> Case {
         by_tree(&topo, &turns_at(&topo, 1)),
         by_tree(&topo, &turns_at(&topo, 2)),
     );
-    let mut case = Case::new(topo, &old, &new, Lanes::single());
+    let mut case = Case::new(topo, &old, &new, VlPlan::single());
     case.groups = [1, 0]
         .map(|turn| over(&case.topo, &turns_at(&case.topo, turn), 0))
         .into();
@@ -416,7 +416,7 @@ fn triangle() -> Case {
 #[test]
 fn the_entry_that_would_close_the_circle_goes_alone() {
     let case = triangle();
-    assert_eq!(case.told(&case.kept), [vec![], vec![at(0)]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
     assert_eq!(case.expected(), [vec![], vec![at(0)]]);
 }
 
@@ -424,11 +424,11 @@ fn the_entry_that_would_close_the_circle_goes_alone() {
 #[test]
 fn a_lane_of_its_own_is_no_conflict() {
     let mut case = triangle();
-    case.lanes = Lanes::modulo(2, PathSl::Uniform(0));
+    case.vl_plan = VlPlan::modulo(2, PathSl::Uniform(0));
     case.groups[1].sl = 1;
-    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
     case.groups[1].sl = 2;
-    assert_eq!(case.told(&case.kept), [vec![], vec![at(0)]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
 }
 
 /// Nothing is written, or switches are new: nothing goes.
@@ -436,10 +436,10 @@ fn a_lane_of_its_own_is_no_conflict() {
 fn without_a_change_nothing_goes() {
     let mut case = triangle();
     case.new = case.old.iter().flatten().cloned().collect();
-    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
     let mut case = triangle();
     case.old = vec![None; 3];
-    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
 }
 
 /// Ports that a switch no longer has lead nowhere.
@@ -449,5 +449,5 @@ fn ports_beyond_the_last_are_none() {
     for (_, ports) in &mut case.groups[1].ports {
         *ports = ports.iter().map(|p| PortNum(p.0 + 200)).collect();
     }
-    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
 }

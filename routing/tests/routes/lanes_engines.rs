@@ -14,8 +14,8 @@ use crate::common::*;
 use crate::oracle::{Verdict, dependencies, detours, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Hints, Lanes, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
-    TreeConstraint, engine_by_name, verify,
+    Hints, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
+    TreeConstraint, VlPlan, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -44,7 +44,7 @@ fn check(topo: &Topology, routing: &Routing, vls: u8) {
     assert!(verify(topo, &routing.tables, &routing.vl_plan).is_ok());
     assert_eq!(detours(topo, &routing.tables), 0);
     let says = routing
-        .notes
+        .diagnostics
         .iter()
         .any(|n| n.to_string().contains("both paths"));
     assert_eq!(
@@ -262,7 +262,7 @@ fn too_few_lanes_are_refused_with_the_number_that_it_takes() {
 fn lanes_are_shared_out() {
     let topo = ring(16, 1).build();
     let (routing, _) = proven("lash", &topo, 8);
-    let Lanes {
+    let VlPlan {
         path_sl: PathSl::BySwitches(rows),
         vls,
         ..

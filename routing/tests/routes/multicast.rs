@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::*;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::multicast::{Forest, Member, PortSet, Tree};
+use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest};
 use ferrosm_routing::{
     ENGINE_NAMES, Request, Routing, SwitchIdx, Topology, TreeConstraint, engine_by_name, verify,
 };
@@ -49,7 +49,7 @@ fn some_members(topo: &Topology, dice: &mut Lcg) -> Vec<Member> {
 }
 
 /// Checks that a tree is one, and reaches these members and ends at nobody else's switch.
-fn is_tree_of(topo: &Topology, tree: &Tree, members: &[Member]) {
+fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
     let ports: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
     let mut cables = 0;
     let mut joined = petgraph::unionfind::UnionFind::<usize>::new(topo.num_switches());
@@ -119,7 +119,7 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
 fn multicast(
     topo: &Topology,
     routing: &Routing,
-    tree: &Tree,
+    tree: &MulticastTree,
     sl: u8,
     waits: &mut DiGraphMap<Node, ()>,
 ) {
@@ -156,7 +156,7 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
     let Some(routing) = proven(engine, topo) else {
         return false;
     };
-    let Ok(forest) = Forest::new(topo, &routing) else {
+    let Ok(forest) = SpanningForest::new(topo, &routing) else {
         assert_eq!(
             routing.trees,
             TreeConstraint::Search,
@@ -235,7 +235,7 @@ fn groups_on_regular_fabrics() {
 fn roots_are_in_the_middle_and_take_turns() {
     let topo = two_level(6, 3, 3, 1).build();
     let routing = proven("updn", &topo).unwrap();
-    let forest = Forest::new(&topo, &routing).unwrap();
+    let forest = SpanningForest::new(&topo, &routing).unwrap();
     let on = |s: u32, p: u8| Member {
         switch: SwitchIdx(s),
         port: PortNum(p),
@@ -257,7 +257,7 @@ fn roots_are_in_the_middle_and_take_turns() {
 fn small_groups_and_places_that_are_not_there() {
     let topo = three_level(2).build();
     let routing = proven("updn", &topo).unwrap();
-    let forest = Forest::new(&topo, &routing).unwrap();
+    let forest = SpanningForest::new(&topo, &routing).unwrap();
     let on = |s: u32, p: u8, receives| Member {
         switch: SwitchIdx(s),
         port: PortNum(p),

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::{Destination, Lanes, SwitchIdx, Tables, Topology};
+use ferrosm_routing::{Destination, SwitchIdx, Tables, Topology, VlPlan};
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 
@@ -68,7 +68,7 @@ pub(crate) type Lane = (u32, u8, u8);
 /// The lanes that a packet with this SL crosses, if it is never dropped for its lane.
 pub(crate) fn lanes_crossed(
     topo: &Topology,
-    lanes: &Lanes,
+    lanes: &VlPlan,
     crossed: &[(u32, u8)],
     entry: PortNum,
     sl: u8,
@@ -93,13 +93,13 @@ pub(crate) fn lanes_crossed(
 }
 
 /// Judges tables by following every packet on its lanes.
-pub(crate) fn judge(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Verdict {
+pub(crate) fn judge(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Verdict {
     judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
 }
 
 /// Whether the tables also pass when the packets of a path may use the SL of the way back (of any packets between the
 /// same two switches).
-pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
+pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
         let ends = !topo.end_ports(to.switch).is_empty();
         let back = topo.destinations_on(from).iter();
@@ -115,7 +115,7 @@ pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> boo
 pub(crate) fn dependencies(
     topo: &Topology,
     tables: &Tables,
-    lanes: &Lanes,
+    lanes: &VlPlan,
 ) -> DiGraphMap<Lane, ()> {
     follow_all(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes).0
 }
@@ -124,7 +124,7 @@ fn judge_with(
     topo: &Topology,
     tables: &Tables,
     sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
-    lanes: &Lanes,
+    lanes: &VlPlan,
 ) -> Verdict {
     let (waits, verdict) = follow_all(topo, tables, sls, lanes);
     if verdict == Verdict::Good && toposort(&waits, None).is_err() {
@@ -139,7 +139,7 @@ fn follow_all(
     topo: &Topology,
     tables: &Tables,
     sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
-    lanes: &Lanes,
+    lanes: &VlPlan,
 ) -> (DiGraphMap<Lane, ()>, Verdict) {
     let mut waits = DiGraphMap::<Lane, ()>::new();
     let (mut lost, mut loops, mut dropped) = (false, false, false);

@@ -14,7 +14,8 @@ use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::Reason;
 use ferrosm_routing::{
-    Failure, Lanes, Lft, Request, SwitchIdx, Tables, Topology, engine_by_name, route_with, verify,
+    Lft, Request, SwitchIdx, Tables, Topology, VerifyError, VlPlan, engine_by_name, route_with,
+    verify,
 };
 use proptest::prelude::*;
 
@@ -32,7 +33,7 @@ fn spoil(tables: &mut Tables, switch: usize, lid: u16, port: u8) {
     tables[switch] = Arc::new(lft);
 }
 
-fn verdict(outcome: Result<(), &Failure>) -> Verdict {
+fn verdict(outcome: Result<(), &VerifyError>) -> Verdict {
     match outcome {
         Ok(()) => Verdict::Good,
         Err(f) if f.loops.count > 0 => Verdict::Loops,
@@ -75,8 +76,8 @@ proptest! {
             let port = [0, 0xFF, 1, 2, 3, 4, 5][dice.below(7)];
             spoil(&mut tables, s, dice.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
         }
-        let outcome = verify(&topo, &tables, &Lanes::single());
-        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables, &Lanes::single()));
+        let outcome = verify(&topo, &tables, &VlPlan::single());
+        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables, &VlPlan::single()));
     }
 
     /// A credit loop that is shown is one: consecutive channels, each used right after the one
@@ -85,7 +86,7 @@ proptest! {
     fn a_credit_loop_that_is_shown_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
         let topo = random(n, extra, 3 * n, seed).build();
         let tables = tables("minhop", &topo);
-        let Err(Failure { cycle: Some(cycle), .. }) = verify(&topo, &tables, &Lanes::single()) else {
+        let Err(VerifyError { cycle: Some(cycle), .. }) = verify(&topo, &tables, &VlPlan::single()) else {
             return Ok(());
         };
         for (i, &(s, p, vl)) in cycle.iter().enumerate() {
@@ -105,7 +106,7 @@ proptest! {
 fn minhop_on_a_ring_has_a_credit_loop() {
     for n in 4..9 {
         let topo = ring(n, 2).build();
-        let failure = verify(&topo, &tables("minhop", &topo), &Lanes::single()).unwrap_err();
+        let failure = verify(&topo, &tables("minhop", &topo), &VlPlan::single()).unwrap_err();
         assert_eq!(failure.cycle.as_ref().map(Vec::len), Some(n));
         assert!(failure.to_string().contains("credit loop"), "{failure}");
     }
@@ -117,7 +118,7 @@ fn a_dropped_packet_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 0xFF);
-    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
+    let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (2, 0));
     let first = &failure.unreachable.first[0];
     assert_eq!(
@@ -140,7 +141,7 @@ fn a_packet_at_the_wrong_end_port_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 1);
-    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
+    let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert!(
         failure
             .to_string()
@@ -156,7 +157,7 @@ fn a_packet_kept_by_the_owners_switch_is_found() {
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 2, 6, 0);
     assert_eq!(
-        verify(&topo, &tables, &Lanes::single())
+        verify(&topo, &tables, &VlPlan::single())
             .unwrap_err()
             .unreachable
             .count,
@@ -170,7 +171,7 @@ fn a_packet_that_circles_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 2);
-    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
+    let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
     let path = "circles through switch 0 (switch 0 port 2, switch 1 port 2, switch 0 port 2)";
     assert!(failure.to_string().contains(path), "{failure}");
@@ -183,7 +184,7 @@ fn a_missing_table_is_found() {
     let mut tables = tables("updn", &topo);
     tables.pop();
     assert!(
-        verify(&topo, &tables, &Lanes::single())
+        verify(&topo, &tables, &VlPlan::single())
             .unwrap_err()
             .unreachable
             .count
@@ -202,7 +203,7 @@ fn only_switches_with_end_ports_must_reach_switches() {
     let (a, b): (Vec<_>, Vec<_>) = spines.map(|s| (s.index(), topo.lid(s).raw())).unzip();
     spoil(&mut t, a[0], b[1], 0xFF);
     assert_eq!(
-        verify(&topo, &t, &Lanes::single())
+        verify(&topo, &t, &VlPlan::single())
             .unwrap()
             .idle_unreachable,
         1
@@ -211,7 +212,7 @@ fn only_switches_with_end_ports_must_reach_switches() {
     let mut t = tables("updn", &topo);
     spoil(&mut t, a[0], b[1], 0xFF);
     assert_eq!(
-        verify(&topo, &t, &Lanes::single())
+        verify(&topo, &t, &VlPlan::single())
             .unwrap_err()
             .unreachable
             .count,
@@ -223,14 +224,14 @@ fn only_switches_with_end_ports_must_reach_switches() {
 #[test]
 fn the_figures_of_a_proof_are_right() {
     let topo = row();
-    let proof = verify(&topo, &tables("updn", &topo), &Lanes::single()).unwrap();
+    let proof = verify(&topo, &tables("updn", &topo), &VlPlan::single()).unwrap();
     assert_eq!(proof.pairs, 18);
     assert_eq!(proof.hop_histogram, [0, 4, 2]);
     assert_eq!((proof.max_hops, proof.max_load, proof.channels), (2, 2, 4));
     assert!((proof.mean_load - 2.0).abs() < 1e-9);
     // Left to right and right to left through the middle.
     assert_eq!(proof.dependencies, 2);
-    assert_eq!((proof.lanes_used, &proof.lane_channels[..]), (1, &[4][..]));
+    assert_eq!((proof.vls_used, &proof.vl_channels[..]), (1, &[4][..]));
     assert!(proof.reversible);
 }
 
@@ -246,16 +247,16 @@ fn the_first_engine_that_passes_is_taken() {
     assert_eq!(verify(&topo, &routing.tables, &routing.vl_plan), Ok(proof));
     let none = route_with(&["minhop", "no_fallback"], &Request::new(&topo));
     assert!(none.chosen.is_none());
-    assert_eq!(none.refused.len(), 1);
-    assert_eq!(selection.refused.len(), 2);
+    assert_eq!(none.rejected.len(), 1);
+    assert_eq!(selection.rejected.len(), 2);
     assert!(
-        selection.refused[0]
+        selection.rejected[0]
             .to_string()
             .contains("no routing engine named `ftre`")
     );
-    assert!(matches!(&selection.refused[1].reason, Reason::Proof(f) if f.cycle.is_some()));
+    assert!(matches!(&selection.rejected[1].reason, Reason::Proof(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();
     let selection = route_with(&["minhop", "updn"], &Request::new(&tree));
     assert_eq!(selection.chosen.map(|c| c.0.engine), Some("minhop"));
-    assert!(selection.refused.is_empty());
+    assert!(selection.rejected.is_empty());
 }

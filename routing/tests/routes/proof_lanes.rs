@@ -13,10 +13,10 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle::{Verdict, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::verify::{ChannelLane, Failure};
+use ferrosm_routing::verify::{ChannelVl, VerifyError};
 use ferrosm_routing::{
-    Lanes, Lft, PathSl, PortMaps, Proof, Request, Sl2Vl, SwitchIdx, Tables, Topology,
-    TopologyBuilder, engine_by_name, verify,
+    Lft, PathSl, Proof, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, TopologyBuilder,
+    VlPlan, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn tables(engine: &str, topo: &Topology) -> Tables {
     engine.route(&Request::new(topo)).unwrap().tables
 }
 
-fn verdict(failure: &Failure) -> Verdict {
+fn verdict(failure: &VerifyError) -> Verdict {
     if failure.loops.count > 0 {
         Verdict::Loops
     } else if failure.unreachable.count > 0 {
@@ -107,10 +107,10 @@ impl Torus {
 
     /// VL 0 until such a cable, VL 1 on it and behind it: a switch behind it knows such packets by their SL and by the
     /// port that they come in by.
-    fn maps(&self) -> Vec<PortMaps> {
+    fn maps(&self) -> Vec<SlToVlMaps> {
         let host = 2 * self.sides.len() as u8 + 1;
         let maps = self.topo.switches().map(|s| {
-            let mut maps = PortMaps::uniform(host, [0; 16]);
+            let mut maps = SlToVlMaps::uniform(host, [0; 16]);
             for (dim, stride) in strides(&self.sides) {
                 let (side, right) = (self.sides[dim], 2 * dim as u8 + 1);
                 let x = s.index() / stride % side;
@@ -132,16 +132,16 @@ impl Torus {
         maps.collect()
     }
 
-    fn by_ports(&self, maps: Vec<PortMaps>) -> Lanes {
-        Lanes {
+    fn by_ports(&self, maps: Vec<SlToVlMaps>) -> VlPlan {
+        VlPlan {
             vls: 2,
             path_sl: self.crossings(),
-            sl2vl: Sl2Vl::PerPorts(maps),
+            sl2vl: SlToVl::PerPorts(maps),
         }
     }
 
     /// What the proof says, after the judge has said the same.
-    fn verify(&self, lanes: &Lanes) -> Result<Proof, Failure> {
+    fn verify(&self, lanes: &VlPlan) -> Result<Proof, VerifyError> {
         let outcome = verify(&self.topo, &self.tables, lanes);
         let judged = judge(&self.topo, &self.tables, lanes);
         match &outcome {
@@ -178,19 +178,19 @@ fn next_step(sides: &[usize], from: usize, to: usize) -> Option<(usize, bool)> {
 fn lanes_by_path_heal_a_torus() {
     for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
         let torus = Torus::new(sides);
-        let cycle = torus.verify(&Lanes::single()).unwrap_err().cycle.unwrap();
+        let cycle = torus.verify(&VlPlan::single()).unwrap_err().cycle.unwrap();
         assert!(cycle.len() == sides[0] || sides.len() > 1);
         assert!(cycle.iter().all(|&(_, _, vl)| vl == 0));
         let lanes = 1 << sides.len();
         let proof = torus
-            .verify(&Lanes::modulo(lanes, torus.crossings()))
+            .verify(&VlPlan::modulo(lanes, torus.crossings()))
             .unwrap();
-        assert_eq!(proof.lanes_used, lanes);
+        assert_eq!(proof.vls_used, lanes);
         assert_eq!(proof.reversible, sides.iter().all(|side| side % 2 == 1));
     }
     let ring = Torus::new(&[5]);
-    let proof = ring.verify(&Lanes::modulo(2, ring.crossings())).unwrap();
-    assert_eq!(proof.lane_channels, [8, 6], "all cables but one, and three");
+    let proof = ring.verify(&VlPlan::modulo(2, ring.crossings())).unwrap();
+    assert_eq!(proof.vl_channels, [8, 6], "all cables but one, and three");
 }
 
 /// The same tori on two lanes with maps per port. As if switches had one map for all, or if the ring's first switch
@@ -203,11 +203,11 @@ fn lanes_by_ports_heal_a_torus_and_broken_maps_do_not() {
             torus
                 .verify(&torus.by_ports(torus.maps()))
                 .unwrap()
-                .lanes_used,
+                .vls_used,
             2
         );
         let mut broken = torus.maps();
-        broken.fill(PortMaps::uniform(2 * sides.len() as u8 + 1, [0; 16]));
+        broken.fill(SlToVlMaps::uniform(2 * sides.len() as u8 + 1, [0; 16]));
         assert!(
             torus
                 .verify(&torus.by_ports(broken))
@@ -218,7 +218,7 @@ fn lanes_by_ports_heal_a_torus_and_broken_maps_do_not() {
     }
     let ring = Torus::new(&[5]);
     let mut broken = ring.maps();
-    broken[0] = PortMaps::uniform(3, [0; 16]);
+    broken[0] = SlToVlMaps::uniform(3, [0; 16]);
     let failure = ring.verify(&ring.by_ports(broken)).unwrap_err();
     assert_eq!(
         failure.describe(&|s| format!("S{}", s.0)),
@@ -263,7 +263,7 @@ fn a_cable_with_few_lanes_and_an_sl_that_does_not_exist_are_found() {
     let fabric = ring(5, 1);
     let topo = narrowed(&fabric, 1);
     let tables = tables("updn", &topo);
-    let lanes = Lanes::modulo(2, PathSl::Uniform(1));
+    let lanes = VlPlan::modulo(2, PathSl::Uniform(1));
     let failure = verify(&topo, &tables, &lanes).unwrap_err();
     assert!(
         failure
@@ -272,8 +272,8 @@ fn a_cable_with_few_lanes_and_an_sl_that_does_not_exist_are_found() {
             .iter()
             .all(|d| (d.sl, d.vl, d.vls) == (1, 1, 1))
     );
-    assert!(verify(&topo, &tables, &Lanes::modulo(2, PathSl::Uniform(2))).is_ok());
-    let failure = verify(&topo, &tables, &Lanes::modulo(1, PathSl::Uniform(16))).unwrap_err();
+    assert!(verify(&topo, &tables, &VlPlan::modulo(2, PathSl::Uniform(2))).is_ok());
+    let failure = verify(&topo, &tables, &VlPlan::modulo(1, PathSl::Uniform(16))).unwrap_err();
     assert_eq!(failure.dropped.lids, topo.destinations().len() as u64);
 }
 
@@ -298,7 +298,7 @@ fn the_proof_does_not_depend_on_the_number_of_threads() {
 }
 
 /// Random lanes of every kind, right and wrong: `wrong` of 0 keeps to what exists.
-fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> Lanes {
+fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> VlPlan {
     let vls = 1 + dice.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][dice.below(4)];
     let row = |dice: &mut Lcg, n: usize| -> Arc<[u8]> {
@@ -321,12 +321,12 @@ fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> Lanes {
         _ => PathSl::BySwitchAndLid((0..n).map(|_| row(dice, lids)).collect()),
     };
     if dice.below(2) == 0 {
-        return Lanes::modulo(vls, path_sl);
+        return VlPlan::modulo(vls, path_sl);
     }
     let modulo = std::array::from_fn(|sl| sl as u8 % vls);
     let maps = topo.switches().map(|s| {
         let ports = topo.num_ports(s);
-        let mut maps = PortMaps::uniform(ports, modulo);
+        let mut maps = SlToVlMaps::uniform(ports, modulo);
         for _ in 0..dice.below(60) {
             let (input, output) = (dice.below(12) as u8, dice.below(12) as u8);
             let mut map = std::array::from_fn(|_| dice.below(usize::from(vls)) as u8);
@@ -338,10 +338,10 @@ fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> Lanes {
         maps
     });
     let maps = maps.collect();
-    Lanes {
+    VlPlan {
         vls,
         path_sl,
-        sl2vl: Sl2Vl::PerPorts(maps),
+        sl2vl: SlToVl::PerPorts(maps),
     }
 }
 
@@ -366,7 +366,7 @@ fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
 }
 
 /// Whether some packet goes from each of these lanes to the next, followed by the judge.
-fn is_real(topo: &Topology, tables: &Tables, lanes: &Lanes, cycle: &[ChannelLane]) -> bool {
+fn is_real(topo: &Topology, tables: &Tables, lanes: &VlPlan, cycle: &[ChannelVl]) -> bool {
     let mut pairs = std::collections::BTreeSet::new();
     for d in topo.destinations() {
         for from in topo.switches() {

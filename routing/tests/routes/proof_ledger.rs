@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::repair::{Limits, repair_within};
-use ferrosm_routing::verify::Ledger;
+use ferrosm_routing::reroute::{RerouteLimits, reroute_within};
+use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    ENGINE_NAMES, Lanes, Lft, PathSl, Previous, Request, Tables, Topology, engine_by_name, verify,
+    ENGINE_NAMES, Lft, PathSl, Previous, Request, Tables, Topology, VlPlan, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -25,13 +25,13 @@ fn overwrite(tables: &mut Tables, dice: &mut Lcg, top: Lid) {
     tables[s] = Arc::new(lft);
 }
 
-fn some_lanes(topo: &Topology, dice: &mut Lcg) -> Lanes {
+fn some_lanes(topo: &Topology, dice: &mut Lcg) -> VlPlan {
     let n = topo.num_switches();
     let lids = usize::from(topo.top_lid().raw()) + 1;
     match dice.below(6) {
-        0 | 1 => Lanes::single(),
-        2 => Lanes::modulo(3, PathSl::Uniform(dice.below(3) as u8)),
-        3 => Lanes::modulo(
+        0 | 1 => VlPlan::single(),
+        2 => VlPlan::modulo(3, PathSl::Uniform(dice.below(3) as u8)),
+        3 => VlPlan::modulo(
             2,
             PathSl::ByLid((0..lids).map(|_| dice.below(2) as u8).collect()),
         ),
@@ -40,7 +40,7 @@ fn some_lanes(topo: &Topology, dice: &mut Lcg) -> Lanes {
             let salt = dice.below(4);
             let sl = |a: usize, b: usize| ((a.min(b) * 7 + a.max(b) * 3) / (1 + salt) % 2) as u8;
             let row = |a: usize| (0..n).map(|b| sl(a, b)).collect();
-            Lanes::modulo(2, PathSl::BySwitches((0..n).map(row).collect()))
+            VlPlan::modulo(2, PathSl::BySwitches((0..n).map(row).collect()))
         }
     }
 }
@@ -55,9 +55,9 @@ proptest! {
         let whole = random(n, extra, hosts, seed);
         let mut fabric = whole.clone();
         let mut dice = Lcg(!seed);
-        let mut ledger = Ledger::new();
+        let mut ledger = IncrementalVerifier::new();
         let mut topo = Arc::new(fabric.build());
-        let mut lanes = Lanes::single();
+        let mut lanes = VlPlan::single();
         let route = |topo: &Topology, engine: &str, previous: &Previous| {
             let engine = engine_by_name(engine).unwrap();
             engine.route(&Request::new(topo).with_previous(previous)).unwrap()
@@ -90,7 +90,7 @@ proptest! {
 }
 
 /// Whatever it does to balance, and however much moves.
-const ANY: Limits = Limits {
+const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_moved_share: 1.0,
     moved_always: 0,
@@ -101,7 +101,7 @@ const ANY: Limits = Limits {
 fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = whole.clone();
     let mut dice = Lcg(seed);
-    let mut ledger = Ledger::new();
+    let mut ledger = IncrementalVerifier::new();
     let engine = engine_by_name(engine).unwrap();
     let mut topo = Arc::new(fabric.build());
     let Ok(mut routing) = engine.route(&Request::new(&topo)) else {
@@ -133,7 +133,7 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
         let next = Arc::new(less.build());
         let previous = Previous::from_routing(&topo, &routing);
         let request = Request::new(&next).with_previous(&previous);
-        let after = repair_within(&request, &ANY);
+        let after = reroute_within(&request, &ANY);
         repaired += usize::from(after.is_some());
         let Some(after) = after.or_else(|| engine.route(&request).ok()) else {
             break;

@@ -14,7 +14,8 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::verify::{TreeFault, TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    Lanes, PathSl, PortMaps, Request, Sl2Vl, SwitchIdx, Tables, Topology, engine_by_name, verify,
+    PathSl, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, VlPlan, engine_by_name,
+    verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -74,7 +75,7 @@ fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
 /// Adds what copies of a packet wait for, from where it came in, hop by hop.
 fn follow(
     topo: &Topology,
-    lanes: &Lanes,
+    lanes: &VlPlan,
     tree: &TreePorts,
     at: SwitchIdx,
     input: PortNum,
@@ -108,7 +109,7 @@ proptest! {
         let tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
         let maps = topo.switches().map(|s| {
             let ports = topo.num_ports(s);
-            let mut maps = PortMaps::uniform(ports, std::array::from_fn(|sl| (sl % 2) as u8));
+            let mut maps = SlToVlMaps::uniform(ports, std::array::from_fn(|sl| (sl % 2) as u8));
             for _ in 0..dice.below(20) {
                 let (input, output) = (dice.below(8) as u8, dice.below(8) as u8);
                 let map = std::array::from_fn(|_| dice.below(2) as u8);
@@ -117,9 +118,9 @@ proptest! {
             maps
         });
         let maps = maps.collect();
-        let lanes = Lanes {
-            sl2vl: if by_ports { Sl2Vl::PerPorts(maps) } else { Sl2Vl::Modulo },
-            ..Lanes::modulo(2, PathSl::Uniform(0))
+        let lanes = VlPlan {
+            sl2vl: if by_ports { SlToVl::PerPorts(maps) } else { SlToVl::Modulo },
+            ..VlPlan::modulo(2, PathSl::Uniform(0))
         };
         let trees: Vec<TreePorts> = (0..count)
             .map(|_| {
@@ -171,7 +172,7 @@ fn what_is_no_tree_is_refused() {
         Some((SwitchIdx(0), PortNum(3)))
     );
     let t = tables("updn", &topo);
-    let fault = |tree: TreePorts, lanes: &Lanes| {
+    let fault = |tree: TreePorts, lanes: &VlPlan| {
         let whole = self::tree(&[(0, &[1, 2]), (1, &[1, 2])]);
         let failure = verify_with_trees(&topo, &t, lanes, &[whole, tree]).unwrap_err();
         let broken = failure.tree.clone().unwrap();
@@ -184,33 +185,39 @@ fn what_is_no_tree_is_refused() {
         );
         broken.fault
     };
-    let one = Lanes::single();
+    let one = VlPlan::single();
     let (at, port) = (SwitchIdx(0), PortNum(2));
     // The other end is not in it, or not with that port.
     assert_eq!(
         fault(tree(&[(0, &[1, 2])]), &one),
-        TreeFault::Nowhere { at, port }
+        TreeFault::DanglingPort { at, port }
     );
     assert_eq!(
         fault(tree(&[(0, &[1, 2]), (1, &[1])]), &one),
-        TreeFault::Nowhere { at, port }
+        TreeFault::DanglingPort { at, port }
     );
-    let nothing = TreeFault::Nowhere {
+    let nothing = TreeFault::DanglingPort {
         at,
         port: PortNum(9),
     };
     assert_eq!(fault(tree(&[(0, &[1, 9])]), &one), nothing);
     let round = tree(&[(0, &[1, 2, 3]), (1, &[2, 3]), (2, &[2, 3]), (3, &[2, 3])]);
-    assert!(matches!(fault(round, &one), TreeFault::Circle { .. }));
+    assert!(matches!(fault(round, &one), TreeFault::Cycle { .. }));
     let apart = tree(&[(0, &[1, 2]), (1, &[1, 2]), (3, &[0])]);
-    assert_eq!(fault(apart, &one), TreeFault::Apart { at: SwitchIdx(3) });
+    assert_eq!(
+        fault(apart, &one),
+        TreeFault::Disconnected { at: SwitchIdx(3) }
+    );
     let behind = tree(&[(0, &[1, 2]), (1, &[1, 2]), (2, &[3]), (3, &[1, 2])]);
-    assert_eq!(fault(behind, &one), TreeFault::Apart { at: SwitchIdx(3) });
+    assert_eq!(
+        fault(behind, &one),
+        TreeFault::Disconnected { at: SwitchIdx(3) }
+    );
     let sl = TreePorts {
         sl: 16,
         ..tree(&[(0, &[1, 2]), (1, &[1, 2])])
     };
-    assert!(matches!(fault(sl, &one), TreeFault::Lane { sl: 16, .. }));
+    assert!(matches!(fault(sl, &one), TreeFault::NoVl { sl: 16, .. }));
     let empty = tree(&[(0, &[2]), (1, &[2])]);
     assert!(verify_with_trees(&topo, &t, &one, &[empty]).is_ok());
 }
@@ -220,7 +227,7 @@ fn what_is_no_tree_is_refused() {
 fn a_tree_that_takes_the_forbidden_turn_needs_a_lane_of_its_own() {
     let topo = ring(4, 1).build();
     let t = tables("updn", &topo);
-    assert!(verify(&topo, &t, &Lanes::single()).is_ok());
+    assert!(verify(&topo, &t, &VlPlan::single()).is_ok());
     // All four chains of three cables: some of them take the turn.
     let chain = |gap: u32, sl: u8| {
         let ports = (0..4).map(|s| {
@@ -239,7 +246,7 @@ fn a_tree_that_takes_the_forbidden_turn_needs_a_lane_of_its_own() {
             ports: ports.collect(),
         }
     };
-    let lanes = Lanes::modulo(2, PathSl::Uniform(0));
+    let lanes = VlPlan::modulo(2, PathSl::Uniform(0));
     let safe = |sl| {
         (0..4)
             .map(|gap| verify_with_trees(&topo, &t, &lanes, &[chain(gap, sl)]).is_ok())

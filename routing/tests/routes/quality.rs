@@ -15,7 +15,7 @@ use crate::oracle::{distances, follow};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::quality::{Effort, Quality, Shift, measure, shifts};
 use ferrosm_routing::{
-    Lanes, Lft, PathSl, Request, SwitchIdx, Tables, Throttled, Topology, TopologyBuilder,
+    DegradedLink, Lft, PathSl, Request, SwitchIdx, Tables, Topology, TopologyBuilder, VlPlan,
     engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn route(engine: &str, topo: &Topology) -> Tables {
 }
 
 fn quick(topo: &Topology, tables: &Tables) -> Quality {
-    measure(topo, tables, &Lanes::single(), &Effort::quick())
+    measure(topo, tables, &VlPlan::single(), &Effort::quick())
 }
 
 /// Three switches in a row, the first two twice cabled; one of these two cables runs at a quarter of what its ends show
@@ -56,13 +56,13 @@ fn throttled_links_are_found_and_weigh_more() {
     assert_eq!(topo.rate(also_new, p(2)), Some(50_000));
     assert_eq!(topo.rate(new, p(3)), None);
     assert_eq!(topo.rate(new, p(9)), None);
-    let throttled = Throttled {
+    let throttled = DegradedLink {
         a: (new, p(2)),
         b: (also_new, p(2)),
         mbps: 50_000,
         could_mbps: 200_000,
     };
-    assert_eq!(topo.throttled(), [throttled]);
+    assert_eq!(topo.degraded_links(), [throttled]);
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
     assert_eq!(unknown, (q.max_load, None), "one cable's rate is not known");
@@ -179,7 +179,7 @@ fn the_closed_form_on_a_full_tree_has_no_congestion_in_any_shift() {
     for (leaves, width) in [(4, 4), (6, 3), (12, 6), (5, 7)] {
         let clos = Clos::new(leaves, width);
         let tables = clos.tables(|_, _, place| place);
-        assert!(verify(&clos.topo, &tables, &Lanes::single()).is_ok());
+        assert!(verify(&clos.topo, &tables, &VlPlan::single()).is_ok());
         let q = quick(&clos.topo, &tables);
         assert_eq!((q.shift.worst, q.shift_by_leaf.worst), (1, 1));
         assert_eq!(q.shift.stages, (leaves * width - 1).min(100));
@@ -207,7 +207,7 @@ fn static_routing_on_a_full_tree_gets_far_less_than_the_whole_bisection() {
         shifts_max: 20,
         seed: 3,
     };
-    let measure = |tables: &Tables| measure(&clos.topo, tables, &Lanes::single(), &effort);
+    let measure = |tables: &Tables| measure(&clos.topo, tables, &VlPlan::single(), &effort);
     let mut dice = Lcg(11);
     let random = measure(&clos.tables(|_, _, _| dice.below(16)));
     let closed = measure(&clos.tables(|_, _, place| place));
@@ -238,7 +238,7 @@ fn figures_do_not_depend_on_the_number_of_threads() {
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.unwrap()
-            .install(|| measure(&topo, &tables, &Lanes::single(), &effort))
+            .install(|| measure(&topo, &tables, &VlPlan::single(), &effort))
     };
     let alone = of(1, 4);
     assert_eq!(alone, of(2, 4));
@@ -259,7 +259,7 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let tables = route("updn", &topo);
         let sls = |from: usize| (0..n).map(|to| (from.min(to) % 3) as u8).collect();
-        let lanes = Lanes::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
+        let lanes = VlPlan::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
         let effort = Effort { shifts_max: 1000, ..Effort::quick() };
         let q = measure(&topo, &tables, &lanes, &effort);
         let mut ends: Vec<(Lid, SwitchIdx)> = topo

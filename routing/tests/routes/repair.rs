@@ -14,12 +14,12 @@ use std::sync::Arc;
 use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::repair::{Limits, repair, repair_within};
+use ferrosm_routing::reroute::{RerouteLimits, reroute, reroute_within};
 use ferrosm_routing::transition;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    ENGINE_NAMES, Kept, LastRun, Previous, Request, Routing, SwitchIdx, Topology, TopologyBuilder,
-    TreeConstraint, engine_by_name, route_with, verify,
+    ENGINE_NAMES, LastRun, Previous, Request, RerouteCache, Routing, SwitchIdx, Topology,
+    TopologyBuilder, TreeConstraint, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
 }
 
 /// Whatever it does to balance, and however much moves.
-const ANY: Limits = Limits {
+const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_moved_share: 1.0,
     moved_always: 0,
@@ -98,7 +98,7 @@ fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     // From what is kept with the run, and from the run alone.
     for previous in [&ready, &unready] {
         let request = Request::new(&new).with_previous(previous);
-        if let Some(after) = repair_within(&request, &ANY) {
+        if let Some(after) = reroute_within(&request, &ANY) {
             is_as_promised(engine, (&old, &before), (&new, &after));
             done = true;
         }
@@ -155,22 +155,22 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
             oracle::Verdict::Good
         );
         trees_are_safe(&next, &routing, &mut dice);
-        let plan = |kept: &Kept| {
+        let plan = |cache: &RerouteCache| {
             transition::plan_with(
                 &next,
                 &previous.lfts,
                 &routing.tables,
                 &routing.vl_plan,
-                kept,
+                cache,
             )
         };
-        assert_eq!(plan(&selection.kept), plan(&Kept::new()));
-        repaired += usize::from(selection.repaired);
+        assert_eq!(plan(&selection.cache), plan(&RerouteCache::new()));
+        repaired += usize::from(selection.rerouted);
         let run = LastRun {
             topo: Arc::clone(&next),
             routing: routing.clone(),
             baseline_max_load: last.baseline_max_load,
-            kept: selection.kept,
+            cache: selection.cache,
         };
         previous = Previous::from_routing(&next, &routing);
         previous.last = Some(Arc::new(run));
@@ -312,7 +312,7 @@ fn a_tree_stays_short_and_balanced() {
         for i in (0..fabric.cables.len()).step_by(7) {
             let new = fabric.without_cable(i).build();
             let previous = Previous::from_routing(&old, &before);
-            let Some(after) = repair(&Request::new(&new).with_previous(&previous)) else {
+            let Some(after) = reroute(&Request::new(&new).with_previous(&previous)) else {
                 continue;
             };
             assert_eq!(
@@ -343,7 +343,7 @@ fn repairs_follow_one_another() {
             let less = lose(&now, 1, &mut dice);
             let next = Arc::new(less.build());
             let previous = Previous::from_routing(&topo, &routing);
-            let after = repair_within(&Request::new(&next).with_previous(&previous), &ANY);
+            let after = reroute_within(&Request::new(&next).with_previous(&previous), &ANY);
             repaired += usize::from(after.is_some());
             routing = after.unwrap_or_else(|| proven(engine, &next).unwrap());
             verify(&next, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
@@ -362,7 +362,7 @@ fn what_is_not_a_loss_is_not_repaired() {
         Arc::new(fabric.without_cable(40).build()),
     );
     let before = proven("updn", &full).unwrap();
-    let same = repair(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
+    let same = reroute(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
         .unwrap();
     assert!(
         same.tables
@@ -372,13 +372,13 @@ fn what_is_not_a_loss_is_not_repaired() {
     );
     let fewer = proven("updn", &less).unwrap();
     assert!(
-        repair(&Request::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
+        reroute(&Request::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
             .is_none()
     );
     assert!(
-        repair(&Request::new(&full).with_previous(&Previous::from_tables_of(&before))).is_none()
+        reroute(&Request::new(&full).with_previous(&Previous::from_tables_of(&before))).is_none()
     );
-    assert!(repair(&Request::new(&full)).is_none());
+    assert!(reroute(&Request::new(&full)).is_none());
 }
 
 /// A fabric with these end ports: (switch, port, LID).
@@ -426,7 +426,7 @@ fn end_ports_come_and_go() {
                 let new = with_ends(&cabled, to);
                 let before = proven(engine, &old).unwrap();
                 let previous = Previous::from_routing(&old, &before);
-                let after = repair_within(&Request::new(&new).with_previous(&previous), &ANY);
+                let after = reroute_within(&Request::new(&new).with_previous(&previous), &ANY);
                 // An order of switches may hang on one cable; without a loss there is always a way.
                 let Some(after) = after else {
                     assert!(cable.is_some(), "{engine}");
@@ -462,7 +462,7 @@ fn ordered_trees_stay_possible() {
             }
             let new = less.build();
             let previous = Previous::from_routing(&old, &before);
-            let Some(after) = repair_within(&Request::new(&new).with_previous(&previous), &ANY)
+            let Some(after) = reroute_within(&Request::new(&new).with_previous(&previous), &ANY)
             else {
                 continue;
             };
@@ -491,7 +491,7 @@ fn repairs_do_not_depend_on_the_number_of_threads() {
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.unwrap().install(|| {
-                    repair(&Request::new(&new).with_previous(&previous)).map(|r| r.tables)
+                    reroute(&Request::new(&new).with_previous(&previous)).map(|r| r.tables)
                 })
             };
             assert_eq!(with(1), with(5));

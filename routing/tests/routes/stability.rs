@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_routing::{
-    Lanes, Previous, Request, Routing, Topology, changed_blocks, engine_by_name, verify,
+    Previous, Request, Routing, Topology, VlPlan, changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -69,8 +69,8 @@ proptest! {
         let (full, less) = (fabric.build(), less.build());
         let before = route("updn", &full, None);
         let during = route("updn", &less, Some(&before));
-        prop_assert!(verify(&less, &during.tables, &Lanes::single()).is_ok());
-        prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables, &Lanes::single()).is_ok());
+        prop_assert!(verify(&less, &during.tables, &VlPlan::single()).is_ok());
+        prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables, &VlPlan::single()).is_ok());
     }
 }
 
@@ -169,7 +169,7 @@ fn the_order_outlives_a_lost_cable() {
             }
             let less = less.build();
             let after = route("updn", &less, Some(&before));
-            assert!(verify(&less, &after.tables, &Lanes::single()).is_ok());
+            assert!(verify(&less, &after.tables, &VlPlan::single()).is_ok());
             moves += moved(&before, &after);
             cables += 1;
         }

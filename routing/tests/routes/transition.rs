@@ -15,8 +15,8 @@ use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
-    ENGINE_NAMES, Kept, Lanes, LastRun, Lft, Request, SwitchIdx, Tables, Topology, changed_blocks,
-    engine_by_name, verify,
+    ENGINE_NAMES, LastRun, Lft, Request, RerouteCache, SwitchIdx, Tables, Topology, VlPlan,
+    changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
     let engine = ["updn", "minhop", "tree"][kind];
     if let Some(engine) = engine_by_name(engine) {
         let tables = engine.route(&Request::new(topo)).unwrap().tables;
-        if verify(topo, &tables, &Lanes::single()).is_ok() {
+        if verify(topo, &tables, &VlPlan::single()).is_ok() {
             return tables;
         }
     }
@@ -77,7 +77,7 @@ fn write(
     while !blocks.is_empty() {
         let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
         write_block(&mut state[s], &to[s], block);
-        let verdict = judge(topo, state, &Lanes::single());
+        let verdict = judge(topo, state, &VlPlan::single());
         if matches!(verdict, Verdict::Loops | Verdict::CreditLoop) {
             return Some(verdict);
         }
@@ -137,7 +137,7 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let old = some_tables(&topo, from, seed ^ 1);
         let new = some_tables(&topo, to, seed ^ 2);
-        let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+        let plan = plan(&topo, &known(&old), &new, &VlPlan::single());
         for order in 0..3 {
             follow(&topo, &old, &new, &plan, seed ^ order);
         }
@@ -148,7 +148,7 @@ proptest! {
     fn rings_too(n in 3usize..9, seed: u64) {
         let topo = ring(n, 1).build();
         let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed ^ 5));
-        let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+        let plan = plan(&topo, &known(&old), &new, &VlPlan::single());
         for order in 0..3 {
             follow(&topo, &old, &new, &plan, seed ^ order);
         }
@@ -184,12 +184,12 @@ proptest! {
             topo: Arc::clone(&topo),
             routing: routing.clone(),
             baseline_max_load: 0,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
         };
         run.prepare();
         let (new, lanes) = (&routing.tables, &routing.vl_plan);
         prop_assert_eq!(
-            plan_with(&topo, &old, new, lanes, &run.kept),
+            plan_with(&topo, &old, new, lanes, &run.cache),
             plan(&topo, &old, new, lanes)
         );
     }
@@ -204,7 +204,7 @@ fn what_is_drained_goes_with_what_is_not() {
         some_tables(&topo, 2, seed ^ 1),
         some_tables(&topo, 0, seed ^ 2),
     );
-    let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+    let plan = plan(&topo, &known(&old), &new, &VlPlan::single());
     for order in 0..64 {
         follow(&topo, &old, &new, &plan, order);
     }
@@ -222,12 +222,12 @@ fn every_kind_of_plan_occurs() {
         };
         let topo = topo.build();
         let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed + 100));
-        match plan(&topo, &known(&old), &new, &Lanes::single()) {
+        match plan(&topo, &known(&old), &new, &VlPlan::single()) {
             Transition::AnyOrder => any += 1,
             Transition::Stages(_) => stages += 1,
             Transition::Drain { conflict, .. } => {
                 drains += 1;
-                circles += usize::from(matches!(conflict, Conflict::Circle(_)));
+                circles += usize::from(matches!(conflict, Conflict::CreditLoop(_)));
             }
         }
     }
@@ -240,7 +240,7 @@ fn every_kind_of_plan_occurs() {
 fn what_does_not_change_needs_no_order() {
     let topo = three_level(2).build();
     let tables = some_tables(&topo, 0, 0);
-    let lanes = Lanes::single();
+    let lanes = VlPlan::single();
     assert_eq!(
         plan(&topo, &known(&tables), &tables, &lanes),
         Transition::AnyOrder

@@ -352,7 +352,7 @@ fn compute_and_io_ports_are_numbered_apart() {
     assert_eq!(routing.tables, route("ftree", &topo).unwrap().tables);
     assert!(
         routing
-            .notes
+            .diagnostics
             .iter()
             .any(|n| n.to_string().contains("compute ports"))
     );

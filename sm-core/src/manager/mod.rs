@@ -80,7 +80,7 @@ use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
 use crate::plan::routes::RoutingStart;
-use crate::plan::vls::VlPlan;
+use crate::plan::vls::FabricVlPlan;
 use crate::records::RestoredState;
 use crate::report::SweepReport;
 use crate::routing_state::RoutingState;
@@ -198,7 +198,7 @@ impl SubnetManager {
 
     /// SLs and VLs of the routing in force; `None` before the first one.
     #[must_use]
-    pub const fn vl_plan(&self) -> Option<&VlPlan> {
+    pub const fn vl_plan(&self) -> Option<&FabricVlPlan> {
         self.vls.plan()
     }
 

@@ -18,7 +18,7 @@ use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::RoutingJobResult;
-use crate::plan::vls::VlPlan;
+use crate::plan::vls::FabricVlPlan;
 use crate::report::{Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
@@ -210,7 +210,7 @@ impl SubnetManager {
                 }
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
-                let vls = VlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
+                let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 with_ctx!(self, |ctx| self
                     .multicast
                     .set_conflicting(ctx, routes.in_the_way));

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::attr::MFT_BLOCK_LEN;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::SwitchIdx;
-use ferrosm_routing::multicast::{Forest, PortSet};
+use ferrosm_routing::multicast::{PortSet, SpanningForest};
 
 use crate::subnet::{Mft, NodeIdx};
 use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};
@@ -108,7 +108,7 @@ pub(super) fn plan(
     switches: &[SwitchMft<'_>],
     used: &BTreeSet<u16>,
     only: Option<&BTreeSet<u16>>,
-    forest: Option<&Forest<'_>>,
+    forest: Option<&SpanningForest<'_>>,
     has_old_trees: bool,
 ) -> MftSteps {
     let mut differences = Vec::new();
@@ -240,7 +240,7 @@ fn mask_of(blocks: &MftBlocks, at: MftBlockIdx, i: usize) -> u16 {
 /// Whether the entries of an MLID are a tree of the forest. `mask` gives the ports of a switch and position.
 fn is_tree(
     switches: &[SwitchMft<'_>],
-    forest: &Forest<'_>,
+    forest: &SpanningForest<'_>,
     block: u16,
     mask: impl Fn(&SwitchMft<'_>, MftBlockIdx) -> u16,
 ) -> bool {

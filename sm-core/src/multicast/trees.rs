@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::{Forest, Ground, Member, PortSet, Tree};
+use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, TreeBase};
 use ferrosm_routing::{LastRun, SwitchIdx};
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub(super) type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
 #[derive(Debug, Default)]
 struct GroupTree {
     members: Members,
-    tree: Tree,
+    tree: MulticastTree,
     /// The tree was read from the switches and may have branches without members. Cleared by the next update.
     is_imported: bool,
 }
@@ -34,7 +34,7 @@ impl GroupTree {
         self.tree.ports().filter(|(_, p)| !p.is_empty()).collect()
     }
 
-    fn set_members(&mut self, forest: &Forest<'_>, members: Members, group: u64) {
+    fn set_members(&mut self, forest: &SpanningForest<'_>, members: Members, group: u64) {
         let member = |(&(switch, port), &receives): (&(SwitchIdx, PortNum), &bool)| Member {
             switch,
             port,
@@ -90,7 +90,7 @@ pub(super) struct MulticastTrees {
     /// The routing in force; `None` before the first one.
     run: Option<Arc<LastRun>>,
     /// The forest of `run`; `None` if no tree is free of deadlocks with its routes.
-    base: Option<Ground>,
+    base: Option<TreeBase>,
     /// The node of each switch of `run`.
     nodes: Vec<NodeIdx>,
     index: FxHashMap<NodeIdx, SwitchIdx>,
@@ -108,7 +108,7 @@ impl MulticastTrees {
         if before.is_some_and(|before| self.nodes == nodes && has_same_forest(&before, run)) {
             return ForestChange::SameForest;
         }
-        self.base = Forest::new(&run.topo, &run.routing)
+        self.base = SpanningForest::new(&run.topo, &run.routing)
             .ok()
             .map(|forest| forest.ground());
         self.nodes = nodes.to_vec();
@@ -127,7 +127,7 @@ impl MulticastTrees {
     }
 
     /// The forest of the routing in force.
-    pub(super) fn forest(&self) -> Option<Forest<'_>> {
+    pub(super) fn forest(&self) -> Option<SpanningForest<'_>> {
         let topo = &self.run.as_ref()?.topo;
         Some(self.base.as_ref()?.forest(topo))
     }

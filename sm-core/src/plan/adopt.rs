@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::NodeGuid;
-use ferrosm_routing::adopt::{Unfit, adopt};
+use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::select::NO_FALLBACK;
 use ferrosm_routing::{
-    Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Tables, route_with,
+    LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, SwitchIdx, Tables, route_with,
 };
 
 use crate::config::SmConfig;
@@ -41,7 +41,7 @@ pub struct Adopted {
     /// [`LastRun::baseline_max_load`].
     pub busiest: u64,
     /// [`LastRun::kept`].
-    pub kept: Kept,
+    pub cache: RerouteCache,
     /// What to tell of it.
     pub note: String,
 }
@@ -66,7 +66,7 @@ impl Inherited {
         }
         let why = match why {
             Not::Other(why) => why.to_owned(),
-            Not::Unfit(unfit) => unfit.describe(label),
+            Not::Unsuitable(error) => error.describe(label),
         };
         Err(format!(
             "the routing that is installed does not stay: {why}"
@@ -82,7 +82,7 @@ impl Inherited {
             return Err(Not::Other("it was made for other settings"));
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
-        let tables = tables.ok_or(Not::Unfit(Unfit::Unknown))?;
+        let tables = tables.ok_or(Not::Unsuitable(AdoptError::MissingTables))?;
         let run = self.routing.run(&self.guids, tables);
         let LastRun {
             topo,
@@ -97,7 +97,7 @@ impl Inherited {
         }
         let tables = routing.tables.clone();
         let (routing, proof) =
-            adopt(request.topo, routing, request.usable_vls(), busiest).map_err(Not::Unfit)?;
+            adopt(request.topo, routing, request.usable_vls(), busiest).map_err(Not::Unsuitable)?;
         let changed = tables.iter().zip(&routing.tables);
         let changed = changed.filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
         let but = match changed {
@@ -108,7 +108,7 @@ impl Inherited {
             routing,
             proof,
             busiest,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
             note: format!("tables stay as they were found in the switches{but}"),
         })
     }
@@ -136,7 +136,7 @@ impl Inherited {
             routing,
             proof,
             busiest,
-            kept: selection.kept,
+            cache: selection.cache,
             note: "the routing that was kept goes on".to_owned(),
         })
     }
@@ -144,5 +144,5 @@ impl Inherited {
 
 enum Not {
     Other(&'static str),
-    Unfit(Unfit),
+    Unsuitable(AdoptError),
 }

@@ -4,10 +4,10 @@
 //! happens to it as long as the VLs of the SLs in use stay, wherever other SLs are mapped to.
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::lanes::SLS;
-use ferrosm_routing::{Lanes, PathSl, Sl2Vl, SwitchIdx, Topology};
+use ferrosm_routing::vl_plan::SLS;
+use ferrosm_routing::{PathSl, SlToVl, SwitchIdx, Topology, VlPlan};
 
-use super::vls::VlPlan;
+use super::vls::FabricVlPlan;
 use crate::subnet::NodeIdx;
 
 /// What changes.
@@ -23,10 +23,10 @@ pub enum VlChange {
     Maps,
 }
 
-impl VlPlan {
+impl FabricVlPlan {
     /// What becomes of this plan's packets with other lanes for the switches `nodes` of `topo`.
     #[must_use]
-    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &Lanes) -> VlChange {
+    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &VlPlan) -> VlChange {
         let switches = nodes.iter().zip(topo.switches());
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
             .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
@@ -42,8 +42,8 @@ impl VlPlan {
 
 /// Two routings' graphs and lanes, and the switches of both.
 struct Both<'a> {
-    was: (&'a Topology, &'a Lanes),
-    is: (&'a Topology, &'a Lanes),
+    was: (&'a Topology, &'a VlPlan),
+    is: (&'a Topology, &'a VlPlan),
     pairs: Vec<(SwitchIdx, SwitchIdx)>,
 }
 
@@ -91,8 +91,8 @@ impl Both<'_> {
     fn maps_differ(&self, used: u16) -> bool {
         let ((old, was), (topo, is)) = (self.was, self.is);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
-        if let (Sl2Vl::Modulo, Sl2Vl::Modulo) = (&was.sl2vl, &is.sl2vl) {
-            let on = |lanes: &Lanes, sl: usize| sl % usize::from(lanes.vls.max(1));
+        if let (SlToVl::Modulo, SlToVl::Modulo) = (&was.sl2vl, &is.sl2vl) {
+            let on = |lanes: &VlPlan, sl: usize| sl % usize::from(lanes.vls.max(1));
             return sls.iter().any(|&sl| on(was, sl) != on(is, sl));
         }
         self.pairs.iter().any(|&(s_was, s_is)| {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     /// Two switches with a host each, and the same with other lanes.
-    fn change(was: &Lanes, is: &Lanes) -> VlChange {
+    fn change(was: &VlPlan, is: &VlPlan) -> VlChange {
         let mut b = TopologyBuilder::new();
         let (x, y) = (b.switch(4, Lid(1)), b.switch(4, Lid(2)));
         b.link((x, PortNum(1)), (y, PortNum(1)));
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn what_packets_notice_of_other_lanes() {
-        let one = Lanes::single();
+        let one = VlPlan::single();
         let lanes = |vls, to_4| {
-            Lanes::modulo(
+            VlPlan::modulo(
                 vls,
                 PathSl::ByLid(Arc::from([0u8, 0, 0, 0, to_4].as_slice())),
             )

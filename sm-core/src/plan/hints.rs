@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::hints::{Hints, TorusHint, TorusSeed};
-use ferrosm_routing::lanes::SLS;
+use ferrosm_routing::vl_plan::SLS;
 use serde::{Deserialize, Serialize};
 
 use crate::fnv::Fnv1a;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
-use ferrosm_routing::{Lanes, SwitchIdx, Topology};
+use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
+use ferrosm_routing::{SwitchIdx, Topology, VlPlan};
 
-use crate::plan::vls::VlPlan;
+use crate::plan::vls::FabricVlPlan;
 use crate::sa::registry::multicast::MulticastGroups;
 use crate::subnet::{NodeIdx, Subnet};
 use crate::tables::mft::first_mlid;
@@ -68,13 +68,13 @@ impl InstalledGroups {
         &self,
         of: Replacement<'_>,
         nodes: &[NodeIdx],
-        vls_before: Option<&VlPlan>,
+        vls_before: Option<&FabricVlPlan>,
     ) -> Vec<(Lid, NodeIdx)> {
         let mut conflicting: Vec<(Lid, SwitchIdx)> = Vec::new();
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
             let stays = vls_before
-                .is_none_or(|before| keeps_vls(group, before, (of.topo, of.lanes), nodes));
+                .is_none_or(|before| keeps_vls(group, before, (of.topo, of.vl_plan), nodes));
             if stays {
                 mlids.push(*mlid);
                 groups.push(group.clone());
@@ -82,7 +82,7 @@ impl InstalledGroups {
                 conflicting.extend(group.ports.iter().map(|(s, _)| (*mlid, *s)));
             }
         }
-        for (mlid, switches) in mlids.iter().zip(in_the_way(of, &groups)) {
+        for (mlid, switches) in mlids.iter().zip(mft_entries_to_clear(of, &groups)) {
             conflicting.extend(switches.into_iter().map(|s| (*mlid, s)));
         }
         let node = |(mlid, s): (Lid, SwitchIdx)| Some((mlid, *nodes.get(s.index())?));
@@ -93,8 +93,8 @@ impl InstalledGroups {
 /// Whether packets of a group stay on the VLs that they have at each of its switches.
 fn keeps_vls(
     group: &GroupEntries,
-    before: &VlPlan,
-    (topo, lanes): (&Topology, &Lanes),
+    before: &FabricVlPlan,
+    (topo, lanes): (&Topology, &VlPlan),
     nodes: &[NodeIdx],
 ) -> bool {
     let was = &before.run.routing.vl_plan;

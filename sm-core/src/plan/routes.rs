@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
-use ferrosm_routing::select::Refused;
+use ferrosm_routing::select::EngineRejection;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
-    WorkBudget,
+    CancelToken, Hints, LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, SwitchIdx,
+    Topology, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -21,7 +21,7 @@ use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::hints;
 use super::installed_groups::InstalledGroups;
 use super::lids::LidPlan;
-use super::vls::{VlPlan, operated_vls};
+use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
@@ -37,7 +37,7 @@ pub struct RoutingJob {
     /// The same, for the order of writes.
     pub installed: Vec<Option<Arc<Lft>>>,
     /// Lanes of the routing in force.
-    pub lanes_before: Option<VlPlan>,
+    pub lanes_before: Option<FabricVlPlan>,
     /// The same of multicast.
     pub groups: InstalledGroups,
     /// The configuration that it is for.
@@ -261,15 +261,15 @@ impl RoutingJob {
         };
         let chosen = adopted.or_else(|| {
             let selection = ferrosm_routing::route_with(&engines, &request);
-            failure.engines = selection.refused.iter().map(|r| self.refusal(r)).collect();
+            failure.engines = selection.rejected.iter().map(|r| self.refusal(r)).collect();
             let (routing, proof) = selection.chosen?;
             let before = self.previous.last.as_ref();
-            let before = before.filter(|_| selection.repaired);
+            let before = before.filter(|_| selection.rerouted);
             Some(Adopted {
                 busiest: before.map_or(proof.max_load, |last| last.baseline_max_load),
                 routing,
                 proof,
-                kept: selection.kept,
+                cache: selection.cache,
                 note: String::new(),
             })
         });
@@ -280,20 +280,20 @@ impl RoutingJob {
                     mut routing,
                     proof,
                     busiest,
-                    kept,
+                    cache,
                     note,
                 } = chosen;
                 let mut notes: Vec<String> = failure.lines().collect();
                 // A promise of trees is part of what later repairs keep.
                 let last = self.previous.last.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
-                multicast::settle(&self.topology, &mut routing, groups);
+                multicast::resolve_trees(&self.topology, &mut routing, groups);
                 notes.extend(Some(note).filter(|note| !note.is_empty()));
                 notes.extend(self.remarks.iter().cloned());
-                notes.extend(routing.notes.iter().map(ToString::to_string));
+                notes.extend(routing.diagnostics.iter().map(ToString::to_string));
                 let live = self.is_live();
                 let (order, in_the_way) = if live {
-                    self.order_of_writes(&routing, &kept, &mut notes)
+                    self.order_of_writes(&routing, &cache, &mut notes)
                 } else {
                     (LftWriteOrder::Any, Vec::new())
                 };
@@ -304,7 +304,7 @@ impl RoutingJob {
                     topo: Arc::clone(&self.topology),
                     routing,
                     baseline_max_load: busiest,
-                    kept,
+                    cache,
                 };
                 Ok(Routes {
                     run: Arc::new(run),
@@ -345,7 +345,7 @@ impl RoutingJob {
     fn order_of_writes(
         &self,
         routing: &Routing,
-        kept: &Kept,
+        cache: &RerouteCache,
         notes: &mut Vec<String>,
     ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
         let drained = self.drained_for_lanes(routing, notes);
@@ -357,13 +357,13 @@ impl RoutingJob {
             None => self.installed.clone(),
         };
         let (tables, lanes) = (&routing.tables, &routing.vl_plan);
-        let transition = transition::plan_with(&self.topology, &was, tables, lanes, kept);
+        let transition = transition::plan_with(&self.topology, &was, tables, lanes, cache);
         let replacement = Replacement {
             topo: &self.topology,
             old: &was,
             new: tables,
-            lanes,
-            kept,
+            vl_plan: lanes,
+            cache,
             transition: &transition,
         };
         let before = self.lanes_before.as_ref();
@@ -453,7 +453,7 @@ impl RoutingJob {
         )
     }
 
-    fn refusal(&self, refused: &Refused) -> EngineRefusal {
+    fn refusal(&self, refused: &EngineRejection) -> EngineRefusal {
         EngineRefusal {
             engine: refused.engine.clone(),
             why: refused.why(&|s| self.name(s)),

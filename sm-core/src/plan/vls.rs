@@ -22,7 +22,7 @@ const ARBITRATION_ENTRIES: usize = 32;
 
 /// The VLs of a routing, by node.
 #[derive(Debug, Clone)]
-pub struct VlPlan {
+pub struct FabricVlPlan {
     /// Different for each plan.
     id: u64,
     pub(super) run: Arc<LastRun>,
@@ -30,7 +30,7 @@ pub struct VlPlan {
     switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
 }
 
-impl VlPlan {
+impl FabricVlPlan {
     /// The plan of a routing, whose switches are `nodes`. No two plans have the same `id`.
     #[must_use]
     pub fn new(id: u64, run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {

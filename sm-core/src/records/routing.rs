@@ -11,10 +11,10 @@ use core::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
-use ferrosm_routing::lanes::{PortMaps, SLS};
+use ferrosm_routing::vl_plan::{SLS, SlToVlMaps};
 use ferrosm_routing::{
-    ENGINE_NAMES, Kept, Lanes, LastRun, Note, PathSl, Repair, Routing, Sl2Vl, SwitchIdx, Tables,
-    Topology, TopologyBuilder, TreeConstraint,
+    Diagnostic, ENGINE_NAMES, LastRun, PathSl, RerouteCache, RerouteSummary, Routing, SlToVl,
+    SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VlPlan,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -25,12 +25,12 @@ use crate::sa::View;
 /// Version of the record. A reader takes its own only; without a record, routes are computed as on a first start.
 const VERSION: u8 = 3;
 
-/// The fields of [`Repair`], in its order.
+/// The fields of [`RerouteSummary`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct RepairCounts([usize; 5]);
 
 impl RepairCounts {
-    const fn of(repair: Repair) -> Self {
+    const fn of(repair: RerouteSummary) -> Self {
         Self([
             repair.lost_cables,
             repair.gone_lids,
@@ -40,7 +40,7 @@ impl RepairCounts {
         ])
     }
 
-    const fn repair(self) -> Repair {
+    const fn repair(self) -> RerouteSummary {
         let Self(
             [
                 lost_cables,
@@ -50,7 +50,7 @@ impl RepairCounts {
                 changed_lids,
             ],
         ) = self;
-        Repair {
+        RerouteSummary {
             lost_cables,
             gone_lids,
             new_lids,
@@ -109,7 +109,7 @@ enum Levels {
     BySwitchAndLid(Vec<Vec<u8>>),
 }
 
-/// [`Sl2Vl::PerPorts`]: the different maps that there are, and for each switch, input and output by output, which it is, as runs.
+/// [`SlToVl::PerPorts`]: the different maps that there are, and for each switch, input and output by output, which it is, as runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Maps {
     all: Vec<[u8; SLS]>,
@@ -183,15 +183,15 @@ impl RoutingRecord {
             ends.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
-        let notes = || routing.notes.iter();
-        let repair = notes().find_map(Note::as_repair);
-        let notes = notes().filter(|note| note.as_repair().is_none());
+        let notes = || routing.diagnostics.iter();
+        let repair = notes().find_map(Diagnostic::as_reroute);
+        let notes = notes().filter(|note| note.as_reroute().is_none());
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_lanes: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
-            notes: notes.map(Note::to_string).collect(),
+            notes: notes.map(Diagnostic::to_string).collect(),
             repair: repair.copied().map(RepairCounts::of),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
@@ -212,8 +212,8 @@ impl RoutingRecord {
                 PathSl::BySwitchAndLid(all) => Levels::BySwitchAndLid(rows(all)),
             },
             maps: match &routing.vl_plan.sl2vl {
-                Sl2Vl::Modulo => None,
-                Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
+                SlToVl::Modulo => None,
+                SlToVl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
             sl_to_vl_epoch: (
                 origin.sl_to_vl_epoch.number,
@@ -311,7 +311,7 @@ impl RoutingRecord {
         let places = Places { now, then };
         let engine = ENGINE_NAMES.iter().find(|name| **name == self.engine)?;
         let topo = Arc::new(self.topology(&places));
-        let lanes = Lanes {
+        let lanes = VlPlan {
             vls: self.vls,
             path_sl: match &self.path_sl {
                 Levels::Uniform(sl) => PathSl::Uniform(*sl),
@@ -326,8 +326,8 @@ impl RoutingRecord {
                 }
             },
             sl2vl: match &self.maps {
-                None => Sl2Vl::Modulo,
-                Some(maps) => Sl2Vl::PerPorts(maps.tables(&topo, &places)),
+                None => SlToVl::Modulo,
+                Some(maps) => SlToVl::PerPorts(maps.tables(&topo, &places)),
             },
         };
         let trees = match &self.trees {
@@ -343,8 +343,10 @@ impl RoutingRecord {
                 }
             }
         };
-        let notes = self.notes.iter().cloned().map(Note::Restored);
-        let repair = self.repair.map(|counts| Note::Repaired(counts.repair()));
+        let notes = self.notes.iter().cloned().map(Diagnostic::Restored);
+        let repair = self
+            .repair
+            .map(|counts| Diagnostic::Rerouted(counts.repair()));
         Some(LastRun {
             routing: Routing {
                 engine,
@@ -352,11 +354,11 @@ impl RoutingRecord {
                 vl_plan: lanes,
                 order: self.order.as_ref().map(|order| places.turned(order)),
                 trees,
-                notes: notes.chain(repair).collect(),
+                diagnostics: notes.chain(repair).collect(),
             },
             topo,
             baseline_max_load: self.busiest,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
         })
     }
 
@@ -412,7 +414,7 @@ impl Places {
 }
 
 impl Maps {
-    fn of(topo: &Topology, switches: &[PortMaps]) -> Self {
+    fn of(topo: &Topology, switches: &[SlToVlMaps]) -> Self {
         let mut all: Vec<[u8; SLS]> = Vec::new();
         let mut known: FxHashMap<[u8; SLS], u32> = FxHashMap::default();
         let mut number = |map: [u8; SLS]| {
@@ -437,13 +439,13 @@ impl Maps {
     }
 
     /// By index of now.
-    fn tables(&self, topo: &Topology, places: &Places) -> Vec<PortMaps> {
+    fn tables(&self, topo: &Topology, places: &Places) -> Vec<SlToVlMaps> {
         let runs = places.turned(&self.runs);
         let switches = topo.switches().zip(&runs);
         let table = |(s, runs): (SwitchIdx, &Vec<(u32, u32)>)| {
             let num_ports = topo.num_ports(s);
             // What is said of no pair of ports drops.
-            let mut maps = PortMaps::uniform(num_ports, [15; SLS]);
+            let mut maps = SlToVlMaps::uniform(num_ports, [15; SLS]);
             let each = runs
                 .iter()
                 .flat_map(|(map, count)| core::iter::repeat_n(*map, *count as usize));
@@ -504,12 +506,12 @@ mod tests {
             .unwrap()
             .route(&Request::new(&topo))
             .unwrap();
-        ferrosm_routing::multicast::settle(&topo, &mut routing, None);
+        ferrosm_routing::multicast::resolve_trees(&topo, &mut routing, None);
         let run = LastRun {
             topo: Arc::new(topo),
             routing,
             baseline_max_load: 77,
-            kept: Kept::new(),
+            cache: RerouteCache::new(),
         };
         let origin = RoutingOrigin {
             inputs: SmConfig::default().routing_inputs(),
@@ -546,7 +548,7 @@ mod tests {
             let proof = verify(&topo, &a.tables, &a.vl_plan).unwrap();
             let before = verify(&run.topo, &b.tables, &b.vl_plan).unwrap();
             assert_eq!(proof.max_load, before.max_load, "{engine}");
-            assert_eq!(proof.lane_channels, before.lane_channels, "{engine}");
+            assert_eq!(proof.vl_channels, before.vl_channels, "{engine}");
         }
     }
 

@@ -49,7 +49,7 @@ pub struct Node {
     pub read_lanes: Arc<NodeVlTables>,
     /// What VL tables it has that this SM did not write.
     pub vl_origin: VlTableOrigin,
-    /// The fingerprint of its VL tables ([`crate::plan::vls::VlPlan::fingerprint`]) when all of them were last in place.
+    /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all of them were last in place.
     pub vl_fingerprint: Option<u64>,
     /// It refused the short forms of them.
     pub plain_sl_to_vl: bool,

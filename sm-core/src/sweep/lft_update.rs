@@ -16,7 +16,7 @@ use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
 use crate::plan::routes::{LftWriteOrder, NodeTables, blocks_to_write};
-use crate::plan::vls::VlPlan;
+use crate::plan::vls::FabricVlPlan;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
@@ -31,7 +31,7 @@ type LftBlockRef = (NodeIdx, u16);
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
     tables: NodeTables,
-    pub(crate) vls: VlPlan,
+    pub(crate) vls: FabricVlPlan,
     stages: Vec<Vec<LftBlockRef>>,
 }
 
@@ -87,10 +87,10 @@ impl LftUpdate {
         &mut self,
         fabric: &mut Subnet,
         tables: NodeTables,
-        vls: VlPlan,
+        vls: FabricVlPlan,
         order: LftWriteOrder,
         vls_first: bool,
-    ) -> Option<VlPlan> {
+    ) -> Option<FabricVlPlan> {
         self.is_ordered = vls_first;
         self.order = LftWriteOrder::Any;
         match order {

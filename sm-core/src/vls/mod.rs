@@ -16,7 +16,7 @@ use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::plan::vls::VlPlan;
+use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
 use crate::report::ProblemKind;
 use crate::routing_origin::SlToVlEpoch;
@@ -48,7 +48,7 @@ pub(crate) enum InheritedVls {
 #[derive(Debug)]
 pub(crate) struct VlTables {
     /// `None` before the first routing.
-    plan: Option<VlPlan>,
+    plan: Option<FabricVlPlan>,
     /// The epoch of the tables that were written last, or are being written.
     epoch: SlToVlEpoch,
     /// The highest number of an epoch of this SM that a replica's replaced. It is not used again.
@@ -68,11 +68,11 @@ impl VlTables {
         }
     }
 
-    pub(crate) const fn plan(&self) -> Option<&VlPlan> {
+    pub(crate) const fn plan(&self) -> Option<&FabricVlPlan> {
         self.plan.as_ref()
     }
 
-    pub(crate) fn set_plan(&mut self, plan: VlPlan) {
+    pub(crate) fn set_plan(&mut self, plan: FabricVlPlan) {
         self.plan = Some(plan);
     }
 
@@ -308,7 +308,7 @@ pub(crate) fn nodes_without_tables(fabric: &Subnet) -> Vec<NodeGuid> {
 }
 
 /// Sets of a node's tables that are not known to be in place.
-fn missing_tables(plan: &VlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeIdx) -> Vec<SmpOp> {
+fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeIdx) -> Vec<SmpOp> {
     let Some(node) = fabric.get(n) else {
         return Vec::new();
     };

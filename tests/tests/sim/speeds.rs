@@ -105,7 +105,7 @@ fn routing_input_has_link_rates() {
             assert_eq!(topo.rate(s, port), Some(mbps), "{guid} port {port}");
         }
     }
-    let throttled = topo.throttled();
+    let throttled = topo.degraded_links();
     assert_eq!(throttled.len(), 1);
     assert_eq!(
         (throttled[0].mbps, throttled[0].could_mbps),

@@ -76,7 +76,7 @@ pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a
         rejections: &routed.rejected,
         warnings: &routed.warnings,
         vls_allowed: routed.vls_allowed,
-        vls_used: selected.map(|c| c.proof.lanes_used),
+        vls_used: selected.map(|c| c.proof.vls_used),
         reversible: selected.map(|c| c.proof.reversible),
         paths: traces
             .iter()

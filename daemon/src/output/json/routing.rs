@@ -166,8 +166,8 @@ fn vl_usage<'a>(
     quality: Option<&'a (Quality, Duration)>,
 ) -> VlUsage<'a> {
     VlUsage {
-        used: selected.proof.lanes_used,
-        channels: &selected.proof.lane_channels,
+        used: selected.proof.vls_used,
+        channels: &selected.proof.vl_channels,
         reversible: selected.proof.reversible,
         sl_pairs: quality.map_or(&[], |(q, _)| q.sl_pairs.as_slice()),
     }

@@ -33,10 +33,10 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, Strategy};
 use super::{Engine, Request, RouteError, Routing, TreeConstraint};
-use crate::lanes::{Lanes, PathSl};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
+use crate::vl_plan::{PathSl, VlPlan};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 use crate::channels::VirtualLayer;
@@ -111,7 +111,7 @@ fn route_in(
         return Ok(empty_routing());
     };
     let dests = destination_order(request, net);
-    let mut notes = Vec::new();
+    let mut diagnostics = Vec::new();
 
     let scope = BalanceScope {
         net,
@@ -128,7 +128,7 @@ fn route_in(
         (cells, load) = balance(&scope, &dests)?;
         !many || is_balanced(&load, SINGLE_VL_PERCENT)
     };
-    let mut plan = Lanes::single();
+    let mut plan = VlPlan::single();
     if !enough {
         let mut cdgs = vec![cdg.clone()];
         cdgs.resize_with(usize::from(request.usable_vls()), || {
@@ -150,10 +150,10 @@ fn route_in(
         };
         (cells, _) = balance(&scope, &dests)?;
         plan = vl_plan(net, &pairs.vl);
-        notes.push(Note::PairVls(plan.vls));
+        diagnostics.push(Diagnostic::PairVls(plan.vls));
     }
     if hops > least {
-        notes.push(Note::LongerPaths {
+        diagnostics.push(Diagnostic::LongerPaths {
             hops,
             least,
             vls: Some(plan.vls),
@@ -168,7 +168,7 @@ fn route_in(
             up: escape.ports_up(net),
             sl: 0,
         },
-        notes,
+        diagnostics,
     })
 }
 
@@ -296,10 +296,10 @@ fn empty_routing() -> Routing {
     Routing {
         engine: "nue",
         tables: Vec::new(),
-        vl_plan: Lanes::single(),
+        vl_plan: VlPlan::single(),
         order: None,
         trees: TreeConstraint::Search,
-        notes: Vec::new(),
+        diagnostics: Vec::new(),
     }
 }
 
@@ -378,14 +378,14 @@ fn min_hops(net: &Network, dest: usize) -> Vec<u32> {
 }
 
 /// SLs and VLs of all pairs, by [`SwitchIdx`].
-fn vl_plan(net: &Network, vl: &[u8]) -> Lanes {
+fn vl_plan(net: &Network, vl: &[u8]) -> VlPlan {
     let rank = ranks(net);
     let vls = vl.iter().max().map_or(1, |&l| l + 1);
     let row = |&a: &usize| rank.iter().map(|&b| vl[a * net.n + b]).collect();
     if vls == 1 {
-        Lanes::single()
+        VlPlan::single()
     } else {
-        Lanes::modulo(vls, PathSl::BySwitches(rank.iter().map(row).collect()))
+        VlPlan::modulo(vls, PathSl::BySwitches(rank.iter().map(row).collect()))
     }
 }
 

@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::virtual_layers::{SingleVl, route_on_one_vl};
 use super::{Engine, Request, RouteError, Routing, TreeConstraint};
-use crate::lanes::Lanes;
+use crate::vl_plan::VlPlan;
 
 /// The `sssp` engine.
 #[derive(Debug, Clone, Copy)]
@@ -43,9 +43,9 @@ fn route_in<C: HopCell>(request: &Request<'_>, graph: &Graph) -> Result<Routing,
     Ok(Routing {
         engine: "sssp",
         tables: lid_trees.tables(request.topo, request.previous),
-        vl_plan: Lanes::single(),
+        vl_plan: VlPlan::single(),
         order: None,
         trees,
-        notes: Vec::new(),
+        diagnostics: Vec::new(),
     })
 }

@@ -22,9 +22,9 @@ use super::spanning_tree;
 use super::switch_orders::SwitchOrders;
 use super::vl_assignment::{Directions, Pair, VlAssignment, assign_vls, pairs, rebuild_layers};
 use crate::channels::VirtualLayer;
-use crate::lanes::{Lanes, PathSl};
-use crate::notes::Note;
+use crate::diagnostics::Diagnostic;
 use crate::structure::tree::tree_in;
+use crate::vl_plan::{PathSl, VlPlan};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::PortNum;
 
@@ -142,10 +142,10 @@ pub(crate) fn route<C: HopCell>(
         return Ok(Ok(Routing {
             engine: name,
             tables: lid_trees.tables(request.topo, request.previous),
-            vl_plan: Lanes::single(),
+            vl_plan: VlPlan::single(),
             order: None,
             trees,
-            notes: vec![Note::OneVl],
+            diagnostics: vec![Diagnostic::OneVl],
         }));
     }
     let usable = usize::from(request.usable_vls());
@@ -509,17 +509,17 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
         let vls = u8::try_from(assignment.layers.len()).unwrap_or(u8::MAX);
         let rows = assignment.vl_of.chunks(n).map(Arc::from).collect();
-        let mut notes = vec![Note::Vls(vls)];
+        let mut diagnostics = vec![Diagnostic::Vls(vls)];
         if directions == Directions::Separate {
-            notes.push(Note::OneWaySls);
+            diagnostics.push(Diagnostic::OneWaySls);
         }
         Routing {
             engine: name,
             tables: lid_trees.tables(self.request.topo, self.request.previous),
-            vl_plan: Lanes::modulo(vls, PathSl::BySwitches(rows)),
+            vl_plan: VlPlan::modulo(vls, PathSl::BySwitches(rows)),
             order: None,
             trees,
-            notes,
+            diagnostics,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::hints::FileTables;
-use ferrosm_routing::lanes::{PathSl, PortMaps, SLS, Sl2Vl};
-use ferrosm_routing::{Lanes, Lft};
+use ferrosm_routing::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps};
+use ferrosm_routing::{Lft, VlPlan};
 
 use super::places::Places;
 use super::{GuidTables, Missing};
@@ -30,7 +30,7 @@ pub(super) fn resolve(said: &GuidTables, places: &Places, notes: &mut Vec<String
     missing.tell(notes);
     FileTables {
         lfts,
-        lanes: lanes(said, &moved, places, notes),
+        vl_plan: lanes(said, &moved, places, notes),
     }
 }
 
@@ -79,7 +79,7 @@ fn lanes(
     moved: &[Option<Lid>],
     places: &Places,
     notes: &mut Vec<String>,
-) -> Option<Lanes> {
+) -> Option<VlPlan> {
     if said.sl2vl.is_empty() && said.path_sl.is_empty() {
         return None;
     }
@@ -88,11 +88,11 @@ fn lanes(
         // As ibdmchk has it: without tables SL n travels on VL n.
         let most = said.path_sl.iter().flat_map(|(_, row)| row.iter());
         let most = most.filter(|sl| **sl != GuidTables::NO_SL).max();
-        (Sl2Vl::Modulo, most.copied().unwrap_or(0))
+        (SlToVl::Modulo, most.copied().unwrap_or(0))
     } else {
         maps(said, places, notes)
     };
-    Some(Lanes {
+    Some(VlPlan {
         vls: most + 1,
         path_sl,
         sl2vl,
@@ -150,10 +150,10 @@ fn path_sl(
 }
 
 /// The maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
-fn maps(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> (Sl2Vl, u8) {
+fn maps(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> (SlToVl, u8) {
     let mut missing = Missing::new("sl2vl_file", "switch");
-    let drop_all = |ports: &u8| PortMaps::uniform(*ports, [15; SLS]);
-    let mut switches: Vec<PortMaps> = places.num_ports().iter().map(drop_all).collect();
+    let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);
+    let mut switches: Vec<SlToVlMaps> = places.num_ports().iter().map(drop_all).collect();
     let mut most = 0;
     for (guid, pairs) in &said.sl2vl {
         let Some((switch, _)) = places.find_switch(guid.0) else {
@@ -172,7 +172,7 @@ fn maps(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> (Sl2Vl, 
         }
     }
     missing.tell(notes);
-    (Sl2Vl::PerPorts(switches), most)
+    (SlToVl::PerPorts(switches), most)
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
         let table = file.lfts[0].as_ref().unwrap();
         let ports: Vec<u8> = (0..8).map(|l| table.get(Lid(l)).raw()).collect();
         assert_eq!(ports, [255, 0, 255, 255, 3, 255, 255, 2]);
-        assert!(file.lfts[1].is_none() && file.lanes.is_none());
+        assert!(file.lfts[1].is_none() && file.vl_plan.is_none());
         assert_eq!(notes.len(), 3, "{notes:?}");
     }
 
@@ -229,7 +229,7 @@ mod tests {
             ..GuidHints::default()
         };
         let (hints, notes) = resolve(&hints, &places());
-        let lanes = hints.file.unwrap().lanes.clone().unwrap();
+        let lanes = hints.file.unwrap().vl_plan.clone().unwrap();
         assert_eq!(lanes.vls, 2);
         assert_eq!(lanes.vl(SwitchIdx(0), PortNum(1), PortNum(2), 0), 1);
         assert_eq!(

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::PortNum;
 
 use super::forest::Kind;
-use super::{Forest, Node, PortSet, Tree};
+use super::{MulticastTree, Node, PortSet, SpanningForest};
 use crate::topology::SwitchIdx;
 
-impl Forest<'_> {
+impl SpanningForest<'_> {
     /// The tree that these entries of one group are, of all switches that have any: in one piece, with both ends of each cable,
     /// and a part of this forest. Every port without a cable to a switch counts as a member that receives. `None` if it is none.
     #[must_use]
-    pub fn found(&self, entries: &BTreeMap<SwitchIdx, PortSet>) -> Option<Tree> {
+    pub fn found(&self, entries: &BTreeMap<SwitchIdx, PortSet>) -> Option<MulticastTree> {
         let first = entries.keys().next()?;
         if !self.holds(entries.iter().map(|(s, ports)| (*s, *ports))) {
             return None;
         }
-        let mut tree = Tree::default();
+        let mut tree = MulticastTree::default();
         let mut ends = 0;
         for (s, ports) in entries {
             if s.index() >= self.topo.num_switches() {
@@ -53,13 +53,13 @@ impl Forest<'_> {
     }
 
     /// Takes out of a tree what leads to no member.
-    pub fn trim(&self, tree: &mut Tree) {
+    pub fn trim(&self, tree: &mut MulticastTree) {
         let all: Vec<usize> = tree.nodes.keys().copied().collect();
         all.into_iter().for_each(|v| tree.prune(self.topo, v));
     }
 }
 
-impl Tree {
+impl MulticastTree {
     /// The ports by which members receive, by switch.
     pub fn receivers(&self) -> impl Iterator<Item = (SwitchIdx, PortNum)> + '_ {
         self.nodes.iter().flat_map(|(&v, node)| {
@@ -109,8 +109,8 @@ mod tests {
         for engine in ["updn", "nue"] {
             let engine = engine_by_name(engine).unwrap();
             let mut routing = engine.route(&Request::new(&topo)).unwrap();
-            super::super::settle(&topo, &mut routing, None);
-            let forest = Forest::new(&topo, &routing).unwrap();
+            super::super::resolve_trees(&topo, &mut routing, None);
+            let forest = SpanningForest::new(&topo, &routing).unwrap();
             for group in 0..4 {
                 let members = [member(0, 3), member(2, 3), member(2, 4)];
                 let tree = forest.tree(&members, group);
@@ -130,7 +130,7 @@ mod tests {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
         let routing = engine.route(&Request::new(&topo)).unwrap();
-        let forest = Forest::new(&topo, &routing).unwrap();
+        let forest = SpanningForest::new(&topo, &routing).unwrap();
         let members = [member(0, 3), member(1, 3), member(2, 4)];
         let tree = forest.tree(&members, 0);
         let entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
@@ -163,7 +163,7 @@ mod tests {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
         let routing = engine.route(&Request::new(&topo)).unwrap();
-        let forest = Forest::new(&topo, &routing).unwrap();
+        let forest = SpanningForest::new(&topo, &routing).unwrap();
         let tree = forest.tree(&[member(0, 3), member(1, 3), member(2, 4)], 0);
         let mut entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
         let leaf = entries.get_mut(&SwitchIdx::at(2)).unwrap();

@@ -16,10 +16,10 @@ use super::ground::Ground;
 use super::inject::{self, Injection, single_vl};
 use super::order::Order;
 use super::walk::{self, Walked};
-use super::{Failure, Proof, proof, verify};
-use crate::lanes::{Lanes, Sl2Vl};
+use super::{Proof, VerifyError, proof, verify};
 use crate::tables::{BLOCK_LIDS, Tables};
 use crate::topology::{Destination, Topology};
+use crate::vl_plan::{SlToVl, VlPlan};
 
 /// Of how many (switch, LID) entries one may change before everything is proven afresh.
 const ENTRIES_PER_CHANGE: usize = 32;
@@ -29,7 +29,7 @@ const SWITCHES_PER_CHANGE: usize = 4;
 
 /// Remembers what was proven last. A value: who goes on from a copy leaves the other as it was, and a copy costs nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct IncrementalVerifier {
     last: Option<Arc<State>>,
 }
 
@@ -37,13 +37,13 @@ pub struct Ledger {
 struct State {
     topo: Topology,
     tables: Tables,
-    lanes: Lanes,
+    lanes: VlPlan,
     counts: Counts,
     order: Order,
     totals: Walked,
 }
 
-impl Ledger {
+impl IncrementalVerifier {
     /// Nothing was proven yet.
     #[must_use]
     pub fn new() -> Self {
@@ -58,15 +58,15 @@ impl Ledger {
         &mut self,
         topo: &Topology,
         tables: &Tables,
-        lanes: &Lanes,
-    ) -> Result<Proof, Failure> {
+        lanes: &VlPlan,
+    ) -> Result<Proof, VerifyError> {
         let last = self.last.take();
         let narrow = lanes.vls == 0 || lanes.vls > topo.common_vls();
         let known = last
             .as_ref()
             .is_some_and(|l| l.lanes == *lanes && l.topo.destinations() == topo.destinations());
         let answers = || !known && Injection::new(topo, lanes).with_answers(topo).is_some();
-        if narrow || lanes.sl2vl != Sl2Vl::Modulo || answers() {
+        if narrow || lanes.sl2vl != SlToVl::Modulo || answers() {
             return verify(topo, tables, lanes);
         }
         let differs = last.and_then(|last| {
@@ -89,7 +89,7 @@ impl Ledger {
     }
 
     /// Whether it is these tables that were proven last.
-    pub(crate) fn is_of(&self, topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
+    pub(crate) fn is_of(&self, topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bool {
         self.last.as_ref().is_some_and(|state| {
             state.tables == *tables && state.lanes == *lanes && state.topo == *topo
         })
@@ -143,7 +143,7 @@ struct Changed {
 
 impl State {
     /// Proves everything; `None` if it does not hold, or is too much to be remembered.
-    fn new(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Option<Self> {
+    fn new(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Option<Self> {
         let channels = Channels::new(topo);
         let mut counts = Counts::new(topo, &channels, lanes)?;
         let (plain, others): (Vec<Destination>, Vec<Destination>) = topo
@@ -170,7 +170,7 @@ impl State {
     }
 
     /// What differs; `None` where it is so much, or of such a kind, that everything has to be proven.
-    fn changed(&self, topo: &Topology, tables: &Tables, lanes: &Lanes) -> Option<Changed> {
+    fn changed(&self, topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Option<Changed> {
         let senders = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).len());
         let same = topo.num_switches() == self.topo.num_switches()
             && tables.len() == self.tables.len()
@@ -244,7 +244,7 @@ impl State {
         &self,
         topo: &Topology,
         tables: &Tables,
-        lanes: &Lanes,
+        lanes: &VlPlan,
         changed: &Changed,
     ) -> Option<Self> {
         let (old, channels) = (Channels::new(&self.topo), Channels::new(topo));

@@ -11,7 +11,7 @@
 //! added. SLs of paths never change.
 //!
 //! It never decides that its result is good enough: [`crate::verify()`] does. Where it cannot keep these promises, or
-//! where balance would suffer more than [`Limits`] allow, it gives nothing, and the engine runs whole.
+//! where balance would suffer more than [`RerouteLimits`] allow, it gives nothing, and the engine runs whole.
 
 mod attach;
 mod column;
@@ -29,11 +29,11 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::{Lookup, PortChannels, RoutedDependencies, VirtualChannels};
+use crate::diagnostics::{Diagnostic, RerouteSummary};
 use crate::engine::{LastRun, Request, Routing, TreeConstraint};
-use crate::lanes::{Lanes, PathSl};
-use crate::notes::{Note, Repair};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::vl_plan::{PathSl, VlPlan};
 
 use attach::{Attach, Tail};
 use column::{Column, Place};
@@ -45,7 +45,7 @@ use ways::{whole, with_tree};
 
 /// When a repair is not worth having.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct RerouteLimits {
     /// No channel to which routes move may carry more than so many times what the busiest one carried before (or twice
     /// the mean now, if that is more). 2 lets a LID come down where one did before: after the loss of a leaf's cable that
     /// has to happen somewhere.
@@ -56,7 +56,7 @@ pub struct Limits {
     pub moved_always: usize,
 }
 
-impl Default for Limits {
+impl Default for RerouteLimits {
     fn default() -> Self {
         Self {
             max_load_growth: 2.0,
@@ -67,23 +67,26 @@ impl Default for Limits {
 }
 
 /// Repairs the routing of the run before ([`crate::Previous::last`]) for the graph of this one, within the default
-/// [`Limits`].
+/// [`RerouteLimits`].
 ///
 /// `None` if nothing is known of the run before, if there is more to do than a repair can (a cable or a switch was gained),
 /// or if it cannot be done well. What the operator says of the structure ([`crate::Hints`]) is taken to be unchanged.
 #[must_use]
-pub fn repair(request: &Request<'_>) -> Option<Routing> {
-    repair_within(request, &Limits::default())
+pub fn reroute(request: &Request<'_>) -> Option<Routing> {
+    reroute_within(request, &RerouteLimits::default())
 }
 
 /// The same within other limits.
 #[must_use]
-pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> {
-    repair_kept(request, limits).map(|(routing, _)| routing)
+pub fn reroute_within(request: &Request<'_>, limits: &RerouteLimits) -> Option<Routing> {
+    reroute_cached(request, limits).map(|(routing, _)| routing)
 }
 
 /// The same, and what the next repair can start from.
-pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Routing, Ways)> {
+pub(crate) fn reroute_cached(
+    request: &Request<'_>,
+    limits: &RerouteLimits,
+) -> Option<(Routing, Ways)> {
     let last = request.previous.last.as_deref()?;
     let topo = request.topo;
     let n = topo.num_switches();
@@ -109,21 +112,24 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         ways,
     } = parts.solve(&jobs)?;
     let (tables, entries) = parts.apply(&changes);
-    let repair = Repair {
+    let repair = RerouteSummary {
         lost_cables: delta.lost.len() / 2,
         gone_lids: delta.gone.len(),
         new_lids: delta.come.len(),
         changed_entries: entries,
         changed_lids: jobs.len(),
     };
-    let notes = routing.notes.iter();
-    let earlier = notes.filter(|note| note.as_repair().is_none());
+    let notes = routing.diagnostics.iter();
+    let earlier = notes.filter(|note| note.as_reroute().is_none());
     let repaired = Routing {
         engine: routing.engine,
         tables,
         trees,
         order: routing.order.clone(),
-        notes: earlier.cloned().chain([Note::Repaired(repair)]).collect(),
+        diagnostics: earlier
+            .cloned()
+            .chain([Diagnostic::Rerouted(repair)])
+            .collect(),
         vl_plan: lanes,
     };
     Some((repaired, ways))
@@ -149,10 +155,10 @@ type Change = (usize, Lid, PortNum);
 struct Parts<'a> {
     last: &'a LastRun,
     topo: &'a Topology,
-    lanes: &'a Lanes,
+    lanes: &'a VlPlan,
     channels: PortChannels,
     tables: Vec<&'a Lft>,
-    limits: &'a Limits,
+    limits: &'a RerouteLimits,
     delta: &'a Delta,
 }
 
@@ -237,7 +243,7 @@ impl Parts<'_> {
         if let (TreeConstraint::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
             return self.in_order(jobs, order);
         }
-        let ways = self.last.kept.ways();
+        let ways = self.last.cache.ways();
         // What all entries before and after make together is safe in any order of writes. If that is too much to ask,
         // those after alone.
         self.in_graph(jobs, &self.tables, ways).or_else(|| {
@@ -439,7 +445,7 @@ impl Parts<'_> {
 }
 
 /// The lanes, where new LIDs get the SLs of a LID on the same switch. `None` if there is none to take them from.
-fn with_new_lids(topo: &Topology, lanes: &Lanes, come: &[Destination]) -> Option<Lanes> {
+fn with_new_lids(topo: &Topology, lanes: &VlPlan, come: &[Destination]) -> Option<VlPlan> {
     let mut lanes = lanes.clone();
     let mut rows: Vec<&mut Arc<[u8]>> = match &mut lanes.path_sl {
         PathSl::Uniform(_) | PathSl::BySwitches(_) => return Some(lanes),

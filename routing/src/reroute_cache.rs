@@ -6,23 +6,23 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::Routing;
-use crate::repair::Ways;
+use crate::reroute::Ways;
 use crate::topology::Topology;
-use crate::verify::Ledger;
+use crate::verify::IncrementalVerifier;
 
 /// What is kept with a run; shared by all copies of it.
 #[derive(Debug, Clone, Default)]
-pub struct Kept(Arc<Parts>);
+pub struct RerouteCache(Arc<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
     /// What was proven.
-    ledger: OnceLock<Ledger>,
+    ledger: OnceLock<IncrementalVerifier>,
     /// What repairs start from.
     ways: OnceLock<Ways>,
 }
 
-impl Kept {
+impl RerouteCache {
     /// Nothing yet.
     #[must_use]
     pub fn new() -> Self {
@@ -30,14 +30,14 @@ impl Kept {
     }
 
     /// What a repair and its proof gave.
-    pub(crate) fn of(ledger: Ledger, ways: Ways) -> Self {
+    pub(crate) fn of(ledger: IncrementalVerifier, ways: Ways) -> Self {
         Self(Arc::new(Parts {
             ledger: ledger.into(),
             ways: ways.into(),
         }))
     }
 
-    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+    pub(crate) fn ledger(&self) -> Option<&IncrementalVerifier> {
         self.0.ledger.get()
     }
 
@@ -47,7 +47,7 @@ impl Kept {
 
     pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
         self.0.ledger.get_or_init(|| {
-            let mut ledger = Ledger::new();
+            let mut ledger = IncrementalVerifier::new();
             // Tables that are in force were proven; of others there is nothing to remember.
             let _proof = ledger.verify(topo, &routing.tables, &routing.vl_plan);
             ledger
@@ -58,6 +58,6 @@ impl Kept {
     /// Bytes that it takes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.ledger().map_or(0, Ledger::memory) + self.ways().map_or(0, Ways::memory)
+        self.ledger().map_or(0, IncrementalVerifier::memory) + self.ways().map_or(0, Ways::memory)
     }
 }

@@ -10,7 +10,7 @@ use crate::structure::tree::{Tree, TreeMismatch};
 
 /// One decision on the way to a routing. `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Note {
+pub enum Diagnostic {
     /// `auto`: the structure of the fabric.
     Structure(Structure),
     /// No engine before this one could route the fabric.
@@ -18,12 +18,12 @@ pub enum Note {
     /// Routings of several engines were compared.
     Compared {
         /// All of them.
-        routings: Vec<Compared>,
+        routings: Vec<RoutingFigures>,
         /// The engine whose routing is used.
         best: &'static str,
     },
     /// The routing was repaired.
-    Repaired(Repair),
+    Rerouted(RerouteSummary),
     /// The text of a note of an earlier process.
     Restored(String),
     /// `dor`: dimensions, in the order of routing.
@@ -102,11 +102,11 @@ pub enum Note {
     PairVls(u8),
 }
 
-impl Note {
+impl Diagnostic {
     /// What the repair changed, if the note is of one.
     #[must_use]
-    pub const fn as_repair(&self) -> Option<&Repair> {
-        if let Self::Repaired(repair) = self {
+    pub const fn as_reroute(&self) -> Option<&RerouteSummary> {
+        if let Self::Rerouted(repair) = self {
             Some(repair)
         } else {
             None
@@ -149,7 +149,7 @@ pub enum Structure {
 
 /// Figures of a routing that was compared with others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
+pub struct RoutingFigures {
     /// Its engine.
     pub engine: &'static str,
     /// Routes over the busiest channel.
@@ -188,7 +188,7 @@ impl TreeFigures {
 
 /// What a repair of a routing changed. `Display` is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repair {
+pub struct RerouteSummary {
     /// Cables that were lost.
     pub lost_cables: usize,
     /// LIDs that are gone.
@@ -206,7 +206,7 @@ fn join<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.join(", ")
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Structure(structure) => structure.fmt(f),
@@ -216,7 +216,7 @@ impl fmt::Display for Note {
                 "compared by routes over the busiest cable, and flows over it in a shift: {}; the best is {best}",
                 join(routings)
             ),
-            Self::Repaired(repair) => repair.fmt(f),
+            Self::Rerouted(repair) => repair.fmt(f),
             Self::Restored(text) => f.write_str(text),
             Self::Dimensions(grid) => write!(f, "dimensions, in the order of routing: {grid}"),
             Self::Datelines(rings) => write!(
@@ -332,7 +332,7 @@ impl fmt::Display for Structure {
     }
 }
 
-impl fmt::Display for Compared {
+impl fmt::Display for RoutingFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             engine,
@@ -373,7 +373,7 @@ impl fmt::Display for TreeFigures {
     }
 }
 
-impl fmt::Display for Repair {
+impl fmt::Display for RerouteSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             lost_cables,

@@ -18,13 +18,13 @@ pub const SLS: usize = 16;
 
 /// The lanes of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lanes {
+pub struct VlPlan {
     /// Data VLs in use on channels between switches, 1 to 15: VL 0 to `vls - 1`.
     pub vls: u8,
     /// The SL of each path.
     pub path_sl: PathSl,
     /// The VL of each SL.
-    pub sl2vl: Sl2Vl,
+    pub sl2vl: SlToVl,
 }
 
 /// The SL of each path between end ports.
@@ -61,21 +61,21 @@ impl PathSl {
 
 /// The VL of each SL, at each switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sl2Vl {
-    /// VL = SL mod [`Lanes::vls`], everywhere.
+pub enum SlToVl {
+    /// VL = SL mod [`VlPlan::vls`], everywhere.
     Modulo,
     /// A table for each switch (index), for each input port (0 to the number of ports), for each output port.
-    PerPorts(Vec<PortMaps>),
+    PerPorts(Vec<SlToVlMaps>),
 }
 
 /// The tables of one switch: the VLs of the 16 SLs for each pair of ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortMaps {
+pub struct SlToVlMaps {
     ports: usize,
     maps: Vec<[u8; SLS]>,
 }
 
-impl PortMaps {
+impl SlToVlMaps {
     /// The same map for all pairs of ports of a switch with `num_ports` external ports.
     #[must_use]
     pub fn uniform(num_ports: u8, map: [u8; SLS]) -> Self {
@@ -111,20 +111,20 @@ impl PortMaps {
     }
 }
 
-impl Default for Lanes {
+impl Default for VlPlan {
     fn default() -> Self {
         Self::single()
     }
 }
 
-impl Lanes {
+impl VlPlan {
     /// SL 0 for all, VL 0 for every SL.
     #[must_use]
     pub const fn single() -> Self {
         Self {
             vls: 1,
             path_sl: PathSl::Uniform(0),
-            sl2vl: Sl2Vl::Modulo,
+            sl2vl: SlToVl::Modulo,
         }
     }
 
@@ -134,7 +134,7 @@ impl Lanes {
         Self {
             vls,
             path_sl,
-            sl2vl: Sl2Vl::Modulo,
+            sl2vl: SlToVl::Modulo,
         }
     }
 
@@ -170,8 +170,8 @@ impl Lanes {
     #[must_use]
     pub fn vl(&self, at: SwitchIdx, input: PortNum, output: PortNum, sl: u8) -> u8 {
         match &self.sl2vl {
-            Sl2Vl::Modulo => sl % self.vls.max(1),
-            Sl2Vl::PerPorts(switches) => switches
+            SlToVl::Modulo => sl % self.vls.max(1),
+            SlToVl::PerPorts(switches) => switches
                 .get(at.index())
                 .map_or(15, |maps| maps.get(input, output)[usize::from(sl) % SLS]),
         }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn each_kind_of_path_sl_is_looked_up_by_its_own_index() {
         let rows = |row: &[u8]| vec![Arc::from([9u8, 9].as_slice()), Arc::from(row)];
-        let sl = |path_sl| Lanes::modulo(8, path_sl).sl(SwitchIdx(1), &to(3, 2));
+        let sl = |path_sl| VlPlan::modulo(8, path_sl).sl(SwitchIdx(1), &to(3, 2));
         assert_eq!(sl(PathSl::Uniform(5)), 5);
         assert_eq!(sl(PathSl::ByLid(Arc::from([0u8, 0, 0, 4].as_slice()))), 4);
         assert_eq!(sl(PathSl::BySwitches(rows(&[0, 1, 6, 0]))), 6);
@@ -254,7 +254,7 @@ mod tests {
         let s = b.switch(4, Lid(1));
         b.vls((s, PortNum(2)), 2);
         let topo = b.build();
-        let lanes = Lanes::modulo(8, PathSl::Uniform(0));
+        let lanes = VlPlan::modulo(8, PathSl::Uniform(0));
         assert_eq!(lanes.map(&topo, s, PortNum(1), PortNum(2))[5], 1);
         assert_eq!(lanes.map(&topo, s, PortNum(1), PortNum(3))[5], 5);
         assert_eq!(lanes.end_port_map(2)[5], 1);
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn port_maps_know_their_ports_and_no_others() {
-        let mut maps = PortMaps::uniform(3, [2; SLS]);
+        let mut maps = SlToVlMaps::uniform(3, [2; SLS]);
         maps.set(PortNum(1), PortNum(3), [4; SLS]);
         maps.set(PortNum(4), PortNum(0), [5; SLS]);
         assert_eq!(maps.get(PortNum(1), PortNum(3)), [4; SLS]);

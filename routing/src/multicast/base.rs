@@ -8,24 +8,24 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::forest::{Kind, search};
-use super::{Forest, PortSet};
+use super::{PortSet, SpanningForest};
 use crate::channels::PortChannels;
 use crate::engine::{Routing, TreeConstraint};
 use crate::topology::{SwitchIdx, Topology};
 
-/// What a [`Forest`] goes by.
+/// What a [`SpanningForest`] goes by.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct TreeBase {
     channels: Arc<PortChannels>,
     kind: Arc<Kind>,
     sl: u8,
 }
 
-impl Ground {
-    /// The forest of the same routing. `topo` must be the graph that [`Forest::new`] was given.
+impl TreeBase {
+    /// The forest of the same routing. `topo` must be the graph that [`SpanningForest::new`] was given.
     #[must_use]
-    pub fn forest<'a>(&self, topo: &'a Topology) -> Forest<'a> {
-        Forest {
+    pub fn forest<'a>(&self, topo: &'a Topology) -> SpanningForest<'a> {
+        SpanningForest {
             topo,
             channels: Arc::clone(&self.channels),
             kind: Arc::clone(&self.kind),
@@ -34,11 +34,11 @@ impl Ground {
     }
 }
 
-impl Forest<'_> {
+impl SpanningForest<'_> {
     /// What it goes by, to be kept.
     #[must_use]
-    pub fn ground(&self) -> Ground {
-        Ground {
+    pub fn ground(&self) -> TreeBase {
+        TreeBase {
             channels: Arc::clone(&self.channels),
             kind: Arc::clone(&self.kind),
             sl: self.sl,
@@ -79,7 +79,7 @@ impl Forest<'_> {
 /// Makes a promise of what can be kept for a routing whose engine promised nothing: one spanning tree that goes together
 /// with the routes, if one is found, on the SL that groups have `now` where that can be. Takes about as long as a proof where there
 /// is something to do.
-pub fn settle(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
+pub fn resolve_trees(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
     if routing.trees == TreeConstraint::Search
         && let Some((up, sl)) = search(topo, &PortChannels::new(topo), routing, now)
     {
