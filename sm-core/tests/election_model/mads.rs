@@ -1,8 +1,8 @@
-//! What subnet managers send each other, and what becomes of it when it is lost.
+//! MADs between SMs, and the consequences of their loss.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
-/// What an SMInfo says.
+/// Contents of an SMInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Info {
     pub(crate) who: u8,
@@ -10,9 +10,9 @@ pub(crate) struct Info {
     pub(crate) state: SmState,
 }
 
-/// What an SM sends.
+/// A request of an SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum SmRequest {
     Get {
         to: u8,
     },
@@ -23,7 +23,7 @@ pub(crate) enum Sent {
     },
 }
 
-/// A MAD under way.
+/// A MAD in flight, or a pending timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mad {
     /// Set(SMInfo).
@@ -32,16 +32,16 @@ pub(crate) enum Mad {
         from: Info,
         control: SmControl,
     },
-    /// Its answer.
-    Answer {
+    /// The response to Set(SMInfo).
+    Response {
         to: u8,
         from: u8,
         control: SmControl,
         accepted: bool,
     },
-    /// The answer to Get(SMInfo), which was asked in the same moment.
+    /// The response to Get(SMInfo), with the state at the time of the request.
     Info { to: u8, from: Info },
-    /// No MAD: the sender's timeout after a Get or Set.
+    /// The sender's timeout of a Get or Set.
     Timeout {
         to: u8,
         from: u8,
@@ -53,13 +53,13 @@ impl Mad {
     pub(crate) fn to(&self) -> u8 {
         match *self {
             Self::Set { to, .. }
-            | Self::Answer { to, .. }
+            | Self::Response { to, .. }
             | Self::Info { to, .. }
             | Self::Timeout { to, .. } => to,
         }
     }
 
-    /// What its sender, or the sender of its request, notices when it is lost.
+    /// The timeout that follows the loss of this MAD, at the sender of the request.
     pub(crate) fn timeout(&self) -> Option<Self> {
         match *self {
             Self::Set { to, from, control } => Some(Self::Timeout {
@@ -67,7 +67,7 @@ impl Mad {
                 from: to,
                 control: Some(control),
             }),
-            Self::Answer {
+            Self::Response {
                 to, from, control, ..
             } => Some(Self::Timeout {
                 to,

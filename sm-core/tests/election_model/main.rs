@@ -1,12 +1,11 @@
-//! The election, model-checked: two and three SMs, every order of events, MADs lost, late and doubled, SMs that crash and come
-//! back, islands, other priorities, operators, and peers that behave as OpenSM does.
+//! Model check of the election: two and three SMs, all orders of events, lost, duplicated and delayed MADs, crashes and restarts, subnet
+//! fragments, priority changes, operators, and SMs that behave like OpenSM.
 //!
-//! Safety: an SM that gave the subnet away does not write, nor one whose offer was taken, though every word of that is lost.
-//! Liveness: from *every* state that can be reached, once nothing fails
-//! any more, a fair run ends with one master per island, and stays so. That is checked as a property of states, because the checker's
-//! own `eventually` does not see cycles.
+//! Safety: an SM that handed over does not write, and neither does one whose offer was accepted, even if all responses are lost. Liveness:
+//! from *every* reachable state, once faults end, a fair run ends with one stable master per fragment. Liveness is checked as a property of
+//! states, because the checker's `eventually` does not detect cycles.
 
-#![allow(clippy::print_stdout, reason = "how large the models are is a result")]
+#![allow(clippy::print_stdout, reason = "the sizes of the models are a result")]
 
 mod mads;
 mod opensm;
@@ -22,19 +21,19 @@ use stateright::{Checker, Model, Property};
 use setup::{Faults, Setup};
 use world::{Action, World};
 
-/// Quiet rounds after which one master must be there.
-const ROUNDS: usize = 60;
-/// Quiet rounds that it must then stay so.
-const STAYS: usize = 12;
+/// Fault-free rounds within which one master must exist.
+const SETTLE_ROUNDS: usize = 60;
+/// Further rounds for which it must remain.
+const STABLE_ROUNDS: usize = 12;
 
 struct Subnet {
     setups: Vec<Setup>,
     faults: Faults,
     instant: bool,
-    /// More MADs than this are not under way at once.
-    most_mads: usize,
-    /// Worlds that are known to end well.
-    good: Mutex<FxHashSet<u64>>,
+    /// Limit of MADs in flight.
+    mads_max: usize,
+    /// Fingerprints of worlds known to end with stable masters.
+    known_stable: Mutex<FxHashSet<u64>>,
 }
 
 fn fingerprint(world: &World) -> u64 {
@@ -47,42 +46,47 @@ impl Subnet {
             setups: setups.to_vec(),
             faults,
             instant,
-            most_mads: if setups.len() > 2 { 2 } else { 3 },
-            good: Mutex::default(),
+            mads_max: if setups.len() > 2 { 2 } else { 3 },
+            known_stable: Mutex::default(),
         }
     }
 
-    fn known_good(&self) -> MutexGuard<'_, FxHashSet<u64>> {
-        self.good.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known_stable_worlds(&self) -> MutexGuard<'_, FxHashSet<u64>> {
+        self.known_stable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a fair run without faults ends with one master per island.
-    fn ends_well(&self, start: &World) -> bool {
+    /// Whether a fair run without faults ends with one master per fragment.
+    fn ends_with_one_master(&self, start: &World) -> bool {
         let mut world = start.clone();
         world.faults = Faults::NONE;
-        let mut walked = Vec::new();
-        let mut settled: Option<(Vec<u8>, usize)> = None;
-        for _ in 0..ROUNDS + STAYS {
+        let mut visited = Vec::new();
+        let mut stable: Option<(Vec<u8>, usize)> = None;
+        for _ in 0..SETTLE_ROUNDS + STABLE_ROUNDS {
             let mark = fingerprint(&world);
-            if self.known_good().contains(&mark) {
+            if self.known_stable_worlds().contains(&mark) {
                 break;
             }
-            walked.push(mark);
+            visited.push(mark);
             let masters = world.masters();
-            match &mut settled {
-                _ if !world.is_settled() => settled = None,
+            match &mut stable {
+                _ if !world.is_settled() => stable = None,
                 Some((who, rounds)) if *who == masters => *rounds += 1,
-                _ => settled = Some((masters, 0)),
+                _ => stable = Some((masters, 0)),
             }
-            if settled.as_ref().is_some_and(|(_, rounds)| *rounds == STAYS) {
+            if stable
+                .as_ref()
+                .is_some_and(|(_, rounds)| *rounds == STABLE_ROUNDS)
+            {
                 break;
             }
-            if walked.len() == ROUNDS + STAYS {
+            if visited.len() == SETTLE_ROUNDS + STABLE_ROUNDS {
                 return false;
             }
             world.quiet_round();
         }
-        self.known_good().extend(walked);
+        self.known_stable_worlds().extend(visited);
         true
     }
 }
@@ -107,15 +111,17 @@ impl Model for Subnet {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("one master per island in the end", Self::ends_well),
-            Property::always("who gave the subnet away does not write", |_, w: &World| {
-                w.nodes.iter().all(|n| !(n.gave_up && n.sm.may_write()))
-            }),
-            // Where polls take time they may tell of the moment before.
             Property::always(
-                "an offer that was taken is not taken back",
-                |_, w: &World| !(w.instant && w.beside),
+                "one master per fragment in the end",
+                Self::ends_with_one_master,
             ),
+            Property::always("an SM that handed over does not write", |_, w: &World| {
+                w.nodes.iter().all(|n| !(n.handed_over && n.sm.may_write()))
+            }),
+            // Polls that take time may report an earlier state.
+            Property::always("an accepted offer is not withdrawn", |_, w: &World| {
+                !(w.instant && w.offer_withdrawn)
+            }),
             Property::sometimes("a master and a standby", |_, w: &World| {
                 w.is_settled() && w.alive().count() > 1
             }),
@@ -123,18 +129,18 @@ impl Model for Subnet {
     }
 
     fn within_boundary(&self, world: &World) -> bool {
-        world.mads.len() <= self.most_mads
+        world.mads.len() <= self.mads_max
     }
 }
 
-/// Checks a model and prints how large it was.
+/// Checks a model and prints its size.
 fn check(name: &str, setups: &[Setup], faults: Faults, instant: bool) {
     let checker = Subnet::new(setups, faults, instant)
         .checker()
         .spawn_bfs()
         .join();
     println!(
-        "{name}: {} states, {} of them different, depth {}",
+        "{name}: {} states, {} unique, depth {}",
         checker.state_count(),
         checker.unique_state_count(),
         checker.max_depth()
@@ -142,34 +148,46 @@ fn check(name: &str, setups: &[Setup], faults: Faults, instant: bool) {
     checker.assert_properties();
 }
 
-/// Any faults, so many in all.
-const fn any(total: u8) -> Faults {
+/// Up to `total` faults of any kind.
+const fn any_fault(total: u8) -> Faults {
     Faults {
         total,
         lost: total,
-        doubled: total,
-        late: total,
+        duplicated: total,
+        delayed: total,
         crashes: total,
-        cuts: total,
+        partitions: total,
         priorities: total,
         commands: total,
     }
 }
 
-/// One fault of each kind by itself: together they are one model, and a larger one.
-fn each() -> [(&'static str, Faults); 7] {
+/// One fault of each kind, as separate models: a combined model is much larger.
+fn each_fault() -> [(&'static str, Faults); 7] {
     let one = Faults {
         total: 1,
         ..Faults::NONE
     };
     [
         ("a lost MAD", Faults { lost: 1, ..one }),
-        ("a doubled MAD", Faults { doubled: 1, ..one }),
-        ("a late MAD", Faults { late: 1, ..one }),
-        ("a crash", Faults { crashes: 1, ..one }),
-        ("a cut", Faults { cuts: 1, ..one }),
         (
-            "another priority",
+            "a duplicated MAD",
+            Faults {
+                duplicated: 1,
+                ..one
+            },
+        ),
+        ("a delayed MAD", Faults { delayed: 1, ..one }),
+        ("a crash", Faults { crashes: 1, ..one }),
+        (
+            "a partition",
+            Faults {
+                partitions: 1,
+                ..one
+            },
+        ),
+        (
+            "a priority change",
             Faults {
                 priorities: 1,
                 ..one
@@ -179,12 +197,12 @@ fn each() -> [(&'static str, Faults); 7] {
     ]
 }
 
-const fn ours(priority: u8) -> Setup {
-    Setup::ours(priority)
+const fn ferrosm(priority: u8) -> Setup {
+    Setup::ferrosm(priority)
 }
 
-const fn sticky(priority: u8) -> Setup {
-    Setup::sticky(priority)
+const fn no_failback(priority: u8) -> Setup {
+    Setup::no_failback(priority)
 }
 
 const fn opensm(priority: u8) -> Setup {
@@ -192,59 +210,84 @@ const fn opensm(priority: u8) -> Setup {
 }
 
 #[test]
-fn two_with_slow_polls_and_sweeps() {
-    for (name, faults) in each() {
-        check(&format!("two, {name}"), &[ours(0), ours(1)], faults, false);
+fn two_sms_with_slow_polls_and_sweeps() {
+    for (name, faults) in each_fault() {
+        check(
+            &format!("two, {name}"),
+            &[ferrosm(0), ferrosm(1)],
+            faults,
+            false,
+        );
     }
 }
 
 #[test]
-fn two_with_two_faults() {
-    check("two, two faults", &[ours(0), ours(1)], any(2), true);
-    check("two of one priority", &[ours(3), ours(3)], any(2), true);
-    check("two sticky ones", &[sticky(0), sticky(1)], any(2), true);
+fn two_sms_with_two_faults() {
+    check(
+        "two, two faults",
+        &[ferrosm(0), ferrosm(1)],
+        any_fault(2),
+        true,
+    );
+    check(
+        "two of one priority",
+        &[ferrosm(3), ferrosm(3)],
+        any_fault(2),
+        true,
+    );
+    check(
+        "two with failback prevented",
+        &[no_failback(0), no_failback(1)],
+        any_fault(2),
+        true,
+    );
 }
 
 #[test]
-fn one_and_an_opensm() {
+fn one_sm_and_opensm() {
     for (priority, other) in [(1, 0), (0, 1), (0, 0)] {
-        let setups = [ours(priority), opensm(other)];
+        let setups = [ferrosm(priority), opensm(other)];
         check(
             &format!("{priority} and OpenSM {other}, slow"),
             &setups,
-            any(1),
+            any_fault(1),
             false,
         );
         check(
             &format!("{priority} and OpenSM {other}"),
             &setups,
-            any(2),
+            any_fault(2),
             true,
         );
     }
-    check("sticky and OpenSM", &[sticky(0), opensm(1)], any(2), true);
+    check(
+        "failback prevented and OpenSM",
+        &[no_failback(0), opensm(1)],
+        any_fault(2),
+        true,
+    );
 }
 
 #[test]
-fn three_and_the_network() {
-    three(|faults| faults.crashes + faults.priorities + faults.commands == 0);
+fn three_sms_with_network_faults() {
+    check_three(|faults| faults.crashes + faults.priorities + faults.commands == 0);
 }
 
 #[test]
-fn three_and_their_operator() {
-    three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
+fn three_sms_with_crashes_and_operators() {
+    check_three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
 }
 
-/// Two faults: a MAD is lost and an SM crashes, an SM crashes while the subnet is cut. Here a lost MAD with each of the others, and what
-/// one power supply can do, in 20 million steps; with `FERROSM_MODEL=full` any two faults, in 61 million.
+/// A lost MAD combined with each other fault, and the faults of a common power supply: 20 million steps. With `FERROSM_MODEL=full`, any two
+/// faults: 61 million steps.
 #[test]
-fn three_with_two_faults() {
-    let setups = [0, 1, 2].map(Setup::hasty);
+fn three_sms_with_two_faults() {
+    let setups = [0, 1, 2].map(Setup::impatient);
     if std::env::var("FERROSM_MODEL").is_ok_and(|v| v == "full") {
-        check("three, two faults", &setups, any(2), true);
+        check("three, two faults", &setups, any_fault(2), true);
         return;
     }
-    let each = each();
+    let each = each_fault();
     for (one, other) in [
         (0, 0),
         (0, 1),
@@ -262,23 +305,23 @@ fn three_with_two_faults() {
     }
 }
 
-fn three(which: impl Fn(&Faults) -> bool) {
-    let setups = [0, 1, 2].map(Setup::hasty);
-    for (name, faults) in each().iter().filter(|(_, faults)| which(faults)) {
+fn check_three(which: impl Fn(&Faults) -> bool) {
+    let setups = [0, 1, 2].map(Setup::impatient);
+    for (name, faults) in each_fault().iter().filter(|(_, faults)| which(faults)) {
         check(&format!("three, {name}"), &setups, *faults, true);
     }
 }
 
 #[test]
-fn two_and_an_opensm() {
-    for (name, faults) in each() {
-        let setups = [ours(0), opensm(1), ours(2)];
+fn two_sms_and_opensm() {
+    for (name, faults) in each_fault() {
+        let setups = [ferrosm(0), opensm(1), ferrosm(2)];
         check(&format!("two and OpenSM, {name}"), &setups, faults, true);
     }
     check(
         "one between two OpenSM",
-        &[opensm(1), ours(1), opensm(2)],
-        any(1),
+        &[opensm(1), ferrosm(1), opensm(2)],
+        any_fault(1),
         true,
     );
 }

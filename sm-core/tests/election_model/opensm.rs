@@ -1,12 +1,11 @@
-//! A subnet manager that behaves as OpenSM 3.3.24 does, as far as the election goes (facts of osm_sm_state_mgr.c,
-//! osm_sminfo_rcv.c and osm_state_mgr.c): it hands over without waiting for an answer, decides only at the end of a sweep, and
-//! polls one port. Nothing here is shared with the machine under test.
+//! An SM with the election behaviour of OpenSM 3.3.24 (osm_sm_state_mgr.c, osm_sminfo_rcv.c, osm_state_mgr.c): it hands over without
+//! awaiting a response, decides only at the end of a sweep, and polls one port. It shares no code with the election under test.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
-use crate::mads::{Info, Sent};
+use crate::mads::{Info, SmRequest};
 
-/// Polls without an answer that counts, after which it discovers (4 by default; fewer keep the model small).
+/// Unsuccessful polls before discovery (4 by default; fewer keep the model small).
 const RETRIES: u8 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,11 +13,11 @@ pub(crate) struct OpenSm {
     pub(crate) me: u8,
     pub(crate) priority: u8,
     pub(crate) state: SmState,
-    /// Whom a standby polls.
+    /// The SM that a standby polls.
     master: u8,
-    /// Whom a master waits for.
+    /// The master that a master waits for.
     polling: Option<u8>,
-    /// Polls since the last answer that counted.
+    /// Polls since the last successful one.
     retry: u8,
 }
 
@@ -58,8 +57,8 @@ impl OpenSm {
         self.state == SmState::Standby || self.state == SmState::Master && self.polling.is_some()
     }
 
-    /// The end of a heavy sweep, or of a light one: as a light one it only ever leads to a heavy one.
-    pub(crate) fn swept(&mut self, seen: &[Info]) -> Vec<Sent> {
+    /// The end of a heavy or light sweep. A light sweep only ever starts a heavy one.
+    pub(crate) fn end_sweep(&mut self, seen: &[Info]) -> Vec<SmRequest> {
         match self.state {
             SmState::Discovering => {
                 let ahead = seen.iter().rfind(|p| match p.state {
@@ -83,7 +82,7 @@ impl OpenSm {
                     .filter(|p| self.is_higher(p))
                     .max_by_key(|p| (p.priority, core::cmp::Reverse(p.who)));
                 if let Some(p) = highest {
-                    let set = Sent::Set {
+                    let set = SmRequest::Set {
                         to: p.who,
                         control: SmControl::Handover,
                         info: self.info(),
@@ -105,8 +104,8 @@ impl OpenSm {
         }
     }
 
-    /// The polling timer.
-    pub(crate) fn poll(&mut self) -> Vec<Sent> {
+    /// The polling timer has expired.
+    pub(crate) fn poll(&mut self) -> Vec<SmRequest> {
         if self.retry > RETRIES {
             self.retry = 0;
             if self.state == SmState::Standby {
@@ -122,11 +121,11 @@ impl OpenSm {
         } else {
             self.polling.unwrap_or(self.me)
         };
-        vec![Sent::Get { to }]
+        vec![SmRequest::Get { to }]
     }
 
-    /// The answer to a poll. One that a waiting master gets of a higher master leads to a sweep, which may come any time.
-    pub(crate) fn seen(&mut self, from: &Info) {
+    /// Response to a poll. A response of a higher-ranked master to a waiting one starts a sweep, which may occur at any time.
+    pub(crate) fn on_poll_response(&mut self, from: &Info) {
         let alive = match (self.state, from.state) {
             (SmState::Standby, SmState::Master) => true,
             (SmState::Standby, SmState::Standby) => self.master == from.who && self.is_higher(from),
@@ -138,8 +137,8 @@ impl OpenSm {
         }
     }
 
-    /// Set(SMInfo): whether it was accepted.
-    pub(crate) fn asked(&mut self, control: SmControl, from: &Info) -> bool {
+    /// Processes Set(SMInfo). Returns whether it is accepted.
+    pub(crate) fn on_control(&mut self, control: SmControl, from: &Info) -> bool {
         let legal = match control {
             SmControl::Acknowledge => from.state == SmState::Standby,
             _ => from.state == SmState::Master,

@@ -1,8 +1,8 @@
-//! A subnet as far as the election goes: some SMs, islands of links, MADs under way, and a budget of faults. Every step is
-//! one event at one SM or one fault; the checker takes them in every order.
+//! A subnet reduced to the election: SMs, subnet fragments, MADs in flight, and a budget of faults. Each step is one event at one SM, or
+//! one fault; the checker explores all orders.
 //!
-//! Time is abstract: intervals are zero, so a timer that is armed may fire at any moment, also much too early. Polls and sweeps
-//! see what an SM was when it was asked, and that may be old when it is acted upon.
+//! Time is abstract: intervals are zero, so an armed timer may fire at any time, even too early. Polls and sweeps read an SM's state when
+//! they are sent; it may have changed when the result is processed.
 
 use std::collections::BTreeSet;
 
@@ -13,40 +13,40 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use crate::mads::{Info, Mad, Sent};
+use crate::mads::{Info, Mad, SmRequest};
 use crate::opensm::OpenSm;
 use crate::setup::{Faults, Setup};
 
-/// One SM.
+/// An SM.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sm {
-    Ours(Election),
-    Foreign(OpenSm),
+    Ferrosm(Election),
+    OpenSm(OpenSm),
 }
 
 impl Sm {
     pub(crate) fn state(&self) -> SmState {
         match self {
-            Self::Ours(e) => e.state(),
-            Self::Foreign(o) => o.state,
+            Self::Ferrosm(e) => e.state(),
+            Self::OpenSm(o) => o.state,
         }
     }
 
     pub(crate) fn may_write(&self) -> bool {
         match self {
-            Self::Ours(e) => e.may_write(),
-            Self::Foreign(o) => o.may_write(),
+            Self::Ferrosm(e) => e.may_write(),
+            Self::OpenSm(o) => o.may_write(),
         }
     }
 
     pub(crate) fn info(&self, who: u8) -> Info {
         match self {
-            Self::Ours(e) => Info {
+            Self::Ferrosm(e) => Info {
                 who,
                 priority: e.priority(),
                 state: e.state(),
             },
-            Self::Foreign(o) => o.info(),
+            Self::OpenSm(o) => o.info(),
         }
     }
 }
@@ -55,13 +55,13 @@ impl Sm {
 pub(crate) struct Node {
     pub(crate) sm: Sm,
     pub(crate) alive: bool,
-    /// Those with the same number see each other.
-    pub(crate) island: u8,
-    /// What a sweep has read so far; it ends some time later.
-    pub(crate) reading: Option<Vec<Info>>,
-    /// It was told that somebody took the subnet from it, and has not become master by right since.
-    pub(crate) gave_up: bool,
-    /// It sent HANDOVER to that one, and what became of it is open.
+    /// SMs of the same fragment reach each other.
+    pub(crate) fragment: u8,
+    /// Results of the sweep in progress.
+    pub(crate) scan: Option<Vec<Info>>,
+    /// It was informed of another master, and has not legitimately become master since.
+    pub(crate) handed_over: bool,
+    /// The SM to which it sent HANDOVER without a result yet.
     pub(crate) offers_to: Option<u8>,
 }
 
@@ -70,30 +70,30 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     pub(crate) mads: BTreeSet<Mad>,
     pub(crate) faults: Faults,
-    /// Polls and sweeps take no time. It makes the model of three SMs small enough.
+    /// Polls and sweeps take no time. This keeps the model of three SMs small enough.
     pub(crate) instant: bool,
-    /// Within a step: the next question is lost.
-    deaf: bool,
-    /// A master took its offer back beside the one that had taken it and could be asked.
-    pub(crate) beside: bool,
+    /// Within a step: the next query is lost.
+    drop_next_query: bool,
+    /// A master withdrew its offer although the other SM had accepted it and was reachable.
+    pub(crate) offer_withdrawn: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Deliver(Mad),
     Lose(Mad),
-    Double(Mad),
-    Late(Mad),
+    Duplicate(Mad),
+    Delay(Mad),
     Timer(u8),
-    /// The same, and what it asks is lost.
+    /// The same; its query is lost.
     TimerLost(u8),
-    /// Asks all SMs; with a number, the answer of that one is lost.
-    Read(u8, Option<u8>),
+    /// Scans all SMs; with a number, the response of that SM is lost.
+    Scan(u8, Option<u8>),
     Decide(u8),
     Crash(u8),
-    Begin(u8),
-    Cut(u8),
-    Heal,
+    Restart(u8),
+    Partition(u8),
+    Join,
     Priority(u8),
     HandOver(u8, AfterHandover),
 }
@@ -108,7 +108,7 @@ fn peer(info: &Info) -> OtherSm {
     }
 }
 
-fn number(guid: PortGuid) -> u8 {
+fn sm_number(guid: PortGuid) -> u8 {
     u8::try_from(guid.0).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -117,9 +117,9 @@ impl World {
         let nodes = setups.iter().zip(1..).map(|(setup, who)| Node {
             sm: setup.start(who),
             alive: true,
-            island: 0,
-            reading: None,
-            gave_up: false,
+            fragment: 0,
+            scan: None,
+            handed_over: false,
             offers_to: None,
         });
         Self {
@@ -127,8 +127,8 @@ impl World {
             mads: BTreeSet::new(),
             faults,
             instant,
-            deaf: false,
-            beside: false,
+            drop_next_query: false,
+            offer_withdrawn: false,
         }
     }
 
@@ -140,20 +140,20 @@ impl World {
         &mut self.nodes[usize::from(who) - 1]
     }
 
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(crate) fn sms(&self) -> impl Iterator<Item = u8> + use<> {
         (1..).take(self.nodes.len())
     }
 
     pub(crate) fn alive(&self) -> impl Iterator<Item = u8> {
-        self.numbers().filter(|who| self.node(*who).alive)
+        self.sms().filter(|who| self.node(*who).alive)
     }
 
     fn reaches(&self, a: u8, b: u8) -> bool {
         let (a, b) = (self.node(a), self.node(b));
-        a.alive && b.alive && a.island == b.island
+        a.alive && b.alive && a.fragment == b.fragment
     }
 
-    /// Every step that may come next.
+    /// All possible next steps.
     pub(crate) fn actions(&self, setups: &[Setup], actions: &mut Vec<Action>) {
         let has = &self.faults;
         for mad in &self.mads {
@@ -161,80 +161,79 @@ impl World {
             let Some(timeout) = mad.timeout() else {
                 continue;
             };
-            // Nobody waits for an answer to what OpenSM sets.
-            if has.may(has.lost) {
+            // OpenSM awaits no response to its Sets.
+            if has.allows(has.lost) {
                 actions.push(Action::Lose(*mad));
             }
-            if has.may(has.doubled) {
-                actions.push(Action::Double(*mad));
+            if has.allows(has.duplicated) {
+                actions.push(Action::Duplicate(*mad));
             }
-            if has.may(has.late) && !self.mads.contains(&timeout) {
-                actions.push(Action::Late(*mad));
+            if has.allows(has.delayed) && !self.mads.contains(&timeout) {
+                actions.push(Action::Delay(*mad));
             }
         }
-        for who in self.numbers() {
+        for who in self.sms() {
             let node = self.node(who);
             if !node.alive {
-                actions.push(Action::Begin(who));
+                actions.push(Action::Restart(who));
                 continue;
             }
             if self.timer_armed(who) {
                 actions.push(Action::Timer(who));
-                if self.instant && has.may(has.lost) {
+                if self.instant && has.allows(has.lost) {
                     actions.push(Action::TimerLost(who));
                 }
             }
-            if node.reading.is_some() {
+            if node.scan.is_some() {
                 actions.push(Action::Decide(who));
             } else if matches!(node.sm.state(), SmState::Discovering | SmState::Master) {
-                actions.push(Action::Read(who, None));
-                let others = self
-                    .numbers()
-                    .filter(|o| *o != who && self.reaches(*o, who));
-                if has.may(has.lost) {
-                    actions.extend(others.map(|o| Action::Read(who, Some(o))));
+                actions.push(Action::Scan(who, None));
+                let others = self.sms().filter(|o| *o != who && self.reaches(*o, who));
+                if has.allows(has.lost) {
+                    actions.extend(others.map(|o| Action::Scan(who, Some(o))));
                 }
             }
-            if has.may(has.crashes) {
+            if has.allows(has.crashes) {
                 actions.push(Action::Crash(who));
             }
-            if has.may(has.cuts) && self.is_whole() && (self.nodes.len() > 2 || who == 1) {
-                actions.push(Action::Cut(who));
+            if has.allows(has.partitions) && self.is_joined() && (self.nodes.len() > 2 || who == 1)
+            {
+                actions.push(Action::Partition(who));
             }
-            if let Sm::Ours(e) = &node.sm {
-                if has.may(has.priorities) {
+            if let Sm::Ferrosm(e) = &node.sm {
+                if has.allows(has.priorities) {
                     actions.push(Action::Priority(who));
                 }
-                if has.may(has.commands) && e.may_write() {
+                if has.allows(has.commands) && e.may_write() {
                     let both = [AfterHandover::StandBy, AfterHandover::Stop];
                     actions.extend(both.map(|then| Action::HandOver(who, then)));
                 }
             }
         }
-        if !self.is_whole() {
-            actions.push(Action::Heal);
+        if !self.is_joined() {
+            actions.push(Action::Join);
         }
         debug_assert_eq!(setups.len(), self.nodes.len());
     }
 
-    fn is_whole(&self) -> bool {
-        self.nodes.iter().all(|n| n.island == 0)
+    fn is_joined(&self) -> bool {
+        self.nodes.iter().all(|n| n.fragment == 0)
     }
 
-    /// A timer fires when its question was answered or given up.
+    /// A timer fires only when no request is pending.
     fn timer_armed(&self, who: u8) -> bool {
         let waits = self.mads.iter().any(|m| match *m {
-            Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Answer { to, .. } => to == who,
+            Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Response { to, .. } => to == who,
             Mad::Set { from, .. } => from.who == who,
         });
         let armed = match &self.node(who).sm {
-            Sm::Ours(e) => e.poll_timeout().is_some(),
-            Sm::Foreign(o) => o.polls(),
+            Sm::Ferrosm(e) => e.poll_timeout().is_some(),
+            Sm::OpenSm(o) => o.polls(),
         };
         armed && !waits
     }
 
-    /// What one step makes of it.
+    /// Performs a step.
     pub(crate) fn act(&mut self, setups: &[Setup], action: &Action) {
         match *action {
             Action::Deliver(mad) => {
@@ -242,50 +241,50 @@ impl World {
                 self.deliver(mad);
             }
             Action::Lose(mad) => {
-                self.faults.spend(|f| &mut f.lost);
+                self.faults.consume(|f| &mut f.lost);
                 self.mads.remove(&mad);
                 self.mads.extend(mad.timeout());
             }
-            Action::Double(mad) => {
-                self.faults.spend(|f| &mut f.doubled);
+            Action::Duplicate(mad) => {
+                self.faults.consume(|f| &mut f.duplicated);
                 self.deliver(mad);
             }
-            Action::Late(mad) => {
-                self.faults.spend(|f| &mut f.late);
+            Action::Delay(mad) => {
+                self.faults.consume(|f| &mut f.delayed);
                 if let Some(timeout) = mad.timeout() {
                     self.deliver(timeout);
                 }
             }
             Action::Timer(who) => self.feed(who, ElectionInput::Timer),
             Action::TimerLost(who) => {
-                self.faults.spend(|f| &mut f.lost);
-                self.deaf = true;
+                self.faults.consume(|f| &mut f.lost);
+                self.drop_next_query = true;
                 self.feed(who, ElectionInput::Timer);
-                self.deaf = false;
+                self.drop_next_query = false;
             }
-            Action::Read(who, without) => {
-                self.read(who, without);
+            Action::Scan(who, without) => {
+                self.read_sms(who, without);
                 if self.instant {
                     self.decide(who);
                 }
             }
             Action::Decide(who) => self.decide(who),
             Action::Crash(who) => {
-                self.faults.spend(|f| &mut f.crashes);
-                self.end(setups, who);
+                self.faults.consume(|f| &mut f.crashes);
+                self.stop_sm(setups, who);
             }
-            Action::Begin(who) => self.node_mut(who).alive = true,
-            Action::Cut(who) => {
-                self.faults.spend(|f| &mut f.cuts);
-                self.node_mut(who).island = 1;
+            Action::Restart(who) => self.node_mut(who).alive = true,
+            Action::Partition(who) => {
+                self.faults.consume(|f| &mut f.partitions);
+                self.node_mut(who).fragment = 1;
             }
-            Action::Heal => {
+            Action::Join => {
                 for node in &mut self.nodes {
-                    node.island = 0;
+                    node.fragment = 0;
                 }
             }
             Action::Priority(who) => {
-                self.faults.spend(|f| &mut f.priorities);
+                self.faults.consume(|f| &mut f.priorities);
                 let best = if self.node(who).sm.info(who).priority == 15 {
                     0
                 } else {
@@ -294,51 +293,49 @@ impl World {
                 self.feed(who, ElectionInput::SetPriority(best));
             }
             Action::HandOver(who, then) => {
-                self.faults.spend(|f| &mut f.commands);
-                let others = self
-                    .numbers()
-                    .filter(|o| *o != who && self.reaches(*o, who));
+                self.faults.consume(|f| &mut f.commands);
+                let others = self.sms().filter(|o| *o != who && self.reaches(*o, who));
                 let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
                 self.feed(who, ElectionInput::HandOver { then, others });
             }
         }
         let stopped =
             |w: &Self, who| !w.node(who).alive && w.node(who).sm.state() == SmState::NotActive;
-        for who in self.numbers() {
+        for who in self.sms() {
             if stopped(self, who) {
-                self.end(setups, who);
+                self.stop_sm(setups, who);
             }
         }
     }
 
-    /// An SM is gone, and what begins anew in its place knows nothing.
-    fn end(&mut self, setups: &[Setup], who: u8) {
+    /// An SM stops; a restarted one has no state.
+    fn stop_sm(&mut self, setups: &[Setup], who: u8) {
         let node = self.node_mut(who);
         node.alive = false;
-        node.reading = None;
-        node.gave_up = false;
+        node.scan = None;
+        node.handed_over = false;
         node.offers_to = None;
         node.sm = setups[usize::from(who) - 1].start(who);
-        // Answers to it are answers to nobody.
+        // Responses to it are dropped.
         self.mads
             .retain(|m| m.to() != who || matches!(m, Mad::Set { .. }));
     }
 
-    pub(crate) fn read(&mut self, who: u8, without: Option<u8>) {
+    pub(crate) fn read_sms(&mut self, who: u8, without: Option<u8>) {
         if without.is_some() {
-            self.faults.spend(|f| &mut f.lost);
+            self.faults.consume(|f| &mut f.lost);
         }
         let others = self
-            .numbers()
+            .sms()
             .filter(|o| *o != who && Some(*o) != without && self.reaches(*o, who));
         let seen = others.map(|o| self.node(o).sm.info(o)).collect();
-        self.node_mut(who).reading = Some(seen);
+        self.node_mut(who).scan = Some(seen);
     }
 
     pub(crate) fn decide(&mut self, who: u8) {
-        let seen = self.node_mut(who).reading.take().unwrap_or_default();
+        let seen = self.node_mut(who).scan.take().unwrap_or_default();
         match &mut self.node_mut(who).sm {
-            Sm::Ours(_) => {
+            Sm::Ferrosm(_) => {
                 let seen = seen.iter().map(peer).collect();
                 self.feed(
                     who,
@@ -348,8 +345,8 @@ impl World {
                     },
                 );
             }
-            Sm::Foreign(o) => {
-                let sent = o.swept(&seen);
+            Sm::OpenSm(o) => {
+                let sent = o.end_sweep(&seen);
                 self.send(who, &sent);
             }
         }
@@ -359,32 +356,32 @@ impl World {
         let to = mad.to();
         let arrives = match mad {
             Mad::Set { from, .. } => self.reaches(from.who, to),
-            Mad::Answer { from, .. } => self.reaches(from, to),
+            Mad::Response { from, .. } => self.reaches(from, to),
             Mad::Info { from, .. } => self.reaches(from.who, to),
             Mad::Timeout { .. } => self.node(to).alive,
         };
         if !arrives {
-            // Lost for another reason than chance. Who is dead does not wait.
+            // Unreachable; a dead SM has no timeouts.
             let timeout = mad.timeout().filter(|t| self.node(t.to()).alive);
             self.mads.extend(timeout);
             return;
         }
         match mad {
             Mad::Set { from, control, .. } => match &mut self.node_mut(to).sm {
-                Sm::Ours(_) => {
-                    let asked = ElectionInput::ControlReceived {
+                Sm::Ferrosm(_) => {
+                    let received = ElectionInput::ControlReceived {
                         control,
                         from: peer(&from),
                     };
-                    self.feed_asked(to, asked, Some((from.who, control)));
+                    self.feed_asked(to, received, Some((from.who, control)));
                 }
-                Sm::Foreign(o) => {
-                    let accepted = o.asked(control, &from);
-                    self.node_mut(to).reading = None;
-                    self.answer(to, from.who, control, accepted);
+                Sm::OpenSm(o) => {
+                    let accepted = o.on_control(control, &from);
+                    self.node_mut(to).scan = None;
+                    self.respond(to, from.who, control, accepted);
                 }
             },
-            Mad::Answer {
+            Mad::Response {
                 from,
                 control,
                 accepted,
@@ -401,8 +398,8 @@ impl World {
                 );
             }
             Mad::Info { from, .. } => match &mut self.node_mut(to).sm {
-                Sm::Ours(_) => self.feed(to, ElectionInput::SmInfoReceived(peer(&from))),
-                Sm::Foreign(o) => o.seen(&from),
+                Sm::Ferrosm(_) => self.feed(to, ElectionInput::SmInfoReceived(peer(&from))),
+                Sm::OpenSm(o) => o.on_poll_response(&from),
             },
             Mad::Timeout { from, control, .. } => {
                 let guid = PortGuid(from.into());
@@ -419,13 +416,13 @@ impl World {
         self.feed_asked(who, input, None);
     }
 
-    fn feed_asked(&mut self, who: u8, input: ElectionInput, asked: Option<(u8, SmControl)>) {
+    fn feed_asked(&mut self, who: u8, input: ElectionInput, received: Option<(u8, SmControl)>) {
         let at = usize::from(who) - 1;
         let offers_to = self.nodes[at].offers_to;
         let outputs = match &mut self.nodes[at].sm {
-            Sm::Ours(e) => e.step(Instant::START, input),
-            Sm::Foreign(o) => {
-                // The rest is of no concern to it.
+            Sm::Ferrosm(e) => e.step(Instant::START, input),
+            Sm::OpenSm(o) => {
+                // OpenSM ignores all other inputs.
                 if input == ElectionInput::Timer {
                     let sent = o.poll();
                     self.send(who, &sent);
@@ -433,22 +430,22 @@ impl World {
                 return;
             }
         };
-        let took = offers_to.filter(|to| {
-            asked.is_none() && self.reaches(who, *to) && self.node(*to).sm.may_write()
+        let accepted_by = offers_to.filter(|to| {
+            received.is_none() && self.reaches(who, *to) && self.node(*to).sm.may_write()
         });
-        self.beside |= took.is_some() && self.node(who).sm.may_write();
+        self.offer_withdrawn |= accepted_by.is_some() && self.node(who).sm.may_write();
         let node = self.node_mut(who);
         if node.sm.may_write() || node.sm.state() != SmState::Master {
             node.offers_to = None;
         }
         for output in outputs {
-            self.perform(who, output, asked);
+            self.carry_out(who, output, received);
         }
     }
 
-    fn perform(&mut self, who: u8, output: Decision, asked: Option<(u8, SmControl)>) {
+    fn carry_out(&mut self, who: u8, output: Decision, received: Option<(u8, SmControl)>) {
         match output {
-            Decision::Poll { to, .. } => self.send(who, &[Sent::Get { to: number(to) }]),
+            Decision::Poll { to, .. } => self.send(who, &[SmRequest::Get { to: sm_number(to) }]),
             Decision::SendControl {
                 to,
                 control,
@@ -458,40 +455,40 @@ impl World {
                     state: as_state,
                     ..self.node(who).sm.info(who)
                 };
-                let to = number(to);
+                let to = sm_number(to);
                 if control == SmControl::Handover {
                     self.node_mut(who).offers_to = Some(to);
                 }
-                self.send(who, &[Sent::Set { to, control, info }]);
+                self.send(who, &[SmRequest::Set { to, control, info }]);
             }
             Decision::Reply { accepted } => {
-                if let Some((to, control)) = asked {
-                    self.answer(who, to, control, accepted);
+                if let Some((to, control)) = received {
+                    self.respond(who, to, control, accepted);
                 }
             }
             Decision::EnterState { state, why } => {
                 let node = self.node_mut(who);
-                // Its sweep was another one's.
-                node.reading = None;
-                node.gave_up = match state {
+                // The sweep was started in an earlier state.
+                node.scan = None;
+                node.handed_over = match state {
                     SmState::Standby => true,
                     SmState::Master => {
-                        node.gave_up && !matches!(why, RoleChangeReason::HandoverReceived(_))
+                        node.handed_over && !matches!(why, RoleChangeReason::HandoverReceived(_))
                     }
                     _ => false,
                 };
             }
-            Decision::Sweep => self.node_mut(who).reading = None,
+            Decision::Sweep => self.node_mut(who).scan = None,
             Decision::Stop { .. } => self.node_mut(who).alive = false,
-            // Looks may come at any time.
+            // Scans may occur at any time.
             Decision::ScanSms | Decision::SendPriorityTrap { .. } | Decision::Notice(_) => {}
         }
     }
 
-    /// OpenSM does not mind answers to its Sets.
-    fn answer(&mut self, from: u8, to: u8, control: SmControl, accepted: bool) {
-        if matches!(self.node(to).sm, Sm::Ours(_)) {
-            self.mads.insert(Mad::Answer {
+    /// OpenSM ignores responses to its Sets.
+    fn respond(&mut self, from: u8, to: u8, control: SmControl, accepted: bool) {
+        if matches!(self.node(to).sm, Sm::Ferrosm(_)) {
+            self.mads.insert(Mad::Response {
                 to,
                 from,
                 control,
@@ -500,25 +497,27 @@ impl World {
         }
     }
 
-    fn send(&mut self, who: u8, sent: &[Sent]) {
+    fn send(&mut self, who: u8, sent: &[SmRequest]) {
         for s in sent {
             let mad = match *s {
-                Sent::Get { to } if self.reaches(who, to) && !self.deaf => Mad::Info {
-                    to: who,
-                    from: self.node(to).sm.info(to),
-                },
-                Sent::Get { to } => Mad::Timeout {
+                SmRequest::Get { to } if self.reaches(who, to) && !self.drop_next_query => {
+                    Mad::Info {
+                        to: who,
+                        from: self.node(to).sm.info(to),
+                    }
+                }
+                SmRequest::Get { to } => Mad::Timeout {
                     to: who,
                     from: to,
                     control: None,
                 },
-                Sent::Set { to, control, info } => Mad::Set {
+                SmRequest::Set { to, control, info } => Mad::Set {
                     to,
                     from: info,
                     control,
                 },
             };
-            if self.instant && matches!(s, Sent::Get { .. }) {
+            if self.instant && matches!(s, SmRequest::Get { .. }) {
                 self.deliver(mad);
             } else {
                 self.mads.insert(mad);
@@ -526,10 +525,10 @@ impl World {
         }
     }
 
-    /// Some time without a fault: what is under way arrives, every SM looks and polls.
+    /// A round without faults: MADs in flight arrive, each SM scans and polls.
     pub(crate) fn quiet_round(&mut self) {
         self.deliver_all();
-        for who in self.numbers() {
+        for who in self.sms() {
             if !self.node(who).alive {
                 continue;
             }
@@ -543,12 +542,12 @@ impl World {
                     SmState::Discovering | SmState::Master
                 )
             };
-            if self.node(who).reading.is_some() {
+            if self.node(who).scan.is_some() {
                 self.decide(who);
                 self.deliver_all();
             }
             if sweeps(self) {
-                self.read(who, None);
+                self.read_sms(who, None);
                 self.decide(who);
                 self.deliver_all();
             }
@@ -556,7 +555,7 @@ impl World {
     }
 
     fn deliver_all(&mut self) {
-        // Answers cause no questions for ever: a few turns empty it.
+        // Responses trigger a limited number of requests, so a few turns drain the queue.
         for _ in 0..64 {
             let Some(mad) = self.mads.pop_first() else {
                 return;
@@ -565,11 +564,14 @@ impl World {
         }
     }
 
-    /// Whether each island has one master, who may write, and the others stand by.
+    /// Whether each fragment has one active master and all other SMs in it are standbys.
     pub(crate) fn is_settled(&self) -> bool {
         self.mads.is_empty()
-            && (0..2).all(|island| {
-                let here = || self.alive().filter(move |w| self.node(*w).island == island);
+            && (0..2).all(|fragment| {
+                let here = || {
+                    self.alive()
+                        .filter(move |w| self.node(*w).fragment == fragment)
+                };
                 let is = |state| {
                     here()
                         .filter(move |w| self.node(*w).sm.state() == state)

@@ -1,5 +1,5 @@
-//! What other SMs ask of this one by Set(SMInfo): what is accepted in which state, and what follows (behaviour rule 8.10). The
-//! answer always comes before the change. Whoever is ignored otherwise is refused here.
+//! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (behaviour rule 8.10). The reply
+//! precedes all other decisions. Controls of ignored SMs are rejected.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::time::Instant;
@@ -20,7 +20,7 @@ impl Election {
         }
     }
 
-    /// False if it is refused and that was not said yet.
+    /// Returns false if the control is to be rejected and no reply was sent.
     fn apply_control(
         &mut self,
         now: Instant,
@@ -29,11 +29,11 @@ impl Election {
         out: &mut Vec<Decision>,
     ) -> bool {
         let by_master = from.is_master();
-        let told = RoleChangeReason::Controlled(control, from.guid);
+        let reason = RoleChangeReason::Controlled(control, from.guid);
         match (control, &self.state) {
             (SmControl::Handover, State::Discovering) if by_master => {
                 out.push(Decision::Reply { accepted: true });
-                // What was read is what the sender was before.
+                // The scan in progress may have read the sender's earlier state.
                 out.push(Decision::Sweep);
             }
             (SmControl::Handover, State::Standby(_)) if by_master => {
@@ -55,24 +55,24 @@ impl Election {
                 out.push(Decision::Reply { accepted: true });
                 self.on_offer_answered(now, from.guid, true, out);
             }
-            // The answer to HANDOVER was there before it.
+            // The response to HANDOVER arrived first.
             (SmControl::Acknowledge, State::Standby(_)) if from.competes() => {
                 out.push(Decision::Reply { accepted: true });
             }
             (SmControl::Disable, State::Standby(_)) if by_master => {
                 out.push(Decision::Reply { accepted: true });
-                self.enter_not_active(InactiveReason::Disabled, told, out);
+                self.enter_not_active(InactiveReason::Disabled, reason, out);
             }
             (
                 SmControl::Standby,
                 State::NotActive(InactiveReason::Disabled | InactiveReason::Managed),
             ) if by_master => {
                 out.push(Decision::Reply { accepted: true });
-                self.enter_standby(now, from.guid, told, out);
+                self.enter_standby(now, from.guid, reason, out);
             }
             (SmControl::Discover, State::Standby(_)) if by_master => {
                 out.push(Decision::Reply { accepted: true });
-                self.restart_discovery(told, out);
+                self.restart_discovery(reason, out);
             }
             _ => return false,
         }

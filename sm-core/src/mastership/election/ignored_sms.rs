@@ -1,5 +1,5 @@
-//! SMs that take no part: at ports where none may run, or with another SM_Key. What was told of them, so that each is told once, again
-//! when it comes back, and once an hour as long as it stays. Decides nothing: whether an SM is one of them is known before.
+//! SMs that the election ignores: not on the allow-list, or with another SM_Key. Each is reported when it appears, and once an hour while
+//! it stays. The election classifies them.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -9,36 +9,37 @@ use ferrosm_mad::time::Instant;
 
 use super::{Decision, ElectionNotice, OtherSm};
 
-/// So many of each kind are told. Those that ask may name any GUID; when they are too many, further ones are refused without a word.
-const TOLD_MAX: usize = 64;
-/// So long after it was told of one that is still there, it is told again.
-const AGAIN: Duration = Duration::from_hours(1);
+/// Limit of reported SMs, separately for SMs that responded and SMs that sent a control. A control may contain any GUID; those beyond the
+/// limit are rejected without a report.
+const REPORTED_MAX: usize = 64;
+/// Interval after which an SM that is still present is reported again.
+const REPORT_INTERVAL: Duration = Duration::from_hours(1);
 
-/// What was told of each last, and when.
-type Told = BTreeMap<PortGuid, (ElectionNotice, Instant)>;
+/// The last report of each SM, and its time.
+type Reports = BTreeMap<PortGuid, (ElectionNotice, Instant)>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct IgnoredSms {
-    /// They answered, so they are there.
-    seen: Told,
-    /// They only asked, and take no room from those that are there.
-    asked: Told,
+    /// SMs that responded, and therefore exist.
+    responders: Reports,
+    /// SMs that only sent controls. They have a limit of their own, so that forged GUIDs hide no real SM.
+    senders: Reports,
 }
 
 impl IgnoredSms {
     pub(super) const fn new() -> Self {
         Self {
-            seen: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            responders: BTreeMap::new(),
+            senders: BTreeMap::new(),
         }
     }
 
-    /// Whether one is there that was told of.
+    /// Whether an ignored SM with this GUID responded.
     pub(super) fn contains(&self, guid: PortGuid) -> bool {
-        self.seen.contains_key(&guid)
+        self.responders.contains_key(&guid)
     }
 
-    /// One answered. It is told where it runs, so also if it was told before that it asked.
+    /// An ignored SM responded. It is reported even if its control was reported before, because its location is known now.
     pub(super) fn on_answer(
         &mut self,
         now: Instant,
@@ -46,11 +47,11 @@ impl IgnoredSms {
         notice: ElectionNotice,
         out: &mut Vec<Decision>,
     ) {
-        self.asked.remove(&guid);
-        tell(&mut self.seen, now, guid, notice, out);
+        self.senders.remove(&guid);
+        report(&mut self.responders, now, guid, notice, out);
     }
 
-    /// One asked.
+    /// An ignored SM sent a control.
     pub(super) fn on_request(
         &mut self,
         now: Instant,
@@ -58,20 +59,20 @@ impl IgnoredSms {
         notice: ElectionNotice,
         out: &mut Vec<Decision>,
     ) {
-        if !self.seen.contains_key(&guid) {
-            tell(&mut self.asked, now, guid, notice, out);
+        if !self.responders.contains_key(&guid) {
+            report(&mut self.senders, now, guid, notice, out);
         }
     }
 
-    /// It takes part.
+    /// The SM takes part in the election.
     pub(super) fn forget(&mut self, guid: PortGuid) {
-        self.seen.remove(&guid);
-        self.asked.remove(&guid);
+        self.responders.remove(&guid);
+        self.senders.remove(&guid);
     }
 
-    /// All SMs were asked, and these answered.
+    /// An SMInfo scan is complete; `all` are the SMs that responded.
     pub(super) fn on_scan_completed(&mut self, all: &[OtherSm], out: &mut Vec<Decision>) {
-        self.seen.retain(|guid, _| {
+        self.responders.retain(|guid, _| {
             let contains = all.iter().any(|p| p.guid == *guid);
             if !contains {
                 out.push(Decision::Notice(ElectionNotice::IgnoredSmGone(*guid)));
@@ -81,18 +82,19 @@ impl IgnoredSms {
     }
 }
 
-fn tell(
-    told: &mut Told,
+fn report(
+    reports: &mut Reports,
     now: Instant,
     guid: PortGuid,
     notice: ElectionNotice,
     out: &mut Vec<Decision>,
 ) {
-    let before = told.get(&guid);
-    let is_known = before.is_some_and(|(known, at)| *known == notice && now < *at + AGAIN);
-    let has_room = before.is_some() || told.len() < TOLD_MAX;
+    let before = reports.get(&guid);
+    let is_known =
+        before.is_some_and(|(known, at)| *known == notice && now < *at + REPORT_INTERVAL);
+    let has_room = before.is_some() || reports.len() < REPORTED_MAX;
     if has_room && !is_known {
-        told.insert(guid, (notice, now));
+        reports.insert(guid, (notice, now));
         out.push(Decision::Notice(notice));
     }
 }

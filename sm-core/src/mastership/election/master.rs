@@ -1,6 +1,5 @@
-//! Master: in charge, offering the subnet to another SM, waiting for a lower master (behaviour rules 8.5 to 8.7), or about to end
-//! and waiting for somebody who can take the subnet. Only one in charge writes; the others end by an answer, by silence or by
-//! patience, never by nothing.
+//! The master's states: active, offering the subnet, waiting for a lower-ranked master, and leaving (behaviour rules 8.5 to 8.7). Only an
+//! active master writes. The other states end by a response, a missed response or a timeout.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -8,16 +7,16 @@ use ferrosm_mad::time::Instant;
 
 use super::{AfterHandover, Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, State};
 
-/// What a master is doing.
+/// What the master is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum MasterState {
-    /// Configures the subnet.
+    /// It configures the subnet.
     Active,
-    /// Sent HANDOVER and is not sure yet what became of it.
+    /// It sent HANDOVER, and the result is not known yet.
     Offering(Offer),
-    /// Another master is to hand over.
+    /// It waits for another master to hand over.
     Waiting(Wait),
-    /// This SM is to end, and nobody is ready yet to take the subnet.
+    /// It is to stop, and no other SM is ready to take over.
     Leaving(Leaving),
 }
 
@@ -31,52 +30,52 @@ impl MasterState {
     }
 }
 
-/// A HANDOVER that is under way.
+/// A HANDOVER in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Offer {
-    /// To whom.
+    /// The receiver.
     pub to: PortGuid,
-    /// How often it was sent without an answer.
+    /// Unanswered requests.
     pub tries: u8,
-    /// Whether it was given up, and the other only asked what it is.
+    /// HANDOVER was sent often enough; the SM is polled for its state instead.
     pub polling: bool,
-    /// What follows.
+    /// What this SM does after the handover.
     pub then: AfterHandover,
-    /// Why it is offered.
+    /// The reason.
     pub reason: OfferReason,
 }
 
-/// Why a subnet is offered.
+/// Why the subnet is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum OfferReason {
-    /// The other ranks higher.
+    /// The other SM outranks this one.
     HigherRank,
-    /// The other ranks lower and is master all the same.
+    /// The other SM is a lower-ranked master that did not hand over.
     LowerMasterRemains,
-    /// The operator wants it.
+    /// The operator requested it.
     Operator,
 }
 
-/// Another master that ranks lower.
+/// A lower-ranked master that is expected to hand over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Wait {
-    /// Who.
+    /// The master.
     pub of: PortGuid,
-    /// Polls in a row without an answer.
+    /// Consecutive polls without a response.
     pub missed: u8,
-    /// Polls that it answered as master.
+    /// Polls to which it responded as master.
     pub polls: u8,
 }
 
-/// An end that is put off.
+/// A stop that waits for a successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Leaving {
-    /// Looks for an SM that is ready, so far.
+    /// SMInfo scans so far.
     pub looks: u8,
 }
 
 impl Election {
-    /// Looks whether there is a better SM or another master.
+    /// Checks for an SM that outranks this one, and for a second master.
     pub(super) fn compare_sms(&mut self, now: Instant, seen: &[OtherSm], out: &mut Vec<Decision>) {
         let State::Master(duty) = self.state else {
             return;
@@ -89,7 +88,7 @@ impl Election {
                 return;
             }
         }
-        // One that discovers will see this one as master, and stand by. Then it can take over.
+        // An SM in Discovering will see this master and become standby. Then it can take over.
         let better = seen
             .iter()
             .filter(|p| p.state != SmState::Discovering && self.is_preferred(p))
@@ -124,8 +123,8 @@ impl Election {
         }
     }
 
-    /// This SM is to end. Whoever is ready gets the subnet; one that still starts or copies only where nobody else becomes ready:
-    /// it may know nothing of what hosts registered.
+    /// This SM is to stop: it offers the subnet to an SM that is ready. After the last scan it accepts one that is not ready, which may
+    /// lack SA registrations.
     pub(super) fn prepare_stop(
         &mut self,
         now: Instant,
@@ -133,8 +132,8 @@ impl Election {
         seen: &[OtherSm],
         out: &mut Vec<Decision>,
     ) {
-        let able = seen.iter().filter(|p| p.competes());
-        let Some(peer) = able.max_by_key(|p| (p.state, p.rank())) else {
+        let candidates = seen.iter().filter(|p| p.competes());
+        let Some(peer) = candidates.max_by_key(|p| (p.state, p.rank())) else {
             out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             self.stop(None, out);
             return;
@@ -158,7 +157,7 @@ impl Election {
         self.state = State::Master(MasterState::Leaving(leave));
     }
 
-    /// Time for one more look for somebody who is ready.
+    /// Starts the next SMInfo scan for a successor.
     pub(super) fn scan_for_successor(&mut self, now: Instant, out: &mut Vec<Decision>) {
         let State::Master(MasterState::Leaving(leave)) = &mut self.state else {
             return;
@@ -198,7 +197,7 @@ impl Election {
         });
     }
 
-    /// HANDOVER was answered.
+    /// The receiver of HANDOVER responded.
     pub(super) fn on_offer_answered(
         &mut self,
         now: Instant,
@@ -218,12 +217,12 @@ impl Election {
                 watch.accepted = true;
             }
         } else if !offer.polling {
-            // It may refuse because it is master already, by an offer whose answer was lost.
+            // It also rejects HANDOVER if it is already master by an earlier one whose response was lost.
             self.poll_offered_sm(now, offer, out);
         }
     }
 
-    /// HANDOVER was not answered: the other may have taken over or not.
+    /// No response to HANDOVER: the receiver may or may not have taken over.
     pub(super) fn on_offer_unanswered(
         &mut self,
         now: Instant,
@@ -259,7 +258,7 @@ impl Election {
         });
     }
 
-    /// Neither an answer nor its absence was told.
+    /// The result of the request was not reported in time.
     pub(super) fn on_offer_timeout(&mut self, now: Instant, out: &mut Vec<Decision>) {
         let State::Master(MasterState::Offering(offer)) = self.state else {
             return;
@@ -289,14 +288,14 @@ impl Election {
         }
     }
 
-    /// In charge again; meanwhile another one may have written.
+    /// The master is active again. Another one may have written in between.
     fn resume(&mut self, out: &mut Vec<Decision>) {
         self.state = State::Master(MasterState::Active);
         self.due = None;
         out.push(Decision::Sweep);
     }
 
-    /// The other said what it is.
+    /// The other SM responded to a poll.
     pub(super) fn on_other_sm_info(
         &mut self,
         now: Instant,
@@ -349,7 +348,7 @@ impl Election {
         }
     }
 
-    /// The other did not say what it is.
+    /// The other SM did not respond to a poll.
     pub(super) fn on_other_poll_missed(
         &mut self,
         now: Instant,
@@ -388,19 +387,19 @@ impl Election {
         }
     }
 
-    /// Another master gives its subnet up (HANDOVER): what it configured is to be looked at.
+    /// Another master hands over: a sweep verifies what it configured.
     pub(super) fn on_handover_received(&mut self, from: &OtherSm, out: &mut Vec<Decision>) {
         let higher = from.rank() > self.rank();
         let State::Master(duty) = self.state else {
             return;
         };
         if let MasterState::Leaving(_) = duty {
-            // This one is about to end: a master is who it gives the subnet to.
+            // A master that is to stop accepts no subnet; it hands over its own to a master.
             out.push(Decision::Reply { accepted: false });
             return;
         }
         if let MasterState::Offering(offer) = duty {
-            // It crossed the offer of this one. One of both must take it: the one that ranks higher.
+            // Both offers crossed. The higher-ranked of the two SMs takes over.
             let leaving = offer.then == AfterHandover::Stop;
             if offer.to == from.guid && (higher || leaving) {
                 out.push(Decision::Reply { accepted: false });

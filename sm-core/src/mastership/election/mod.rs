@@ -1,37 +1,37 @@
-//! Which subnet manager is in charge: the election of IBA volume 1, 14.4, as a value without I/O (behaviour rule 8).
+//! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, rule 8). A step function without I/O.
 //!
-//! Owned by the subnet manager, which asks and is asked on the wire, and does what comes out. It never sends, never reads a
-//! clock, and writes nothing to the subnet: [`Election::may_write`] says whether anybody may.
+//! Owned by the subnet manager, which sends and receives the MADs and carries out the decisions. [`Election::may_write`] states whether
+//! this SM may configure the subnet.
 //!
 //! # States
 //!
-//! NotActive, Discovering, Standby (of one SM, which is watched), and Master, which is one of four: in charge; *offering* the
-//! subnet to another SM; *waiting* for a lower master to hand over (IBA C14-60.2.1); *leaving*, which is to end and waits until
-//! somebody can take the subnet. Only the first of them writes.
+//! NotActive; Discovering; Standby, which polls one SM; and Master in one of four states: *active*; *offering* the subnet to another SM;
+//! *waiting* for a lower-ranked master to hand over (IBA C14-60.2.1); *leaving*, which is to stop and waits for a successor. Only an active
+//! master writes.
 //!
-//! # What keeps it to one master
+//! # How exactly one master remains
 //!
-//! * A master that offers stops writing before it asks, and is standby only once the other says that it took over. Where
-//!   that word is lost it asks again, and in the end asks what the other *is*: a master took over, anything else did not.
-//! * Of two masters the lower hands over, the higher waits. A lower one that does not within [`ElectionSettings::patience`]
-//!   gets the subnet itself, so two are never master for ever; that is an alarm.
-//! * A standby believes that its master is dead only after polls over several ways, and then looks at the subnet again
-//!   rather than becoming master at once.
-//! * A better SM that never becomes master is not waited for longer than that patience either.
-//! * One that still starts or copies is not handed the subnet. A master that is to end looks again for a while, and gives it to
-//!   such a one only where nobody else is there.
-//! * An SM that the operator took the subnet from has priority 0 until it is master again or gets another priority, and only
-//!   those are chosen that it does not outrank then. So the subnet does not come back at once.
-//! * A standby without a whole copy of its master's state has priority 0, too: when the master dies, one that has the copy goes before.
+//! * An offering master stops writing before it sends HANDOVER and becomes standby after the other SM has taken over. If the response is
+//!   lost, it sends HANDOVER again and finally polls the other SM: only an SM that is master has taken over.
+//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than [`ElectionSettings::patience`], it
+//!   hands over to the lower-ranked one and raises an alarm.
+//! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
+//!   at once.
+//! * A higher-ranked SM that does not become master is waited for no longer than `patience`, too.
+//! * An SM that is starting or has no complete replica is not handed the subnet. A master that is to stop repeats the SMInfo scan for a
+//!   while, and hands over to such an SM only if there is no other.
+//! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
+//!   an SM that outranks it then, so the subnet is not handed back.
+//! * A standby with an incomplete replica has priority 0, too: a standby with a complete one outranks it when the master fails.
 //!
-//! Both claims are checked over all orders of events, with MADs that are lost, late and doubled, in `tests/election_model`.
+//! `tests/election_model` checks both claims over all orders of events, with MADs lost, delayed and duplicated.
 //!
-//! # All transitions
+//! # State transitions
 //!
-//! A row for each input, a column for each state; a test makes the table from the machine and compares. `other` is the SM
-//! that is watched, offered to or waited for, and that each input is of; *higher* and *lower* compare it with this one. Made with
-//! one missed poll, one HANDOVER, one look and a patience of two, so a cell shows what follows at last where several are missed. *sweep*
-//! reads everything anew, *look* asks the SMs only, a bold word is the state after.
+//! Rows are inputs, columns are states. A test generates the table from the step function and compares it. Inputs come from the SM that is
+//! polled, offered to or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one HANDOVER,
+//! one scan and a patience of two, so that a cell shows the final result of repeated failures. *sweep* is a full sweep, *scan* an SMInfo
+//! scan; the state in bold is the new state.
 //!
 #![doc = include_str!("transitions.md")]
 
@@ -59,7 +59,7 @@ use ignored_sms::IgnoredSms;
 use master::{Leaving, MasterState, OfferReason};
 use standby::Watch;
 
-/// The state, with what belongs to it.
+/// The SM state and its data.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum State {
     NotActive(InactiveReason),
@@ -68,48 +68,49 @@ enum State {
     Master(MasterState),
 }
 
-/// Why an SM does nothing.
+/// Why this SM is not active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum InactiveReason {
-    /// A master disabled it.
+    /// A master sent DISABLE.
     Disabled,
-    /// The subnet has another manager that does not answer.
+    /// Another SM, which does not respond, has configured the subnet.
     Managed,
-    /// It is about to end.
+    /// The process is about to exit.
     Stopped,
 }
 
-/// What an SM was that did not take over, or was better and never became master. Once it is something else it counts again.
+/// The last SMInfo of an SM that did not take over, or did not become master although it outranks this one. The SM is offered the subnet
+/// again when its SMInfo has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Refusal {
     priority: u8,
     state: SmState,
     act_count: u32,
-    /// It was offered the subnet; otherwise it was only waited for, and may wait for an offer itself.
+    /// It was offered the subnet. Otherwise this SM only waited for it, and it may be waiting for an offer.
     offered: bool,
 }
 
-/// One SM's part in the election. A step depends on this value, the time and the input, and on nothing else.
+/// The election state of this SM. A step depends only on this value, the time and the input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Election {
     me: PortGuid,
     settings: ElectionSettings,
     state: State,
-    /// When to poll, or to stop waiting for an answer.
+    /// When the next poll is due, or the wait for a response ends.
     due: Option<Instant>,
-    /// The operator took the subnet from this SM.
+    /// This SM handed over on the operator's request.
     handed_over_by_operator: bool,
-    /// This SM was standby and has no whole copy of what its master keeps.
+    /// This SM was standby, and its replica of the master's records is incomplete.
     replica_incomplete: bool,
-    /// A master was seen or this one was master: taking the subnet is no accident.
+    /// This SM was master or saw another one: it may take over a managed subnet.
     knows_subnet: bool,
     declined: BTreeMap<PortGuid, Refusal>,
-    /// Those that are ignored.
+    /// SMs that take no part in the election.
     ignored: IgnoredSms,
 }
 
 impl Election {
-    /// One that begins to discover: a sweep is to follow, and then [`ElectionInput::ScanCompleted`].
+    /// Starts in Discovering. The caller starts a sweep, which ends with [`ElectionInput::ScanCompleted`].
     #[must_use]
     pub const fn new(me: PortGuid, settings: ElectionSettings) -> Self {
         Self {
@@ -125,17 +126,17 @@ impl Election {
         }
     }
 
-    /// The port is known now, or another one.
+    /// Sets the GUID of the SM's port.
     pub const fn set_guid(&mut self, me: PortGuid) {
         self.me = me;
     }
 
-    /// Whether another SM may know what this one does not, when their master is gone: then that one goes before.
-    pub const fn set_replica_incomplete(&mut self, lacks: bool) {
-        self.replica_incomplete = lacks;
+    /// Sets whether other standbys may have records that this one lacks; they outrank it then.
+    pub const fn set_replica_incomplete(&mut self, incomplete: bool) {
+        self.replica_incomplete = incomplete;
     }
 
-    /// Other settings; a different priority is to be told by [`ElectionInput::SetPriority`].
+    /// Replaces the settings except for the priority, which is set by [`ElectionInput::SetPriority`].
     pub fn set_settings(&mut self, settings: ElectionSettings) {
         let priority = self.settings.priority;
         self.settings = ElectionSettings {
@@ -144,7 +145,7 @@ impl Election {
         };
     }
 
-    /// What SMInfo says.
+    /// SM state in SMInfo.
     #[must_use]
     pub const fn state(&self) -> SmState {
         match self.state {
@@ -155,7 +156,7 @@ impl Election {
         }
     }
 
-    /// What SMInfo says.
+    /// Priority in SMInfo.
     #[must_use]
     pub fn priority(&self) -> u8 {
         match self.state {
@@ -170,13 +171,13 @@ impl Election {
         }
     }
 
-    /// Whether that SM is there and takes no part.
+    /// Whether the SM responded and is ignored.
     #[must_use]
     pub fn ignores(&self, guid: PortGuid) -> bool {
         self.ignored.contains(guid)
     }
 
-    /// What it is compared by.
+    /// The rank of this SM.
     #[must_use]
     pub fn rank(&self) -> SmRank {
         SmRank {
@@ -185,13 +186,13 @@ impl Election {
         }
     }
 
-    /// Whether the subnet is this SM's to configure. A master that offers it, or waits for another master, must not.
+    /// Whether this SM may configure the subnet: it is master, and neither offers the subnet nor waits for another master.
     #[must_use]
     pub const fn may_write(&self) -> bool {
         matches!(self.state, State::Master(MasterState::Active))
     }
 
-    /// The SM whose answer is waited for: watched as standby, offered the subnet, or to hand over.
+    /// The SM whose response is awaited: the polled master, the SM offered the subnet, or the master expected to hand over.
     #[must_use]
     pub const fn other(&self) -> Option<PortGuid> {
         match &self.state {
@@ -204,13 +205,13 @@ impl Election {
         }
     }
 
-    /// When [`ElectionInput::Timer`] is wanted.
+    /// When [`ElectionInput::Timer`] is due.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Takes one input. What comes out is to be done in this order.
+    /// Processes one input. The decisions are to be carried out in order.
     #[must_use]
     pub fn step(&mut self, now: Instant, input: ElectionInput) -> Vec<Decision> {
         let mut out = Vec::new();
@@ -241,7 +242,7 @@ impl Election {
             } => {
                 self.on_offer_unanswered(now, guid, &mut out);
             }
-            // An acknowledgement is a courtesy: who misses it asks again.
+            // ACKNOWLEDGE is optional: an SM that misses it sends HANDOVER again.
             ElectionInput::ControlAnswered { .. } | ElectionInput::ControlUnanswered { .. } => {}
             ElectionInput::ScanCompleted { mut seen, managed } => {
                 self.ignored.on_scan_completed(&seen, &mut out);
@@ -274,7 +275,7 @@ impl Election {
         out
     }
 
-    /// Why an SM takes no part, if it does not.
+    /// Why an SM is ignored, if it is.
     fn reason_to_ignore(&self, peer: &OtherSm) -> Option<ElectionNotice> {
         let allowed = self.settings.allowed.as_ref();
         if allowed.is_some_and(|a| !a.contains(&peer.guid)) {
@@ -283,7 +284,7 @@ impl Election {
         (!peer.sm_key_matches).then_some(ElectionNotice::SmKeyMismatch(peer.guid))
     }
 
-    /// Whether an SM that answered takes part at all; tells if it does not.
+    /// Whether an SM that responded takes part in the election; reports an ignored one.
     fn takes_part(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
         let outsider = self.reason_to_ignore(peer);
         match outsider {
@@ -293,7 +294,7 @@ impl Election {
         outsider.is_none()
     }
 
-    /// The same of one that asks: whether it is there is not known by that.
+    /// Whether a control of this SM may be accepted. An SM that is ignored may have forged its GUID, so it counts as absent.
     fn may_send_control(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
         let outsider = self.reason_to_ignore(peer);
         if let Some(notice) = outsider {
@@ -302,7 +303,7 @@ impl Election {
         outsider.is_none()
     }
 
-    /// Whether it wants to be master rather than this SM, and was not found to be declined.
+    /// Whether this SM yields to the other one: the other competes, outranks this one and did not refuse.
     fn is_preferred(&self, peer: &OtherSm) -> bool {
         peer.competes() && peer.rank() > self.rank() && !self.declined.contains_key(&peer.guid)
     }
@@ -322,7 +323,7 @@ impl Election {
         self.declined.insert(peer.guid, refusal);
     }
 
-    /// Forgets refusals of those that are not any more what they were.
+    /// Removes refusals of SMs whose state, priority or ActCount has changed, and of SMs that are gone.
     fn expire_refusals(&mut self, seen: &[OtherSm]) {
         self.declined.retain(|guid, then| {
             seen.iter().any(|p| {
@@ -333,7 +334,7 @@ impl Election {
         });
     }
 
-    /// Every sweep that has read the SMs ends here.
+    /// An SMInfo scan, in a sweep or outside one, is complete.
     fn on_scan_completed(
         &mut self,
         now: Instant,
@@ -350,12 +351,12 @@ impl Election {
                 self.expire_refusals(seen);
                 self.compare_sms(now, seen, out);
             }
-            // Begun as another, and of no use to this one.
+            // The scan was started in an earlier state.
             State::NotActive(_) | State::Standby(_) => {}
         }
     }
 
-    /// The end of discovery (behaviour rule 8.3): a master of any rank goes before, then a better one, then this one is it.
+    /// End of discovery (behaviour rule 8.3): yields to a master of any rank, then to a higher-ranked SM, otherwise becomes master.
     fn finish_discovery(
         &mut self,
         now: Instant,
@@ -364,8 +365,8 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         let best = |wanted: &dyn Fn(&&OtherSm) -> bool| {
-            let those = seen.iter().filter(|p| wanted(p));
-            those.max_by_key(|p| p.rank()).copied()
+            let candidates = seen.iter().filter(|p| wanted(p));
+            candidates.max_by_key(|p| p.rank()).copied()
         };
         let ahead = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_preferred(p)));
         if let Some(peer) = ahead {
@@ -387,7 +388,7 @@ impl Election {
 
     fn on_priority(&mut self, priority: u8, out: &mut Vec<Decision>) {
         if priority == self.settings.priority {
-            // ElectionSettings were read again: what an operator has done otherwise stays.
+            // A reload does not undo a handover that the operator requested.
             return;
         }
         let before = self.rank();
@@ -435,15 +436,15 @@ impl Election {
                 State::Master(MasterState::Active | MasterState::Waiting(_)),
                 AfterHandover::StandBy,
             ) => {
-                // A lower one than this will be would only give it back.
+                // An SM of lower rank than this one will have as standby would hand the subnet back.
                 let least = SmRank {
                     priority: 0,
                     guid: self.me,
                 };
-                // What one will rank when it is ready is not known.
+                // The rank of an SM that is not ready may still change.
                 let may = |p: &&OtherSm| p.competes() && (p.rank() > least || !p.is_ready());
-                let able = others.iter().filter(may);
-                match able.max_by_key(|p| (p.state, p.rank())) {
+                let candidates = others.iter().filter(may);
+                match candidates.max_by_key(|p| (p.state, p.rank())) {
                     Some(peer) if peer.is_ready() => {
                         self.offer(now, peer.guid, then, OfferReason::Operator, out);
                     }
@@ -467,7 +468,7 @@ impl Election {
         }
     }
 
-    /// A master cannot be one, or must not: it begins anew.
+    /// This SM cannot or must not remain master: it restarts discovery.
     fn on_mastership_lost(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
             State::Master(MasterState::Offering(offer)) if offer.then == AfterHandover::Stop => {
@@ -475,7 +476,7 @@ impl Election {
             }
             State::Master(MasterState::Leaving(_)) => self.stop(None, out),
             State::Master(_) => self.restart_discovery(why, out),
-            // A standby's polls are not answered, and what follows from that is right here too.
+            // The polls of a standby fail, too, which leads to the same.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
         }
     }
@@ -561,7 +562,7 @@ impl Election {
         self.handed_over_by_operator = false;
         self.knows_subnet = true;
         self.due = None;
-        // Who did not become master by itself is offered the subnet once.
+        // An SM that did not become master without an offer is offered the subnet once.
         self.declined.retain(|_, refusal| refusal.offered);
         out.push(Decision::EnterState {
             state: SmState::Master,

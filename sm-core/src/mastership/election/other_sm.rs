@@ -1,17 +1,17 @@
-//! Who goes before whom among subnet managers. Pure data of one SMInfo; nothing here decides what follows from it.
+//! Other SMs as their SMInfo describes them, and their rank. Pure data.
 
 use core::cmp::{Ordering, Reverse};
 
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
 
-/// What subnet managers are compared by: the higher priority is the greater rank, of equal ones the lower GUID is
-/// (IBA volume 1, 14.4.1; behaviour rule 8.2).
+/// The rank of an SM: a higher priority outranks a lower one; at equal priority the lower GUID outranks the higher (IBA vol. 1, 14.4.1;
+/// behaviour rule 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SmRank {
-    /// 0 to 15.
+    /// SM priority, 0 to 15.
     pub priority: u8,
-    /// Of the port that the SM runs on.
+    /// GUID of the SM's port.
     pub guid: PortGuid,
 }
 
@@ -28,23 +28,23 @@ impl PartialOrd for SmRank {
     }
 }
 
-/// Another subnet manager, as one SMInfo of it says.
+/// Another SM, as of one SMInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OtherSm {
-    /// Of the port that it runs on.
+    /// GUID of its port.
     pub guid: PortGuid,
-    /// 0 to 15.
+    /// SM priority, 0 to 15.
     pub priority: u8,
-    /// What it is doing.
+    /// SM state.
     pub state: SmState,
-    /// Grows while it runs, and begins anew when it is started anew.
+    /// ActCount: increases while the SM runs, and restarts with it.
     pub act_count: u32,
-    /// Whether its SM_Key is one that this SM takes. Those with another key belong to somebody else.
+    /// Whether its SM_Key is acceptable. An SM with another key belongs to another administrative domain.
     pub sm_key_matches: bool,
 }
 
 impl OtherSm {
-    /// What an SMInfo says; the keys are compared by whoever knows them.
+    /// Converts an SMInfo. The caller compares the keys.
     #[must_use]
     pub const fn new(info: &SmInfo, sm_key_matches: bool) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl OtherSm {
         }
     }
 
-    /// What it is compared by.
+    /// The rank of this SM.
     #[must_use]
     pub const fn rank(&self) -> SmRank {
         SmRank {
@@ -65,19 +65,19 @@ impl OtherSm {
         }
     }
 
-    /// Whether it is in charge, by its own words.
+    /// Whether it responded as master.
     #[must_use]
     pub fn is_master(&self) -> bool {
         self.state == SmState::Master
     }
 
-    /// Whether it can be handed the subnet now. One that discovers has just begun, or has no copy yet of what its master keeps.
+    /// Whether it can take over now. An SM in Discovering has just started, or its replica is incomplete.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.competes() && self.state != SmState::Discovering
     }
 
-    /// Whether it wants to be master or is. One that is disabled does not, nor one in a state that nobody knows.
+    /// Whether it is or may become master: not if it is disabled or in an unknown state.
     #[must_use]
     pub fn competes(&self) -> bool {
         matches!(
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priority_goes_before_guid_and_the_lower_guid_goes_before_the_higher() {
+    fn priority_outranks_guid_and_lower_guid_outranks_higher() {
         let rank = |priority, guid| SmRank {
             priority,
             guid: PortGuid(guid),

@@ -1,4 +1,4 @@
-//! What an operator decides about the election, as plain data. Files, defaults of keys and their errors are the daemon's.
+//! Settings of the election. The daemon reads and validates the configuration.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -6,45 +6,43 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortGuid;
 
-/// ElectionSettings of one SM's election.
+/// Settings of the election of one SM.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ElectionSettings {
-    /// SmRank among subnet managers, 0 to 15.
+    /// SM priority, 0 to 15.
     pub priority: u8,
-    /// Priority while master, if it is higher: a better SM that comes back later then does not take the subnet, and
-    /// does not cause a second change. 0 for none.
+    /// Priority while master, if higher than `priority`; prevents failback when a higher-ranked SM returns. 0: not used.
     pub master_priority: u8,
-    /// Time between questions to the SM that is watched, and for an answer to HANDOVER.
+    /// Interval of polls, and time to wait for the response to HANDOVER.
     pub poll_interval: Duration,
-    /// Ports whose SMs answer at once whatever they do, as this one does; they are asked at the pace below.
+    /// Ports with ferrosm SMs, which respond in any state without delay. The `peer_` settings apply to them.
     pub peers: Arc<BTreeSet<PortGuid>>,
-    /// The same as `poll_interval` for them.
+    /// `poll_interval` for `peers`.
     pub peer_poll_interval: Duration,
-    /// The same as `missed_polls` for them.
+    /// `missed_polls` for `peers`.
     pub peer_missed_polls: u8,
-    /// Questions without an answer, in a row, after which an SM counts as dead. Where more ways lead to it, each is tried
-    /// before, up to [`ElectionSettings::MAX_PATHS`].
+    /// Consecutive polls without a response after which an SM counts as dead. If more paths lead to it, each is tried first, up to
+    /// [`ElectionSettings::MAX_PATHS`].
     pub missed_polls: u8,
-    /// How often HANDOVER is sent to one SM that does not answer.
+    /// HANDOVER requests to an SM that does not respond.
     pub handover_tries: u8,
-    /// Polls for which something that should be over soon is waited for: a better SM that is not master, or a lower one
-    /// that is and does not hand over.
+    /// Polls for which this SM waits for a higher-ranked SM to become master, or for a lower-ranked master to hand over.
     pub patience: u8,
-    /// Time between looks for an SM that is ready to take the subnet, when this one is to end.
+    /// Interval of SMInfo scans for a successor before this SM stops.
     pub successor_scan_interval: Duration,
-    /// So many of them; then one gets it that is not ready yet.
+    /// Number of these scans. Then an SM that is not ready is accepted.
     pub successor_scans_max: u8,
-    /// Ports on which other SMs may run; `None` for all.
+    /// Allow-list of SM ports; `None` allows all.
     pub allowed: Option<Arc<BTreeSet<PortGuid>>>,
-    /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
+    /// Do not take over a subnet that another SM configured, unless the operator allows it.
     pub refuse_managed: bool,
 }
 
 impl ElectionSettings {
-    /// Ways to a watched SM that are tried before its death is believed.
+    /// Limit of paths to a polled SM that are tried before it counts as dead.
     pub const MAX_PATHS: u8 = 4;
 
-    /// Time between questions to this SM.
+    /// Poll interval for an SM.
     pub(super) fn interval_for(&self, guid: PortGuid) -> Duration {
         if self.peers.contains(&guid) {
             self.peer_poll_interval
@@ -53,7 +51,7 @@ impl ElectionSettings {
         }
     }
 
-    /// Polls in a row that this SM must miss before it is taken for dead, where so many ways lead to it.
+    /// Consecutive polls that an SM may miss before it counts as dead, if `paths` paths lead to it.
     pub(super) fn missed_polls_for(&self, guid: PortGuid, paths: u8) -> u8 {
         let missed = if self.peers.contains(&guid) {
             self.peer_missed_polls

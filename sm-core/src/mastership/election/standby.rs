@@ -1,20 +1,20 @@
-//! Standby: one SM is watched, and everything else is left to it (behaviour rule 8.4). Never becomes master from here
-//! without a HANDOVER: where the watched one is gone the subnet is looked at first.
+//! Standby: polls one SM (behaviour rule 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts discovery
+//! first.
 
 use ferrosm_mad::ids::PortGuid;
 
 use super::{Decision, Election, OtherSm, RoleChangeReason, State};
 
-/// The SM that is watched.
+/// The polled SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Watch {
-    /// Who.
+    /// Its port GUID.
     pub of: PortGuid,
-    /// Polls in a row without an answer that counts.
+    /// Consecutive polls without a response of a master or of a higher-ranked SM.
     pub missed: u8,
-    /// Polls in a row that it answered as better, but not as master.
+    /// Consecutive polls to which it responded as a higher-ranked SM that is not master.
     pub idle: u8,
-    /// It has said that it takes the subnet, and was not master since.
+    /// It accepted a HANDOVER and has not been master since.
     pub accepted: bool,
 }
 
@@ -30,7 +30,7 @@ impl Watch {
 }
 
 impl Election {
-    /// The watched SM answered.
+    /// The polled SM responded.
     pub(super) fn on_master_polled(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
         let outranks = peer.rank() > self.rank();
         let patience = self.settings.patience;
@@ -41,7 +41,7 @@ impl Election {
         if peer.is_master() {
             *watch = Watch::new(peer.guid);
             if !outranks {
-                // It may not know of this one.
+                // The master may not know this SM.
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
         } else if peer.competes() && outranks {
@@ -52,7 +52,7 @@ impl Election {
                 self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }
         } else {
-            // It is alive, but nobody to wait for. The one that took over from it may still be beginning.
+            // The polled SM is alive but neither master nor of higher rank. Its successor may still be starting.
             watch.missed = watch.missed.saturating_add(1);
             if watch.missed >= allowed {
                 self.restart_discovery(RoleChangeReason::MasterSteppedDown(peer.guid), out);
@@ -60,7 +60,7 @@ impl Election {
         }
     }
 
-    /// The watched SM did not answer.
+    /// The polled SM did not respond.
     pub(super) fn on_master_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
         let State::Standby(watch) = &mut self.state else {
             return;

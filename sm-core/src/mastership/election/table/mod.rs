@@ -1,5 +1,4 @@
-//! The whole product of states and inputs, walked: what the machine does in each cell, as the table of the module's
-//! documentation. A cell that nobody thought of shows here, and any change of the machine changes the text.
+//! Tests over all states and inputs. They generate the transition table of the module documentation and check invariants in each cell.
 
 mod rows;
 
@@ -19,24 +18,24 @@ use super::{
 use rows::rows;
 
 const ME: PortGuid = PortGuid(5);
-/// The SM that is watched, offered to or waited for, and that the inputs are of where nothing else is said.
+/// The SM that is polled, offered to or waited for, and the source of all inputs unless stated otherwise.
 const OTHER: PortGuid = PortGuid(4);
-/// One that this SM has to do with only if it says something.
+/// An SM that this one does not await a response of.
 const THIRD: PortGuid = PortGuid(6);
 
-const COLUMNS: [&str; 9] = [
+const STATES: [&str; 9] = [
     "NotActive",
     "NotActive, managed",
-    "NotActive, ended",
+    "NotActive, stopped",
     "Discovering",
     "Standby",
-    "Master in charge",
-    "Master offering",
-    "Master waiting",
-    "Master leaving",
+    "Master, active",
+    "Master, offering",
+    "Master, waiting",
+    "Master, leaving",
 ];
 
-fn peer(priority: u8, state: SmState) -> OtherSm {
+fn other(priority: u8, state: SmState) -> OtherSm {
     OtherSm {
         guid: OTHER,
         priority,
@@ -49,7 +48,7 @@ fn peer(priority: u8, state: SmState) -> OtherSm {
 fn third(priority: u8, state: SmState) -> OtherSm {
     OtherSm {
         guid: THIRD,
-        ..peer(priority, state)
+        ..other(priority, state)
     }
 }
 
@@ -57,33 +56,33 @@ const LOWER: u8 = 1;
 const OWN: u8 = 5;
 const HIGHER: u8 = 9;
 
-fn looked(seen: &[OtherSm]) -> ElectionInput {
+fn scanned(seen: &[OtherSm]) -> ElectionInput {
     ElectionInput::ScanCompleted {
         seen: seen.to_vec(),
         managed: false,
     }
 }
 
-/// A subnet that bears the marks of an SM that does not answer.
+/// A subnet configured by an SM that does not respond.
 const MANAGED: ElectionInput = ElectionInput::ScanCompleted {
     seen: Vec::new(),
     managed: true,
 };
 
-/// An SM in the state of a column, by inputs alone. In the columns of masters the other is lower where it is waited for.
-fn in_column(name: &str) -> Election {
-    in_column_with(name, ElectionSettings::default())
+/// Brings an SM into a state, by inputs only. In the master states, `OTHER` ranks lower if it is waited for.
+fn election_in_state(name: &str) -> Election {
+    election_in_state_with(name, ElectionSettings::default())
 }
 
-fn in_column_with(name: &str, settings: ElectionSettings) -> Election {
-    let column = COLUMNS.iter().position(|column| *column == name);
-    column
-        .and_then(|column| reach(column, settings))
-        .unwrap_or_else(|| panic!("no way to {name}"))
+fn election_in_state_with(name: &str, settings: ElectionSettings) -> Election {
+    let index = STATES.iter().position(|index| *index == name);
+    index
+        .and_then(|index| reach(index, settings))
+        .unwrap_or_else(|| panic!("{name} not reached"))
 }
 
-/// `None` where a column is not reached with these settings.
-fn reach(column: usize, settings: ElectionSettings) -> Option<Election> {
+/// `None` if the state cannot be reached with these settings.
+fn reach(index: usize, settings: ElectionSettings) -> Option<Election> {
     let settings = ElectionSettings {
         priority: OWN,
         poll_interval: Duration::ZERO,
@@ -98,14 +97,14 @@ fn reach(column: usize, settings: ElectionSettings) -> Option<Election> {
     let feed = |e: &mut Election, input| {
         let _ = e.step(Instant::START, input);
     };
-    match COLUMNS[column] {
+    match STATES[index] {
         "NotActive" => {
-            feed(&mut e, looked(&[peer(HIGHER, SmState::Master)]));
+            feed(&mut e, scanned(&[other(HIGHER, SmState::Master)]));
             feed(
                 &mut e,
                 ElectionInput::ControlReceived {
                     control: SmControl::Disable,
-                    from: peer(HIGHER, SmState::Master),
+                    from: other(HIGHER, SmState::Master),
                 },
             );
         }
@@ -117,49 +116,49 @@ fn reach(column: usize, settings: ElectionSettings) -> Option<Election> {
             feed(&mut e, MANAGED);
             e.set_settings(settings);
         }
-        "NotActive, ended" => feed(
+        "NotActive, stopped" => feed(
             &mut e,
             ElectionInput::HandOver {
                 then: AfterHandover::Stop,
                 others: vec![],
             },
         ),
-        "Standby" => feed(&mut e, looked(&[peer(HIGHER, SmState::Master)])),
-        "Master in charge" => feed(&mut e, looked(&[])),
-        "Master offering" => {
-            feed(&mut e, looked(&[]));
-            feed(&mut e, looked(&[peer(HIGHER, SmState::Standby)]));
+        "Standby" => feed(&mut e, scanned(&[other(HIGHER, SmState::Master)])),
+        "Master, active" => feed(&mut e, scanned(&[])),
+        "Master, offering" => {
+            feed(&mut e, scanned(&[]));
+            feed(&mut e, scanned(&[other(HIGHER, SmState::Standby)]));
         }
-        "Master waiting" => {
-            feed(&mut e, looked(&[]));
-            feed(&mut e, looked(&[peer(LOWER, SmState::Master)]));
+        "Master, waiting" => {
+            feed(&mut e, scanned(&[]));
+            feed(&mut e, scanned(&[other(LOWER, SmState::Master)]));
         }
-        "Master leaving" => {
-            feed(&mut e, looked(&[]));
+        "Master, leaving" => {
+            feed(&mut e, scanned(&[]));
             feed(
                 &mut e,
                 ElectionInput::HandOver {
                     then: AfterHandover::Stop,
-                    others: vec![peer(LOWER, SmState::Discovering)],
+                    others: vec![other(LOWER, SmState::Discovering)],
                 },
             );
         }
         _ => {}
     }
-    (column_of(&e) == COLUMNS[column]).then_some(e)
+    (state_name(&e) == STATES[index]).then_some(e)
 }
 
-fn column_of(e: &Election) -> &'static str {
+fn state_name(e: &Election) -> &'static str {
     match &e.state {
-        State::NotActive(InactiveReason::Disabled) => COLUMNS[0],
-        State::NotActive(InactiveReason::Managed) => COLUMNS[1],
-        State::NotActive(InactiveReason::Stopped) => COLUMNS[2],
-        State::Discovering => COLUMNS[3],
-        State::Standby(_) => COLUMNS[4],
-        State::Master(MasterState::Active) => COLUMNS[5],
-        State::Master(MasterState::Offering(_)) => COLUMNS[6],
-        State::Master(MasterState::Waiting(_)) => COLUMNS[7],
-        State::Master(MasterState::Leaving(_)) => COLUMNS[8],
+        State::NotActive(InactiveReason::Disabled) => STATES[0],
+        State::NotActive(InactiveReason::Managed) => STATES[1],
+        State::NotActive(InactiveReason::Stopped) => STATES[2],
+        State::Discovering => STATES[3],
+        State::Standby(_) => STATES[4],
+        State::Master(MasterState::Active) => STATES[5],
+        State::Master(MasterState::Offering(_)) => STATES[6],
+        State::Master(MasterState::Waiting(_)) => STATES[7],
+        State::Master(MasterState::Leaving(_)) => STATES[8],
     }
 }
 
@@ -170,25 +169,25 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
             Decision::Poll { .. } => Some("Get".to_owned()),
             Decision::SendControl { control, .. } => Some(format!("Set {control}")),
             Decision::Reply { accepted: true } => Some("accept".to_owned()),
-            Decision::Reply { accepted: false } => Some("refuse".to_owned()),
+            Decision::Reply { accepted: false } => Some("reject".to_owned()),
             Decision::EnterState { .. } => None,
             Decision::Sweep => Some("sweep".to_owned()),
-            Decision::ScanSms => Some("look".to_owned()),
+            Decision::ScanSms => Some("scan".to_owned()),
             Decision::SendPriorityTrap { .. } => Some("trap 144".to_owned()),
             Decision::Stop { handed_to } => {
-                let who = if handed_to.is_some() {
+                let result = if handed_to.is_some() {
                     "handed over"
                 } else {
                     "not handed over"
                 };
-                Some(format!("end ({who})"))
+                Some(format!("stop ({result})"))
             }
             Decision::Notice(n) if n.is_alarm() => Some("alarm".to_owned()),
             Decision::Notice(_) => Some("notice".to_owned()),
         })
         .collect();
-    if column_of(e) != before {
-        words.push(format!("**{}**", column_of(e)));
+    if state_name(e) != before {
+        words.push(format!("**{}**", state_name(e)));
     }
     if words.is_empty() {
         "-".to_owned()
@@ -198,56 +197,61 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
 }
 
 #[test]
-fn the_table_says_what_the_machine_does() {
-    let mut text = format!("| input | {} |\n", COLUMNS.join(" | "));
-    let _ = writeln!(text, "|{}", "---|".repeat(COLUMNS.len() + 1));
+fn transition_table_matches_the_step_function() {
+    let mut text = format!("| input | {} |\n", STATES.join(" | "));
+    let _ = writeln!(text, "|{}", "---|".repeat(STATES.len() + 1));
     for (name, input) in rows() {
         let _ = write!(text, "| {name} |");
-        for before in COLUMNS {
-            let mut e = in_column(before);
+        for before in STATES {
+            let mut e = election_in_state(before);
             let outputs = e.step(Instant::START, input.clone());
             let _ = write!(text, " {} |", cell(before, &e, &outputs));
         }
         text.push('\n');
     }
-    let told = include_str!("../transitions.md");
-    if text != told {
+    let documented = include_str!("../transitions.md");
+    if text != documented {
         println!("{text}");
     }
-    assert_eq!(text, told, "transitions.md is to say what the machine does");
+    assert_eq!(text, documented, "transitions.md is outdated");
 }
 
-/// What holds in every cell, whatever the table says.
+/// Invariants that hold in every cell.
 #[test]
-fn every_cell_keeps_the_rules() {
-    let sticky = ElectionSettings {
+fn invariants_hold_in_every_cell() {
+    let no_failback = ElectionSettings {
         master_priority: 15,
         ..ElectionSettings::default()
     };
-    let careful = ElectionSettings {
+    let refuses_managed = ElectionSettings {
         refuse_managed: true,
         ..ElectionSettings::default()
     };
-    let strict = ElectionSettings {
+    let with_allow_list = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([OTHER]))),
         ..ElectionSettings::default()
     };
-    let mut walked = 0;
-    for settings in [ElectionSettings::default(), sticky, careful, strict] {
-        walked += keeps_the_rules(&settings, false) + keeps_the_rules(&settings, true);
+    let mut checked = 0;
+    for settings in [
+        ElectionSettings::default(),
+        no_failback,
+        refuses_managed,
+        with_allow_list,
+    ] {
+        checked += check_invariants(&settings, false) + check_invariants(&settings, true);
     }
-    assert!(walked > 4000, "{walked} cells");
+    assert!(checked > 4000, "{checked} cells");
 }
 
-/// The cells that can be reached with these settings, by an SM with or without the copy of its master's state.
-fn keeps_the_rules(settings: &ElectionSettings, replica_incomplete: bool) -> usize {
-    let mut walked = 0;
+/// Checks all states that can be reached with these settings, with a complete or an incomplete replica. Returns the number of cells.
+fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> usize {
+    let mut checked = 0;
     for (name, input) in rows() {
-        for (column, before) in COLUMNS.iter().enumerate() {
-            let Some(mut e) = reach(column, settings.clone()) else {
+        for (index, before) in STATES.iter().enumerate() {
+            let Some(mut e) = reach(index, settings.clone()) else {
                 continue;
             };
-            walked += 1;
+            checked += 1;
             e.set_replica_incomplete(replica_incomplete);
             let was = e.state();
             let outputs = e.step(Instant::START, input.clone());
@@ -255,47 +259,51 @@ fn keeps_the_rules(settings: &ElectionSettings, replica_incomplete: bool) -> usi
             let replies = outputs
                 .iter()
                 .filter(|o| matches!(o, Decision::Reply { .. }));
-            let asked = matches!(input, ElectionInput::ControlReceived { .. });
+            let is_control = matches!(input, ElectionInput::ControlReceived { .. });
             assert_eq!(
                 replies.count(),
-                usize::from(asked),
-                "{at}: one answer to a Set"
+                usize::from(is_control),
+                "{at}: one reply to a Set"
             );
-            if asked {
+            if is_control {
                 assert!(
                     matches!(outputs[0], Decision::Reply { .. } | Decision::Notice(_)),
                     "{at}"
                 );
             }
-            let told = outputs.iter().rev().find_map(|o| {
+            let entered = outputs.iter().rev().find_map(|o| {
                 let Decision::EnterState { state, .. } = o else {
                     return None;
                 };
                 Some(*state)
             });
-            assert_eq!(told.unwrap_or(was), e.state(), "{at}: a change is told");
-            if e.state() == SmState::Discovering && told.is_some() {
+            assert_eq!(
+                entered.unwrap_or(was),
+                e.state(),
+                "{at}: state changes are reported"
+            );
+            if e.state() == SmState::Discovering && entered.is_some() {
                 assert_eq!(
                     outputs.last(),
                     Some(&Decision::Sweep),
-                    "{at}: who discovers sweeps"
+                    "{at}: a sweep starts in Discovering"
                 );
             }
             if was == SmState::Standby && e.state() == SmState::Master {
                 let handed = matches!(&input, ElectionInput::ControlReceived { control, .. } if *control == SmControl::Handover);
                 assert!(handed, "{at}: only HANDOVER makes a standby master");
             }
-            // Whoever waits for something has a time at which it stops waiting.
-            let waits =
+            // A state that awaits something has a timer.
+            let awaits =
                 e.other().is_some() || matches!(e.state, State::Master(MasterState::Leaving(_)));
-            assert_eq!(e.poll_timeout().is_some(), waits, "{at}: a timer");
+            assert_eq!(e.poll_timeout().is_some(), awaits, "{at}: timer");
         }
     }
-    walked
+    checked
 }
 
 #[test]
-fn a_rogue_is_refused_told_once_and_never_given_anything() {
+fn sm_not_allowed_is_rejected_and_reported_once() {
     let settings = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([PortGuid(77)]))),
         ..ElectionSettings::default()
@@ -307,81 +315,81 @@ fn a_rogue_is_refused_told_once_and_never_given_anything() {
             ..settings
         },
     );
-    let rogue = peer(HIGHER, SmState::Master);
-    let out = e.step(Instant::START, looked(&[rogue]));
+    let foreign = other(HIGHER, SmState::Master);
+    let out = e.step(Instant::START, scanned(&[foreign]));
     assert!(
         matches!(out[0], Decision::Notice(n) if n.is_alarm()),
         "{out:?}"
     );
     assert!(e.may_write());
-    assert_eq!(e.step(Instant::START, looked(&[rogue])), vec![]);
+    assert_eq!(e.step(Instant::START, scanned(&[foreign])), vec![]);
     let control = SmControl::Handover;
     let out = e.step(
         Instant::START,
         ElectionInput::ControlReceived {
             control,
-            from: rogue,
+            from: foreign,
         },
     );
     assert_eq!(out, vec![Decision::Reply { accepted: false }]);
-    // It is told again where it became something else.
-    let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Standby)]));
+    // A changed SM state is reported again.
+    let out = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Standby)]));
     assert_eq!(out.len(), 1);
     assert!(e.may_write());
 }
 
-/// One where nobody else may run, in charge.
-fn alone() -> Election {
+/// A master whose allow-list contains none of the test SMs.
+fn master_with_allow_list() -> Election {
     let settings = ElectionSettings {
         allowed: Some(Arc::new(BTreeSet::from([PortGuid(77)]))),
         ..ElectionSettings::default()
     };
     let mut e = Election::new(ME, settings);
-    let _ = e.step(Instant::START, looked(&[]));
+    let _ = e.step(Instant::START, scanned(&[]));
     assert!(e.may_write());
     e
 }
 
-/// Also if it comes back long after, and says that it is what it was.
+/// Even if it returns with the same state.
 #[test]
-fn a_rogue_that_comes_back_is_told_again() {
-    let mut e = alone();
-    let rogue = peer(HIGHER, SmState::Standby);
-    let told = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Standby));
+fn ignored_sm_is_reported_again_when_it_returns() {
+    let mut e = master_with_allow_list();
+    let foreign = other(HIGHER, SmState::Standby);
+    let report = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Standby));
     let gone = Decision::Notice(ElectionNotice::IgnoredSmGone(OTHER));
     for _ in 0..3 {
-        let out = e.step(Instant::START, looked(&[rogue]));
-        assert_eq!(out, vec![told.clone()]);
-        assert_eq!(e.step(Instant::START, looked(&[rogue])), vec![]);
-        let out = e.step(Instant::START, looked(&[]));
+        let out = e.step(Instant::START, scanned(&[foreign]));
+        assert_eq!(out, vec![report.clone()]);
+        assert_eq!(e.step(Instant::START, scanned(&[foreign])), vec![]);
+        let out = e.step(Instant::START, scanned(&[]));
         assert_eq!(out, vec![gone.clone()]);
-        assert_eq!(e.step(Instant::START, looked(&[])), vec![]);
+        assert_eq!(e.step(Instant::START, scanned(&[])), vec![]);
     }
     assert!(!ElectionNotice::IgnoredSmGone(OTHER).is_alarm());
 }
 
-/// An alarm that was told a year ago is not known to who looks today.
+/// An operator who reads today's log must see the alarm.
 #[test]
-fn a_rogue_that_stays_is_told_once_an_hour() {
-    let mut e = alone();
-    let rogue = peer(HIGHER, SmState::Standby);
-    let mut look = |minutes: u64| {
+fn ignored_sm_is_reported_hourly() {
+    let mut e = master_with_allow_list();
+    let foreign = other(HIGHER, SmState::Standby);
+    let mut scan = |minutes: u64| {
         let now = Instant::START + Duration::from_mins(minutes);
-        e.step(now, looked(&[rogue])).len()
+        e.step(now, scanned(&[foreign])).len()
     };
-    let told: Vec<u64> = (0..200).filter(|&minutes| look(minutes) == 1).collect();
-    assert_eq!(told, [0, 60, 120, 180]);
+    let reports: Vec<u64> = (0..200).filter(|&minutes| scan(minutes) == 1).collect();
+    assert_eq!(reports, [0, 60, 120, 180]);
 }
 
-/// A request may name any GUID: however many do, who is there is told; and who asked before it was found is told once more, because
-/// only then its place is known.
+/// A control may contain any GUID. However many do, an SM that exists is reported; if it sent a control before, it is reported again,
+/// because its location is known then.
 #[test]
-fn invented_guids_hide_no_rogue() {
-    let mut e = alone();
-    let ask = |e: &mut Election, guid| {
+fn forged_guids_hide_no_ignored_sm() {
+    let mut e = master_with_allow_list();
+    let send_handover = |e: &mut Election, guid| {
         let from = OtherSm {
             guid: PortGuid(guid),
-            ..peer(HIGHER, SmState::Master)
+            ..other(HIGHER, SmState::Master)
         };
         let control = SmControl::Handover;
         let mut out = e.step(
@@ -391,22 +399,22 @@ fn invented_guids_hide_no_rogue() {
         assert_eq!(out.pop(), Some(Decision::Reply { accepted: false }));
         out.len()
     };
-    let told: usize = (1000..1200).map(|guid| ask(&mut e, guid)).sum();
-    assert_eq!(told, 64, "it has an end");
-    let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
-    let rogue = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Master));
-    assert_eq!(out, vec![rogue.clone()]);
-    assert_eq!(ask(&mut e, OTHER.0), 0, "it is known");
+    let reports: usize = (1000..1200).map(|guid| send_handover(&mut e, guid)).sum();
+    assert_eq!(reports, 64, "reports are limited");
+    let out = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
+    let foreign = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Master));
+    assert_eq!(out, vec![foreign.clone()]);
+    assert_eq!(send_handover(&mut e, OTHER.0), 0, "already reported");
 
-    let mut e = alone();
-    assert_eq!(ask(&mut e, OTHER.0), 1);
-    assert_eq!(ask(&mut e, OTHER.0), 0);
-    let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
-    assert_eq!(out, vec![rogue]);
+    let mut e = master_with_allow_list();
+    assert_eq!(send_handover(&mut e, OTHER.0), 1);
+    assert_eq!(send_handover(&mut e, OTHER.0), 0);
+    let out = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
+    assert_eq!(out, vec![foreign]);
 }
 
 #[test]
-fn a_managed_subnet_is_not_taken_unless_told_to() {
+fn managed_subnet_is_refused_until_operator_allows_takeover() {
     let settings = ElectionSettings {
         refuse_managed: true,
         ..ElectionSettings::default()
@@ -424,9 +432,9 @@ fn a_managed_subnet_is_not_taken_unless_told_to() {
     let _ = e.step(Instant::START, managed());
     assert!(e.may_write());
 
-    // A backup knows whose subnet it is.
+    // A standby has seen the master of the subnet.
     let mut e = Election::new(ME, settings);
-    let _ = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
+    let _ = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
     while e.state() == SmState::Standby {
         let _ = e.step(
             Instant::START,
@@ -441,20 +449,20 @@ fn a_managed_subnet_is_not_taken_unless_told_to() {
 }
 
 #[test]
-fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
+fn master_priority_prevents_failback() {
     let settings = ElectionSettings {
         master_priority: 14,
         ..ElectionSettings::default()
     };
-    let mut e = in_column_with("Master in charge", settings);
+    let mut e = election_in_state_with("Master, active", settings);
     assert_eq!(e.priority(), 14);
     assert_eq!(
-        e.step(Instant::START, looked(&[peer(13, SmState::Standby)])),
+        e.step(Instant::START, scanned(&[other(13, SmState::Standby)])),
         vec![]
     );
     assert!(e.may_write());
-    let _ = e.step(Instant::START, looked(&[peer(15, SmState::Standby)]));
-    assert_eq!(column_of(&e), "Master offering");
+    let _ = e.step(Instant::START, scanned(&[other(15, SmState::Standby)]));
+    assert_eq!(state_name(&e), "Master, offering");
     let control = SmControl::Handover;
     let _ = e.step(
         Instant::START,
@@ -468,8 +476,8 @@ fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
 }
 
 #[test]
-fn several_ways_are_tried_before_a_death_is_believed() {
-    let mut e = in_column("Standby");
+fn standby_tries_all_paths_before_discovery() {
+    let mut e = election_in_state("Standby");
     for path in 0..3 {
         assert_eq!(e.state(), SmState::Standby);
         let out = e.step(Instant::START, ElectionInput::Timer);
@@ -486,9 +494,9 @@ fn several_ways_are_tried_before_a_death_is_believed() {
 }
 
 #[test]
-fn an_operators_handover_is_not_undone_by_the_next_sweep() {
-    let mut e = in_column("Master in charge");
-    let lower = peer(LOWER, SmState::Standby);
+fn operators_handover_survives_a_reload() {
+    let mut e = election_in_state("Master, active");
+    let lower = other(LOWER, SmState::Standby);
     let _ = e.step(
         Instant::START,
         ElectionInput::HandOver {
@@ -510,23 +518,23 @@ fn an_operators_handover_is_not_undone_by_the_next_sweep() {
     assert_eq!(out, vec![Decision::EnterState { state, why }]);
     assert!(lower.rank() > e.rank());
     let _ = e.step(Instant::START, ElectionInput::SetPriority(OWN));
-    assert!(lower.rank() > e.rank(), "nothing was changed");
+    assert!(lower.rank() > e.rank(), "unchanged priority");
     let _ = e.step(Instant::START, ElectionInput::SetPriority(OWN + 1));
     assert!(lower.rank() < e.rank());
 }
 
-/// The operator's word moves the subnet to nobody who would begin with nothing.
+/// An operator's handover does not go to an SM without the records.
 #[test]
-fn a_handover_skips_who_is_not_ready() {
+fn handover_skips_sm_that_is_not_ready() {
     let copying = OtherSm {
         guid: PortGuid(9),
-        ..peer(HIGHER, SmState::Discovering)
+        ..other(HIGHER, SmState::Discovering)
     };
     let input = |others: &[OtherSm]| ElectionInput::HandOver {
         then: AfterHandover::StandBy,
         others: others.to_vec(),
     };
-    let mut e = in_column("Master in charge");
+    let mut e = election_in_state("Master, active");
     let out = e.step(Instant::START, input(&[copying]));
     assert_eq!(
         out,
@@ -535,27 +543,27 @@ fn a_handover_skips_who_is_not_ready() {
         ))]
     );
     assert!(e.may_write());
-    let ready = peer(LOWER, SmState::Standby);
+    let ready = other(LOWER, SmState::Standby);
     let _ = e.step(Instant::START, input(&[copying, ready]));
     assert_eq!(e.other(), Some(ready.guid));
 }
 
-/// A master that is to end looks every second for somebody who is ready, writes nothing meanwhile, and after the last look takes
-/// who is there.
+/// A master that is to stop scans for a successor every second and writes nothing. After the last scan it hands over to an SM that is not
+/// ready.
 #[test]
-fn an_end_waits_for_somebody_who_is_ready() {
+fn stopping_master_waits_for_a_ready_successor() {
     let settings = ElectionSettings {
         priority: OWN,
         ..ElectionSettings::default()
     };
-    let (pause, looks) = (
+    let (pause, scans) = (
         settings.successor_scan_interval,
         settings.successor_scans_max,
     );
-    let discovering = peer(HIGHER, SmState::Discovering);
+    let discovering = other(HIGHER, SmState::Discovering);
     let leaving = || {
         let mut e = Election::new(ME, settings.clone());
-        let _ = e.step(Instant::START, looked(&[]));
+        let _ = e.step(Instant::START, scanned(&[]));
         let input = ElectionInput::HandOver {
             then: AfterHandover::Stop,
             others: vec![discovering],
@@ -569,72 +577,72 @@ fn an_end_waits_for_somebody_who_is_ready() {
         assert_eq!(e.state(), SmState::Master);
         e
     };
-    let look = |e: &mut Election, at: Instant| {
+    let scan = |e: &mut Election, at: Instant| {
         assert_eq!(e.poll_timeout(), Some(at));
         assert_eq!(e.step(at, ElectionInput::Timer), [Decision::ScanSms]);
     };
-    let offered = |e: &Election| column_of(e) == "Master offering" && e.other() == Some(OTHER);
+    let offered = |e: &Election| state_name(e) == "Master, offering" && e.other() == Some(OTHER);
 
     let mut e = leaving();
-    look(&mut e, Instant::START + pause);
+    scan(&mut e, Instant::START + pause);
     let at = Instant::START + pause;
-    assert_eq!(e.step(at, looked(&[discovering])), []);
-    let _ = e.step(at, looked(&[peer(LOWER, SmState::Standby)]));
-    assert!(offered(&e), "one that is ready gets it, whatever its rank");
+    assert_eq!(e.step(at, scanned(&[discovering])), []);
+    let _ = e.step(at, scanned(&[other(LOWER, SmState::Standby)]));
+    assert!(offered(&e), "a ready SM takes over, whatever its rank");
 
     let mut e = leaving();
-    for n in 1..=looks {
+    for n in 1..=scans {
         let at = Instant::START + pause * n.into();
-        look(&mut e, at);
-        assert!(!offered(&e), "after look {n}");
-        let _ = e.step(at, looked(&[discovering]));
+        scan(&mut e, at);
+        assert!(!offered(&e), "after scan {n}");
+        let _ = e.step(at, scanned(&[discovering]));
     }
-    assert!(offered(&e), "nobody else is there");
+    assert!(offered(&e), "no other SM");
 
     let mut e = leaving();
-    let out = e.step(Instant::START, looked(&[]));
-    let alone = Decision::Stop { handed_to: None };
-    assert_eq!(out.last(), Some(&alone), "it went away");
+    let out = e.step(Instant::START, scanned(&[]));
+    let stopped = Decision::Stop { handed_to: None };
+    assert_eq!(out.last(), Some(&stopped), "the other SM is gone");
 }
 
 #[test]
-fn a_lower_master_that_keeps_its_part_gets_all_of_it() {
-    let mut e = in_column("Master waiting");
-    let stubborn = peer(LOWER, SmState::Master);
-    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
-    assert_eq!(column_of(&e), "Master waiting");
-    let out = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
+fn master_hands_over_to_a_lower_master_that_remains() {
+    let mut e = election_in_state("Master, waiting");
+    let lower = other(LOWER, SmState::Master);
+    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(lower));
+    assert_eq!(state_name(&e), "Master, waiting");
+    let out = e.step(Instant::START, ElectionInput::SmInfoReceived(lower));
     assert!(
         matches!(out[0], Decision::Notice(n) if n.is_alarm()),
         "{out:?}"
     );
-    assert_eq!(column_of(&e), "Master offering");
-    // It does not even answer the offer, but is master: that is enough to stand by.
+    assert_eq!(state_name(&e), "Master, offering");
+    // It does not respond to HANDOVER but is master: this SM stands by.
     let control = SmControl::Handover;
     let guid = OTHER;
     let _ = e.step(
         Instant::START,
         ElectionInput::ControlUnanswered { guid, control },
     );
-    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(stubborn));
+    let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(lower));
     assert_eq!(e.state(), SmState::Standby);
 }
 
 #[test]
-fn a_better_one_that_never_becomes_master_is_not_waited_for() {
-    let mut e = in_column("Discovering");
-    let idle = peer(HIGHER, SmState::Standby);
-    let _ = e.step(Instant::START, looked(&[idle]));
+fn becomes_master_when_higher_ranked_sm_stays_standby() {
+    let mut e = election_in_state("Discovering");
+    let idle = other(HIGHER, SmState::Standby);
+    let _ = e.step(Instant::START, scanned(&[idle]));
     for _ in 0..2 {
         assert_eq!(e.state(), SmState::Standby);
         let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(idle));
     }
     assert_eq!(e.state(), SmState::Discovering);
-    let _ = e.step(Instant::START, looked(&[idle]));
+    let _ = e.step(Instant::START, scanned(&[idle]));
     assert!(e.may_write());
-    // It is offered the subnet once, because it may have waited for that.
-    let out = e.step(Instant::START, looked(&[idle]));
-    assert_eq!(column_of(&e), "Master offering", "{out:?}");
+    // It is offered the subnet once, because it may wait for an offer.
+    let out = e.step(Instant::START, scanned(&[idle]));
+    assert_eq!(state_name(&e), "Master, offering", "{out:?}");
     let control = SmControl::Handover;
     let guid = idle.guid;
     let _ = e.step(
@@ -643,14 +651,14 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     );
     let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(idle));
     assert!(e.may_write());
-    // Not again and again, also if it said that it takes it, only when it is not what it was.
-    assert_eq!(e.step(Instant::START, looked(&[idle])), vec![]);
+    // It is not offered the subnet again, even if it accepted, unless its SMInfo changes.
+    assert_eq!(e.step(Instant::START, scanned(&[idle])), vec![]);
     let again = OtherSm {
         act_count: 0,
         ..idle
     };
-    let _ = e.step(Instant::START, looked(&[again]));
-    assert_eq!(column_of(&e), "Master offering");
+    let _ = e.step(Instant::START, scanned(&[again]));
+    assert_eq!(state_name(&e), "Master, offering");
     let accepted = ElectionInput::ControlAnswered {
         guid,
         control,
@@ -662,7 +670,7 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
         let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(again));
     }
     for _ in 0..3 {
-        let _ = e.step(Instant::START, looked(&[again]));
-        assert_eq!(column_of(&e), "Master in charge");
+        let _ = e.step(Instant::START, scanned(&[again]));
+        assert_eq!(state_name(&e), "Master, active");
     }
 }

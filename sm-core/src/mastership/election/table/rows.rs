@@ -1,11 +1,11 @@
-//! The rows of the table: every input, with what tells one of its kind from another.
+//! Rows of the transition table: every kind of input.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
 use super::super::{AfterHandover, ElectionInput, OtherSm};
-use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, looked, peer, third};
+use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, other, scanned, third};
 
-/// Every input, with what tells one of its kind from another.
+/// Every kind of input, with its row title.
 pub(super) fn rows() -> Vec<(String, ElectionInput)> {
     let mut rows = Vec::new();
     let states = [
@@ -16,58 +16,61 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         SmState(7),
     ];
     let ranks = [("higher", HIGHER), ("lower", LOWER)];
-    let word = |s: SmState| s.name().unwrap_or("of an unknown state");
+    let state_title = |s: SmState| s.name().unwrap_or("unknown state");
     for (rank, priority) in ranks {
         for state in states {
-            let input = ElectionInput::SmInfoReceived(peer(priority, state));
-            rows.push((format!("poll: {rank}, {}", word(state)), input));
+            let input = ElectionInput::SmInfoReceived(other(priority, state));
+            rows.push((format!("poll: {rank}, {}", state_title(state)), input));
         }
     }
     let foreign = OtherSm {
         sm_key_matches: false,
-        ..peer(HIGHER, SmState::Master)
+        ..other(HIGHER, SmState::Master)
     };
     rows.push((
-        "poll: another SM_Key".to_owned(),
+        "poll: other SM_Key".to_owned(),
         ElectionInput::SmInfoReceived(foreign),
     ));
-    for (name, paths) in [("one way", 1), ("3 ways", 3)] {
+    for (name, paths) in [("1 path", 1), ("3 paths", 3)] {
         let input = ElectionInput::PollUnanswered { guid: OTHER, paths };
-        rows.push((format!("poll: silence, {name}"), input));
+        rows.push((format!("poll: no response, {name}"), input));
     }
-    rows.push(("look: nobody".to_owned(), looked(&[])));
+    rows.push(("scan: no SM".to_owned(), scanned(&[])));
     for (rank, priority) in ranks {
         for state in states {
-            let input = looked(&[peer(priority, state)]);
-            rows.push((format!("look: {rank}, {}", word(state)), input));
+            let input = scanned(&[other(priority, state)]);
+            rows.push((format!("scan: {rank}, {}", state_title(state)), input));
         }
     }
-    rows.push(("look: another SM_Key".to_owned(), looked(&[foreign])));
-    rows.push(("look: nobody, managed".to_owned(), MANAGED));
+    rows.push(("scan: other SM_Key".to_owned(), scanned(&[foreign])));
+    rows.push(("scan: no SM, managed".to_owned(), MANAGED));
     for (name, guid) in [("lower", OTHER), ("higher", THIRD)] {
         for state in [SmState::Standby, SmState::Master] {
             let equal = OtherSm {
                 guid,
-                ..peer(OWN, state)
+                ..other(OWN, state)
             };
             rows.push((
-                format!("look: equal priority, {name} GUID, {}", word(state)),
-                looked(&[equal]),
+                format!("scan: equal priority, {name} GUID, {}", state_title(state)),
+                scanned(&[equal]),
             ));
         }
     }
     rows.push((
-        "look: lower Master, and a higher Standby".to_owned(),
-        looked(&[
-            peer(LOWER, SmState::Master),
+        "scan: lower Master, and a higher Standby".to_owned(),
+        scanned(&[
+            other(LOWER, SmState::Master),
             third(HIGHER, SmState::Standby),
         ]),
     ));
     rows.push((
-        "look: two Masters, higher and lower".to_owned(),
-        looked(&[peer(HIGHER, SmState::Master), third(LOWER, SmState::Master)]),
+        "scan: two Masters, higher and lower".to_owned(),
+        scanned(&[
+            other(HIGHER, SmState::Master),
+            third(LOWER, SmState::Master),
+        ]),
     ));
-    rows.extend(of_a_third());
+    rows.extend(third_sm_rows());
     for control in [
         SmControl::Handover,
         SmControl::Acknowledge,
@@ -78,19 +81,19 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
     ] {
         let name = control.name().unwrap_or("unknown modifier");
         for (rank, priority) in ranks {
-            let from = peer(priority, SmState::Master);
+            let from = other(priority, SmState::Master);
             rows.push((
                 format!("Set {name}, {rank} master"),
                 ElectionInput::ControlReceived { control, from },
             ));
         }
-        let from = peer(LOWER, SmState::Standby);
+        let from = other(LOWER, SmState::Standby);
         rows.push((
             format!("Set {name}, a standby"),
             ElectionInput::ControlReceived { control, from },
         ));
         rows.push((
-            format!("Set {name}, another SM_Key"),
+            format!("Set {name}, other SM_Key"),
             ElectionInput::ControlReceived {
                 control,
                 from: foreign,
@@ -98,7 +101,7 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         ));
     }
     for control in [SmControl::Handover, SmControl::Acknowledge] {
-        for (name, accepted) in [("accepted", true), ("refused", false)] {
+        for (name, accepted) in [("accepted", true), ("rejected", false)] {
             rows.push((
                 format!("own {control} {name}"),
                 ElectionInput::ControlAnswered {
@@ -110,7 +113,7 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         }
         let guid = OTHER;
         rows.push((
-            format!("own {control} not answered"),
+            format!("own {control} unanswered"),
             ElectionInput::ControlUnanswered { guid, control },
         ));
     }
@@ -119,45 +122,48 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         ElectionInput::PriorityTrapReceived,
     ));
     rows.push((
-        "other priority".to_owned(),
+        "priority set".to_owned(),
         ElectionInput::SetPriority(OWN + 1),
     ));
     for (name, then) in [
         ("stand by", AfterHandover::StandBy),
         ("stop", AfterHandover::Stop),
     ] {
-        for (who, others) in [
-            ("nobody there", vec![]),
-            ("a lower one there", vec![peer(LOWER, SmState::Standby)]),
+        for (successor, others) in [
+            ("no other SM", vec![]),
+            ("a lower standby", vec![other(LOWER, SmState::Standby)]),
             (
-                "a lower one that discovers there",
-                vec![peer(LOWER, SmState::Discovering)],
+                "a lower SM in Discovering",
+                vec![other(LOWER, SmState::Discovering)],
             ),
         ] {
             rows.push((
-                format!("operator: hand over and {name}, {who}"),
+                format!("operator: hand over and {name}, {successor}"),
                 ElectionInput::HandOver { then, others },
             ));
         }
     }
     rows.push(("operator: take over".to_owned(), ElectionInput::TakeOver));
     rows.push(("no link".to_owned(), ElectionInput::LinkDown));
-    rows.push(("deposed".to_owned(), ElectionInput::Deposed(OTHER)));
+    rows.push((
+        "another SM holds the lease".to_owned(),
+        ElectionInput::Deposed(OTHER),
+    ));
     rows.push(("timer".to_owned(), ElectionInput::Timer));
     rows
 }
 
-/// What comes of an SM that this one did not ask, or asked long ago.
-fn of_a_third() -> Vec<(String, ElectionInput)> {
+/// Inputs from an SM that this one does not await a response of.
+fn third_sm_rows() -> Vec<(String, ElectionInput)> {
     let mut rows = Vec::new();
     for state in [SmState::Standby, SmState::Master] {
         rows.push((
-            format!("poll of a third: higher, {state}"),
+            format!("poll of a third SM: higher, {state}"),
             ElectionInput::SmInfoReceived(third(HIGHER, state)),
         ));
     }
     rows.push((
-        "poll of a third: silence".to_owned(),
+        "poll of a third SM: no response".to_owned(),
         ElectionInput::PollUnanswered {
             guid: THIRD,
             paths: 1,
@@ -167,7 +173,7 @@ fn of_a_third() -> Vec<(String, ElectionInput)> {
         for (rank, priority) in [("higher", HIGHER), ("lower", LOWER)] {
             let from = third(priority, SmState::Master);
             rows.push((
-                format!("Set {control} of a third, {rank} master"),
+                format!("Set {control} of a third SM, {rank} master"),
                 ElectionInput::ControlReceived { control, from },
             ));
         }
@@ -175,12 +181,12 @@ fn of_a_third() -> Vec<(String, ElectionInput)> {
     let control = SmControl::Acknowledge;
     let from = third(HIGHER, SmState::Standby);
     rows.push((
-        "Set ACKNOWLEDGE of a third, a standby".to_owned(),
+        "Set ACKNOWLEDGE of a third SM, a standby".to_owned(),
         ElectionInput::ControlReceived { control, from },
     ));
     let control = SmControl::Handover;
     rows.push((
-        "own HANDOVER accepted by a third".to_owned(),
+        "own HANDOVER accepted by a third SM".to_owned(),
         ElectionInput::ControlAnswered {
             guid: THIRD,
             control,
