@@ -100,7 +100,7 @@ impl Wanted {
         if !self.raw_speeds {
             as_old_clients_see(&mut info);
         }
-        let mut port_info = port.raw;
+        let mut port_info = *port.raw;
         info.encode_onto(&mut port_info);
         let record = PortInfoRecord {
             lid: owner.lid,

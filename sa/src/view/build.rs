@@ -21,6 +21,7 @@ use crate::routing_origin::RoutingOrigin;
 use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
+use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::vl_tables::ReadVlTables;
 
@@ -53,7 +54,7 @@ pub struct ObservedPort<'a> {
     /// GUID of an end port.
     pub guid: PortGuid,
     /// PortInfo.
-    pub raw: &'a [u8; 64],
+    pub raw: &'a PortInfoBytes,
     /// Whether PortInfo was ever read.
     pub has_port_info: bool,
     /// Whether it is an end port of the subnet.
@@ -349,7 +350,7 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
     let own = node.info.node_type == NodeType::Switch && num == PortNum::ZERO;
     let info = PortInfo::decode(port.raw);
     PortView {
-        raw: *port.raw,
+        raw: port.raw.clone(),
         has_port_info: port.has_port_info,
         num,
         node: node.slot,

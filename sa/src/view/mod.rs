@@ -33,6 +33,7 @@ use super::vl_tables::ReadVlTables;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
+use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// An end port of the view.
@@ -142,7 +143,7 @@ impl SwitchView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortView {
     /// PortInfo as last answered.
-    pub raw: [u8; 64],
+    pub raw: PortInfoBytes,
     /// Whether it ever answered.
     pub has_port_info: bool,
     /// Number on its node.

@@ -150,7 +150,7 @@ pub fn wanted(
             cfg.vl_stall_count
         };
     }
-    let mut raw = port.raw;
+    let mut raw = *port.raw;
     want.encode_onto(&mut raw);
     Some(raw)
 }
@@ -158,7 +158,7 @@ pub fn wanted(
 /// What a port said, in the form in which [`wanted`] says what it should be: equal means that nothing is to be written.
 #[must_use]
 pub fn current(port: &Port) -> [u8; 64] {
-    let mut raw = port.raw;
+    let mut raw = *port.raw;
     neutral(&port.info()).encode_onto(&mut raw);
     raw
 }
@@ -252,7 +252,7 @@ mod tests {
             node.switch_raw = is_switch.then(|| switch_info.encode());
             for port in &mut node.ports {
                 port.known = true;
-                port.raw = info.encode();
+                port.raw = info.encode().into();
             }
             subnet.add_node(node)
         };
@@ -350,7 +350,8 @@ mod tests {
                 neighbor_mtu: mtu,
                 ..told(state, MtuCode::Mtu2048, 1)
             }
-            .encode(),
+            .encode()
+            .into(),
             ..Port::default()
         };
         let (small, big) = (MtuCode::Mtu256, MtuCode::Mtu2048);

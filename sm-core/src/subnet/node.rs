@@ -16,6 +16,7 @@ use super::mft::Mft;
 use crate::location::NodeName;
 use crate::sa::vl_tables::NodeVlTables;
 use crate::tables::pkeys::PKeyTable;
+use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// A switch, CA or router.
@@ -82,7 +83,7 @@ pub struct Port {
     /// GUID of an end port; 0 on external switch ports.
     pub guid: PortGuid,
     /// PortInfo as last answered; raw, so that unknown bits survive a Set. All zero until it was read.
-    pub raw: [u8; 64],
+    pub raw: PortInfoBytes,
     /// Whether `raw` was ever read.
     pub known: bool,
     /// The cable.
@@ -117,7 +118,7 @@ impl Default for Port {
     fn default() -> Self {
         Self {
             guid: PortGuid(0),
-            raw: [0; 64],
+            raw: PortInfoBytes::default(),
             known: false,
             link: None,
             last_peer: None,
@@ -178,13 +179,13 @@ impl Port {
 
     /// State of the link layer.
     #[must_use]
-    pub const fn state(&self) -> PortState {
+    pub fn state(&self) -> PortState {
         PortState(self.raw[32] & 0x0F)
     }
 
     /// Whether the link is trained: Initialize or better.
     #[must_use]
-    pub const fn is_up(&self) -> bool {
+    pub fn is_up(&self) -> bool {
         self.known && self.state().0 >= PortState::Initialize.0
     }
 }
@@ -216,6 +217,17 @@ impl Node {
             stay: 0,
             revision: 0,
             described: false,
+        }
+    }
+
+    /// Stores PortInfo of a port, if there is such a port. Equal bytes of this or the neighbouring ports are shared.
+    pub fn store_port_info(&mut self, num: PortNum, bytes: &[u8; 64]) {
+        let index = num.index();
+        let nearby = index.saturating_sub(1)..self.ports.len().min(index + 2);
+        let nearby = self.ports.get(nearby).unwrap_or_default();
+        let raw = PortInfoBytes::shared(bytes, nearby.iter().map(|port| &port.raw));
+        if let Some(port) = self.ports.get_mut(index) {
+            port.raw = raw;
         }
     }
 

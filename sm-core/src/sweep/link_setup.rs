@@ -317,8 +317,8 @@ fn on_accepted(
         return Some(ProblemKind::Quarantined(QuarantineReason::Garbage(why)));
     }
     let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
+    ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
     let port = ctx.fabric.port_mut(p)?;
-    port.raw = *data;
     port.known = true;
     port.unproven |= arms;
     let address = intents.address(ctx.fabric, p);

@@ -228,7 +228,7 @@ fn port(port: &PortView) -> Port<'_> {
     let bit = |yes, bit| if yes { bit } else { 0 };
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     Port {
-        raw: Bytes::trimmed(&port.raw),
+        raw: Bytes::trimmed(&*port.raw),
         flags: bit(port.has_port_info, flag::KNOWN)
             | bit(port.enforces_partitions, flag::CHECKS_KEYS)
             | bit(port.fdr10, flag::FDR10)

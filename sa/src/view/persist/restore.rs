@@ -21,6 +21,7 @@ use crate::pkey_set::PKeySet;
 use crate::settings::SaSettings;
 use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
+use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::vl_tables::{NodeVlTables, ReadVlTables, VlTableId};
 
@@ -242,7 +243,7 @@ fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
         vl_arbitration.push((*block, table.padded()?));
     }
     Some(PortView {
-        raw: record.raw.padded()?,
+        raw: PortInfoBytes::from(record.raw.padded::<64>()?),
         has_port_info: has(flag::KNOWN),
         num: PortNum(num),
         node: 0,

@@ -185,7 +185,8 @@ mod tests {
                 lid: Lid(*lid),
                 ..PortInfo::default()
             }
-            .encode();
+            .encode()
+            .into();
             let c = subnet.add_node(ca);
             subnet.connect(PortRef::new(s, PortNum(i)), PortRef::new(c, PortNum(1)));
             if i == 1 {
@@ -292,7 +293,7 @@ mod tests {
             port.guid = PortGuid(99);
             let mut info = port.info();
             info.port_state = PortState::Active;
-            port.raw = info.encode();
+            port.raw = info.encode().into();
             subnet
         };
         let meet = |reign: &Reign, lid: u16| {

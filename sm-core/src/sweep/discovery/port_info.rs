@@ -136,10 +136,11 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     let has_link = change.is_external() || !change.is_switch;
     if new.port_state == PortState::Down && has_link {
         // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0 has no link that can be down.
-        port.raw[32] = raw[32];
-        port.raw[33] = raw[33];
+        let mut states = *port.raw;
+        states[32..34].copy_from_slice(&raw[32..34]);
+        node.store_port_info(at.port, &states);
     } else {
-        port.raw = *raw;
+        node.store_port_info(at.port, raw);
     }
     true
 }
