@@ -136,7 +136,7 @@ fn agent(
 
 fn carry(umad: &mut UmadLayer, fabric: &mut Fabric) {
     while let Some(mut packet) = umad.poll_transmit() {
-        while fabric.travel(&mut packet).is_ok() {
+        while fabric.forward_unicast(&mut packet).is_ok() {
             match fabric.accept(&mut packet, NOW) {
                 AcceptOutcome::Reply => {}
                 AcceptOutcome::Deliver(delivery) => {

@@ -1,5 +1,5 @@
-//! What a node does with a packet that reached it: its agents or its I/O unit answer, a program at the port gets it,
-//! or it is thrown away.
+//! Processing of a packet by the node that it reached: an agent or the I/O unit replies, a program receives it, or
+//! it is dropped.
 
 use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::time::Instant;
@@ -7,27 +7,25 @@ use ferrosm_mad::time::Instant;
 use super::{Delivery, DropReason, Fabric, Packet};
 use crate::spec::PortAt;
 
-/// What a node does with a packet that reached it.
+/// Result of processing a packet.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::large_enum_variant,
     reason = "passed by value once, never stored: a box would allocate per MAD"
 )]
 pub enum AcceptOutcome {
-    /// The packet was turned into the answer, ready to travel back.
+    /// The packet was replaced by the reply, which must be forwarded.
     Reply,
-    /// It is for a program at the port.
+    /// The packet is for a program at the port.
     Deliver(Delivery),
     /// The node consumed it and sends no reply.
     Consumed,
-    /// It was thrown away.
+    /// The node dropped the packet.
     Dropped(DropReason),
 }
 
 impl Fabric {
-    /// Lets the node that a packet reached deal with it.
-    ///
-    /// Where the reaction is [`AcceptOutcome::Reply`] the packet became the answer.
+    /// Lets the node that a packet reached process it. For [`AcceptOutcome::Reply`], `packet` becomes the reply.
     pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> AcceptOutcome {
         self.now = self.now.max(now);
         let node = &self.nodes[packet.at.node];
@@ -38,7 +36,7 @@ impl Fabric {
             node: packet.at.node,
             port: node.end_port(packet.at.port),
         };
-        if let Err(reason) = self.admit(end, packet) {
+        if let Err(reason) = self.check_admission(end, packet) {
             return self.dropped(reason);
         }
         if self.is_for_io_unit(packet) {
@@ -48,14 +46,14 @@ impl Fabric {
         }
         if !packet.is_for_agent() {
             if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {
-                // Where no SM runs the SMA has no such attribute, as a host's kernel and a switch
-                // without a manager answer.
+                // Without an SM, the agent replies that the attribute is unsupported, as Linux and managed
+                // switches do.
                 packet.answer(Status::BAD_METHOD_ATTR);
                 return AcceptOutcome::Reply;
             }
             return self.deliver(end, packet);
         }
-        // An agent knows only this base version, says so, and does not look at the rest.
+        // The agent replies to other base versions without processing the request.
         if packet.mad.as_bytes()[0] != 1 {
             packet.mad.as_bytes_mut()[0] = 1;
             packet.answer(Status::BAD_VERSION);

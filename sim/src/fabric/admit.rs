@@ -1,21 +1,21 @@
-//! Whether a port takes a packet that reached it: P_Keys and GIDs (IBA 9.6.1, 10.9).
+//! P_Key and GID checks of a port on received packets (IBA 9.6.1, 10.9).
 //!
-//! Checked are packets on QP1 and above; QP0 has no P_Key. A violation counts in PortInfo and is
-//! told to the SM (traps 257, 258; 259 by a switch port that enforces partitions).
+//! Applies to packets on QP1 and above; QP0 has no P_Key. PortInfo counts violations, and traps 257 and 258 report
+//! them to the SM; trap 259 reports violations at a switch port with partition enforcement.
 
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 
 use super::{DropReason, Fabric, Packet, Port};
 use crate::spec::PortAt;
 
-/// Both are of one partition, and one of them at least is a full member.
+/// Whether two P_Keys are of one partition with at least one full member.
 const fn keys_match(a: u16, b: u16) -> bool {
     (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0 && (a | b) & 0x8000 != 0
 }
 
 impl Port {
-    /// Whether a packet with this P_Key matches the port's table.
-    pub(super) fn admits(&self, pkey: PKey) -> bool {
+    /// Whether a P_Key matches the port's table.
+    pub(super) fn accepts_pkey(&self, pkey: PKey) -> bool {
         let blocks = self.tables.as_ref().map_or(0, |t| t.pkeys.len()).max(1);
         (0..blocks).any(|block| {
             self.pkey_block(block)
@@ -24,7 +24,7 @@ impl Port {
         })
     }
 
-    /// Whether a GID is one of the port's: prefix or default prefix with an entry of GUIDInfo.
+    /// Whether a GID is one of the port's: the subnet prefix or the default prefix with an entry of GUIDInfo.
     fn has_gid(&self, gid: Gid) -> bool {
         let own = GidPrefix(ferrosm_mad::wire::get_bits(&self.info, 64, 64));
         if gid.prefix() != own && gid.prefix() != GidPrefix::DEFAULT {
@@ -37,8 +37,12 @@ impl Port {
 }
 
 impl Fabric {
-    /// Whether the end port of a packet takes it; a wrong P_Key counts and is told.
-    pub(super) fn admit(&mut self, end: PortAt, packet: &Packet) -> Result<(), DropReason> {
+    /// Checks whether an end port accepts a packet; counts and reports a wrong P_Key.
+    pub(super) fn check_admission(
+        &mut self,
+        end: PortAt,
+        packet: &Packet,
+    ) -> Result<(), DropReason> {
         if packet.is_vl15() {
             return Ok(());
         }
@@ -50,16 +54,16 @@ impl Fabric {
         {
             return Err(DropReason::WrongGid);
         }
-        if port.admits(packet.pkey) {
+        if port.accepts_pkey(packet.pkey) {
             return Ok(());
         }
         self.raise_p_key_violation(end, packet);
         Err(DropReason::PKey)
     }
 
-    /// A program's queue pair got a packet with a wrong Q_Key: counted, and told with trap 258.
+    /// Counts a packet with a wrong Q_Key and reports it by trap 258.
     ///
-    /// The fabric does not know queue pairs; whoever plays them (the host side) calls this.
+    /// The fabric has no queue pairs; the model of the host calls this function.
     pub fn q_key_violation(&mut self, at: PortAt, q_key: u32, packet: &Packet) {
         self.raise_q_key_violation(at, packet, q_key);
     }
@@ -70,11 +74,14 @@ mod tests {
     use super::keys_match;
 
     #[test]
-    fn two_limited_members_do_not_talk() {
+    fn limited_members_do_not_match() {
         assert!(keys_match(0xFFFF, 0x7FFF));
         assert!(keys_match(0x8001, 0x8001));
         assert!(!keys_match(0x7FFF, 0x7FFF));
         assert!(!keys_match(0x8001, 0x8002));
-        assert!(!keys_match(0x8000, 0x8000), "an empty entry admits nobody");
+        assert!(
+            !keys_match(0x8000, 0x8000),
+            "an empty entry matches no P_Key"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What hands do to cables beyond plugging and pulling: two are swapped, one gets worse.
+//! Changes of cables other than plugging and unplugging: swapping two, and degrading one.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
 
@@ -6,10 +6,10 @@ use super::{Fabric, SpecError};
 use crate::spec::{LinkSpec, PortAt};
 
 impl Fabric {
-    /// Exchanges the ends of two cables at these ports: each is plugged in where the other was.
+    /// Swaps the cable ends at two ports.
     ///
     /// # Errors
-    /// If there is no cable at a port, or both have one and the same.
+    /// If a port has no cable, or both have the same cable.
     pub fn swap_cables(&mut self, one: PortAt, other: PortAt) -> Result<(), SpecError> {
         let first = self.cable_at(one).ok_or(SpecError::NoCable(one))?;
         let second = self.cable_at(other).ok_or(SpecError::NoCable(other))?;
@@ -18,15 +18,14 @@ impl Fabric {
         }
         self.remove_cable(one)?;
         self.remove_cable(other)?;
-        self.add_cable(moved(first, one, other))?;
-        self.add_cable(moved(second, other, one))
+        self.add_cable(with_moved_end(first, one, other))?;
+        self.add_cable(with_moved_end(second, other, one))
     }
 
-    /// The link goes down and comes up with no more than this speed and width: the cable got worse.
-    /// Better values than at first make it better.
+    /// Retrains a link with a maximum speed and width. Higher values than before improve the link.
     ///
     /// # Errors
-    /// If there is no cable.
+    /// If the port has no cable.
     pub fn degrade(
         &mut self,
         at: PortAt,
@@ -41,8 +40,8 @@ impl Fabric {
     }
 }
 
-/// The cable with its end at `from` plugged in at `to`.
-fn moved(mut cable: LinkSpec, from: PortAt, to: PortAt) -> LinkSpec {
+/// The cable with its end at `from` with_moved_end to `to`.
+fn with_moved_end(mut cable: LinkSpec, from: PortAt, to: PortAt) -> LinkSpec {
     if cable.a == from {
         cable.a = to;
     } else {

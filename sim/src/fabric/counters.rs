@@ -1,10 +1,10 @@
-//! Counts of what the fabric was asked and what it lost, for tests and oracles.
+//! Counters of requests and losses, for tests and oracles.
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 
-/// The attributes that are counted one by one; any other shares a count.
-const COUNTED: [AttrId; 13] = [
+/// Attributes with counters of their own; all others share one.
+const COUNTED_ATTRIBUTES: [AttrId; 13] = [
     id::NODE_DESCRIPTION,
     id::NODE_INFO,
     id::SWITCH_INFO,
@@ -22,37 +22,37 @@ const COUNTED: [AttrId; 13] = [
 
 const fn index(attr: AttrId) -> usize {
     let mut i = 0;
-    while i < COUNTED.len() {
-        if COUNTED[i].0 == attr.0 {
+    while i < COUNTED_ATTRIBUTES.len() {
+        if COUNTED_ATTRIBUTES[i].0 == attr.0 {
             return i;
         }
         i += 1;
     }
-    COUNTED.len()
+    COUNTED_ATTRIBUTES.len()
 }
 
-/// Requests that reached the SMA of a node (or, summed, of all nodes), accepted or not.
+/// Requests that reached the SMA of a node, or of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeCounters {
-    gets: [u32; COUNTED.len() + 1],
-    sets: [u32; COUNTED.len() + 1],
-    /// Requests dropped for a wrong M_Key.
+    gets: [u32; COUNTED_ATTRIBUTES.len() + 1],
+    sets: [u32; COUNTED_ATTRIBUTES.len() + 1],
+    /// Requests dropped because of a wrong M_Key.
     pub m_key_violations: u32,
     /// Requests answered with an error status.
     pub refused: u32,
 }
 
 impl NodeCounters {
-    /// The attributes that are counted one by one.
-    pub const ATTRIBUTES: [AttrId; COUNTED.len()] = COUNTED;
+    /// Attributes with counters of their own.
+    pub const ATTRIBUTES: [AttrId; COUNTED_ATTRIBUTES.len()] = COUNTED_ATTRIBUTES;
 
-    /// Gets of an attribute (uncommon attributes share one count).
+    /// Gets of an attribute (uncommon attributes share one counter).
     #[must_use]
     pub const fn gets(&self, attr: AttrId) -> u32 {
         self.gets[index(attr)]
     }
 
-    /// Sets of an attribute (uncommon attributes share one count).
+    /// Sets of an attribute (uncommon attributes share one counter).
     #[must_use]
     pub const fn sets(&self, attr: AttrId) -> u32 {
         self.sets[index(attr)]
@@ -87,43 +87,42 @@ impl NodeCounters {
     }
 }
 
-/// Why a MAD got nowhere.
+/// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Malformed: base version, hop count, hop pointer, D bit, or addresses that no directed route
-    /// has.
+    /// Malformed: base version, hop count, hop pointer, D bit, or addresses that no directed route has.
     Malformed,
-    /// The link it should leave by is not trained, or there is no such port.
+    /// The output port has no active link, or does not exist.
     LinkDown,
-    /// A directed route leads through a node that is no switch.
+    /// A directed route leads through a node that is not a switch.
     NotASwitch,
-    /// A forwarding table drops the LID: above LinearFDBTop, 0xFF, or a port that does not exist.
+    /// No forwarding entry: above LinearFDBTop, 0xFF, or a nonexistent port.
     NoRoute,
     /// A forwarding loop.
     Loop,
-    /// It reached a port that does not own the LID.
+    /// The receiving port does not have the destination LID.
     WrongLid,
-    /// A data packet at a port that is not Active.
+    /// Data packet at a port that is not Active.
     NotActive,
-    /// The SL is mapped to VL15.
+    /// The SL maps to VL15 or an inactive VL.
     NoVl,
     /// Wrong M_Key.
     MKey,
-    /// Nobody at the port takes it.
+    /// No program at the port receives it.
     NoClient,
     /// The node has no power.
     NoPower,
-    /// The P_Key is not one of the port's.
+    /// The P_Key does not match the port's table.
     PKey,
-    /// The GRH's destination is none of the port's GIDs.
+    /// The GRH's destination is not a GID of the port.
     WrongGid,
-    /// A class on a queue pair where it does not belong.
+    /// Management class on the wrong queue pair.
     WrongQp,
 }
 
 impl DropReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 14] = [
         Self::Malformed,
         Self::LinkDown,
@@ -145,23 +144,23 @@ impl DropReason {
 /// Totals of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// MADs that clients sent.
+    /// MADs sent by programs.
     pub sent: u64,
-    /// MADs that were handed to clients.
+    /// MADs delivered to programs.
     pub delivered: u64,
-    /// Traps sent, repetitions included.
+    /// Traps sent, including repetitions.
     pub traps: u64,
     dropped: [u64; DropReason::ALL.len()],
 }
 
 impl Totals {
-    /// MADs lost for a reason.
+    /// MADs dropped for a reason.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// MADs lost for any reason.
+    /// MADs dropped for any reason.
     #[must_use]
     pub fn all_dropped(&self) -> u64 {
         self.dropped.iter().sum()

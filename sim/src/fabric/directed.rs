@@ -1,10 +1,9 @@
-//! Directed routes: every step written in the packet (IBA 14.2.2).
+//! Directed-route SMPs (IBA 14.2.2).
 //!
-//! A route may have a part that goes by LID before it (DrSLID is the sender) and one after it
-//! (DrDLID is the receiver); where such a part meets the directed one there must be a switch. The
-//! hop pointer is 0 in a request as it is sent and HopCount + 1 as it is taken; in the answer the
-//! other way round. A switch that begins a part by LID puts its own LID into the link header, so
-//! the answer finds back to it. Nothing here is decided by a forwarding table but those two parts.
+//! A forward_directed route may have a LID-routed part before it (DrSLID is the sender) and after it (DrDLID is the
+//! receiver); a switch must be where such a part ends or starts. The hop pointer is 0 in a request when sent and
+//! HopCount + 1 when received; in the reply it is reversed. A switch that starts a LID-routed part puts its own
+//! LID into the LRH, so that the reply returns to it. Forwarding tables are used in the LID-routed parts only.
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::smp::MAX_HOPS;
@@ -26,9 +25,9 @@ fn lid_at(packet: &Packet, offset: usize) -> Lid {
 }
 
 impl Fabric {
-    /// The whole way of a directed-route SMP, in the direction that its D bit says.
+    /// Forwards a forward_directed-route SMP to its destination, in the direction of its D bit.
     #[inline]
-    pub(super) fn directed(
+    pub(super) fn forward_directed(
         &mut self,
         packet: &mut Packet,
         seen: &mut impl FnMut(PortAt),
@@ -51,7 +50,7 @@ impl Fabric {
         };
         let (from, to) = (lid_at(packet, from), lid_at(packet, to));
         let by_lid_first = from != Lid::PERMISSIVE;
-        // Only a packet that begins with a part by LID has another LID in its link header.
+        // Only a packet that starts with a LID-routed part has another LID in the LRH.
         if by_lid_first == (packet.dlid == Lid::PERMISSIVE) {
             return Err(DropReason::Malformed);
         }
@@ -59,7 +58,7 @@ impl Fabric {
             if packet.slid == Lid::NONE || packet.slid == Lid::PERMISSIVE {
                 packet.slid = self.source_lid(packet);
             }
-            self.by_lid(packet, seen)?;
+            self.forward_by_lid(packet, seen)?;
             if count > 0 && !self.nodes[packet.at.node].is_switch() {
                 return Err(DropReason::NotASwitch);
             }
@@ -74,21 +73,21 @@ impl Fabric {
             if !sends_own && !node.is_switch() {
                 return Err(DropReason::NotASwitch);
             }
-            self.cross(packet, egress, VL15)?;
+            self.cross_link(packet, egress, VL15)?;
             if !returning {
                 packet.mad.as_bytes_mut()[RETURN_PATH + hop] = packet.at.port;
             }
             seen(packet.at);
         }
         if to != Lid::PERMISSIVE {
-            // The agent that answers sends by itself; anything else on the way must be a switch.
+            // The replying agent sends the packet itself; any other node on the route must be a switch.
             let sends_own = count == 0 && !by_lid_first;
             if !sends_own && !self.nodes[packet.at.node].is_switch() {
                 return Err(DropReason::NotASwitch);
             }
             packet.dlid = to;
             packet.slid = self.source_lid(packet);
-            self.by_lid(packet, seen)?;
+            self.forward_by_lid(packet, seen)?;
         }
         let end = if returning { 0 } else { count + 1 };
         packet.mad.as_bytes_mut()[HOP_POINTER] = u8::try_from(end).unwrap_or(0);

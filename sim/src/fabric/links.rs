@@ -1,7 +1,7 @@
-//! Cables and the training of links.
+//! Cables and link training.
 //!
-//! A link is up when it is cabled, not cut, both nodes have power and neither port is disabled.
-//! Coming up and going down are what switches report: PortStateChange and trap 128.
+//! A link is up if its cable is plugged in at both ports and not cut, both nodes have power, and neither port is
+//! disabled. Switches report link changes by PortStateChange and trap 128.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
 use ferrosm_mad::time::Instant;
@@ -9,26 +9,26 @@ use ferrosm_mad::time::Instant;
 use super::{Fabric, PortCounter, SpecError, Timer};
 use crate::spec::{LinkSpec, PortAt};
 
-/// [`Wire::link`] of a port without a cable.
+/// Value of [`Wire::link`] for a port without a cable.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
-/// What is plugged in at a port.
+/// The cable end at a port, with the traffic counters of the fast path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wire {
-    /// The node at the other end.
+    /// Node at the other end.
     pub(crate) node: u32,
     /// Index of the link, or [`NO_LINK`].
     pub(crate) link: u32,
-    /// The port at the other end.
+    /// Port at the other end.
     pub(crate) port: u8,
-    /// Whether the link is trained.
+    /// Whether the link is up.
     pub(crate) up: bool,
-    /// The port looks at every packet that comes in, so none is counted here.
+    /// The port counts every received packet in its tally, so `received` is not used.
     pub(crate) counts_each: bool,
-    /// Unicast packets without GRH that left; their place is here because it is looked at anyway.
-    /// [`Fabric::settle`] brings them to the rest.
+    /// Unicast packets without GRH that were sent. They are counted here because forwarding reads this entry
+    /// anyway; [`Fabric::flush_wire_counters`] adds them to the tally.
     pub(crate) sent: u32,
-    /// The same that came in.
+    /// Unicast packets without GRH that were received.
     pub(crate) received: u32,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Wire {
 pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
     pub(crate) cut: bool,
-    /// The timer of the training under way; what goes down stops it.
+    /// Timer of the training in progress; cancelled if the link goes down.
     pub(crate) training: Option<(Instant, u64)>,
 }
 
 impl Fabric {
-    /// Plugs a cable in; the link trains if both ends can.
+    /// Plugs a cable in; the link trains if possible.
     ///
     /// # Errors
     /// If a port does not exist or has a cable.
@@ -75,10 +75,10 @@ impl Fabric {
         Ok(())
     }
 
-    /// Pulls the cable out of both ports and returns it.
+    /// Unplugs the cable at both ports and returns it.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the port has no cable.
     pub fn remove_cable(&mut self, at: PortAt) -> Result<LinkSpec, SpecError> {
         let index = self.link_index(at)?;
         self.bring_down(index);
@@ -93,10 +93,10 @@ impl Fabric {
         Ok(link.spec)
     }
 
-    /// Moves the end of a cable from one port to another.
+    /// Moves a cable end to another port.
     ///
     /// # Errors
-    /// If `from` has no cable, or `to` does not exist or has one.
+    /// If `from` has no cable, or `to` does not exist or has a cable.
     pub fn move_cable(&mut self, from: PortAt, to: PortAt) -> Result<(), SpecError> {
         let slot = self
             .slot(to)
@@ -114,10 +114,10 @@ impl Fabric {
         self.add_cable(spec)
     }
 
-    /// Cuts the cable at a port: the link goes down and stays down.
+    /// Cuts the cable at a port: the link goes down.
     ///
     /// # Errors
-    /// If there is no cable.
+    /// If the port has no cable.
     pub fn cut(&mut self, at: PortAt) -> Result<(), SpecError> {
         let index = self.link_index(at)?;
         if let Some(link) = &mut self.links[index as usize] {
@@ -127,10 +127,10 @@ impl Fabric {
         Ok(())
     }
 
-    /// Mends a cut cable: the link trains.
+    /// Repairs a cut cable: the link trains.
     ///
     /// # Errors
-    /// If there is no cable.
+    /// If the port has no cable.
     pub fn restore(&mut self, at: PortAt) -> Result<(), SpecError> {
         let index = self.link_index(at)?;
         if let Some(link) = &mut self.links[index as usize] {
@@ -140,10 +140,10 @@ impl Fabric {
         Ok(())
     }
 
-    /// The link goes down and trains again, as a bad cable does it.
+    /// Takes the link down and retrains it, as a bad cable does.
     ///
     /// # Errors
-    /// If there is no cable.
+    /// If the port has no cable.
     pub fn bounce(&mut self, at: PortAt) -> Result<(), SpecError> {
         let index = self.link_index(at)?;
         self.bring_down(index);
@@ -159,7 +159,7 @@ impl Fabric {
         }
     }
 
-    /// Lets the link of a slot train, if there is one.
+    /// Starts the training of a link, if there is one.
     pub(crate) fn start_training(&mut self, link: u32) {
         if self.training.is_zero() {
             self.train_if_possible(link);
@@ -190,7 +190,7 @@ impl Fabric {
         };
         let powered = ends.iter().all(|at| self.nodes[at.node].powered);
         let phys = [a, b].map(|slot| self.ports[slot].phys());
-        // A sleeping port answers to one that polls; two that sleep wait for ever (IBA 7.2.7).
+        // A sleeping port responds to a polling one; two sleeping ports never train (IBA 7.2.7).
         let asleep = phys.iter().all(|p| *p == PhysState::Sleep);
         if link.cut || self.wires[a].up || !powered || asleep || phys.contains(&PhysState::Disabled)
         {
@@ -231,8 +231,8 @@ impl Fabric {
         self.bring_down_for(index, None);
     }
 
-    /// Both ends go down. What a Set did to a port is no news: only what the link does by itself
-    /// sets PortStateChange and sends trap 128 (IBA 14.2.5.4).
+    /// Takes both ports down. Only a change that was not commanded by a Set sets PortStateChange and sends trap
+    /// 128 (IBA 14.2.5.4).
     fn bring_down_for(&mut self, index: u32, commanded: Option<usize>) {
         self.stop_training(index);
         let Some(Some(link)) = self.links.get(index as usize).copied() else {
@@ -255,7 +255,7 @@ impl Fabric {
         }
     }
 
-    /// A Set took the port down: it retrains, or stays down if it was disabled.
+    /// A Set took the port down: the link retrains, or stays down if the port was disabled.
     pub(crate) fn port_down(&mut self, slot: usize, phys: PhysState) {
         let link = self.wires[slot].link;
         self.bring_down_for(link, Some(slot));
@@ -267,7 +267,7 @@ impl Fabric {
     fn report_link_change(&mut self, node: usize) {
         if let Some(switch) = &mut self.nodes[node].switch {
             switch.info.port_state_change = true;
-            self.raise(PortAt { node, port: 0 }, TrapNumber::LinkStateChange);
+            self.raise_trap(PortAt { node, port: 0 }, TrapNumber::LinkStateChange);
         }
     }
 }
@@ -285,7 +285,7 @@ fn allows(info: &PortInfo, speed: LinkSpeed) -> bool {
     }
 }
 
-/// The best that both ports allow and the cable carries.
+/// The best speed and width that both ports and the cable support.
 fn negotiate(
     pair: &[PortInfo; 2],
     cable: &LinkSpec,

@@ -1,20 +1,21 @@
-//! What changes in a node without the SM's doing, and is told by trap 144: somebody at its console
-//! limits a link or turns a capability on or off.
+//! Local changes of a node, which it reports by trap 144: an administrator restricts a link or changes a
+//! capability.
 //!
-//! A Set(PortInfo) of the SM is none of this. Descriptions and IsSM, which programs change, are
-//! [`super::verbs`]'.
+//! A Set(PortInfo) of the SM is not a local change. Descriptions and IsSM, which programs change, are in
+//! [`super::node_changes`].
 
 use ferrosm_mad::attr::{CapMask, LocalChangeDetails, PortInfo, TrapNumber};
 
 use super::{Fabric, SpecError};
 use crate::spec::PortAt;
 
-/// A change of a port that its node makes by itself.
+/// A local change of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalChange {
     /// PortInfo.LinkWidthEnabled; takes effect when the link trains next.
     LinkWidthEnabled(u8),
-    /// PortInfo.LinkSpeedEnabled, LinkSpeedExtEnabled and LinkSpeedExtEnabled2; likewise.
+    /// PortInfo.LinkSpeedEnabled, LinkSpeedExtEnabled and LinkSpeedExtEnabled2; take effect when the link trains
+    /// next.
     LinkSpeedEnabled {
         /// SDR to QDR.
         legacy: u8,
@@ -23,20 +24,20 @@ pub enum LocalChange {
         /// XDR.
         extended2: u8,
     },
-    /// PortInfo.CapabilityMask of the end port.
+    /// CapabilityMask of the end port.
     CapabilityMask(u32),
-    /// PortInfo.CapabilityMask2 of the end port.
+    /// CapabilityMask2 of the end port.
     CapabilityMask2(u16),
-    /// The priority of the SM behind the end port, which asks the master to look again.
+    /// The priority of the SM at the end port, which makes the master scan SMInfo.
     SmPriority,
 }
 
 impl Fabric {
-    /// Makes a change and, if it is one, sends trap 144 from the end port. Enabled speeds and
-    /// widths that the port cannot do are left out.
+    /// Applies a change and, if a value changed, sends trap 144 from the end port. Unsupported speeds and widths
+    /// are ignored.
     ///
     /// # Errors
-    /// If there is no such port.
+    /// If the port does not exist.
     pub fn local_change(&mut self, at: PortAt, change: LocalChange) -> Result<(), SpecError> {
         let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
         let end = self.end_slot(at);
@@ -50,7 +51,7 @@ impl Fabric {
         let before = self.ports[slot].info;
         self.ports[slot].update(|info| apply(info, change));
         if self.ports[slot].info != before || change == LocalChange::SmPriority {
-            self.raise_with(at, TrapNumber::LocalChange, flags);
+            self.raise_trap_with(at, TrapNumber::LocalChange, flags);
         }
         Ok(())
     }

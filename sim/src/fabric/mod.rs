@@ -1,28 +1,26 @@
-//! A fabric that behaves: nodes answer as subnet management agents, links train, switches forward.
+//! State and behaviour of the devices: SMAs reply, links train, switches forward.
 //!
-//! [`Fabric`] owns the state of all devices and is the only thing that changes it. It forwards by
-//! the table bytes that it was sent and by nothing else, so wrong tables lose packets here as they
-//! would in a rack. It knows no time of its own (callers say `now`), draws no random numbers and
-//! never loses a MAD at random: faults are [`crate::world`]'s.
+//! [`Fabric`] owns the state of all devices. It forwards by the LFTs and MFTs that were written to the switches,
+//! so wrong tables lose packets as on hardware. Callers pass the time. It draws no random numbers and has no
+//! faults of its own; [`crate::net`] injects faults.
 //!
-//! Two ways to drive it: [`Fabric::handle`] carries a MAD to its end and the answer back at once;
-//! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between
-//! them.
+//! [`Fabric::handle`] forwards a MAD and its reply immediately. [`Fabric::forward_unicast`] and [`Fabric::accept`]
+//! are its two steps, for callers that let time pass between them.
 
 mod accept;
 mod admit;
 mod cables;
 mod counters;
 mod directed;
+mod forwarding;
 mod links;
 mod local;
 mod node;
+mod node_changes;
 mod packet;
 mod port_counters;
 mod read;
 mod traps;
-mod travel;
-mod verbs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,37 +42,37 @@ use traps::PendingTrap;
 
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};
 
-/// A fabric on paper that cannot exist.
+/// A description of a fabric or a change that is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// There is nothing to attach to.
+    /// The fabric has no nodes.
     #[error("a fabric needs at least one node")]
     Empty,
-    /// More ports than a node can have.
-    #[error("node {node} has {ports} ports, and 254 is the most")]
+    /// The node has more than 254 ports.
+    #[error("node {node} has {ports} ports, more than the maximum of 254")]
     TooManyPorts {
         /// The node.
         node: NodeIdx,
-        /// Its ports.
+        /// Number of its ports.
         ports: u8,
     },
-    /// An end port has no GUID.
-    #[error("node {node} has {have} port GUIDs where {need} are needed")]
+    /// The node has fewer GUIDs than end ports.
+    #[error("node {node} has {have} port GUIDs, but needs {need}")]
     MissingGuids {
         /// The node.
         node: NodeIdx,
-        /// GUIDs there.
+        /// Given GUIDs.
         have: usize,
-        /// GUIDs needed: 1 for a switch, one for each port of other nodes.
+        /// Required GUIDs: 1 for a switch, one per port for other nodes.
         need: usize,
     },
-    /// The node is of no kind that can exist.
-    #[error("node {0} is neither CA, switch nor router")]
+    /// Unsupported node type.
+    #[error("node {0} is not a CA, switch or router")]
     UnknownKind(NodeIdx),
-    /// A cable ends at a port that does not exist.
-    #[error("no port {}[{}] to plug a cable in", .0.node, .0.port)]
+    /// The port does not exist.
+    #[error("port {}[{}] does not exist", .0.node, .0.port)]
     NoSuchPort(PortAt),
-    /// The port has a cable (or a program) already.
+    /// The port has a cable, a program or an SM.
     #[error("port {}[{}] is in use", .0.node, .0.port)]
     PortInUse(PortAt),
     /// The port has no cable.
@@ -82,20 +80,20 @@ pub enum SpecError {
     NoCable(PortAt),
 }
 
-/// What became of a MAD in [`Fabric::handle`].
+/// Outcome of a MAD in [`Fabric::handle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MadOutcome {
-    /// The agent of a node answered, and the answer was delivered.
+    /// A node replied, and the reply was delivered.
     Replied,
-    /// It was delivered to a program at some port; of a multicast packet, copies are under way.
+    /// It was delivered to a program; copies of a multicast packet were sent.
     Delivered,
-    /// It was taken, and needs no answer (TrapRepress).
+    /// A node consumed it without a reply (TrapRepress).
     Consumed,
-    /// It, or the answer, was lost.
+    /// It or its reply was dropped.
     Dropped(DropReason),
 }
 
-/// What is to happen later.
+/// A future event of the devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timer {
     Train(u32),
@@ -106,11 +104,11 @@ enum Timer {
 #[derive(Debug, Clone)]
 pub struct Fabric {
     pub(crate) nodes: Vec<Node>,
-    /// All ports of all nodes side by side; see [`Node::base`].
+    /// Ports of all nodes; see [`Node::base`].
     pub(crate) ports: Vec<Port>,
-    /// What is at the other end, by the same index.
+    /// By port slot: cable end.
     pub(crate) wires: Vec<Wire>,
-    /// What each port counted, by the same index.
+    /// By port slot: counters.
     pub(crate) tallies: Vec<PortTally>,
     links: Vec<Option<Link>>,
     timers: BTreeMap<(Instant, u64), Timer>,
@@ -119,15 +117,15 @@ pub struct Fabric {
     training: Duration,
     switches: u32,
     pub(crate) totals: Totals,
-    /// The last time that the fabric was told.
+    /// The latest time that was passed in.
     pub(crate) now: Instant,
 }
 
 impl Fabric {
-    /// Builds the fabric and trains every cabled link: ports are in Initialize, tables are empty.
+    /// Builds a fabric with trained links: ports are in Initialize, tables are empty.
     ///
     /// # Errors
-    /// If the spec contradicts itself.
+    /// If the description is inconsistent.
     pub fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
         if spec.nodes.is_empty() {
             return Err(SpecError::Empty);
@@ -157,7 +155,7 @@ impl Fabric {
             }
         }
         for (node, (speed, widths)) in spec.nodes.iter().zip(hardware) {
-            fabric.put_node(node, speed.unwrap_or(LinkSpeed::Edr), widths)?;
+            fabric.insert_node(node, speed.unwrap_or(LinkSpeed::Edr), widths)?;
         }
         for link in &spec.links {
             fabric.add_cable(*link)?;
@@ -165,12 +163,12 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Time that a link needs to come up; none unless set.
+    /// Sets the training time of links; zero by default.
     pub const fn set_link_training(&mut self, time: Duration) {
         self.training = time;
     }
 
-    fn put_node(
+    fn insert_node(
         &mut self,
         spec: &NodeSpec,
         max_speed: LinkSpeed,
@@ -229,7 +227,7 @@ impl Fabric {
             if (port == 0 || !is_switch)
                 && let Some((lid, lmc)) = lid_index.and_then(|i| spec.lids.get(i))
             {
-                node::remember_lid(&mut p, *lid, *lmc);
+                node::restore_lid(&mut p, *lid, *lmc);
             }
             self.ports.push(p);
             self.tallies.push(PortTally::default());
@@ -246,18 +244,17 @@ impl Fabric {
         Ok(index)
     }
 
-    /// Adds a powered node without cables; it gets the next index.
+    /// Adds a powered node without cables and returns its index.
     ///
     /// # Errors
-    /// If the node contradicts itself.
+    /// If the description is inconsistent.
     pub fn add_node(&mut self, spec: &NodeSpec, speed: LinkSpeed) -> Result<NodeIdx, SpecError> {
-        self.put_node(spec, speed, 0)
+        self.insert_node(spec, speed, 0)
     }
 
-    /// Carries a MAD that a program sends from its port to its end, and the answer back, all at
-    /// `now`.
+    /// Forwards a MAD from a program's port, lets the node process it, and forwards the reply, all at `now`.
     ///
-    /// What programs are to get is appended to `out`; traps that the MAD caused come with the next
+    /// Deliveries to programs are appended to `out`. Traps caused by the MAD are sent by the next
     /// [`Fabric::advance`].
     pub fn handle(
         &mut self,
@@ -268,10 +265,10 @@ impl Fabric {
     ) -> MadOutcome {
         self.totals.sent += 1;
         let mut packet = Packet::new(at, mad);
-        self.finish(&mut packet, now, out)
+        self.complete(&mut packet, now, out)
     }
 
-    /// As [`Fabric::handle`], for a packet with headers of the sender's choice.
+    /// As [`Fabric::handle`], for a packet with arbitrary headers.
     pub fn handle_packet(
         &mut self,
         mut packet: Packet,
@@ -279,10 +276,10 @@ impl Fabric {
         out: &mut Vec<Delivery>,
     ) -> MadOutcome {
         self.totals.sent += 1;
-        self.finish(&mut packet, now, out)
+        self.complete(&mut packet, now, out)
     }
 
-    /// Brings a multicast packet to every program that the tables lead it to, all at `now`.
+    /// Forwards a multicast packet to all programs that the MFTs lead to, at `now`.
     ///
     /// # Errors
     /// If no copy left the sender's port.
@@ -293,7 +290,7 @@ impl Fabric {
         out: &mut Vec<Delivery>,
     ) -> Result<(), DropReason> {
         let mut arrived = Vec::new();
-        self.spread(packet, &mut arrived)?;
+        self.forward_multicast(packet, &mut arrived)?;
         for mut copy in arrived {
             if let AcceptOutcome::Deliver(delivery) = self.accept(&mut copy, now) {
                 out.push(delivery);
@@ -302,7 +299,12 @@ impl Fabric {
         Ok(())
     }
 
-    fn finish(&mut self, packet: &mut Packet, now: Instant, out: &mut Vec<Delivery>) -> MadOutcome {
+    fn complete(
+        &mut self,
+        packet: &mut Packet,
+        now: Instant,
+        out: &mut Vec<Delivery>,
+    ) -> MadOutcome {
         if packet.is_multicast() && !packet.is_vl15() {
             return match self.multicast(packet, now, out) {
                 Ok(()) => MadOutcome::Delivered,
@@ -312,7 +314,7 @@ impl Fabric {
                 }
             };
         }
-        if let Err(reason) = self.travel(packet) {
+        if let Err(reason) = self.forward_unicast(packet) {
             self.totals.drop_one(reason);
             return MadOutcome::Dropped(reason);
         }
@@ -325,7 +327,7 @@ impl Fabric {
             AcceptOutcome::Consumed => return MadOutcome::Consumed,
             AcceptOutcome::Dropped(reason) => return MadOutcome::Dropped(reason),
         }
-        if let Err(reason) = self.travel(packet) {
+        if let Err(reason) = self.forward_unicast(packet) {
             self.totals.drop_one(reason);
             return MadOutcome::Dropped(reason);
         }
@@ -339,7 +341,7 @@ impl Fabric {
         }
     }
 
-    /// Tells the time without letting anything happen, before a change that starts a timer.
+    /// Advances the time without processing timers, before a change that starts a timer.
     pub fn set_now(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
@@ -348,25 +350,25 @@ impl Fabric {
         self.totals.drop_one(reason);
     }
 
-    /// When [`Fabric::advance`] has something to do next.
+    /// Time of the next [`Fabric::advance`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Does what is due at `now`: links come up, traps are sent and carried to their end at once.
+    /// Processes timers due at `now`: links come up, traps are sent and forwarded.
     pub fn advance(&mut self, now: Instant, out: &mut Vec<Delivery>) {
         let mut packets = Vec::new();
-        self.fire(now, &mut packets);
+        self.process_timers(now, &mut packets);
         for mut packet in packets {
-            self.finish(&mut packet, now, out);
+            self.complete(&mut packet, now, out);
         }
     }
 
-    /// Does what is due at `now`; traps are appended to `packets`, ready to [`Fabric::travel`].
-    pub fn fire(&mut self, now: Instant, packets: &mut Vec<Packet>) {
+    /// Processes timers due at `now`; traps are appended to `packets` for [`Fabric::forward_unicast`].
+    pub fn process_timers(&mut self, now: Instant, packets: &mut Vec<Packet>) {
         self.now = self.now.max(now);
-        // A trap that is due at once again (a timer of no length) must wait for the next call.
+        // A trap that is due again immediately (a zero timer) waits for the next call.
         let last = self.timer_seq;
         while let Some((&key, &timer)) = self.timers.first_key_value() {
             if key.0 > now || key.1 > last {
@@ -386,21 +388,21 @@ impl Fabric {
         (at, self.timer_seq)
     }
 
-    /// Index of a port in the flat arrays.
+    /// Index of a port in vectors over all ports.
     #[inline]
     pub(crate) fn slot(&self, at: PortAt) -> Option<usize> {
         let node = self.nodes.get(at.node)?;
         (at.port <= node.num_ports).then(|| node.base + usize::from(at.port))
     }
 
-    /// Index of the end port of a node that a packet entered by `at`.
+    /// Slot of the end port for packets that entered a node by port `at`.
     #[inline]
     pub(crate) fn end_slot(&self, at: PortAt) -> usize {
         let node = &self.nodes[at.node];
         node.base + usize::from(node.end_port(at.port))
     }
 
-    /// The cable, as the spec would describe it.
+    /// Description of the cable at a port.
     #[must_use]
     pub fn cable_at(&self, at: PortAt) -> Option<LinkSpec> {
         let wire = self.wires.get(self.slot(at)?)?;

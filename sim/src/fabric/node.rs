@@ -1,7 +1,7 @@
-//! What a node and its ports hold, and what they wake up with.
+//! State of nodes and ports, and its power-on values.
 //!
-//! Owned by [`super::Fabric`], which alone changes it. Nothing here moves a MAD. A port's PortInfo
-//! is kept as the 64 bytes of the attribute: that is what an SM sees, and a Get is then a copy.
+//! Owned and changed by [`super::Fabric`] only. A port's PortInfo is stored as the 64 bytes of the attribute, so
+//! that a Get is a copy.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, NodeType, PhysState, PortInfo, PortState,
@@ -14,9 +14,9 @@ use super::counters::NodeCounters;
 use crate::generate::hardware::Caps;
 use crate::spec::{NodeOptions, NodeSpec};
 
-/// SubnetTimeout after power-on: about a second.
+/// SubnetTimeOut after power-on: about 1 s.
 const SUBNET_TIMEOUT: u8 = 18;
-/// SwitchInfo.LifeTimeValue after power-on: about a second.
+/// SwitchInfo.LifeTimeValue after power-on: about 1 s.
 const LIFE_TIME: u8 = 18;
 
 /// A node.
@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(crate) kind: NodeType,
     pub(crate) powered: bool,
     pub(crate) num_ports: u8,
-    /// Slot of port 0 in the fabric's arrays; a CA's port 0 is an unused slot.
+    /// Slot of port 0; unused for CAs and routers.
     pub(crate) base: usize,
     pub(crate) guid: NodeGuid,
     pub(crate) system_image_guid: SystemImageGuid,
@@ -46,7 +46,7 @@ impl Node {
         self.switch.is_some()
     }
 
-    /// P_Keys that a port can hold.
+    /// Size of a port's P_Key table.
     pub(crate) fn pkey_cap(&self, port: u8) -> u16 {
         if self.is_switch() && port != 0 {
             self.caps.partition_enforcement_cap
@@ -55,21 +55,21 @@ impl Node {
         }
     }
 
-    /// The port that owns the address and keys for a packet that came in by `port`.
+    /// The port that owns the addresses and keys for packets received by `port`.
     pub(crate) fn end_port(&self, port: u8) -> u8 {
         if self.is_switch() { 0 } else { port }
     }
 }
 
-/// What only a switch has.
+/// State of a switch.
 #[derive(Debug, Clone)]
 pub(crate) struct Switch {
     pub(crate) info: SwitchInfo,
-    /// As far as it was written; everything beyond is 0xFF.
+    /// Written LFT entries; all others are 0xFF.
     pub(crate) lft: Vec<u8>,
-    /// `positions` masks for each MLID from 0xC000 on, as far as it was written.
+    /// Written MFT entries: `positions` masks per MLID from 0xC000 on.
     pub(crate) mft: Vec<u16>,
-    /// Groups of 16 ports.
+    /// Number of 16-port groups.
     pub(crate) positions: usize,
 }
 
@@ -100,7 +100,7 @@ impl Switch {
         }
     }
 
-    /// Where a packet to `lid` leaves: port 0 is the switch itself, 0xFF drops it.
+    /// Output port for `lid`: port 0 is the switch itself, 0xFF drops.
     #[inline]
     pub(crate) fn egress(&self, lid: Lid) -> u8 {
         if lid.0 > self.info.linear_fdb_top {
@@ -115,43 +115,43 @@ impl Switch {
 pub(crate) struct Port {
     pub(crate) info: [u8; 64],
     pub(crate) guid: PortGuid,
-    /// Programs that use the port.
+    /// Number of programs that opened the port.
     pub(crate) clients: u8,
     pub(crate) led: bool,
-    /// FDR10 is in use.
+    /// FDR10 is active.
     pub(crate) fdr10: bool,
-    /// FDR10 may be negotiated (Mellanox ExtendedPortInfo).
+    /// FDR10 is enabled (Mellanox ExtendedPortInfo).
     pub(crate) fdr10_enabled: bool,
-    /// NoticeToggle of the notice at the head of the port's queue.
+    /// NoticeToggle of the notice at the head of the queue.
     pub(crate) notice_toggle: bool,
-    /// No trap of the port leaves earlier.
+    /// Earliest time of the next trap.
     pub(crate) trap_gate: Instant,
-    /// When M_Key protection ends, once a wrong key started the lease.
+    /// End of the M_Key lease, if it is running.
     pub(crate) lease: Option<Instant>,
-    /// Requests for client reregistration that arrived.
+    /// Times that ClientReregister was set.
     pub(crate) reregisters: u32,
     pub(crate) tables: Option<Box<PortTables>>,
 }
 
-/// Tables that most ports never get written.
+/// Tables that are not written on most ports.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PortTables {
-    /// Block after block; empty is the power-on table.
+    /// Blocks; if empty, the power-on table.
     pub(crate) pkeys: Vec<[u8; 64]>,
-    /// By input port; empty is the power-on table, a single one is for all inputs.
+    /// By input port; if empty, the power-on table; a single table applies to all inputs.
     pub(crate) sl_to_vl: Vec<[u8; 8]>,
-    /// Low, low, high, high; 64 bytes each.
+    /// Low priority blocks 0 and 1, high priority blocks 0 and 1.
     pub(crate) vl_arb: [Option<Box<[u8; 64]>>; 4],
-    /// Alias GUIDs; entry 0 is not used.
+    /// Alias GUIDs; entry 0 is unused.
     pub(crate) guids: Vec<u64>,
-    /// FEC modes enabled at FDR, EDR, HDR and NDR; `None` is all that are supported.
+    /// Enabled FEC modes at FDR, EDR, HDR and NDR; `None`: all supported modes.
     pub(crate) fec: Option<[u16; 4]>,
 }
 
 /// SL n on VL n modulo 8.
 pub(crate) const POWER_ON_SL_TO_VL: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
 
-/// One low or high priority entry for each of the eight lanes.
+/// One low and one high priority entry for each of eight VLs.
 pub(crate) fn power_on_vl_arb(block: usize) -> [u8; 64] {
     let mut b = [0; 64];
     for vl in 0..8u8 {
@@ -179,7 +179,7 @@ impl Port {
         self.info[33] = self.info[33] & 0x0F | phys.0 << 4;
     }
 
-    /// Where the physical layer goes when the link goes down: LinkDownDefaultState.
+    /// Physical state after the link went down: LinkDownDefaultState.
     pub(crate) fn down_default(&self) -> PhysState {
         match PhysState(self.info[33] & 0xF) {
             PhysState::Sleep => PhysState::Sleep,
@@ -219,7 +219,7 @@ impl Port {
     }
 }
 
-/// Bits of all speeds up to `max`: the legacy, the extended and the second extended range.
+/// Bits of all speeds up to `max`: legacy, extended and second extended field.
 pub(crate) fn speed_masks(max: LinkSpeed) -> (u8, u8, u8) {
     match max {
         LinkSpeed::Sdr => (1, 0, 0),
@@ -233,7 +233,7 @@ pub(crate) fn speed_masks(max: LinkSpeed) -> (u8, u8, u8) {
     }
 }
 
-/// A port as it wakes up: no address, no link, everything possible allowed.
+/// Power-on state of a port: no LID, no link, everything supported is enabled.
 pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u8) -> Port {
     let is_switch = node.kind == NodeType::Switch;
     let end_port = !is_switch || port == 0;
@@ -303,22 +303,22 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
     }
 }
 
-/// Both capability masks of an end port: the product's, and what follows from its speeds.
+/// CapabilityMask and CapabilityMask2 of an end port: those of the hardware model and of its speeds.
 fn capabilities(node: &NodeSpec, caps: &Caps, max: LinkSpeed) -> (CapMask, CapMask2) {
-    const OF_EXTENDED_SPEEDS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
+    const EXTENDED_SPEED_BITS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
     let mut mask = caps.capability_mask;
     if node.options.agent.is_old() {
-        return (CapMask(mask & !OF_EXTENDED_SPEEDS), CapMask2(0));
+        return (CapMask(mask & !EXTENDED_SPEED_BITS), CapMask2(0));
     }
     if max > LinkSpeed::Fdr10 {
-        mask |= OF_EXTENDED_SPEEDS & !node.options.fewer_capabilities;
+        mask |= EXTENDED_SPEED_BITS & !node.options.fewer_capabilities;
     }
     let mask2 = (caps.capability_mask2 | cap_mask2(max)) & !node.options.fewer_capabilities2;
     (CapMask(mask), CapMask2(mask2))
 }
 
-/// Gives an end port the address that the spec says it remembers.
-pub(crate) fn remember_lid(port: &mut Port, lid: Lid, lmc: Lmc) {
+/// Sets an end port's persisted LID.
+pub(crate) fn restore_lid(port: &mut Port, lid: Lid, lmc: Lmc) {
     if lid.is_unicast() {
         port.update(|info| {
             info.lid = lid;
@@ -341,7 +341,7 @@ fn cap_mask2(max: LinkSpeed) -> u16 {
     mask
 }
 
-/// Widths of hardware of the generation `max` that has links as wide as `used` says.
+/// Supported widths of hardware of generation `max` with links of the widths `used`.
 pub(crate) fn width_mask(max: LinkSpeed, used: u8) -> u8 {
     let two = if max >= LinkSpeed::Hdr {
         LinkWidth(2).bit()

@@ -1,4 +1,4 @@
-//! A packet: what the link, routing and transport headers of a MAD say, as far as a device looks.
+//! Packets: the link, routing and transport headers of MADs and datagrams that devices read.
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
@@ -8,7 +8,7 @@ use crate::spec::PortAt;
 
 /// Words of a MAD's packet: LRH 8, BTH 12, DETH 8, MAD 256 and ICRC 4 octets.
 pub(super) const MAD_WORDS: u64 = (8 + 12 + 8 + 256 + 4) / 4;
-/// A datagram's headers and its checksum: what is in it and its padding come on top.
+/// Words of a datagram's headers and ICRC; the padded payload is added.
 const DATAGRAM_WORDS: u64 = (8 + 12 + 8 + 4) / 4;
 /// Words of a GRH.
 const GRH_WORDS: u64 = 10;
@@ -24,34 +24,34 @@ pub struct Grh {
     pub flow_label: u32,
     /// Traffic class.
     pub traffic_class: u8,
-    /// Routers that it may still pass.
+    /// Remaining hop limit.
     pub hop_limit: u8,
 }
 
-/// What makes a packet a datagram of a program's own queue pair: no agent, no MAD layer looks into it.
+/// Marks a packet as a datagram of a program's queue pair, which agents and the MAD layer ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// Q_Key of the datagram header.
+    /// Q_Key of the DETH.
     pub q_key: u32,
-    /// Bytes of the content that are sent, at most [`Datagram::MAX_LEN`].
+    /// Payload length, at most [`Datagram::MAX_LEN`].
     pub len: u16,
 }
 
 impl Datagram {
-    /// Most bytes of a datagram: a packet carries its content where a MAD is.
+    /// Maximum payload length: the payload uses the space of a MAD.
     pub const MAX_LEN: u16 = 256;
 }
 
-/// A MAD on its way, or a datagram.
+/// A MAD or datagram in flight.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
-    /// The sender's port; once it has travelled, the port by which it came in.
+    /// The sender's port; after forwarding, the port by which the packet arrived.
     pub at: PortAt,
-    /// Links passed in the last journey.
+    /// Links passed since it was last sent.
     pub hops: u16,
-    /// The receiver's queue pair.
+    /// Destination QP.
     pub dest_qpn: Qpn,
-    /// The sender's queue pair.
+    /// Source QP.
     pub src_qpn: Qpn,
     /// Service level.
     pub sl: Sl,
@@ -59,37 +59,37 @@ pub struct Packet {
     pub dlid: Lid,
     /// Source LID; permissive on directed routes. [`Lid::NONE`] until it is sent.
     pub slid: Lid,
-    /// Low bits of the sender's own LID.
+    /// Low bits of the source LID.
     pub path_bits: u8,
-    /// P_Key of the base transport header; nobody looks at it on QP0.
+    /// P_Key of the BTH; ignored on QP0.
     pub pkey: PKey,
-    /// Global route header, where there is one.
+    /// GRH, if present.
     pub grh: Option<Grh>,
-    /// Set where the content is no MAD.
+    /// Set for datagrams.
     pub datagram: Option<Datagram>,
-    /// The content; directed routes change in it as it travels. Of a datagram, its bytes and then zeros.
+    /// The MAD, which directed routing modifies; for a datagram, its payload and zeros.
     pub mad: Mad,
 }
 
-/// A MAD for a program at a port.
+/// A MAD or datagram for a program at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// The end port: port 0 on a switch.
+    /// The end port: port 0 of a switch.
     pub at: PortAt,
-    /// The queue pair that it is for: 0 for SMPs.
+    /// Destination QP: 0 for SMPs.
     pub qpn: Qpn,
-    /// Sender and content.
+    /// Sender and MAD.
     pub mad: MadIn,
-    /// P_Key of the packet.
+    /// P_Key of the BTH.
     pub pkey: PKey,
-    /// Its global route header, where it had one.
+    /// GRH, if present.
     pub grh: Option<Grh>,
-    /// Set where the content is no MAD.
+    /// Set for datagrams.
     pub datagram: Option<Datagram>,
 }
 
 impl Packet {
-    /// A MAD that a program at a port sends: default P_Key, no GRH.
+    /// A MAD sent by a program at a port, with the default P_Key and without GRH.
     #[must_use]
     pub fn new(at: PortAt, out: &MadOut) -> Self {
         Self {
@@ -108,15 +108,14 @@ impl Packet {
         }
     }
 
-    /// Whether it goes to a group: see [`super::Fabric::spread`].
+    /// Whether it is multicast: see [`super::Fabric::forward_multicast`].
     #[must_use]
     pub const fn is_multicast(&self) -> bool {
         self.dlid.0 > Lid::UNICAST_MAX.0 && self.dlid.0 != Lid::PERMISSIVE.0
     }
 
-    /// Whether the management agent of the node that it reaches takes it; a program at the port
-    /// gets the rest: responses, traps, what is for an SM (SMInfo), and every class but subnet and
-    /// performance management.
+    /// Whether the destination node's agent processes it. Programs receive all other MADs: responses, traps,
+    /// SMInfo, and all classes other than subnet management and performance management.
     #[must_use]
     pub fn is_for_agent(&self) -> bool {
         let (class, method) = (self.mad.mgmt_class(), self.mad.method());
@@ -133,7 +132,7 @@ impl Packet {
         self.is_smp() && !self.is_for_sm()
     }
 
-    /// A question to the SM behind the port: Get or Set of SMInfo.
+    /// Whether it is a Get or Set of SMInfo.
     pub(super) fn is_for_sm(&self) -> bool {
         let method = self.mad.method();
         self.is_smp()
@@ -141,7 +140,7 @@ impl Packet {
             && (method == Method::Get || method == Method::Set)
     }
 
-    /// Turns a request into its answer, ready to travel back. The data stays as it is.
+    /// Turns a request into its reply. The attribute data remains.
     pub(crate) fn answer(&mut self, status: Status) {
         let directed = self.is_directed();
         let method = self.mad.method();
@@ -160,13 +159,13 @@ impl Packet {
         }
     }
 
-    /// Whether it travels on VL15, which passes links in any state and has no P_Key.
+    /// Whether it uses VL15, which passes links in Initialize and has no P_Key.
     #[inline]
     pub(super) const fn is_vl15(&self) -> bool {
         self.dest_qpn.0 == 0
     }
 
-    /// Of subnet management, by directed route or by LID.
+    /// Whether it is a directed-route or LID-routed SMP.
     #[inline]
     pub(super) fn is_smp(&self) -> bool {
         let class = self.mad.mgmt_class();
@@ -178,7 +177,7 @@ impl Packet {
         self.mad.mgmt_class() == MgmtClass::SubnDirected && self.datagram.is_none()
     }
 
-    /// Length as the port counters count it.
+    /// Length in words, as port counters count it.
     #[inline]
     pub(super) fn words(&self) -> u64 {
         let content = match self.datagram {

@@ -1,14 +1,12 @@
-//! What each port counts (IBA 16.1.3, 16.1.4), as its PMA reports it.
+//! Port counters (IBA 16.1.3, 16.1.4), which the PMA reports ([`crate::pma`]).
 //!
-//! Kept beside the ports, changed by travelling packets and by [`Fabric::add_errors`], reported by
-//! [`crate::pma`]. Every packet on a link counts on both its ends, management packets included: the
-//! specification counts "all VLs" and leaves out link packets only, and VL15 is a VL. Data is in
-//! words of four octets from the LRH to the ICRC, without the VCRC.
+//! Forwarded packets and [`Fabric::add_errors`] change the counters. Every packet on a link is counted at both
+//! ports, including management packets: the specification counts "all VLs" except link packets, and VL15 is a
+//! VL. Data is in words of four octets from LRH to ICRC, without VCRC.
 //!
-//! A count itself only grows (power-on makes it zero). What a Set writes is remembered as a
-//! difference, one for the attributes with narrow, saturating fields and one for
-//! PortCountersExtended, whose 64-bit fields wrap; so the two never disturb each other. Nothing
-//! here happens by itself: errors of the wire, waiting and FEC corrections are injected.
+//! The raw counts only grow and are cleared at power-on. A Set is stored as an offset, one for the attributes with
+//! narrow, saturating fields and one for PortCountersExtended with its 64-bit fields, so that the two are
+//! independent. Symbol errors, credit waits and FEC corrections occur only if injected.
 
 use super::Fabric;
 use super::packet::{MAD_WORDS, Packet};
@@ -16,13 +14,13 @@ use crate::spec::PortAt;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident $variant:ident),* $(,)?) => {
-        /// All counters of a port since its node woke up; a Set of the PMA does not change them.
+        /// All counters of a port since power-on; a Set of the PMA does not change them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct PortCounters {
             $($(#[$doc])* pub $field: u64,)*
         }
 
-        /// One counter of a port.
+        /// A counter of a port.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum PortCounter {
@@ -30,7 +28,7 @@ macro_rules! counters {
         }
 
         impl PortCounter {
-            /// All of them, in the order of [`PortCounters`].
+            /// All counters, in the order of [`PortCounters`].
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The field's name in [`PortCounters`].
@@ -43,7 +41,7 @@ macro_rules! counters {
         }
 
         impl PortCounters {
-            /// One of them.
+            /// The value of a counter.
             #[must_use]
             pub const fn get(&self, which: PortCounter) -> u64 {
                 match which {
@@ -85,39 +83,39 @@ counters! {
     link_downed LinkDowned,
     /// Packets received with errors.
     rcv_errors RcvErrors,
-    /// Packets received with the end bad packet delimiter.
+    /// Packets received with the EBP delimiter.
     rcv_remote_physical_errors RcvRemotePhysicalErrors,
     /// Packets received that the switch could not forward.
     rcv_switch_relay_errors RcvSwitchRelayErrors,
     /// Packets not sent: port inactive, too long, too late.
     xmit_discards XmitDiscards,
-    /// Packets not sent for their P_Key.
+    /// Packets not sent because of their P_Key.
     xmit_constraint_errors XmitConstraintErrors,
-    /// Packets received and dropped for their P_Key.
+    /// Received packets dropped because of their P_Key.
     rcv_constraint_errors RcvConstraintErrors,
     /// Local physical errors above the threshold.
     local_link_integrity_errors LocalLinkIntegrityErrors,
     /// Buffer overruns above the threshold.
     excessive_buffer_overrun_errors ExcessiveBufferOverrunErrors,
-    /// Management packets dropped for want of buffers.
+    /// Management packets dropped for lack of buffers.
     vl15_dropped Vl15Dropped,
     /// Ticks with data to send and no credit.
     xmit_wait XmitWait,
-    /// QP1 packets dropped for want of resources.
+    /// QP1 packets dropped for lack of resources.
     qp1_dropped Qp1Dropped,
-    /// Part of rcv_errors: wrong CRC and the like.
+    /// Part of rcv_errors: wrong CRC and similar.
     local_physical_errors LocalPhysicalErrors,
     /// Part of rcv_errors: malformed packets.
     malformed_packet_errors MalformedPacketErrors,
     /// Part of rcv_errors: buffer overruns.
     buffer_overrun_errors BufferOverrunErrors,
-    /// Part of rcv_switch_relay_errors: the table has no port for the DLID.
+    /// Part of rcv_switch_relay_errors: no LFT entry for the DLID.
     dlid_mapping_errors DlidMappingErrors,
-    /// Part of rcv_switch_relay_errors: the SL has no lane.
+    /// Part of rcv_switch_relay_errors: no VL for the SL.
     vl_mapping_errors VlMappingErrors,
-    /// Part of rcv_switch_relay_errors: it would leave where it came in.
+    /// Part of rcv_switch_relay_errors: output port equal to input port.
     looping_errors LoopingErrors,
-    /// Part of xmit_discards: the port is not in a state to send.
+    /// Part of xmit_discards: port not Active.
     inactive_discards InactiveDiscards,
     /// Part of xmit_discards: longer than NeighborMTU.
     neighbor_mtu_discards NeighborMtuDiscards,
@@ -131,7 +129,7 @@ counters! {
     rcv_flow_pkts RcvFlowPkts,
     /// Packets received with the OpCode that PortOpRcvCounters selects.
     op_rcv_pkts OpRcvPkts,
-    /// Words of these.
+    /// Words of these packets.
     op_rcv_data OpRcvData,
     /// 64b/66b blocks with a wrong header.
     sync_header_errors SyncHeaderErrors,
@@ -145,7 +143,7 @@ counters! {
     fec_corrected_symbols FecCorrectedSymbols,
 }
 
-/// The counters from [`PortCounter::XmitData`] to [`PortCounter::MulticastRcvPkts`] are kept apart.
+/// The counters from [`PortCounter::XmitData`] to [`PortCounter::MulticastRcvPkts`] are stored separately.
 const FIRST_RARE: usize = PortCounter::SymbolErrors as usize;
 const RARE: usize = PortCounter::ALL.len() - FIRST_RARE;
 /// PortCountersExtended ends with [`PortCounter::Qp1Dropped`].
@@ -153,38 +151,37 @@ pub(crate) const EXTENDED: usize = PortCounter::Qp1Dropped as usize + 1;
 /// The OpCode of every MAD's packet: unreliable datagram, Send Only.
 const UD_SEND_ONLY: u8 = 0x64;
 
-/// Which difference a read or write takes into account.
+/// Which offset a read or write uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Everything but PortCountersExtended.
+    /// All attributes except PortCountersExtended.
     Narrow,
     /// PortCountersExtended.
     Extended,
 }
 
-/// Counters of a port, apart from the plain packets that its wire counts until they are settled.
+/// Counters of a port, without the unicast packets that its [`super::Wire`] counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PortTally {
-    /// Words sent and received, unicast packets sent and received, multicast packets sent and
-    /// received.
+    /// Words sent and received, unicast packets sent and received, multicast packets sent and received.
     traffic: [u64; 6],
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareCounters>>,
 }
 
-/// What most ports never need.
+/// Counters that most ports do not use.
 #[derive(Debug, Clone)]
-pub(crate) struct Rare {
+pub(crate) struct RareCounters {
     errors: [u64; RARE],
     narrow: [u64; PortCounter::ALL.len()],
     extended: [u64; EXTENDED],
-    pub(crate) lanes: Lanes,
+    pub(crate) per_vl: PerVlCounters,
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
-/// What is counted lane by lane; these saturate.
+/// Saturating counters per VL.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Lanes {
-    /// Packets with this OpCode are counted.
+pub(crate) struct PerVlCounters {
+    /// OpCode of the packets to count.
     pub(crate) op_code: u8,
     pub(crate) op_packets: [u16; 16],
     pub(crate) op_data: [u32; 16],
@@ -193,36 +190,36 @@ pub(crate) struct Lanes {
     pub(crate) flow_ctl_update_errors: [u8; 16],
 }
 
-/// A sample that was asked for with PortSamplesControl.
+/// A sample started by PortSamplesControl.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
     pub(crate) control: ferrosm_mad::attr::perf::PortSamplesControl,
     pub(crate) begins: ferrosm_mad::time::Instant,
     pub(crate) ends: ferrosm_mad::time::Instant,
-    /// What was counted before the sample.
+    /// Counters at the start of the sample.
     pub(crate) before: PortCounters,
-    /// The result, once somebody looked at it after the end.
+    /// Result, once it was read after the end.
     pub(crate) result: Option<[u32; 15]>,
 }
 
-impl Default for Rare {
+impl Default for RareCounters {
     fn default() -> Self {
         Self {
             errors: [0; RARE],
             narrow: [0; PortCounter::ALL.len()],
             extended: [0; EXTENDED],
-            lanes: Lanes::default(),
+            per_vl: PerVlCounters::default(),
             sampler: None,
         }
     }
 }
 
 impl PortTally {
-    pub(crate) fn rare(&self) -> Option<&Rare> {
+    pub(crate) fn rare(&self) -> Option<&RareCounters> {
         self.rare.as_deref()
     }
 
-    pub(crate) fn rare_mut(&mut self) -> &mut Rare {
+    pub(crate) fn rare_mut(&mut self) -> &mut RareCounters {
         self.rare.get_or_insert_with(Box::default)
     }
 
@@ -233,18 +230,18 @@ impl PortTally {
     }
 
     #[inline]
-    pub(crate) fn received(&mut self, words: u64, multicast: bool, lane: u8) {
+    pub(crate) fn received(&mut self, words: u64, multicast: bool, vl: u8) {
         self.traffic[1] += words;
         self.traffic[if multicast { 5 } else { 3 }] += 1;
         if let Some(rare) = &mut self.rare
-            && rare.lanes.op_code == UD_SEND_ONLY
+            && rare.per_vl.op_code == UD_SEND_ONLY
         {
             rare.errors[PortCounter::OpRcvPkts as usize - FIRST_RARE] += 1;
             rare.errors[PortCounter::OpRcvData as usize - FIRST_RARE] += words;
-            let lane = usize::from(lane & 0xF);
+            let vl = usize::from(vl & 0xF);
             let (packets, data) = (
-                &mut rare.lanes.op_packets[lane],
-                &mut rare.lanes.op_data[lane],
+                &mut rare.per_vl.op_packets[vl],
+                &mut rare.per_vl.op_data[vl],
             );
             *packets = packets.saturating_add(1);
             *data = data.saturating_add(u32::try_from(words).unwrap_or(u32::MAX));
@@ -261,7 +258,7 @@ impl PortTally {
         self.traffic[3] = self.traffic[3].wrapping_add(packets);
     }
 
-    /// Counts anything but a packet under way; the sums of packets count as unicast.
+    /// Adds to a counter, not for a forwarded packet; additions to packet sums count as unicast.
     pub(crate) fn add(&mut self, which: PortCounter, n: u64) {
         let cell = match which as usize {
             data @ 0..=1 => &mut self.traffic[data],
@@ -271,12 +268,12 @@ impl PortTally {
         };
         *cell = cell.wrapping_add(n);
         if which == PortCounter::XmitWait {
-            let lane = &mut self.rare_mut().lanes.xmit_wait[0];
-            *lane = lane.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
+            let vl = &mut self.rare_mut().per_vl.xmit_wait[0];
+            *vl = vl.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
         }
     }
 
-    /// The count itself.
+    /// The raw count.
     pub(crate) fn raw(&self, which: PortCounter) -> u64 {
         let t = &self.traffic;
         match which as usize {
@@ -290,7 +287,7 @@ impl PortTally {
         }
     }
 
-    /// As a program reads it.
+    /// The value in a view.
     pub(crate) fn read(&self, which: PortCounter, view: View) -> u64 {
         let base = self.rare.as_ref().map_or(0, |r| match view {
             View::Narrow => r.narrow[which as usize],
@@ -299,7 +296,7 @@ impl PortTally {
         self.raw(which).wrapping_sub(base)
     }
 
-    /// From now on it counts on from `value`.
+    /// Sets the value in a view.
     pub(crate) fn write(&mut self, which: PortCounter, view: View, value: u64) {
         let raw = self.raw(which);
         let rare = self.rare_mut();
@@ -314,28 +311,28 @@ impl PortTally {
 }
 
 impl Fabric {
-    /// What a port has counted since its node woke up; all zero if there is no such port.
+    /// Counters of a port since power-on; zero if it does not exist.
     #[must_use]
     pub fn port_counters(&self, at: PortAt) -> PortCounters {
         self.slot(at).map_or_else(PortCounters::default, |slot| {
-            PortCounters::from_tally(&self.whole_tally(slot))
+            PortCounters::from_tally(&self.current_tally(slot))
         })
     }
 
-    /// What a port counted, with what [`Fabric::settle`] would bring to it.
-    pub(crate) fn whole_tally(&self, slot: usize) -> PortTally {
+    /// The tally of a port including the counts of its wire.
+    pub(crate) fn current_tally(&self, slot: usize) -> PortTally {
         let mut tally = self.tallies[slot].clone();
         tally.sent_plain(self.wires[slot].sent.into());
         tally.received_plain(self.wires[slot].received.into());
         tally
     }
 
-    /// Counts a packet that passes from one port to another.
+    /// Counts a packet from one port to another.
     #[inline]
-    pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, lane: u8) {
+    pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
         let plain = packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
         if !plain || self.wires[to].counts_each {
-            return self.count_slowly(packet, from, to, lane);
+            return self.count_in_tally(packet, from, to, vl);
         }
         let (sent, full) = self.wires[from].sent.overflowing_add(1);
         self.wires[from].sent = sent;
@@ -350,14 +347,14 @@ impl Fabric {
     }
 
     #[cold]
-    fn count_slowly(&mut self, packet: &Packet, from: usize, to: usize, lane: u8) {
+    fn count_in_tally(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
         let (words, multicast) = (packet.words(), packet.is_multicast());
         self.tallies[from].sent(words, multicast);
-        self.tallies[to].received(words, multicast, lane);
+        self.tallies[to].received(words, multicast, vl);
     }
 
-    /// Brings what the wire of a port counted to the port's other counters.
-    pub(crate) fn settle(&mut self, slot: usize) {
+    /// Moves the counts of a port's wire to its tally.
+    pub(crate) fn flush_wire_counters(&mut self, slot: usize) {
         let wire = &mut self.wires[slot];
         let (sent, received) = (
             std::mem::take(&mut wire.sent),
@@ -367,24 +364,24 @@ impl Fabric {
         self.tallies[slot].received_plain(received.into());
     }
 
-    /// Makes a port count the packets with an OpCode.
+    /// Selects the OpCode of the packets to count.
     pub(crate) fn select_op_code(&mut self, slot: usize, op_code: u8) {
         self.wires[slot].counts_each = op_code == UD_SEND_ONLY;
-        self.tallies[slot].rare_mut().lanes.op_code = op_code;
+        self.tallies[slot].rare_mut().per_vl.op_code = op_code;
     }
 
-    /// All counters of a port are zero.
+    /// Clears all counters of a port.
     pub(super) fn clear_tally(&mut self, slot: usize) {
         self.tallies[slot] = PortTally::default();
         let wire = &mut self.wires[slot];
         (wire.sent, wire.received, wire.counts_each) = (0, 0, false);
     }
 
-    /// Makes a port count something that does not happen by itself: errors of the wire, waiting for
-    /// credits, drops for want of buffers. Nothing else happens; there is no trap.
+    /// Adds to a counter of an event that the fabric does not simulate: symbol errors, credit waits, drops for
+    /// lack of buffers. Has no other effect, such as a trap.
     ///
-    /// A detail (say [`PortCounter::LocalPhysicalErrors`]) also counts in the sum of which it is a
-    /// part. Nothing happens if there is no such port.
+    /// A detail, such as [`PortCounter::LocalPhysicalErrors`], is also added to its sum. Does nothing if the port
+    /// does not exist.
     pub fn add_errors(&mut self, at: PortAt, which: PortCounter, n: u64) {
         let Some(slot) = self.slot(at) else { return };
         let tally = &mut self.tallies[slot];
@@ -396,7 +393,7 @@ impl Fabric {
 }
 
 impl PortCounter {
-    /// The counter of which a detail is a part.
+    /// The sum that contains this detail.
     const fn is_part_of(self) -> Option<Self> {
         if matches!(
             self,
@@ -428,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_in_one_view_leaves_the_other_alone() {
+    fn writing_one_view_does_not_change_the_other() {
         let mut tally = PortTally::default();
         tally.sent(72, false);
         tally.write(PortCounter::XmitData, View::Narrow, 0);
@@ -442,14 +439,14 @@ mod tests {
     }
 
     #[test]
-    fn op_codes_count_when_selected() {
+    fn packets_with_the_selected_op_code_are_counted() {
         let mut tally = PortTally::default();
         tally.received(72, false, 3);
         assert_eq!(tally.raw(PortCounter::OpRcvPkts), 0);
-        tally.rare_mut().lanes.op_code = UD_SEND_ONLY;
+        tally.rare_mut().per_vl.op_code = UD_SEND_ONLY;
         tally.received(72, false, 3);
         assert_eq!(tally.raw(PortCounter::OpRcvPkts), 1);
         assert_eq!(tally.raw(PortCounter::OpRcvData), 72);
-        assert_eq!(tally.rare_mut().lanes.op_packets[3], 1);
+        assert_eq!(tally.rare_mut().per_vl.op_packets[3], 1);
     }
 }

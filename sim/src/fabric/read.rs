@@ -1,4 +1,4 @@
-//! Reading the devices as they are, for oracles and tests. No MAD is involved and nothing changes.
+//! Read access to the devices for oracles and tests, without MADs.
 
 use ferrosm_mad::attr::{
     LFT_BLOCK_LEN, NodeDescription, NodeType, PKEY_BLOCK_LEN, PortInfo, SlToVl, SwitchInfo, VlArb,
@@ -9,7 +9,7 @@ use super::{Fabric, NodeCounters, Totals};
 use crate::spec::{NodeIdx, PortAt};
 
 impl Fabric {
-    /// Number of nodes, powered or not.
+    /// Number of nodes, including those without power.
     #[must_use]
     pub const fn num_nodes(&self) -> usize {
         self.nodes.len()
@@ -21,13 +21,13 @@ impl Fabric {
         self.nodes[node].kind
     }
 
-    /// Whether it is a switch.
+    /// Whether the node is a switch.
     #[must_use]
     pub fn is_switch(&self, node: NodeIdx) -> bool {
         self.nodes[node].is_switch()
     }
 
-    /// Physical ports of a node.
+    /// Number of physical ports.
     #[must_use]
     pub fn num_ports(&self, node: NodeIdx) -> u8 {
         self.nodes[node].num_ports
@@ -53,19 +53,19 @@ impl Fabric {
         self.nodes[node].system_image_guid
     }
 
-    /// GUID of the end port that a port belongs to (any port of a switch: port 0's).
+    /// GUID of the end port of a port (for any port of a switch that of port 0).
     #[must_use]
     pub fn port_guid(&self, at: PortAt) -> PortGuid {
         self.ports[self.end_slot(at)].guid
     }
 
-    /// An entry of GUIDInfo of the end port that a port belongs to; the first is its own GUID, empty ones are 0.
+    /// A GUIDInfo entry of the end port of a port. Entry 0 is the port GUID; empty entries are 0.
     #[must_use]
     pub fn guid_entry(&self, at: PortAt, index: usize) -> PortGuid {
         PortGuid(self.ports[self.end_slot(at)].guid_at(index))
     }
 
-    /// The end ports: port 0 of switches, ports 1 and up of other nodes.
+    /// End ports: port 0 of switches, ports from 1 on of other nodes.
     pub fn end_ports(&self) -> impl Iterator<Item = PortAt> + '_ {
         self.nodes.iter().enumerate().flat_map(|(node, n)| {
             let ports = if n.is_switch() {
@@ -77,7 +77,7 @@ impl Fabric {
         })
     }
 
-    /// The external ports of a node: 1 and up.
+    /// External ports of a node: from 1 on.
     pub fn external_ports(&self, node: NodeIdx) -> impl Iterator<Item = PortAt> + use<> {
         (1..=self.nodes[node].num_ports).map(move |port| PortAt { node, port })
     }
@@ -88,14 +88,14 @@ impl Fabric {
         Some(PortInfo::decode(&self.ports[self.slot(at)?].info))
     }
 
-    /// LID and LMC of the end port that a port belongs to.
+    /// LID and LMC of the end port of a port.
     #[must_use]
     pub fn lid(&self, at: PortAt) -> (Lid, u8) {
         let port = &self.ports[self.end_slot(at)];
         (port.lid(), port.lmc())
     }
 
-    /// The port at the other end of a trained link.
+    /// The neighbour of a port, if the link is up.
     #[must_use]
     pub fn peer(&self, at: PortAt) -> Option<PortAt> {
         let wire = self.wires[self.slot(at)?];
@@ -105,32 +105,32 @@ impl Fabric {
         })
     }
 
-    /// Whether the port has a trained link.
+    /// Whether the port's link is up.
     #[must_use]
     pub fn link_up(&self, at: PortAt) -> bool {
         self.peer(at).is_some()
     }
 
-    /// Whether FDR10 is in use.
+    /// Whether FDR10 is active.
     #[must_use]
     pub fn is_fdr10(&self, at: PortAt) -> bool {
         self.slot(at)
             .is_some_and(|slot| self.wires[slot].up && self.ports[slot].fdr10)
     }
 
-    /// Whether the beacon is on.
+    /// Whether the beacon LED is on.
     #[must_use]
     pub fn led(&self, at: PortAt) -> bool {
         self.slot(at).is_some_and(|slot| self.ports[slot].led)
     }
 
-    /// SwitchInfo; `None` if the node is no switch.
+    /// SwitchInfo; `None` if the node is not a switch.
     #[must_use]
     pub fn switch_info(&self, node: NodeIdx) -> Option<SwitchInfo> {
         self.nodes[node].switch.as_ref().map(|s| s.info)
     }
 
-    /// Where a switch sends a LID: LinearFDBTop is applied, 0xFF drops; also if the node is no
+    /// Output port of a switch for a LID, with LinearFDBTop applied; 0xFF if dropped or if the node is not a
     /// switch.
     #[must_use]
     pub fn lft_entry(&self, node: NodeIdx, lid: Lid) -> PortNum {
@@ -142,13 +142,13 @@ impl Fabric {
         )
     }
 
-    /// The linear forwarding table as far as it was written; LinearFDBTop is not applied.
+    /// Written LFT entries; LinearFDBTop is not applied.
     #[must_use]
     pub fn lft(&self, node: NodeIdx) -> &[u8] {
         self.nodes[node].switch.as_ref().map_or(&[], |s| &s.lft)
     }
 
-    /// A block of the linear forwarding table as a Get would read it.
+    /// An LFT block as a Get returns it.
     #[must_use]
     pub fn lft_block(&self, node: NodeIdx, block: usize) -> [u8; LFT_BLOCK_LEN] {
         let start = block * LFT_BLOCK_LEN;
@@ -159,7 +159,7 @@ impl Fabric {
         data
     }
 
-    /// The ports to which a switch sends a multicast LID, ascending; port 0 is the switch itself.
+    /// Output ports of a switch for an MLID, ascending; port 0 is the switch itself.
     #[must_use]
     pub fn mft_ports(&self, node: NodeIdx, mlid: Lid) -> Vec<PortNum> {
         let Some(switch) = &self.nodes[node].switch else {
@@ -178,13 +178,13 @@ impl Fabric {
             .collect()
     }
 
-    /// P_Keys that a port can hold.
+    /// Size of the P_Key table.
     #[must_use]
     pub fn pkey_cap(&self, at: PortAt) -> u16 {
         self.nodes[at.node].pkey_cap(at.port)
     }
 
-    /// All P_Keys of a port, empty entries included.
+    /// P_Key table, including empty entries.
     #[must_use]
     pub fn pkeys(&self, at: PortAt) -> Vec<PKey> {
         let Some(slot) = self.slot(at) else {
@@ -199,7 +199,7 @@ impl Fabric {
             .collect()
     }
 
-    /// SL to VL mapping between an input and an output port (a CA's has input 0).
+    /// SLtoVLMappingTable of an output port for an input port (0 for CAs).
     #[must_use]
     pub fn sl_to_vl(&self, output: PortAt, input: u8) -> Option<SlToVl> {
         let table = self.ports[self.slot(output)?].sl_to_vl(input);
@@ -208,32 +208,32 @@ impl Fabric {
         Some(SlToVl::decode(&data))
     }
 
-    /// VL arbitration table of a port: the high-priority entries or the low-priority ones.
+    /// VLArbitrationTable of a port: high or low priority entries.
     #[must_use]
     pub fn vl_arb(&self, at: PortAt, high: bool) -> Option<VlArb> {
         let port = &self.ports[self.slot(at)?];
         Some(VlArb::decode(&port.vl_arb_block(if high { 2 } else { 0 })))
     }
 
-    /// An entry of an end port's GUID table; 0 is empty.
+    /// An entry of an end port's GUID table; 0 if empty.
     #[must_use]
     pub fn guid(&self, at: PortAt, index: usize) -> PortGuid {
         PortGuid(self.ports[self.end_slot(at)].guid_at(index))
     }
 
-    /// How often an end port was asked to make its clients register again.
+    /// Times that ClientReregister was set at an end port.
     #[must_use]
     pub fn client_reregisters(&self, at: PortAt) -> u32 {
         self.ports[self.end_slot(at)].reregisters
     }
 
-    /// What a node was asked.
+    /// Requests to a node.
     #[must_use]
     pub fn counters(&self, node: NodeIdx) -> &NodeCounters {
         &self.nodes[node].counters
     }
 
-    /// What all nodes were asked.
+    /// Requests to all nodes.
     #[must_use]
     pub fn all_counters(&self) -> NodeCounters {
         let mut sum = NodeCounters::default();
@@ -243,13 +243,13 @@ impl Fabric {
         sum
     }
 
-    /// What the fabric carried and lost.
+    /// Sent, delivered and dropped packets.
     #[must_use]
     pub const fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// Sets all counters to zero, so that a test can tell what follows.
+    /// Clears all counters.
     pub fn reset_counters(&mut self) {
         for node in &mut self.nodes {
             node.counters = NodeCounters::default();

@@ -1,11 +1,10 @@
-//! Traps: notices to the master SM, repeated until it represses them (IBA 13.4.9, 14.2.5.1).
+//! Traps: notices to the master SM, repeated until repressed (IBA 13.4.9, 14.2.5.1).
 //!
-//! A port sends a trap to its MasterSMLID through the forwarding tables, so before an SM configured
-//! it there is none, and a wrong table loses it. Rules, as `drivers/infiniband/hw/qib/qib_mad.c`
-//! cites and keeps them: only a port that is Active sends traps (o14-3.2.1; a switch's port 0
-//! always is), and two traps of a port are at least a SubnetTimeout apart (o14-2). A trap that
-//! waits is not queued twice. What is waiting is also the port's notice queue, which an agent with
-//! IsNoticeSupported lets an SM read and clear (13.4.8).
+//! A port sends a trap to its MasterSMLID by the forwarding tables, so an unconfigured port sends none, and a
+//! wrong LFT loses it. As in `drivers/infiniband/hw/qib/qib_mad.c`, only an Active port (or port 0 of a switch)
+//! sends traps (o14-3.2.1), and two traps of a port are at least a SubnetTimeOut apart (o14-2). A pending trap is
+//! not queued twice. Pending traps are also the port's notice queue, which an SM can read and clear if the agent
+//! has IsNoticeSupported (13.4.8).
 
 use std::time::Duration;
 
@@ -22,9 +21,9 @@ use ferrosm_mad::time::Instant;
 use super::{Fabric, Packet, Timer};
 use crate::spec::PortAt;
 
-/// Notices that a node keeps; while there are as many, new ones are lost.
+/// Maximum number of pending notices of a node; further ones are dropped.
 const MAX_NOTICES: usize = 100;
-/// Bytes of trap 256's return path.
+/// Length of the return path in trap 256.
 const DR_PATH_LEN: u8 = 30;
 
 type Details = [u8; 54];
@@ -37,25 +36,25 @@ pub(super) struct PendingTrap {
 }
 
 impl Fabric {
-    /// Makes a port send a trap: 128 to 131, 144, 145; other numbers go out without details.
+    /// Sends a trap of a port: 128 to 131, 144, 145; other numbers are sent without details.
     ///
-    /// `at` is the port that it tells about; on a switch the trap itself leaves from port 0.
+    /// `at` is the port that the trap reports; a switch sends it from port 0.
     pub fn inject_trap(&mut self, at: PortAt, number: TrapNumber) {
-        self.raise(at, number);
+        self.raise_trap(at, number);
     }
 
-    /// Traps that wait to be repressed.
+    /// Number of pending traps.
     #[must_use]
     pub fn pending_traps(&self) -> usize {
         self.traps.len()
     }
 
-    pub(crate) fn raise(&mut self, at: PortAt, number: TrapNumber) {
-        self.raise_with(at, number, 0);
+    pub(crate) fn raise_trap(&mut self, at: PortAt, number: TrapNumber) {
+        self.raise_trap_with(at, number, 0);
     }
 
-    /// As [`Fabric::raise`] with the ChangeFlags of trap 144.
-    pub(crate) fn raise_with(&mut self, at: PortAt, number: TrapNumber, change_flags: u16) {
+    /// As [`Fabric::raise_trap`], with the ChangeFlags of trap 144.
+    pub(crate) fn raise_trap_with(&mut self, at: PortAt, number: TrapNumber, change_flags: u16) {
         if self.slot(at).is_none() {
             return;
         }
@@ -110,7 +109,7 @@ impl Fabric {
         }
         let details = MKeyViolationDetails {
             lid: self.ports[self.end_slot(end)].lid(),
-            // A LID-routed request has no DrSLID; its sender goes where that would be.
+            // A LID-routed request has no DrSLID; its source LID takes that place.
             dr_slid: if directed {
                 Lid(u16::from_be_bytes([mad.as_bytes()[32], mad.as_bytes()[33]]))
             } else {
@@ -128,8 +127,8 @@ impl Fabric {
         self.queue_trap(end, TrapNumber::BadMKey, details.encode());
     }
 
-    /// A packet with a wrong P_Key reached an end port: counted in P_KeyViolations and reported by
-    /// trap 257, which MulticastPKeyTrapSuppressionEnabled may suppress for multicast packets.
+    /// Handles a packet with a wrong P_Key at an end port: increments P_KeyViolations and raises trap 257, unless
+    /// MulticastPKeyTrapSuppressionEnabled suppresses it for multicast packets.
     ///
     /// Does nothing if `at` does not exist.
     pub(crate) fn raise_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
@@ -144,8 +143,7 @@ impl Fabric {
         self.queue_trap(at, TrapNumber::BadPKey, details.encode());
     }
 
-    /// A packet with a wrong Q_Key reached an end port: counted in Q_KeyViolations and reported by
-    /// trap 258.
+    /// Handles a packet with a wrong Q_Key at an end port: increments Q_KeyViolations and raises trap 258.
     ///
     /// Does nothing if `at` does not exist.
     pub(crate) fn raise_q_key_violation(&mut self, at: PortAt, packet: &Packet, q_key: u32) {
@@ -158,8 +156,8 @@ impl Fabric {
         }
     }
 
-    /// An external port of a switch (`at`) did not let a packet pass for its P_Key: trap 259, from
-    /// a switch with IsP_KeySwitchExternalPortTrapSupported.
+    /// Raises trap 259 for a packet that the external switch port `at` dropped because of its P_Key, if the switch
+    /// has IsP_KeySwitchExternalPortTrapSupported.
     pub(crate) fn raise_switch_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
         if self.slot(at).is_none() {
             return;
@@ -188,7 +186,8 @@ impl Fabric {
         self.queue_trap(at, TrapNumber::SwitchBadPKey, details.encode());
     }
 
-    /// Counts at the end port of `at`; whether P_Key traps of multicast are suppressed there.
+    /// Increments a violation counter at the end port of `at`; returns whether its P_Key traps for multicast are
+    /// suppressed.
     fn count_violation(
         &mut self,
         at: PortAt,
@@ -298,15 +297,14 @@ impl Fabric {
         out.push(Packet::new(trap.end, &MadOut { to, mad }));
     }
 
-    /// The SM has seen the trap.
+    /// Removes a trap that the SM repressed.
     pub(super) fn repress(&mut self, end: PortAt, packet: &Packet) {
         if let Ok(node) = u32::try_from(end.node) {
-            self.forget_trap((node, packet.mad.tid().0));
+            self.remove_trap((node, packet.mad.tid().0));
         }
     }
 
-    /// The notice at the head of an end port's queue, as Get(Notice) reads it; the empty notice
-    /// if there is none.
+    /// The notice at the head of an end port's queue, for Get(Notice); the empty notice if there is none.
     pub(crate) fn head_notice(&self, end: PortAt) -> [u8; 64] {
         let mut of_port = self.notices_of(end);
         let toggle = self.ports[self.end_slot(end)].notice_toggle;
@@ -326,8 +324,8 @@ impl Fabric {
         .encode()
     }
 
-    /// Set(Notice) with the toggle of the head clears it, and stops its trap; with another it is a
-    /// Set that came twice.
+    /// Handles Set(Notice): with the toggle of the head, removes the head and stops its trap; with another toggle,
+    /// the Set is a duplicate.
     pub(crate) fn clear_notice(&mut self, end: PortAt, toggle: bool) {
         let slot = self.end_slot(end);
         if self.ports[slot].notice_toggle != toggle {
@@ -335,7 +333,7 @@ impl Fabric {
         }
         let head = self.notices_of(end).next().map(|(key, _)| *key);
         if let Some(key) = head {
-            self.forget_trap(key);
+            self.remove_trap(key);
             self.ports[slot].notice_toggle = !toggle;
         }
     }
@@ -346,20 +344,20 @@ impl Fabric {
         of_node.filter(move |(_, trap)| trap.end == end)
     }
 
-    fn forget_trap(&mut self, key: (u32, u64)) {
+    fn remove_trap(&mut self, key: (u32, u64)) {
         if let Some(trap) = self.traps.remove(&key) {
             self.timers.remove(&trap.due);
         }
     }
 
-    pub(super) fn forget_traps(&mut self, node: usize) {
+    pub(super) fn remove_traps(&mut self, node: usize) {
         let Ok(node) = u32::try_from(node) else {
             return;
         };
         let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
         let keys: Vec<_> = of_node.map(|t| *t.0).collect();
         for key in keys {
-            self.forget_trap(key);
+            self.remove_trap(key);
         }
     }
 }
@@ -382,7 +380,7 @@ fn key_violation(packet: &Packet, key: u32) -> KeyViolationDetails {
     }
 }
 
-/// SubnetTimeout as time; at least a millisecond, so that a zero does not flood the fabric.
+/// SubnetTimeOut as a duration; at least 1 ms, so that 0 does not flood the fabric.
 fn trap_spacing(info: &PortInfo) -> Duration {
     Duration::from_nanos(4096u64 << info.subnet_timeout).max(Duration::from_millis(1))
 }
@@ -394,7 +392,7 @@ mod tests {
     use super::*;
     use crate::fabric::Grh;
 
-    /// Three nodes with LIDs of their own, the switch second, all Active, host 0 the SM's.
+    /// Three nodes with LIDs, the switch second, all ports Active, SM at host 0.
     fn fabric() -> Fabric {
         let spec = crate::generate::from_spec("star:2").unwrap();
         let mut fabric = Fabric::new(&spec).unwrap();
@@ -446,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_at_an_end_port_are_counted_and_told_with_the_packet_s_addresses() {
+    fn wrong_keys_at_an_end_port_are_counted_and_reported_with_addresses() {
         for grh in [None, Some(grh())] {
             let host = PortAt { node: 1, port: 1 };
             let expected = KeyViolationDetails {
@@ -479,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_tells_which_of_its_ports_refused_a_key() {
+    fn trap_259_names_the_switch_port_that_dropped_the_packet() {
         for (grh, valid) in [(None, 0x3F), (Some(grh()), 0xFF)] {
             let mut f = fabric();
             let switch = (0..f.num_nodes()).find(|n| f.is_switch(*n)).unwrap();
@@ -508,19 +506,19 @@ mod tests {
             let details = SwitchPKeyDetails::decode(&notice.data_details);
             assert_eq!(details, expected);
             let slot = f.end_slot(at);
-            f.forget_traps(switch);
+            f.remove_traps(switch);
             f.ports[slot].update(|i| i.capability_mask.0 &= !CapMask::SWITCH_PKEY_TRAP);
             f.raise_switch_p_key_violation(at, &p);
             assert_eq!(
                 f.pending_traps(),
                 0,
-                "without the capability it tells nothing"
+                "without the capability no trap is sent"
             );
         }
     }
 
     #[test]
-    fn multicast_with_a_wrong_key_is_counted_and_can_be_kept_quiet() {
+    fn pkey_traps_of_multicast_can_be_suppressed() {
         let host = PortAt { node: 1, port: 1 };
         for (suppress, multicast, traps) in [(0, true, 1), (1, true, 0), (1, false, 1)] {
             let mut f = fabric();

@@ -214,7 +214,7 @@ impl Net {
         }
         if is_due(self.fabric.poll_timeout()) {
             let mut traps = std::mem::take(&mut self.trap_buffer);
-            self.fabric.fire(self.now, &mut traps);
+            self.fabric.process_timers(self.now, &mut traps);
             for packet in traps.drain(..) {
                 self.transport(packet, out);
             }

@@ -31,7 +31,7 @@ impl Net {
         self.trace_event(MadEvent::Sent, from, &packet);
         let (result, flight) = if self.table.is_uniform() {
             let lost = chance(&mut self.rng, self.table.all.loss);
-            let result = self.fabric.travel(&mut packet);
+            let result = self.fabric.forward_unicast(&mut packet);
             let flight = self.table.uniform_flight_time(packet.hops);
             (result, Flight::new(lost, flight))
         } else {
@@ -44,7 +44,7 @@ impl Net {
                 ..
             } = self;
             let mut flight = table.start_flight(from.node, attr, rng);
-            let result = fabric.travel_seen(&mut packet, |at| {
+            let result = fabric.forward_unicast_with(&mut packet, |at| {
                 table.enter_node(at, attr, *now, &mut flight, rng);
             });
             (result, flight)
@@ -78,7 +78,7 @@ impl Net {
             ..
         } = self;
         let begin = table.start_flight(from.node, attr, rng);
-        let result = fabric.spread_seen(packet, &mut copies, |at| {
+        let result = fabric.forward_multicast_with(packet, &mut copies, |at| {
             let mut flight = Flight::new(false, Duration::ZERO);
             table.enter_node(at, attr, *now, &mut flight, rng);
             !flight.lost
@@ -127,7 +127,7 @@ impl Net {
     fn transport_instantly(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         loop {
             self.trace_event(MadEvent::Sent, packet.at, &packet);
-            if let Err(reason) = self.fabric.travel(&mut packet) {
+            if let Err(reason) = self.fabric.forward_unicast(&mut packet) {
                 self.fabric.count_drop(reason);
                 self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
                 return;

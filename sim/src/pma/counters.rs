@@ -211,6 +211,6 @@ impl Fabric {
     }
 
     pub(super) fn op_code(&self, slot: usize) -> u8 {
-        self.tallies[slot].rare().map_or(0, |r| r.lanes.op_code)
+        self.tallies[slot].rare().map_or(0, |r| r.per_vl.op_code)
     }
 }

@@ -5,7 +5,7 @@
 //! this class, congestion and per-SL counters, PortSamplesResultExtended: status 0x000C.
 
 mod counters;
-mod lanes;
+mod per_vl;
 mod samples;
 
 use ferrosm_mad::attr::perf::{ALL_PORTS, ClassPortInfo, DATA_LEN, DATA_OFFSET, id};
@@ -67,7 +67,7 @@ impl Fabric {
             _ => {}
         }
         let table = counters::table(attr);
-        let is_lanes = lanes::is_one(attr);
+        let is_lanes = per_vl::is_one(attr);
         if table.is_none() && !is_lanes && attr != id::PORT_SAMPLES_CONTROL {
             return Status::BAD_METHOD_ATTR;
         }
@@ -75,7 +75,7 @@ impl Fabric {
             return Status::BAD_FIELD;
         };
         for slot in slots.clone() {
-            self.settle(slot);
+            self.flush_wire_counters(slot);
         }
         let request = Request {
             slots,

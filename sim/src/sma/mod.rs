@@ -128,7 +128,7 @@ impl Fabric {
         if r.set && status.is_ok() && node.description != *data {
             node.description = *data;
             let at = self.end_port_of(r);
-            self.raise_with(
+            self.raise_trap_with(
                 at,
                 TrapNumber::LocalChange,
                 LocalChangeDetails::NODE_DESCRIPTION,

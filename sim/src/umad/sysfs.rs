@@ -282,7 +282,7 @@ fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     let Some(slot) = fabric.slot(at) else {
         return;
     };
-    let tally = fabric.whole_tally(slot);
+    let tally = fabric.current_tally(slot);
     for (name, which, most) in NARROW {
         let value = tally.read(which, View::Narrow).min(most);
         files.add(folder, name, format!("{value}\n"));

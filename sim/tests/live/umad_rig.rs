@@ -219,7 +219,7 @@ impl Hosts {
     /// To its end, and the answer of a device back.
     fn carry(&mut self, packet: &mut Packet) {
         for _ in 0..2 {
-            if self.fabric.travel(packet).is_err() {
+            if self.fabric.forward_unicast(packet).is_err() {
                 return;
             }
             match self.fabric.accept(packet, self.now) {

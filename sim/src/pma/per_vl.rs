@@ -39,7 +39,7 @@ impl Fabric {
                 if attr == id::PORT_VL_OP_PACKETS || attr == id::PORT_VL_OP_DATA {
                     self.select_op_code(slot, data[0]);
                 }
-                let lanes = &mut self.tallies[slot].rare_mut().lanes;
+                let lanes = &mut self.tallies[slot].rare_mut().per_vl;
                 match attr {
                     id::PORT_VL_OP_PACKETS => {
                         let asked = PortVlOpPackets::decode(data);
@@ -66,7 +66,7 @@ impl Fabric {
         }
         let lanes = || {
             let tallies = &self.tallies[r.slots.clone()];
-            tallies.iter().filter_map(|t| t.rare()).map(|r| &r.lanes)
+            tallies.iter().filter_map(|t| t.rare()).map(|r| &r.per_vl)
         };
         let (port_select, op_code) = (r.port_select, self.op_code(*r.slots.start()));
         *data = [0; DATA_LEN];

@@ -1,4 +1,4 @@
-//! What can happen to nodes: power, reboots, changed identities, programs that come and go.
+//! Changes of nodes: power, reboots, identities, attached programs, corrupted tables.
 
 use ferrosm_mad::attr::{
     CapMask, LocalChangeDetails, NodeDescription, PKEY_BLOCK_LEN, PKeyBlock, PhysState, PortInfo,
@@ -10,22 +10,22 @@ use super::{Fabric, SpecError, Switch, node};
 use crate::spec::{NodeIdx, NodeSpec, PortAt};
 
 impl Fabric {
-    /// Takes a node's power: its links go down, and it forgets everything.
+    /// Powers a node off: its links go down, and its state is reset.
     pub fn power_off(&mut self, node: NodeIdx) {
         if node >= self.nodes.len() || !self.nodes[node].powered {
             return;
         }
-        self.forget_traps(node);
+        self.remove_traps(node);
         for slot in self.slots(node) {
             let link = self.wires[slot].link;
             self.bring_down(link);
         }
-        self.forget_traps(node);
+        self.remove_traps(node);
         self.nodes[node].powered = false;
-        self.forget(node);
+        self.reset_to_power_on(node);
     }
 
-    /// Gives a node its power back: its links train.
+    /// Powers a node on: its links train.
     pub fn power_on(&mut self, node: NodeIdx) {
         if node >= self.nodes.len() || self.nodes[node].powered {
             return;
@@ -37,7 +37,7 @@ impl Fabric {
         }
     }
 
-    /// Restarts a node: tables, LIDs, LinearFDBTop and keys are lost, links train anew.
+    /// Restarts a node: tables, LIDs, LinearFDBTop and keys are reset, links retrain.
     pub fn reboot(&mut self, node: NodeIdx) {
         self.power_off(node);
         self.power_on(node);
@@ -54,8 +54,8 @@ impl Fabric {
         n.base..=n.base + usize::from(n.num_ports)
     }
 
-    /// Power-on values; identities, cables and programs stay.
-    fn forget(&mut self, index: NodeIdx) {
+    /// Resets to power-on values, except identities, cables and attached programs.
+    fn reset_to_power_on(&mut self, index: NodeIdx) {
         let n = &self.nodes[index];
         let spec = NodeSpec {
             kind: n.kind,
@@ -88,31 +88,30 @@ impl Fabric {
         }
     }
 
-    /// A program opens a port (of a switch: port 0) and becomes the receiver of what the agent does
-    /// not take.
+    /// Opens an end port for a program, which then receives what the agents do not process.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If the end port does not exist.
     pub fn attach(&mut self, at: PortAt) -> Result<(), SpecError> {
         let slot = self.end_port_slot(at)?;
         self.ports[slot].clients = self.ports[slot].clients.saturating_add(1);
         Ok(())
     }
 
-    /// A program closes its port.
+    /// Closes an end port for a program.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If the end port does not exist.
     pub fn detach(&mut self, at: PortAt) -> Result<(), SpecError> {
         let slot = self.end_port_slot(at)?;
         self.ports[slot].clients = self.ports[slot].clients.saturating_sub(1);
         Ok(())
     }
 
-    /// Sets or clears IsSM in the port's CapabilityMask; a change sends trap 144.
+    /// Sets or clears IsSM in CapabilityMask; a change sends trap 144.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If the end port does not exist.
     pub fn set_is_sm(&mut self, at: PortAt, is_sm: bool) -> Result<(), SpecError> {
         let slot = self.end_port_slot(at)?;
         let before = self.ports[slot].info;
@@ -125,7 +124,7 @@ impl Fabric {
             };
         });
         if self.ports[slot].info != before {
-            self.raise(at, TrapNumber::LocalChange);
+            self.raise_trap(at, TrapNumber::LocalChange);
         }
         Ok(())
     }
@@ -140,8 +139,8 @@ impl Fabric {
         }
     }
 
-    /// The port where a subnet manager attaches unless told otherwise: of the first node, port 0 of
-    /// a switch, otherwise the first port with a cable.
+    /// The port where an SM attaches by default: at the first node, port 0 of a switch, otherwise the first port
+    /// with a cable.
     #[must_use]
     pub fn default_port(&self) -> PortAt {
         let node = &self.nodes[0];
@@ -155,27 +154,27 @@ impl Fabric {
         }
     }
 
-    /// Changes a node's GUID, for example to one that another node has.
+    /// Changes a node GUID, for example to a duplicate.
     pub fn set_node_guid(&mut self, node: NodeIdx, guid: NodeGuid) {
         if let Some(n) = self.nodes.get_mut(node) {
             n.guid = guid;
         }
     }
 
-    /// Changes an end port's GUID, for example to one that another port has.
+    /// Changes a port GUID, for example to a duplicate.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If the end port does not exist.
     pub fn set_port_guid(&mut self, at: PortAt, guid: PortGuid) -> Result<(), SpecError> {
         let slot = self.end_port_slot(at)?;
         self.ports[slot].guid = guid;
         Ok(())
     }
 
-    /// Changes an end port's LID behind the SM's back.
+    /// Changes an end port's LID without the SM.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If the end port does not exist.
     pub fn set_lid(&mut self, at: PortAt, lid: Lid, lmc: Lmc) -> Result<(), SpecError> {
         let slot = self.end_port_slot(at)?;
         self.ports[slot].update(|info| {
@@ -185,7 +184,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Changes one forwarding table entry behind the SM's back.
+    /// Changes an LFT entry without the SM.
     pub fn corrupt_lft(&mut self, node: NodeIdx, lid: Lid, port: u8) {
         if let Some(switch) = self.nodes.get_mut(node).and_then(|n| n.switch.as_mut()) {
             let index = usize::from(lid.0);
@@ -196,7 +195,7 @@ impl Fabric {
         }
     }
 
-    /// Changes a port's SLtoVLMappingTables, for all inputs, behind the SM's back.
+    /// Changes a port's SLtoVLMappingTables for all inputs without the SM.
     pub fn corrupt_sl_to_vl(&mut self, output: PortAt, table: SlToVl) {
         if let Some(slot) = self.slot(output) {
             let mut bytes = [0; 8];
@@ -205,7 +204,7 @@ impl Fabric {
         }
     }
 
-    /// Changes a port's P_Key table behind the SM's back; `keys` are all that it holds.
+    /// Replaces a port's P_Key table without the SM.
     pub fn corrupt_pkeys(&mut self, at: PortAt, keys: &[PKey]) {
         let cap = usize::from(self.pkey_cap(at));
         if let Some(slot) = self.slot(at) {
@@ -220,7 +219,7 @@ impl Fabric {
         }
     }
 
-    /// Changes a port's state behind the SM's back, without any report.
+    /// Changes a port's state without the SM and without a report.
     pub fn corrupt_port_state(&mut self, at: PortAt, state: PortState) {
         if let Some(slot) = self.slot(at) {
             self.ports[slot].set_state(state);
@@ -230,28 +229,28 @@ impl Fabric {
         }
     }
 
-    /// Changes a node's description; its first end port with a link sends trap 144.
+    /// Changes a NodeDescription; the node's first end port with a link sends trap 144.
     pub fn set_description(&mut self, node: NodeIdx, text: &str) {
         let Some(n) = self.nodes.get_mut(node) else {
             return;
         };
         n.description = NodeDescription::new(text).encode();
         let at = self.trap_port(node);
-        self.raise_with(
+        self.raise_trap_with(
             at,
             TrapNumber::LocalChange,
             LocalChangeDetails::NODE_DESCRIPTION,
         );
     }
 
-    /// Changes a node's system image GUID; its first end port with a link sends trap 145.
+    /// Changes a system image GUID; the node's first end port with a link sends trap 145.
     pub fn set_system_image_guid(&mut self, node: NodeIdx, guid: SystemImageGuid) {
         let Some(n) = self.nodes.get_mut(node) else {
             return;
         };
         n.system_image_guid = guid;
         let at = self.trap_port(node);
-        self.raise(at, TrapNumber::SystemImageGuid);
+        self.raise_trap(at, TrapNumber::SystemImageGuid);
     }
 
     fn trap_port(&self, node: NodeIdx) -> PortAt {

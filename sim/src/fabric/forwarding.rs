@@ -1,13 +1,12 @@
-//! How packets move by LID: hop by hop through the forwarding tables, to one port or to many.
+//! Forwarding by LFTs and MFTs, hop by hop.
 //!
-//! It reads tables and links, counts on both ends of every link, and changes the packet; the only
-//! state of a port that it changes is Armed, which becomes Active when data arrives (IBA 7.2.7).
-//! Management packets (VL15) pass trained links in any state from Initialize on; data packets need
-//! Active ports, a lane (SL2VL, OperationalVLs), and where a switch port enforces partitions a
-//! P_Key. A switch never sends a packet out where it came in.
+//! Forwarding reads tables and links, counts at both ports of every link, and modifies the packet. It changes one
+//! port state: Armed becomes Active when data check_arrival (IBA 7.2.7). Management packets (VL15) forward_to_link links from
+//! Initialize on. Data packets need Active ports, an active VL (SL2VL, OperationalVLs), and at ports with
+//! partition enforcement a matching P_Key. A switch never is_multicast_egress a packet to its input port.
 //!
-//! Not modelled: raw packets and their filters, MTU (all packets are MADs), credits and queues, and
-//! routers that pass packets on to another subnet (a router is an end node with its own agent).
+//! Not simulated: raw packets and their filters, MTU (all packets are MADs), credits and queues, and routers that
+//! forward to another subnet (a router is an end node with an agent).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -24,38 +23,38 @@ const ENFORCE_OUTBOUND: u8 = 0x04;
 const VL15: u8 = 15;
 
 impl Fabric {
-    /// Carries a packet from the node where it is to the node where its way ends.
+    /// Forwards a packet to its destination node.
     ///
-    /// A multicast packet does not end at one node: see [`Fabric::spread`].
+    /// For multicast packets see [`Fabric::forward_multicast`].
     ///
     /// # Errors
-    /// If it is lost; the packet is then of no further use.
+    /// If the packet is dropped; its contents are then unspecified.
     #[inline]
-    pub fn travel(&mut self, packet: &mut Packet) -> Result<(), DropReason> {
-        self.travel_seen(packet, |_| ())
+    pub fn forward_unicast(&mut self, packet: &mut Packet) -> Result<(), DropReason> {
+        self.forward_unicast_with(packet, |_| ())
     }
 
-    /// As [`Fabric::travel`]; every port by which the packet enters a node is shown to `seen`.
+    /// As [`Fabric::forward_unicast`]; calls `seen` with every port by which the packet enters a node.
     ///
     /// # Errors
-    /// If it is lost.
-    pub fn travel_seen(
+    /// If the packet is dropped.
+    pub fn forward_unicast_with(
         &mut self,
         packet: &mut Packet,
         mut seen: impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
-        self.set_off(packet)?;
+        self.prepare_departure(packet)?;
         if packet.is_directed() {
-            return self.directed(packet, &mut seen);
+            return self.forward_directed(packet, &mut seen);
         }
         if packet.is_multicast() {
             return Err(DropReason::NoRoute);
         }
-        self.by_lid(packet, &mut seen)
+        self.forward_by_lid(packet, &mut seen)
     }
 
-    /// What the sender's port does with any packet.
-    fn set_off(&self, packet: &mut Packet) -> Result<(), DropReason> {
+    /// Prepares any packet at the sender's port.
+    fn prepare_departure(&self, packet: &mut Packet) -> Result<(), DropReason> {
         packet.hops = 0;
         if self.slot(packet.at).is_none() {
             return Err(DropReason::LinkDown);
@@ -66,14 +65,14 @@ impl Fabric {
         if packet.is_smp() != packet.is_vl15() {
             return Err(DropReason::WrongQp);
         }
-        // The answer of an agent already has the LID that was asked.
+        // A reply already has the LID that the request was sent to.
         if packet.slid == Lid::NONE && !packet.is_directed() {
             packet.slid = self.source_lid(packet);
         }
         Ok(())
     }
 
-    /// The sender's own LID, with its path bits; permissive before it has one.
+    /// The sender's LID with its path bits; permissive if it has none.
     pub(super) fn source_lid(&self, packet: &Packet) -> Lid {
         match self.ports[self.end_slot(packet.at)].lid() {
             Lid::NONE => Lid::PERMISSIVE,
@@ -81,13 +80,13 @@ impl Fabric {
         }
     }
 
-    /// Over the link at a port, counted at both ends.
+    /// Passes a packet over the link of a port and counts it at both ports.
     #[inline]
-    pub(super) fn cross(
+    pub(super) fn cross_link(
         &mut self,
         packet: &mut Packet,
         egress: u8,
-        lane: u8,
+        vl: u8,
     ) -> Result<(), DropReason> {
         let node = &self.nodes[packet.at.node];
         if egress == 0 || egress > node.num_ports {
@@ -109,11 +108,11 @@ impl Fabric {
         };
         packet.hops += 1;
         let peer = self.nodes[packet.at.node].base + usize::from(wire.port);
-        self.count(packet, slot, peer, lane);
+        self.count(packet, slot, peer, vl);
         Ok(())
     }
 
-    pub(super) fn by_lid(
+    pub(super) fn forward_by_lid(
         &mut self,
         packet: &mut Packet,
         seen: &mut impl FnMut(PortAt),
@@ -122,8 +121,8 @@ impl Fabric {
         let node = &self.nodes[packet.at.node];
         let mut input = 0;
         if dlid == Lid::PERMISSIVE && packet.is_vl15() {
-            // Whatever is at the other end of the cable takes it.
-            self.cross(packet, packet.at.port, VL15)?;
+            // From a CA, the node at the other end of the link receives the packet.
+            self.cross_link(packet, packet.at.port, VL15)?;
             seen(packet.at);
             return Ok(());
         }
@@ -140,7 +139,7 @@ impl Fabric {
             if port.owns(dlid) {
                 return Ok(());
             }
-            self.pass(packet, 0, packet.at.port)?;
+            self.forward_to_link(packet, 0, packet.at.port)?;
             seen(packet.at);
             input = packet.at.port;
         }
@@ -168,25 +167,35 @@ impl Fabric {
                 self.add_errors(packet.at, PortCounter::LoopingErrors, 1);
                 return Err(DropReason::Loop);
             }
-            self.pass(packet, input, egress)?;
+            self.forward_to_link(packet, input, egress)?;
             seen(packet.at);
             input = packet.at.port;
         }
         Err(DropReason::Loop)
     }
 
-    /// From the input port of a node through its output port over the link.
-    fn pass(&mut self, packet: &mut Packet, input: u8, egress: u8) -> Result<(), DropReason> {
+    /// Passes a packet from the input port of a node through its output port over the link.
+    fn forward_to_link(
+        &mut self,
+        packet: &mut Packet,
+        input: u8,
+        egress: u8,
+    ) -> Result<(), DropReason> {
         if packet.is_vl15() {
-            return self.cross(packet, egress, VL15);
+            return self.cross_link(packet, egress, VL15);
         }
-        let lane = self.departs(packet, input, egress)?;
-        self.cross(packet, egress, lane)?;
-        self.arrives(packet)
+        let vl = self.check_departure(packet, input, egress)?;
+        self.cross_link(packet, egress, vl)?;
+        self.check_arrival(packet)
     }
 
-    /// Whether a data packet may leave by a port, and on which lane.
-    fn departs(&mut self, packet: &Packet, input: u8, egress: u8) -> Result<u8, DropReason> {
+    /// Checks whether a data packet may leave by a port, and returns its VL.
+    fn check_departure(
+        &mut self,
+        packet: &Packet,
+        input: u8,
+        egress: u8,
+    ) -> Result<u8, DropReason> {
         let node = &self.nodes[packet.at.node];
         let out = PortAt::new(packet.at.node, egress);
         let is_switch = node.is_switch();
@@ -198,7 +207,7 @@ impl Fabric {
         let sl = packet.sl.0 & 0xF;
         let byte = port.sl_to_vl(input)[usize::from(sl / 2)];
         let vl = if sl & 1 == 0 { byte >> 4 } else { byte & 0xF };
-        // OperationalVLs 1 to 5 is 1, 2, 4, 8 or 15 lanes.
+        // OperationalVLs 1 to 5 stands for 1, 2, 4, 8 and 15 VLs.
         let lanes = match port.info[43] >> 4 {
             5 => 15,
             code => 1u8 << code.saturating_sub(1).min(3),
@@ -207,7 +216,7 @@ impl Fabric {
             self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
             return Err(DropReason::NoVl);
         }
-        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.admits(packet.pkey) {
+        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.accepts_pkey(packet.pkey) {
             self.add_errors(out, PortCounter::XmitConstraintErrors, 1);
             self.raise_switch_p_key_violation(out, packet);
             return Err(DropReason::PKey);
@@ -215,8 +224,8 @@ impl Fabric {
         Ok(vl)
     }
 
-    /// Whether the port that a data packet reached takes it.
-    fn arrives(&mut self, packet: &Packet) -> Result<(), DropReason> {
+    /// Checks whether the receiving port accepts a data packet.
+    fn check_arrival(&mut self, packet: &Packet) -> Result<(), DropReason> {
         let node = &self.nodes[packet.at.node];
         let is_switch = node.is_switch();
         let port = &mut self.ports[node.base + usize::from(packet.at.port)];
@@ -225,7 +234,7 @@ impl Fabric {
             PortState::Armed => port.set_state(PortState::Active),
             _ => return Err(DropReason::NotActive),
         }
-        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.admits(packet.pkey) {
+        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.accepts_pkey(packet.pkey) {
             self.add_errors(packet.at, PortCounter::RcvConstraintErrors, 1);
             self.raise_switch_p_key_violation(packet.at, packet);
             return Err(DropReason::PKey);
@@ -233,34 +242,36 @@ impl Fabric {
         Ok(())
     }
 
-    /// Copies a multicast packet hop by hop, as the multicast forwarding tables say; a copy for each
-    /// end port that it reaches is appended to `arrived`, in the order of the walk (breadth first,
-    /// ports ascending). The sender's own port gets none.
+    /// Copies a multicast packet hop by hop by the MFTs. A copy for each end port reached is appended to `arrived`
+    /// in breadth-first order, ports ascending. The sender's port receives none.
     ///
-    /// In tables with a loop copies would circle for ever: a copy that enters a switch by a port
-    /// where one came in before is dropped, so whoever is behind the loop gets more than one. MLIDs
-    /// that are beyond the table (MulticastFDBTop, or never written and no top) leave by
-    /// DefaultMulticastPrimaryPort, or where they came in by that, by
-    /// DefaultMulticastNotPrimaryPort. Losses on the way count in [`super::Totals`].
+    /// In tables with a loop, a copy that enters a switch by a port where a copy entered before is dropped; nodes
+    /// behind the loop receive more than one copy. MLIDs beyond the table (above MulticastFDBTop, or never written
+    /// without it) leave by DefaultMulticastPrimaryPort, or if they entered there, by
+    /// DefaultMulticastNotPrimaryPort. Drops are counted in [`super::Totals`].
     ///
     /// # Errors
     /// If no copy left the sender's port.
-    pub fn spread(&mut self, packet: &Packet, arrived: &mut Vec<Packet>) -> Result<(), DropReason> {
-        self.spread_seen(packet, arrived, |_| true)
+    pub fn forward_multicast(
+        &mut self,
+        packet: &Packet,
+        arrived: &mut Vec<Packet>,
+    ) -> Result<(), DropReason> {
+        self.forward_multicast_with(packet, arrived, |_| true)
     }
 
-    /// As [`Fabric::spread`]; a copy that enters a node is lost if `seen` says `false`.
+    /// As [`Fabric::forward_multicast`]; a copy that enters a node is lost if `seen` returns `false`.
     ///
     /// # Errors
     /// If no copy left the sender's port.
-    pub fn spread_seen(
+    pub fn forward_multicast_with(
         &mut self,
         packet: &Packet,
         arrived: &mut Vec<Packet>,
         mut seen: impl FnMut(PortAt) -> bool,
     ) -> Result<(), DropReason> {
         let mut first = *packet;
-        self.set_off(&mut first)?;
+        self.prepare_departure(&mut first)?;
         if !first.is_multicast() || first.is_vl15() {
             return Err(DropReason::NoRoute);
         }
@@ -268,7 +279,7 @@ impl Fabric {
             first.at.port = 0;
         } else {
             let egress = first.at.port;
-            self.pass(&mut first, 0, egress)?;
+            self.forward_to_link(&mut first, 0, egress)?;
             if !seen(first.at) {
                 return Ok(());
             }
@@ -287,9 +298,11 @@ impl Fabric {
                 continue;
             }
             let ports: Vec<u8> = (0..=node.num_ports)
-                .filter(|port| *port != at.port && switch.sends(copy.dlid, at.port, *port))
+                .filter(|port| {
+                    *port != at.port && switch.is_multicast_egress(copy.dlid, at.port, *port)
+                })
                 .collect();
-            if ports.is_empty() && !switch.sends(copy.dlid, at.port, at.port) {
+            if ports.is_empty() && !switch.is_multicast_egress(copy.dlid, at.port, at.port) {
                 self.add_errors(at, PortCounter::DlidMappingErrors, 1);
                 self.totals.drop_one(DropReason::NoRoute);
             }
@@ -300,7 +313,7 @@ impl Fabric {
                     arrived.push(copy);
                     continue;
                 }
-                match self.pass(&mut copy, at.port, egress) {
+                match self.forward_to_link(&mut copy, at.port, egress) {
                     Ok(()) if seen(copy.at) => queue.push_back(copy),
                     Ok(()) => {}
                     Err(reason) => self.totals.drop_one(reason),
@@ -312,9 +325,8 @@ impl Fabric {
 }
 
 impl super::Switch {
-    /// Whether a multicast packet that came in by `input` leaves by `output`, apart from the rule
-    /// that it does not go back.
-    fn sends(&self, mlid: Lid, input: u8, output: u8) -> bool {
+    /// Whether the MFT is_multicast_egress a multicast packet from `input` to `output`, disregarding that it must not return.
+    fn is_multicast_egress(&self, mlid: Lid, input: u8, output: u8) -> bool {
         let top = self.info.multicast_fdb_top;
         let index = usize::from(mlid.0 & 0x3FFF);
         let beyond =
@@ -336,7 +348,7 @@ impl super::Switch {
 }
 
 impl super::Port {
-    /// The table for packets from an input port, two service levels a byte.
+    /// SLtoVLMappingTable for an input port, two SLs per byte.
     #[inline]
     pub(crate) fn sl_to_vl(&self, input: u8) -> &[u8; 8] {
         let Some(tables) = &self.tables else {
@@ -350,4 +362,4 @@ impl super::Port {
     }
 }
 
-const _: () = assert!(PortNum::DROP.0 == 0xFF, "no egress port is above 254");
+const _: () = assert!(PortNum::DROP.0 == 0xFF, "the maximum port number is 254");
