@@ -1,8 +1,8 @@
-//! The device management agent of a storage target (IBA 16.3): an I/O unit with one controller that speaks SRP.
+//! Device management agent of a storage target (IBA 16.3): an I/O unit with one SRP controller.
 //!
-//! It says what Linux' SRP target says: 16 slots of which the first is used, one service `SRP.T10:` and the identifier, and that
-//! the GUID of the controller, the service ID and the identifier are one number, here the node's GUID. It is software of the
-//! host: what keeps the node's agents busy does not concern it. It only tells; no connection to it can be made.
+//! Its replies are those of Linux's SRP target: 16 slots of which the first is used, one service `SRP.T10:` and
+//! the identifier. Controller GUID, service ID and identifier are the node GUID. The agent is host software, so
+//! agent faults do not affect it. Connections are not supported.
 
 use ferrosm_mad::attr::CapMask;
 use ferrosm_mad::ids::AttrId;
@@ -13,7 +13,7 @@ use crate::fabric::{Fabric, LocalChange, Packet};
 use crate::spec::{NodeIdx, PortAt};
 
 const CLASS: MgmtClass = MgmtClass(0x06);
-/// Where the data of the class begins, and how long they are.
+/// Offset and length of the attribute data in this class.
 const DATA_OFFSET: usize = 64;
 const DATA_LEN: usize = 192;
 
@@ -22,15 +22,15 @@ const IO_UNIT_INFO: AttrId = AttrId(0x0010);
 const IO_CONTROLLER_PROFILE: AttrId = AttrId(0x0011);
 const SERVICE_ENTRIES: AttrId = AttrId(0x0012);
 
-/// There is no controller in the slot, or no such entry.
+/// No controller in the slot, or no such service entry.
 const NO_CONTROLLER: Status = Status(0x0100);
-/// Answers within 4.3 s.
+/// Replies within 4.3 s.
 const RESP_TIME: u8 = 20;
-/// Places for controllers; the first is taken.
+/// Controller slots; the first is used.
 const SLOTS: u8 = 16;
-const SLOT: u32 = 1;
+const USED_SLOT: u32 = 1;
 
-/// INCITS SRP, annex B: I/O class, subclass, protocol and its version.
+/// I/O class, subclass, protocol and version (INCITS SRP, annex B).
 const IO_CLASS: u16 = 0x0100;
 const IO_SUBCLASS: u16 = 0x609E;
 const PROTOCOL: u16 = 0x0108;
@@ -40,66 +40,66 @@ const OPERATIONS: u8 = 1 | 1 << 1 | 1 << 3 | 1 << 5;
 const NAME: &[u8] = b"simulated SRP target";
 
 ferrosm_mad::wire! {
-    /// ClassPortInfo, as far as it is not zero.
+    /// ClassPortInfo: its non-zero fields.
     struct ClassPortInfo[8] {
         /// 1.
         base_version: u8 = 0, 8;
         /// 1.
         class_version: u8 = 8, 8;
-        /// Answers within 4.096 µs × 2^n.
+        /// Replies within 4.096 us * 2^n.
         resp_time_value: u8 = 59, 5;
     }
 }
 
 ferrosm_mad::wire! {
-    /// IOUnitInfo without the list of slots behind it, four bits each.
+    /// IOUnitInfo, followed by the list of slots with four bits each.
     struct IoUnitInfo[4] {
-        /// Another one says that controllers came or went.
+        /// Changes if controllers are added or removed.
         change_id: u16 = 0, 16;
-        /// Slots.
+        /// Number of slots.
         max_controllers: u8 = 16, 8;
     }
 }
 
 ferrosm_mad::wire! {
-    /// IOControllerProfile without the name behind it.
+    /// IOControllerProfile, followed by the name.
     struct IoControllerProfile[64] {
-        /// The controller.
+        /// Controller GUID.
         guid: u64 = 0, 64;
-        /// Vendor.
+        /// Vendor ID.
         vendor_id: u32 = 64, 24;
-        /// Product.
+        /// Device ID.
         device_id: u32 = 96, 32;
-        /// Vendor of the enclosure.
+        /// Subsystem vendor ID.
         subsystem_vendor_id: u32 = 160, 24;
-        /// What it is.
+        /// I/O class.
         io_class: u16 = 224, 16;
-        /// More exactly.
+        /// I/O subclass.
         io_subclass: u16 = 240, 16;
-        /// What it speaks.
+        /// Protocol.
         protocol: u16 = 256, 16;
-        /// Version of that.
+        /// Protocol version.
         protocol_version: u16 = 272, 16;
-        /// Messages that it takes at a time.
+        /// Send queue depth.
         send_queue_depth: u16 = 320, 16;
-        /// RDMA reads that it makes at a time.
+        /// Maximum outstanding RDMA reads.
         rdma_read_depth: u8 = 344, 8;
-        /// Bytes of the longest message.
+        /// Maximum message size in bytes.
         send_size: u32 = 352, 32;
-        /// Bytes of the longest transfer.
+        /// Maximum RDMA transfer size in bytes.
         rdma_size: u32 = 384, 32;
-        /// Which operations it can do.
+        /// Supported operations.
         operations: u8 = 416, 8;
-        /// Services.
+        /// Number of service entries.
         service_entries: u8 = 432, 8;
     }
 }
 
 impl Fabric {
-    /// Makes a node a storage target, or no longer one: a CapabilityMask that changes is told by trap 144.
+    /// Starts or stops a node's SRP target; a change of CapabilityMask sends trap 144.
     ///
     /// # Errors
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn set_srp_target(
         &mut self,
         node: NodeIdx,
@@ -126,7 +126,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Whether a packet that reached a node is a question to its I/O unit.
+    /// Whether a packet is a request to the node's I/O unit.
     pub(crate) fn is_for_io_unit(&self, packet: &Packet) -> bool {
         let mad = &packet.mad;
         self.nodes[packet.at.node].options.srp_target
@@ -139,21 +139,21 @@ impl Fabric {
             && !packet.is_multicast()
     }
 
-    /// Answers in place.
+    /// Processes a request in place.
     pub(crate) fn io_unit(&self, packet: &mut Packet) -> Status {
         if packet.mad.method() != Method::Get {
             return Status::BAD_METHOD_ATTR;
         }
         let (attr, modifier) = (packet.mad.attr_id(), packet.mad.attr_mod().0);
         let mut data = [0; DATA_LEN];
-        let status = self.tell(packet.at.node, attr, modifier, &mut data);
+        let status = self.read_attribute(packet.at.node, attr, modifier, &mut data);
         if status.is_ok() {
             *part_mut::<DATA_OFFSET, DATA_LEN, _>(packet.mad.as_bytes_mut()) = data;
         }
         status
     }
 
-    fn tell(
+    fn read_attribute(
         &self,
         node: NodeIdx,
         attr: AttrId,
@@ -173,7 +173,7 @@ impl Fabric {
                     max_controllers: SLOTS,
                 }
                 .encode_onto(data);
-                // The first slot is the upper half; 0 is an empty one.
+                // The first slot is in the upper half of the byte; 0 is empty.
                 data[IoUnitInfo::LEN] = 1 << 4;
             }
             IO_CONTROLLER_PROFILE => {
@@ -187,7 +187,7 @@ impl Fabric {
                 if let Some(status) = no_controller(modifier >> 16) {
                     return status;
                 }
-                // The last and the first entry that are wanted: there is one.
+                // The requested range of entries must be the only one, 0 to 0.
                 if modifier & 0xFFFF != 0 {
                     return NO_CONTROLLER;
                 }
@@ -222,10 +222,10 @@ impl Fabric {
     }
 }
 
-/// What is said of a slot without a controller.
+/// Status of a request for a slot without a controller.
 const fn no_controller(slot: u32) -> Option<Status> {
     match slot {
-        SLOT => None,
+        USED_SLOT => None,
         0 => Some(Status::BAD_FIELD),
         empty if empty <= SLOTS as u32 => Some(NO_CONTROLLER),
         _ => Some(Status::BAD_FIELD),

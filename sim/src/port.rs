@@ -1,8 +1,8 @@
-//! A transport into a simulated fabric, in process: a MAD is answered before `send` returns.
+//! In-process transport into a simulated fabric: a MAD is answered before `send` returns.
 //!
-//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its
-//! own queue. There are no faults and no delays here, and no clock: who wants repeated traps,
-//! leases and link training tells the time with [`SimNet::set_time`].
+//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its own queue. There
+//! are no faults and delays. Repeated traps, leases and link training need the time, which the caller sets by
+//! [`SimNet::set_time`].
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,18 +16,18 @@ use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 use crate::fabric::{Delivery, Fabric, MadOutcome, SpecError};
 use crate::spec::PortAt;
 
-/// A port cannot be opened.
+/// Why a port cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AttachError {
-    /// There is no such end port.
+    /// The end port does not exist.
     #[error(transparent)]
     Port(#[from] SpecError),
-    /// A program has it open.
+    /// The port is open.
     #[error("port {}[{}] is in use", .0.node, .0.port)]
     InUse(PortAt),
 }
 
-/// A fabric that several ports, also in several threads, share.
+/// A fabric that several ports, possibly in several threads, share.
 #[derive(Debug, Clone)]
 pub struct SimNet {
     shared: Arc<Shared>,
@@ -56,7 +56,7 @@ struct Queue {
 }
 
 impl SimNet {
-    /// Takes a fabric.
+    /// Wraps a fabric.
     #[must_use]
     pub fn new(fabric: Fabric) -> Self {
         let state = State {
@@ -76,7 +76,7 @@ impl SimNet {
     /// Opens a port, or [`Fabric::default_port`], and sets IsSM there.
     ///
     /// # Errors
-    /// If it is no end port, or open.
+    /// If it is not an end port, or is open.
     pub fn attach(&self, at: Option<PortAt>) -> Result<SimPort, AttachError> {
         let mut state = self.shared.lock();
         let at = at.unwrap_or_else(|| state.fabric.default_port());
@@ -109,7 +109,7 @@ impl SimNet {
         })
     }
 
-    /// Looks at or changes the fabric; what follows from a change happens before this returns.
+    /// Calls a function on the fabric and delivers the MADs that result from it.
     pub fn with<R>(&self, f: impl FnOnce(&mut Fabric) -> R) -> R {
         let mut state = self.shared.lock();
         let now = state.now;
@@ -121,7 +121,7 @@ impl SimNet {
         result
     }
 
-    /// Tells the time, never backwards: traps are repeated, links finish training.
+    /// Advances the time (never back): repeats traps, completes link training.
     pub fn set_time(&self, now: Instant) {
         let mut state = self.shared.lock();
         state.now = state.now.max(now);
@@ -130,7 +130,7 @@ impl SimNet {
         self.shared.ready.notify_all();
     }
 
-    /// When [`SimNet::set_time`] would make something happen next.
+    /// Time of the next timer of the fabric.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.shared.lock().fabric.poll_timeout()
@@ -139,7 +139,7 @@ impl SimNet {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The fabric is plain data: a panic elsewhere leaves it usable for tests that look at it.
+        // The fabric is plain data, so tests can still read it after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -179,7 +179,7 @@ impl Drop for Open {
         let queue = &mut state.queues[self.queue];
         queue.open = false;
         queue.received = VecDeque::new();
-        // Both fail for a port that does not exist only, and this one was opened.
+        // These fail only for a nonexistent port.
         let _ = state.fabric.set_is_sm(self.at, false);
         let _ = state.fabric.detach(self.at);
         state.advance();
@@ -206,20 +206,19 @@ pub struct SimReceiver {
 }
 
 impl SimPort {
-    /// Which port it is.
+    /// The port.
     #[must_use]
     pub fn at(&self) -> PortAt {
         self.sender.port.at
     }
 
-    /// Whether a request that got lost is reported at once as [`Received::SendFailed`]; not unless
-    /// set.
+    /// Sets whether lost requests are reported immediately as [`Received::SendFailed`]; off by default.
     pub fn report_failures(&self, report: bool) {
         let port = &self.sender.port;
         port.shared.lock().queues[port.queue].report_failures = report;
     }
 
-    /// The two halves, for two threads.
+    /// Splits the port into halves for two threads.
     #[must_use]
     pub fn split(self) -> (SimSender, SimReceiver) {
         (self.sender, self.receiver)
@@ -259,7 +258,7 @@ impl MadSender for SimSender {
         if matches!(verdict, MadOutcome::Dropped(_)) && own.report_failures {
             own.received.push_back(Received::SendFailed(mad.mad.tid()));
         }
-        // Answers before what the request set off.
+        // Deliver replies before MADs that the request caused.
         state.distribute();
         state.advance();
         drop(state);

@@ -1,16 +1,16 @@
-//! Global route headers (IBA 8.3): from what a program asks for, and as bytes.
+//! Global route headers (IBA 8.3).
 
 use crate::fabric::{Fabric, Grh};
 use crate::spec::PortAt;
 
 use super::{GlobalRoute, table};
 
-/// After the global route header comes the base transport header.
+/// Next header: base transport header.
 const NEXT_HEADER: u8 = 0x1B;
-/// Base and datagram transport header, and the invariant checksum.
-const AROUND: usize = 12 + 8 + 4;
+/// Length of BTH, DETH and ICRC.
+const TRANSPORT_BYTES: usize = 12 + 8 + 4;
 
-/// The header of a message from a port; `None` if the table has no GID there.
+/// The GRH of a message from a port; `None` if the GID table has no entry at `sgid_index`.
 pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &GlobalRoute) -> Option<Grh> {
     Some(Grh {
         sgid: table::gid(fabric, at, route.sgid_index)?,
@@ -21,12 +21,12 @@ pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &GlobalRoute) -> Opti
     })
 }
 
-/// The 40 bytes before a message of `payload` bytes.
+/// The 40-byte GRH of a message with `payload` bytes.
 #[must_use]
 pub fn header(grh: &Grh, payload: usize) -> [u8; 40] {
     let mut h = [0; 40];
     let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
-    let length = u16::try_from(AROUND + payload.next_multiple_of(4)).unwrap_or(u16::MAX);
+    let length = u16::try_from(TRANSPORT_BYTES + payload.next_multiple_of(4)).unwrap_or(u16::MAX);
     h[..4].copy_from_slice(&first.to_be_bytes());
     h[4..6].copy_from_slice(&length.to_be_bytes());
     h[6] = NEXT_HEADER;

@@ -1,17 +1,15 @@
-//! Queue pairs of programs: unreliable datagrams, as an adapter sends and receives them.
+//! Queue pairs of attached programs: unreliable datagrams.
 //!
-//! [`Datagrams`] owns the queue pairs of all hosts. It is a state machine without I/O: what programs
-//! post goes in, [`Packet`]s come out; what the fabric delivers goes in, [`DatagramIn`] messages wait to
-//! be fetched. Service and receiver checks are IBA 9.6.1 and 10.2.5 (P_Key and Q_Key), 10.5
-//! (multicast), 11.2.4 (states); the other service types do not exist.
+//! [`Datagrams`] owns the queue pairs of all hosts. It is a state machine without I/O: it turns posted messages
+//! into [`Packet`]s, and queues delivered [`DatagramIn`]s. It implements the checks of IBA 9.6.1 and 10.2.5 (P_Key
+//! and Q_Key), 10.5 (multicast) and 11.2.4 (states); other service types are unsupported.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`table`] | what a program may ask of a port's tables |
+//! | [`table`] | a port's tables as seen by programs |
 //!
-//! Not here: receive buffers and completions, which are the program's end's business. A message that
-//! arrives waits in [`Datagrams`] up to [`QUEUE_MESSAGES`]; beyond that it is dropped, as an adapter
-//! drops what finds no buffer.
+//! Receive buffers and completions are in the attached program. Up to [`QUEUE_MESSAGES`] messages wait per queue
+//! pair; further ones are dropped, as an adapter does without a receive buffer.
 
 mod global;
 pub mod table;
@@ -28,65 +26,65 @@ use crate::umad::Errno;
 
 pub use global::header;
 
-/// The first number that a program's queue pair can have: 0 and 1 are management's.
+/// First QPN for programs: 0 and 1 are QP0 and QP1.
 const FIRST_QPN: u32 = 2;
-/// Numbers have 24 bits; the last one is that of all multicast.
+/// The QPN of all multicast packets.
 const MULTICAST_QPN: u32 = 0xFF_FFFF;
-/// Q_Key of every QP1.
+/// Q_Key of QP1.
 const QP1_Q_KEY: u32 = 0x8001_0000;
-/// A request with this bit means the queue pair's own Q_Key (IBA 10.2.5).
+/// Q_Keys with this bit in a request select the queue pair's own Q_Key (IBA 10.2.5).
 const OWN_Q_KEY: u32 = 0x8000_0000;
-/// Queue pairs of all hosts together: a bound for this process.
+/// Maximum number of queue pairs of all hosts.
 pub const MAX_QPS: usize = 1 << 16;
-/// Messages that wait in one queue pair.
+/// Maximum number of messages that wait in one queue pair.
 pub const QUEUE_MESSAGES: usize = 4096;
-/// Groups that one queue pair is attached to.
+/// Maximum number of groups that one queue pair is attached to.
 pub const MAX_GROUPS: usize = 1024;
 
-/// A queue pair: its adapter and its number.
+/// A queue pair: its node and QPN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QpId {
-    /// The adapter.
+    /// The node of the adapter.
     pub node: NodeIdx,
-    /// Unique on the adapter.
+    /// QPN, unique per node.
     pub qpn: Qpn,
 }
 
-/// States of a queue pair, as far as they differ for datagrams.
+/// States of a queue pair that differ for datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum QpState {
-    /// As created.
+    /// After creation.
     #[default]
     Reset,
-    /// Bound to a port; takes nothing.
+    /// Bound to a port; neither receives nor sends.
     Init,
     /// Receives.
     ReadyToReceive,
     /// Receives and sends.
     ReadyToSend,
-    /// Neither.
+    /// Neither receives nor sends.
     Error,
 }
 
-/// What a queue pair is set to.
+/// State and keys of a queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QpParameters {
-    /// Its state.
+    /// State.
     pub state: QpState,
-    /// Its port; of no meaning in [`QpState::Reset`].
+    /// Port; ignored in [`QpState::Reset`].
     pub port: u8,
-    /// Place of its P_Key in the port's table.
+    /// Index of its P_Key in the port's table.
     pub pkey_index: u16,
-    /// Its Q_Key.
+    /// Q_Key.
     pub q_key: u32,
 }
 
-/// A global route that a program asks for.
+/// Global route of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GlobalRoute {
-    /// Destination.
+    /// Destination GID.
     pub dgid: Gid,
-    /// Place of the source in the port's table.
+    /// Index of the source GID in the port's table.
     pub sgid_index: u8,
     /// Flow label.
     pub flow_label: u32,
@@ -96,84 +94,84 @@ pub struct GlobalRoute {
     pub hop_limit: u8,
 }
 
-/// A message that a program sends.
+/// A message to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramOut<'a> {
     /// Destination LID.
     pub dlid: Lid,
-    /// The receiver's queue pair.
+    /// Destination QPN.
     pub dest_qpn: Qpn,
-    /// Q_Key for the receiver.
+    /// Destination Q_Key.
     pub q_key: u32,
     /// Service level.
     pub sl: Sl,
-    /// Low bits of the own LID.
+    /// Low bits of the source LID.
     pub path_bits: u8,
-    /// Global route, if it has one.
+    /// Global route, if any.
     pub route: Option<GlobalRoute>,
-    /// The bytes, at most [`Datagram::MAX_LEN`].
+    /// Payload, at most [`Datagram::MAX_LEN`] bytes.
     pub payload: &'a [u8],
 }
 
-/// A message that arrived.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatagramIn {
     /// Source LID.
     pub slid: Lid,
-    /// The sender's queue pair.
+    /// Source QPN.
     pub src_qpn: Qpn,
     /// Service level.
     pub sl: Sl,
-    /// Low bits of the LID that it was sent to.
+    /// Low bits of the destination LID.
     pub path_bits: u8,
-    /// Place of its P_Key in the port's table.
+    /// Index of the queue pair's P_Key in the port's table.
     pub pkey_index: u16,
-    /// Its global route header, as on the wire.
+    /// GRH as on the wire.
     pub grh: Option<[u8; 40]>,
-    /// The bytes.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
 struct Qp {
-    setup: QpParameters,
+    parameters: QpParameters,
     groups: BTreeSet<(Gid, Lid)>,
     queue: VecDeque<DatagramIn>,
     dropped: u64,
 }
 
-/// See the module's text.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct Datagrams {
     qps: BTreeMap<QpId, Qp>,
-    /// The number that an adapter gave last.
+    /// Last assigned QPN of each node.
     last: BTreeMap<NodeIdx, u32>,
     readable: VecDeque<QpId>,
 }
 
 impl Datagrams {
-    /// There are no queue pairs.
+    /// Creates the model without queue pairs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Queue pairs that there are.
+    /// Number of queue pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.qps.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no queue pair.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.qps.is_empty()
     }
 
-    /// A new queue pair of an adapter. Numbers are given again only when all were used.
+    /// Creates a queue pair. A QPN is reused only after all others.
     ///
     /// # Errors
-    /// ENXIO if there is no such adapter, ENOMEM with [`MAX_QPS`].
+    /// ENXIO if the node does not exist, ENOMEM with [`MAX_QPS`].
     pub fn create(&mut self, fabric: &Fabric, node: NodeIdx) -> Result<QpId, Errno> {
         if node >= fabric.num_nodes() {
             return Err(Errno::ENXIO);
@@ -192,46 +190,51 @@ impl Datagrams {
                 node,
                 qpn: Qpn(*last),
             };
-            // Ends: there are fewer queue pairs than numbers.
-            if let Entry::Vacant(place) = self.qps.entry(id) {
-                place.insert(Qp::default());
+            // Terminates because there are fewer queue pairs than QPNs.
+            if let Entry::Vacant(entry) = self.qps.entry(id) {
+                entry.insert(Qp::default());
                 return Ok(id);
             }
         }
     }
 
-    /// It is gone, with what waits in it.
+    /// Destroys a queue pair with its messages.
     pub fn destroy(&mut self, id: QpId) {
         self.qps.remove(&id);
         self.readable.retain(|other| *other != id);
     }
 
-    /// Changes state, port and keys.
+    /// Modifies state, port and keys.
     ///
     /// # Errors
-    /// EBADF if there is no such queue pair, EINVAL if there is no such port or P_Key index.
-    pub fn set_up(&mut self, fabric: &Fabric, id: QpId, setup: QpParameters) -> Result<(), Errno> {
+    /// EBADF if the queue pair does not exist, EINVAL if the port or P_Key index does not exist.
+    pub fn modify(
+        &mut self,
+        fabric: &Fabric,
+        id: QpId,
+        parameters: QpParameters,
+    ) -> Result<(), Errno> {
         let qp = self.qps.get_mut(&id).ok_or(Errno::EBADF)?;
-        let is_bound = !matches!(setup.state, QpState::Reset | QpState::Error);
+        let is_bound = !matches!(parameters.state, QpState::Reset | QpState::Error);
         if is_bound {
-            let at = PortAt::new(id.node, setup.port);
+            let at = PortAt::new(id.node, parameters.port);
             if !fabric.end_ports().any(|end| end == at)
-                || usize::from(setup.pkey_index) >= fabric.pkeys(at).len()
+                || usize::from(parameters.pkey_index) >= fabric.pkeys(at).len()
             {
                 return Err(Errno::EINVAL);
             }
         }
-        if setup.state == QpState::Reset {
+        if parameters.state == QpState::Reset {
             qp.queue.clear();
         }
-        qp.setup = setup;
+        qp.parameters = parameters;
         Ok(())
     }
 
-    /// Joins the receivers of a multicast group on this adapter; joining the group is for the SA.
+    /// Attaches to a multicast group on this adapter; the program joins the group at the SA.
     ///
     /// # Errors
-    /// EBADF, EINVAL if it is no multicast address, ENOMEM with [`MAX_GROUPS`].
+    /// EBADF, EINVAL if an address is not multicast, ENOMEM with [`MAX_GROUPS`].
     pub fn attach(&mut self, id: QpId, mgid: Gid, mlid: Lid) -> Result<(), Errno> {
         let qp = self.qps.get_mut(&id).ok_or(Errno::EBADF)?;
         if mgid.0[0] != 0xFF || mlid.0 <= Lid::UNICAST_MAX.0 || mlid == Lid::PERMISSIVE {
@@ -244,7 +247,7 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Leaves them.
+    /// Detaches from a multicast group.
     ///
     /// # Errors
     /// EBADF, EINVAL if it was not attached.
@@ -257,28 +260,27 @@ impl Datagrams {
         }
     }
 
-    /// A program sends. A multicast message also reaches the queue pairs of its own port, the sender
-    /// among them: adapters copy it back (Linux's IPoIB has to drop its own for that reason).
+    /// Sends a message. A multicast message also reaches the queue pairs of its own port, including the sender:
+    /// adapters loop it back (Linux's IPoIB drops its own for this reason).
     ///
     /// # Errors
-    /// EBADF, EINVAL in a state that does not send or for an address that cannot be, ENOSPC for a message
-    /// that is too long.
+    /// EBADF, EINVAL for a wrong state or address, ENOSPC for a message that is too long.
     pub fn send(
         &mut self,
         fabric: &mut Fabric,
         id: QpId,
         message: &DatagramOut<'_>,
     ) -> Result<Packet, Errno> {
-        let setup = self.qps.get(&id).ok_or(Errno::EBADF)?.setup;
-        if setup.state != QpState::ReadyToSend {
+        let parameters = self.qps.get(&id).ok_or(Errno::EBADF)?.parameters;
+        if parameters.state != QpState::ReadyToSend {
             return Err(Errno::EINVAL);
         }
-        let at = PortAt::new(id.node, setup.port);
+        let at = PortAt::new(id.node, parameters.port);
         let len = u16::try_from(message.payload.len()).unwrap_or(u16::MAX);
         if len > Datagram::MAX_LEN {
             return Err(Errno::ENOSPC);
         }
-        let pkey = table::pkey(fabric, at, setup.pkey_index).ok_or(Errno::EINVAL)?;
+        let pkey = table::pkey(fabric, at, parameters.pkey_index).ok_or(Errno::EINVAL)?;
         let grh = match message.route {
             Some(route) => Some(global::outgoing(fabric, at, &route).ok_or(Errno::EINVAL)?),
             None => None,
@@ -286,13 +288,13 @@ impl Datagrams {
         let q_key = if message.q_key & OWN_Q_KEY == 0 {
             message.q_key
         } else {
-            setup.q_key
+            parameters.q_key
         };
         let mut mad = Mad::new(&MadHeader::default());
         let bytes = mad.as_bytes_mut();
         bytes.fill(0);
         bytes[..message.payload.len()].copy_from_slice(message.payload);
-        // To a QP1 it is a MAD: whoever may set that Q_Key may send one.
+        // A message to QP1 with its Q_Key is a MAD.
         let is_mad =
             message.dest_qpn.0 == 1 && q_key == QP1_Q_KEY && message.payload.len() == MAD_LEN;
         let packet = Packet {
@@ -325,16 +327,16 @@ impl Datagrams {
                 grh: Some(grh),
                 payload: message.payload,
             };
-            self.spread(fabric, &copy);
+            self.deliver_to_group(fabric, &copy);
         }
         Ok(packet)
     }
 
-    /// Something that the fabric brought to a port. `false`: it is not for a queue pair of a program.
+    /// Handles a delivery. Returns `false` if it is not for a program's queue pair.
     pub fn deliver(&mut self, fabric: &mut Fabric, delivery: &Delivery) -> bool {
         let (q_key, len) = match delivery.datagram {
             Some(datagram) => (datagram.q_key, usize::from(datagram.len)),
-            // The MAD layer's answer to a message that a queue pair sent to QP1.
+            // A reply by the MAD layer to a queue pair that sent to QP1.
             None if delivery.qpn.0 > 1 => (QP1_Q_KEY, MAD_LEN),
             None => return false,
         };
@@ -353,12 +355,12 @@ impl Datagrams {
             payload: bytes.get(..len).unwrap_or(bytes),
         };
         if delivery.qpn.0 == MULTICAST_QPN {
-            self.spread(fabric, &arrival);
+            self.deliver_to_group(fabric, &arrival);
             return true;
         }
         if delivery.qpn.0 <= 1 {
-            // QP1 has a Q_Key of its own, and what had that one came as a MAD.
-            arrival.violates(fabric, delivery.qpn);
+            // Messages with the Q_Key of QP1 arrive as MADs.
+            arrival.report_q_key_violation(fabric, delivery.qpn);
             return true;
         }
         let id = QpId {
@@ -368,12 +370,12 @@ impl Datagrams {
         if !self.qps.contains_key(&id) {
             return delivery.datagram.is_some();
         }
-        self.give(fabric, id, &arrival);
+        self.enqueue(fabric, id, &arrival);
         true
     }
 
-    /// To every queue pair of the port that is attached to the group.
-    fn spread(&mut self, fabric: &mut Fabric, arrival: &Arrival<'_>) {
+    /// Delivers to all queue pairs of the port that are attached to the group.
+    fn deliver_to_group(&mut self, fabric: &mut Fabric, arrival: &Arrival<'_>) {
         let Some(grh) = arrival.grh else { return };
         let first = QpId {
             node: arrival.at.node,
@@ -383,37 +385,37 @@ impl Datagrams {
             .qps
             .range(first..)
             .take_while(|(id, _)| id.node == arrival.at.node)
-            .filter(|(_, qp)| qp.setup.port == arrival.at.port)
+            .filter(|(_, qp)| qp.parameters.port == arrival.at.port)
             .filter(|(_, qp)| {
-                // A delivery does not say its MLID; the MGID is the group.
+                // A delivery does not contain the MLID; the MGID identifies the group.
                 let mut of_group = qp.groups.iter().filter(|(mgid, _)| *mgid == grh.dgid);
                 of_group.any(|(_, mlid)| arrival.dlid == Lid::NONE || *mlid == arrival.dlid)
             })
             .map(|(id, _)| *id)
             .collect();
         for id in members {
-            self.give(fabric, id, arrival);
+            self.enqueue(fabric, id, arrival);
         }
     }
 
-    /// To one queue pair, if it takes it.
-    fn give(&mut self, fabric: &mut Fabric, id: QpId, arrival: &Arrival<'_>) {
+    /// Delivers to a queue pair if it accepts the message.
+    fn enqueue(&mut self, fabric: &mut Fabric, id: QpId, arrival: &Arrival<'_>) {
         let Some(qp) = self.qps.get_mut(&id) else {
             return;
         };
         let receives = matches!(
-            qp.setup.state,
+            qp.parameters.state,
             QpState::ReadyToReceive | QpState::ReadyToSend
         );
-        if !receives || qp.setup.port != arrival.at.port {
+        if !receives || qp.parameters.port != arrival.at.port {
             return;
         }
-        let own = table::pkey(fabric, arrival.at, qp.setup.pkey_index);
+        let own = table::pkey(fabric, arrival.at, qp.parameters.pkey_index);
         if !own.is_some_and(|own| table::match_pkeys(own, arrival.pkey)) {
             return;
         }
-        if qp.setup.q_key != arrival.q_key {
-            return arrival.violates(fabric, id.qpn);
+        if qp.parameters.q_key != arrival.q_key {
+            return arrival.report_q_key_violation(fabric, id.qpn);
         }
         if qp.queue.len() >= QUEUE_MESSAGES {
             qp.dropped += 1;
@@ -427,13 +429,13 @@ impl Datagrams {
             src_qpn: arrival.src_qpn,
             sl: arrival.sl,
             path_bits: arrival.path_bits,
-            pkey_index: qp.setup.pkey_index,
+            pkey_index: qp.parameters.pkey_index,
             grh: arrival.grh.map(|grh| header(&grh, arrival.payload.len())),
             payload: arrival.payload.to_vec(),
         });
     }
 
-    /// A queue pair that got a first message since it was last named here.
+    /// The next queue pair that became readable.
     pub fn poll_readable(&mut self) -> Option<QpId> {
         self.readable.pop_front()
     }
@@ -444,25 +446,25 @@ impl Datagrams {
         self.qps.get(&id)?.queue.front()
     }
 
-    /// It was fetched.
+    /// Removes the oldest message.
     pub fn pop(&mut self, id: QpId) {
         if let Some(qp) = self.qps.get_mut(&id) {
             qp.queue.pop_front();
         }
     }
 
-    /// Messages that were lost because the queue was full.
+    /// Number of messages dropped because the queue was full.
     #[must_use]
     pub fn dropped(&self, id: QpId) -> u64 {
         self.qps.get(&id).map_or(0, |qp| qp.dropped)
     }
 }
 
-/// A message at a port, before anybody took it.
+/// A message that arrived at a port.
 struct Arrival<'a> {
     at: PortAt,
     slid: Lid,
-    /// [`Lid::NONE`] if it is not known.
+    /// [`Lid::NONE`] if unknown.
     dlid: Lid,
     src_qpn: Qpn,
     sl: Sl,
@@ -474,8 +476,8 @@ struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
-    /// It has another Q_Key than the receiver: counted and told to the SM.
-    fn violates(&self, fabric: &mut Fabric, qpn: Qpn) {
+    /// Counts and reports a message with a wrong Q_Key.
+    fn report_q_key_violation(&self, fabric: &mut Fabric, qpn: Qpn) {
         let dlid = Lid(fabric.lid(self.at).0.0.wrapping_add(self.path_bits.into()));
         let packet = Packet {
             at: self.at,

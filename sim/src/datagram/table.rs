@@ -1,6 +1,4 @@
-//! What a program may ask of a port's P_Key and GID tables, and how P_Keys match (IBA 10.9.3).
-//!
-//! Reads the devices, changes nothing.
+//! A port's P_Key and GID tables as seen by programs, and P_Key matching (IBA 10.9.3). Read-only.
 
 use ferrosm_mad::ids::{Gid, PKey};
 
@@ -8,19 +6,19 @@ use crate::fabric::Fabric;
 use crate::spec::{NodeIdx, PortAt};
 use crate::umad::tables;
 
-/// The P_Key at a place; `None` where there is none to send with.
+/// The P_Key at an index; `None` if it cannot be used for sending.
 #[must_use]
 pub fn pkey(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     tables::pkey_at(fabric, at, index)
 }
 
-/// The GID at a place; `None` if none is set there.
+/// The GID at an index; `None` if it is empty.
 #[must_use]
 pub fn gid(fabric: &Fabric, at: PortAt, index: u8) -> Option<Gid> {
     tables::gid_at(fabric, at, index.into()).filter(|gid| gid.guid().0 != 0)
 }
 
-/// All places of a port's GID table; those that are not set are zero.
+/// The GID table of a port; empty entries are zero.
 #[must_use]
 pub fn gids(fabric: &Fabric, at: PortAt) -> Vec<Gid> {
     (0..tables::gid_count(fabric, at))
@@ -30,24 +28,24 @@ pub fn gids(fabric: &Fabric, at: PortAt) -> Vec<Gid> {
         .collect()
 }
 
-/// Both are of one partition, and one of them at least is a full member.
+/// Whether two P_Keys are of one partition with at least one full member.
 #[must_use]
 pub const fn match_pkeys(a: PKey, b: PKey) -> bool {
     (a.0 ^ b.0) & 0x7FFF == 0 && a.0 & 0x7FFF != 0 && (a.0 | b.0) & 0x8000 != 0
 }
 
-/// What an adapter says of itself.
+/// Identity of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdapterIdentity {
-    /// Vendor id.
+    /// Vendor ID.
     pub vendor_id: u32,
-    /// Device id.
+    /// Device ID.
     pub device_id: u16,
     /// Hardware revision.
     pub revision: u32,
 }
 
-/// An adapter.
+/// The identity of an adapter.
 #[must_use]
 pub fn adapter(fabric: &Fabric, node: NodeIdx) -> AdapterIdentity {
     let n = &fabric.nodes[node];

@@ -65,7 +65,7 @@ impl Fabric {
             return AcceptOutcome::Reply;
         }
         if packet.mad.method() == Method::TrapRepress {
-            if !self.m_key_admits(end, packet, now) {
+            if !self.check_m_key(end, packet, now) {
                 return self.dropped(DropReason::MKey);
             }
             self.repress(end, packet);

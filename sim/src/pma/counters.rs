@@ -1,4 +1,4 @@
-//! The attributes that are lists of counters: which counter is where, and which bit selects it.
+//! Attributes that consist of counters: the counter of each field and its CounterSelect bit.
 
 use ferrosm_mad::attr::perf::{
     self, DATA_LEN, PortExtendedSpeedsCounters, PortFlowCtlCounters, PortOpRcvCounters,
@@ -7,29 +7,29 @@ use ferrosm_mad::attr::perf::{
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::wire::{Field, get_bits, set_bits};
 
-use super::{Data, Request};
+use super::{AttributeData, PmaRequest};
 use crate::fabric::{Fabric, PortCounter as C, View};
 
-/// A counter in an attribute.
+/// A counter field of an attribute.
 #[derive(Debug)]
-struct Entry {
+struct CounterField {
     counter: C,
     field: Field,
-    /// Bit of the select fields; those of the second follow at 16.
+    /// CounterSelect bit; bits of the second select field start at 16.
     select: u32,
 }
 
-/// An attribute.
+/// A counter attribute.
 #[derive(Debug)]
-pub(super) struct Table {
-    entries: &'static [Entry],
+pub(super) struct CounterAttribute {
+    entries: &'static [CounterField],
     select: &'static [Field],
     view: View,
-    /// Its first byte is an OpCode.
+    /// Whether the first byte of the data is an OpCode.
     has_op_code: bool,
 }
 
-const fn same(a: &str, b: &str) -> bool {
+const fn str_eq(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {
         return false;
@@ -44,20 +44,20 @@ const fn same(a: &str, b: &str) -> bool {
     true
 }
 
-/// A field that is not there does not compile.
+/// Finds a field; a missing field is a compile error.
 const fn field(fields: &[Field], name: &str) -> Field {
     let mut i = 0;
-    while !same(fields[i].name, name) {
+    while !str_eq(fields[i].name, name) {
         i += 1;
     }
     fields[i]
 }
 
-macro_rules! table {
+macro_rules! counter_attribute {
     ($layout:ty, $view:ident, $op_code:literal, [$($select:literal),*],
      $($counter:ident $name:literal $bit:literal,)*) => {
-        Table {
-            entries: &[$(Entry {
+        CounterAttribute {
+            entries: &[$(CounterField {
                 counter: C::$counter,
                 field: const { field(<$layout>::FIELDS, $name) },
                 select: $bit,
@@ -69,7 +69,7 @@ macro_rules! table {
     };
 }
 
-static PORT_COUNTERS: Table = table!(
+static PORT_COUNTERS: CounterAttribute = counter_attribute!(
     perf::PortCounters, Narrow, false, ["counter_select", "counter_select2"],
     SymbolErrors "symbol_error_counter" 0,
     LinkErrorRecovery "link_error_recovery_counter" 1,
@@ -91,7 +91,7 @@ static PORT_COUNTERS: Table = table!(
     Qp1Dropped "qp1_dropped" 17,
 );
 
-static EXTENDED: Table = table!(
+static EXTENDED: CounterAttribute = counter_attribute!(
     perf::PortCountersExtended, Extended, false, ["counter_select", "counter_select2"],
     XmitData "port_xmit_data" 0,
     RcvData "port_rcv_data" 1,
@@ -117,7 +117,7 @@ static EXTENDED: Table = table!(
     Qp1Dropped "qp1_dropped" 29,
 );
 
-static RCV_ERROR_DETAILS: Table = table!(
+static RCV_ERROR_DETAILS: CounterAttribute = counter_attribute!(
     PortRcvErrorDetails, Narrow, false, ["counter_select"],
     LocalPhysicalErrors "port_local_physical_errors" 0,
     MalformedPacketErrors "port_malformed_packet_errors" 1,
@@ -127,7 +127,7 @@ static RCV_ERROR_DETAILS: Table = table!(
     LoopingErrors "port_looping_errors" 5,
 );
 
-static XMIT_DISCARD_DETAILS: Table = table!(
+static XMIT_DISCARD_DETAILS: CounterAttribute = counter_attribute!(
     PortXmitDiscardDetails, Narrow, false, ["counter_select"],
     InactiveDiscards "port_inactive_discards" 0,
     NeighborMtuDiscards "port_neighbor_mtu_discards" 1,
@@ -135,20 +135,20 @@ static XMIT_DISCARD_DETAILS: Table = table!(
     SwHoqLifetimeLimitDiscards "port_sw_hoq_lifetime_limit_discards" 3,
 );
 
-static OP_RCV_COUNTERS: Table = table!(
+static OP_RCV_COUNTERS: CounterAttribute = counter_attribute!(
     PortOpRcvCounters, Narrow, true, ["counter_select"],
     OpRcvPkts "port_op_rcv_pkts" 0,
     OpRcvData "port_op_rcv_data" 1,
 );
 
-static FLOW_CTL_COUNTERS: Table = table!(
+static FLOW_CTL_COUNTERS: CounterAttribute = counter_attribute!(
     PortFlowCtlCounters, Narrow, false, ["counter_select"],
     XmitFlowPkts "port_xmit_flow_pkts" 0,
     RcvFlowPkts "port_rcv_flow_pkts" 1,
 );
 
-/// The counts by lane stay zero: errors are injected for the port as a whole.
-static EXTENDED_SPEEDS: Table = table!(
+/// Per-lane counters remain zero: errors are injected per port.
+static EXTENDED_SPEEDS: CounterAttribute = counter_attribute!(
     PortExtendedSpeedsCounters, Narrow, false, ["counter_select"],
     SyncHeaderErrors "sync_header_error_counter" 0,
     UnknownBlocks "unknown_block_counter" 1,
@@ -157,7 +157,7 @@ static EXTENDED_SPEEDS: Table = table!(
     FecCorrectedSymbols "port_fec_corrected_symbol_ctr" 40,
 );
 
-pub(super) fn table(attr: AttrId) -> Option<&'static Table> {
+pub(super) fn counter_attribute(attr: AttrId) -> Option<&'static CounterAttribute> {
     Some(match attr {
         id::PORT_COUNTERS => &PORT_COUNTERS,
         id::PORT_COUNTERS_EXTENDED => &EXTENDED,
@@ -171,35 +171,40 @@ pub(super) fn table(attr: AttrId) -> Option<&'static Table> {
 }
 
 impl Fabric {
-    pub(super) fn counters_attribute(&mut self, r: &Request, table: &Table, data: &mut Data) {
+    pub(super) fn counters_attribute(
+        &mut self,
+        r: &PmaRequest,
+        counter_attribute: &CounterAttribute,
+        data: &mut AttributeData,
+    ) {
         let mut selected = 0;
-        for (i, field) in table.select.iter().enumerate() {
+        for (i, field) in counter_attribute.select.iter().enumerate() {
             selected |= get_bits(data, field.bit, field.width) << (16 * i);
         }
         if r.set {
             for slot in r.slots.clone() {
-                if table.has_op_code {
+                if counter_attribute.has_op_code {
                     self.select_op_code(slot, data[0]);
                 }
                 let tally = &mut self.tallies[slot];
-                for e in table.entries {
+                for e in counter_attribute.entries {
                     if selected >> e.select & 1 != 0 {
                         let value = get_bits(data, e.field.bit, e.field.width);
-                        tally.write(e.counter, table.view, value);
+                        tally.write(e.counter, counter_attribute.view, value);
                     }
                 }
             }
         }
         *data = [0; DATA_LEN];
         data[1] = r.port_select;
-        if table.has_op_code {
+        if counter_attribute.has_op_code {
             data[0] = self.op_code(*r.slots.start());
         }
-        for e in table.entries {
+        for e in counter_attribute.entries {
             let values = self.tallies[r.slots.clone()]
                 .iter()
-                .map(|t| t.read(e.counter, table.view));
-            let value = match table.view {
+                .map(|t| t.read(e.counter, counter_attribute.view));
+            let value = match counter_attribute.view {
                 View::Extended => values.fold(0, u64::wrapping_add),
                 View::Narrow => {
                     let most = (1 << e.field.width) - 1;

@@ -1,8 +1,8 @@
-//! The performance management agent of a node (IBA 16.1): what it answers on QP1.
+//! Performance management agent of a node (IBA 16.1): replies on QP1.
 //!
-//! One agent a node; PortSelect names any port of it, 0xFF all ports together (of a switch without
-//! port 0). All counts are the fabric's; an invalid request changes nothing. Not there: notices of
-//! this class, congestion and per-SL counters, PortSamplesResultExtended: status 0x000C.
+//! A node has one agent. PortSelect selects a port or, as 0xFF, the sum of all ports (of a switch without port 0).
+//! The counters are in the fabric. An invalid request changes nothing. Unsupported (status 0x000C): notices of
+//! this class, congestion and per-SL counters, PortSamplesResultExtended.
 
 mod counters;
 mod per_vl;
@@ -15,22 +15,22 @@ use ferrosm_mad::wire::part_mut;
 use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
 
-type Data = [u8; DATA_LEN];
+type AttributeData = [u8; DATA_LEN];
 
-/// Answers within a quarter of a second.
+/// Replies within 268 ms.
 const RESP_TIME: u8 = 16;
 
-/// A request apart from its data.
+/// A request without its data.
 #[derive(Debug, Clone)]
-struct Request {
-    /// Slots of the ports that are selected; more than one are summed up.
+struct PmaRequest {
+    /// Slots of the selected ports; several are summed.
     slots: std::ops::RangeInclusive<usize>,
     port_select: u8,
     set: bool,
 }
 
 impl Fabric {
-    /// Answers in place.
+    /// Processes a request in place.
     pub(crate) fn pma(&mut self, end: PortAt, packet: &mut Packet) -> Status {
         let method = packet.mad.method();
         if packet.mad.as_bytes()[2] != 1 {
@@ -66,8 +66,8 @@ impl Fabric {
             }
             _ => {}
         }
-        let table = counters::table(attr);
-        let is_lanes = per_vl::is_one(attr);
+        let table = counters::counter_attribute(attr);
+        let is_lanes = per_vl::is_per_vl_attribute(attr);
         if table.is_none() && !is_lanes && attr != id::PORT_SAMPLES_CONTROL {
             return Status::BAD_METHOD_ATTR;
         }
@@ -77,14 +77,14 @@ impl Fabric {
         for slot in slots.clone() {
             self.flush_wire_counters(slot);
         }
-        let request = Request {
+        let request = PmaRequest {
             slots,
             port_select: data[1],
             set,
         };
         match table {
             Some(table) => self.counters_attribute(&request, table, data),
-            None if is_lanes => self.lanes_attribute(&request, attr, data),
+            None if is_lanes => self.per_vl_attribute(&request, attr, data),
             None => return self.samples_control(&request, data),
         }
         Status::OK

@@ -1,7 +1,7 @@
-//! The attributes with one counter for each virtual lane.
+//! Attributes with a counter per VL.
 //!
-//! PortVLOpPackets and PortVLOpData count what arrives with the selected OpCode; the rest changes
-//! only by injection.
+//! PortVLOpPackets and PortVLOpData count received packets with the selected OpCode; the others change only by
+//! injection.
 
 use ferrosm_mad::attr::perf::{
     DATA_LEN, PortVlOpData, PortVlOpPackets, PortVlXmitFlowCtlUpdateErrors, PortVlXmitWaitCounters,
@@ -9,10 +9,10 @@ use ferrosm_mad::attr::perf::{
 };
 use ferrosm_mad::ids::AttrId;
 
-use super::{Data, Request};
+use super::{AttributeData, PmaRequest};
 use crate::fabric::Fabric;
 
-pub(super) const fn is_one(attr: AttrId) -> bool {
+pub(super) const fn is_per_vl_attribute(attr: AttrId) -> bool {
     matches!(
         attr,
         id::PORT_VL_OP_PACKETS
@@ -22,17 +22,22 @@ pub(super) const fn is_one(attr: AttrId) -> bool {
     )
 }
 
-/// Replaces the selected ones.
-fn put<T: Copy>(counts: &mut [T; 16], asked: &[T; 16], select: u16) {
-    for (vl, (count, asked)) in counts.iter_mut().zip(asked).enumerate() {
+/// Replaces the selected counters.
+fn replace_selected<T: Copy>(counts: &mut [T; 16], requested: &[T; 16], select: u16) {
+    for (vl, (count, requested)) in counts.iter_mut().zip(requested).enumerate() {
         if select >> vl & 1 != 0 {
-            *count = *asked;
+            *count = *requested;
         }
     }
 }
 
 impl Fabric {
-    pub(super) fn lanes_attribute(&mut self, r: &Request, attr: AttrId, data: &mut Data) {
+    pub(super) fn per_vl_attribute(
+        &mut self,
+        r: &PmaRequest,
+        attr: AttrId,
+        data: &mut AttributeData,
+    ) {
         let select = u16::from_be_bytes([data[2], data[3]]);
         if r.set {
             for slot in r.slots.clone() {
@@ -42,22 +47,26 @@ impl Fabric {
                 let lanes = &mut self.tallies[slot].rare_mut().per_vl;
                 match attr {
                     id::PORT_VL_OP_PACKETS => {
-                        let asked = PortVlOpPackets::decode(data);
-                        put(&mut lanes.op_packets, &asked.port_vl_op_packets, select);
+                        let requested = PortVlOpPackets::decode(data);
+                        replace_selected(
+                            &mut lanes.op_packets,
+                            &requested.port_vl_op_packets,
+                            select,
+                        );
                     }
                     id::PORT_VL_OP_DATA => {
-                        let asked = PortVlOpData::decode(data);
-                        put(&mut lanes.op_data, &asked.port_vl_op_data, select);
+                        let requested = PortVlOpData::decode(data);
+                        replace_selected(&mut lanes.op_data, &requested.port_vl_op_data, select);
                     }
                     id::PORT_VL_XMIT_WAIT_COUNTERS => {
-                        let asked = PortVlXmitWaitCounters::decode(data).port_vl_xmit_wait;
-                        put(&mut lanes.xmit_wait, &asked, select);
+                        let requested = PortVlXmitWaitCounters::decode(data).port_vl_xmit_wait;
+                        replace_selected(&mut lanes.xmit_wait, &requested, select);
                     }
                     _ => {
-                        let asked = PortVlXmitFlowCtlUpdateErrors::decode(data);
-                        put(
+                        let requested = PortVlXmitFlowCtlUpdateErrors::decode(data);
+                        replace_selected(
                             &mut lanes.flow_ctl_update_errors,
-                            &asked.port_vl_xmit_flow_ctl_update_errors,
+                            &requested.port_vl_xmit_flow_ctl_update_errors,
                             select,
                         );
                     }

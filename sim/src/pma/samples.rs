@@ -1,8 +1,8 @@
-//! PortSamplesControl and PortSamplesResult: counting for a while (IBA 16.1.3.2, 16.1.3.4).
+//! PortSamplesControl and PortSamplesResult (IBA 16.1.3.2, 16.1.3.4).
 //!
-//! A node has one sampling mechanism for each port, fifteen 32-bit counters, each for any of the
-//! five mandatory quantities, and ticks of a microsecond. What is counted begins with the Set, even
-//! if SampleStart is later, and ends when the result is first read after the end.
+//! A node has one sampling mechanism per port, with fifteen 32-bit counters that each count one of the five
+//! mandatory quantities, and ticks of 1 us. Counting starts with the Set, even if SampleStart is later, and ends
+//! when the result is first read after the end.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use ferrosm_mad::attr::perf::{DATA_LEN, PortSamplesControl, PortSamplesResult};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
-use super::{Data, Request};
+use super::{AttributeData, PmaRequest};
 use crate::fabric::{Fabric, PortCounter, Sampler};
 use crate::spec::PortAt;
 
-/// (249 + 1) × ten transfer periods of 2.5 Gb/s are a microsecond.
+/// (249 + 1) * ten transfer periods of 2.5 Gb/s are 1 us.
 const TICK: u8 = 249;
 const DONE: u8 = 0;
 const STARTED: u8 = 1;
 const RUNNING: u8 = 2;
 const WIDTH_32: u8 = 4;
-/// A counter can do the mandatory quantities.
+/// A counter supports the mandatory quantities.
 const MANDATORY: u8 = 1;
 
 fn status(sampler: &Sampler, now: Instant) -> u8 {
@@ -45,7 +45,7 @@ const fn quantity(select: u16) -> Option<PortCounter> {
 }
 
 impl Fabric {
-    pub(super) fn samples_control(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn samples_control(&mut self, r: &PmaRequest, data: &mut AttributeData) -> Status {
         let slot = *r.slots.start();
         if r.slots.end() != &slot {
             return Status::BAD_FIELD;
@@ -59,7 +59,7 @@ impl Fabric {
             .rare()
             .and_then(|rare| rare.sampler.as_ref())
             .is_some_and(|sampler| status(sampler, now) != DONE);
-        // A sample that runs is not disturbed.
+        // A running sample is not changed.
         if r.set && !running {
             let begins = now + Duration::from_micros(asked.sample_start.into());
             tally.rare_mut().sampler = Some(Box::new(Sampler {
@@ -90,9 +90,9 @@ impl Fabric {
         Status::OK
     }
 
-    /// The result has no PortSelect: it is that of the port that was asked last, found by the tag
-    /// being its own; a switch looks at port 0 first.
-    pub(super) fn samples_result(&mut self, end: PortAt, data: &mut Data) -> Status {
+    /// The result has no PortSelect: the port is the one whose sample has the request's tag; a switch considers
+    /// port 0 first.
+    pub(super) fn samples_result(&mut self, end: PortAt, data: &mut AttributeData) -> Status {
         let node = &self.nodes[end.node];
         let (base, ports) = (node.base, usize::from(node.num_ports));
         let now = self.now;

@@ -1,5 +1,5 @@
-//! Attributes that only some nodes have, each behind its capability: Notice, LedInfo,
-//! LinkSpeedWidthPairsTable, PortInfoExtended, and Mellanox's ExtendedPortInfo.
+//! Attributes of some nodes only, each with a capability bit: Notice, LedInfo, LinkSpeedWidthPairsTable,
+//! PortInfoExtended, and Mellanox's ExtendedPortInfo.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, ExtendedPortInfo, FecMode, LedInfo, LinkSpeed, LinkSpeedWidthPairs, Notice,
@@ -8,17 +8,17 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::wire::{get_bits, set_bits};
 
-use super::{Data, Request};
+use super::{AttributeData, SmaRequest};
 use crate::fabric::{Fabric, Port};
 
-/// Modes of error correction that ports can do at FDR, EDR, HDR and NDR.
+/// FEC modes supported at FDR, EDR, HDR and NDR.
 const FEC_SUPPORTED: [u16; 4] = [
     fec_bit(FecMode::None) | fec_bit(FecMode::FireCode),
     fec_bit(FecMode::None) | fec_bit(FecMode::Rs),
     fec_bit(FecMode::Rs) | fec_bit(FecMode::LowLatencyRs),
     fec_bit(FecMode::Rs) | fec_bit(FecMode::LowLatencyRs),
 ];
-/// Of the enabled modes the first here is used.
+/// Preference order of the enabled modes.
 const FEC_PREFERRED: [FecMode; 4] = [
     FecMode::Rs,
     FecMode::LowLatencyRs,
@@ -31,8 +31,8 @@ const fn fec_bit(mode: FecMode) -> u16 {
 }
 
 impl Fabric {
-    /// The head of the notice queue; Set with its toggle clears it (IBA 13.4.8).
-    pub(super) fn notice(&mut self, r: &Request, data: &mut Data) -> Status {
+    /// Notice: the head of the notice queue; a Set with its toggle removes it (IBA 13.4.8).
+    pub(super) fn notice(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.capabilities(r).has(CapMask::NOTICE) {
             return Status::BAD_METHOD_ATTR;
         }
@@ -49,11 +49,11 @@ impl Fabric {
         status
     }
 
-    pub(super) fn led_info(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn led_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.capabilities(r).has(CapMask::LED_INFO) {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slot) = self.named_port(r, r.modifier) else {
+        let Some(slot) = self.port_by_modifier(r, r.modifier) else {
             return Status::BAD_FIELD;
         };
         let port = &mut self.ports[slot];
@@ -64,9 +64,12 @@ impl Fabric {
         Status::OK
     }
 
-    /// One table for all ports: the widths that go with every speed that the node can do. It can be
-    /// read only; no device is known where it could be more.
-    pub(super) fn link_speed_width_pairs(&self, r: &Request, data: &mut Data) -> Status {
+    /// LinkSpeedWidthPairsTable: one read-only table for all ports, with the widths of each supported speed.
+    pub(super) fn link_speed_width_pairs(
+        &self,
+        r: &SmaRequest,
+        data: &mut AttributeData,
+    ) -> Status {
         if r.set || !self.capabilities(r).has(CapMask::LINK_SPEED_WIDTH_PAIRS) {
             return Status::BAD_METHOD_ATTR;
         }
@@ -98,11 +101,15 @@ impl Fabric {
         Status::OK
     }
 
-    pub(super) fn port_info_extended(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn port_info_extended(
+        &mut self,
+        r: &SmaRequest,
+        data: &mut AttributeData,
+    ) -> Status {
         if !self.capabilities2(r).has(CapMask2::PORT_INFO_EXTENDED) {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slot) = self.named_port(r, r.modifier) else {
+        let Some(slot) = self.port_by_modifier(r, r.modifier) else {
             return Status::BAD_FIELD;
         };
         let port = &mut self.ports[slot];
@@ -139,13 +146,13 @@ impl Fabric {
         status
     }
 
-    /// FDR10, for nodes that stand between QDR and FDR. What a Set with StateChangeEnable enables
-    /// or not counts when the link trains next.
-    pub(super) fn ext_port_info(&mut self, r: &Request, data: &mut Data) -> Status {
+    /// ExtendedPortInfo: FDR10, for nodes between QDR and FDR. A Set with StateChangeEnable takes effect when the
+    /// link trains next.
+    pub(super) fn ext_port_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.nodes[r.node].caps.ext_port_info {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slot) = self.named_port(r, r.modifier) else {
+        let Some(slot) = self.port_by_modifier(r, r.modifier) else {
             return Status::BAD_FIELD;
         };
         let port = &mut self.ports[slot];

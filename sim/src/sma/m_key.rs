@@ -1,12 +1,12 @@
-//! M_Key protection: who may read and write (IBA 14.2.4).
+//! M_Key protection (IBA 14.2.4).
 //!
-//! The key, the protection level and the lease are those of the end port that is asked. The order
-//! is that of `check_mkey` in `drivers/infiniband/hw/qib/qib_mad.c`: a lease that has run out ends
-//! protection first, then the key is compared; the right key stops the lease, a wrong one that
-//! matters starts it. Versions are checked before, methods and attributes after.
+//! Key, protection level and lease are those of the addressed end port. The order of checks is that of
+//! `check_mkey` in `drivers/infiniband/hw/qib/qib_mad.c`: an expired lease ends protection, then the key is
+//! compared; the right key stops the lease, a wrong key on a protected request starts it. The version is checked
+//! before, method and attribute after.
 //!
-//! SMInfo does not come here: 14.2.4 speaks of what the SMA does, and SMInfo is not the SMA's but
-//! the SM's behind the port (14.2.5.13), which holds the key and checks it itself (rule 8.12).
+//! SMInfo is not checked here: 14.2.4 applies to the SMA, but SMInfo is an attribute of the SM (14.2.5.13), which
+//! checks the key itself (docs/sm-behaviour.md, 8.12).
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
 
 impl Fabric {
-    /// Whether the key of a request is the port's; any is if the port has none.
+    /// Whether the M_Key of a request matches the port's; any key matches a port without one.
     #[inline]
     pub(crate) fn m_key_matches(&self, end: PortAt, packet: &Packet) -> bool {
         let key = self.ports[self.end_slot(end)].m_key();
         key == 0 || key == smp::m_key(&packet.mad).expose()
     }
 
-    /// Whether the agent looks at the request at all. Counts violations and runs the lease.
-    pub(crate) fn m_key_admits(&mut self, end: PortAt, packet: &Packet, now: Instant) -> bool {
+    /// Whether the agent processes a request. Counts violations and runs the lease.
+    pub(crate) fn check_m_key(&mut self, end: PortAt, packet: &Packet, now: Instant) -> bool {
         let slot = self.end_slot(end);
         if self.ports[slot].m_key() == 0 {
             return true;

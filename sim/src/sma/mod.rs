@@ -1,14 +1,12 @@
-//! The subnet management agent: what a node answers to a Get or Set of each attribute.
+//! Subnet management agent: replies to Get and Set of each attribute.
 //!
-//! One file per group of attributes; all state is the fabric's. Checks go from the outside in:
-//! class version (0x0004), method (0x0008), M_Key (dropped), attribute (0x000C), modifier and
-//! fields (0x001C). An invalid Set changes nothing at all and is answered with the values as they
-//! are. An attribute that needs a capability bit exists only where the bit is set.
+//! The state is in the fabric. Checks in order: class version (0x0004), method (0x0008), M_Key (dropped),
+//! attribute (0x000C), modifier and fields (0x001C). An invalid Set changes nothing, and the reply has the current
+//! values. An attribute with a capability bit exists only if the bit is set.
 //!
-//! What this agent does not have is answered like any unknown attribute, and its bits are not
-//! claimed: CableInfo (both the specification's and Mellanox's), HierarchyInfo and
-//! VendorSpecificMadsTable, whose contents no public source describes, and RandomForwardingTable,
-//! since every switch here has a linear one (RandomFDBCap 0).
+//! Unsupported, with their bits clear: CableInfo (the specification's and Mellanox's), HierarchyInfo and
+//! VendorSpecificMadsTable, whose contents are not public, and RandomForwardingTable, because all switches have an
+//! LFT (RandomFDBCap 0).
 
 mod extra;
 mod m_key;
@@ -26,38 +24,38 @@ use ferrosm_mad::time::Instant;
 use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
 
-/// A request apart from its data.
+/// A request without its data.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct SmaRequest {
     pub(crate) node: usize,
-    /// The port by which it came in.
+    /// Input port.
     pub(crate) in_port: u8,
-    /// Slot of the end port that is asked.
+    /// Slot of the addressed end port.
     pub(crate) end: usize,
     pub(crate) set: bool,
     pub(crate) modifier: u32,
 }
 
-type Data = [u8; DATA_LEN];
+type AttributeData = [u8; DATA_LEN];
 
 impl Fabric {
-    /// Answers in place; `None` drops the request for its M_Key.
+    /// Processes a request in place; `None` drops it because of its M_Key.
     pub(crate) fn sma(&mut self, end: PortAt, packet: &mut Packet, now: Instant) -> Option<Status> {
         let method = packet.mad.method();
         let attr = packet.mad.attr_id();
         if packet.mad.as_bytes()[2] != 1 {
-            return Some(self.refuse(end.node, Status::BAD_VERSION));
+            return Some(self.reject(end.node, Status::BAD_VERSION));
         }
         if method != Method::Get && method != Method::Set {
-            return Some(self.refuse(end.node, Status::BAD_METHOD));
+            return Some(self.reject(end.node, Status::BAD_METHOD));
         }
         let set = method == Method::Set;
         self.nodes[end.node].counters.count(attr, set);
-        if !self.m_key_admits(end, packet, now) {
+        if !self.check_m_key(end, packet, now) {
             return None;
         }
-        // A directed route that does not leave the node came in by the end port itself.
-        let request = Request {
+        // A directed route that does not leave the node enters by the end port itself.
+        let request = SmaRequest {
             node: end.node,
             in_port: packet.at.port,
             end: self.end_slot(end),
@@ -68,28 +66,34 @@ impl Fabric {
         if attr == id::PORT_INFO
             && let Some(sibling) = self.sibling(end, request.modifier)
         {
-            // Another port of the same adapter has a key of its own.
-            if !self.m_key_admits(sibling, packet, now) {
+            // Another port of the same adapter has its own M_Key.
+            if !self.check_m_key(sibling, packet, now) {
                 return None;
             }
             key_is_right = self.m_key_matches(sibling, packet);
         }
         let bytes = packet.mad.as_bytes_mut();
-        let data: &mut Data = bytes[DATA_OFFSET..].first_chunk_mut()?;
+        let data: &mut AttributeData = bytes[DATA_OFFSET..].first_chunk_mut()?;
         let status = self.attribute(&request, attr, key_is_right, data);
         Some(if status.is_ok() {
             status
         } else {
-            self.refuse(end.node, status)
+            self.reject(end.node, status)
         })
     }
 
-    fn refuse(&mut self, node: usize, status: Status) -> Status {
+    fn reject(&mut self, node: usize, status: Status) -> Status {
         self.nodes[node].counters.refused += 1;
         status
     }
 
-    fn attribute(&mut self, r: &Request, attr: AttrId, key: bool, data: &mut Data) -> Status {
+    fn attribute(
+        &mut self,
+        r: &SmaRequest,
+        attr: AttrId,
+        key: bool,
+        data: &mut AttributeData,
+    ) -> Status {
         match attr {
             id::NODE_DESCRIPTION => self.node_description(r, data),
             id::NODE_INFO => {
@@ -107,7 +111,7 @@ impl Fabric {
             id::NOTICE => self.notice(r, data),
             id::LED_INFO => self.led_info(r, data),
             id::VENDOR_DIAG => {
-                // The chain of diagnostic data is empty.
+                // There is no diagnostic data.
                 *data = [0; DATA_LEN];
                 read_only(r)
             }
@@ -118,7 +122,7 @@ impl Fabric {
         }
     }
 
-    fn node_description(&mut self, r: &Request, data: &mut Data) -> Status {
+    fn node_description(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let settable = self.capabilities2(r).has(CapMask2::SET_NODE_DESCRIPTION);
         let status = match read_only(r) {
             Status::BAD_METHOD_ATTR if settable && r.modifier == 0 => Status::OK,
@@ -138,7 +142,7 @@ impl Fabric {
         status
     }
 
-    fn node_info(&self, r: &Request, data: &mut Data) {
+    fn node_info(&self, r: &SmaRequest, data: &mut AttributeData) {
         let node = &self.nodes[r.node];
         *data = [0; DATA_LEN];
         NodeInfo {
@@ -158,9 +162,9 @@ impl Fabric {
         .encode_onto(data);
     }
 
-    /// Slot of the port that the low bits of a modifier name; 0 on a CA is the port that is asked,
-    /// and others are not the business of that port's agent.
-    fn named_port(&self, r: &Request, port: u32) -> Option<usize> {
+    /// Slot of the port in the low bits of a modifier. 0 on a CA is the addressed port; a CA port's agent does not
+    /// handle other ports.
+    fn port_by_modifier(&self, r: &SmaRequest, port: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         let port = u8::try_from(port).ok()?;
         if node.is_switch() {
@@ -170,7 +174,7 @@ impl Fabric {
         }
     }
 
-    /// The other port of a CA or router whose PortInfo is asked for.
+    /// The other port of a CA or router whose PortInfo is requested.
     fn sibling(&self, end: PortAt, modifier: u32) -> Option<PortAt> {
         let node = &self.nodes[end.node];
         let port = u8::try_from(modifier & !PortInfo::EXTENDED_SPEEDS_MOD).ok()?;
@@ -181,14 +185,14 @@ impl Fabric {
         })
     }
 
-    /// CapabilityMask of the end port that is asked; a switch's is port 0's.
-    fn capabilities(&self, r: &Request) -> CapMask {
+    /// CapabilityMask of the addressed end port; that of port 0 for a switch.
+    fn capabilities(&self, r: &SmaRequest) -> CapMask {
         let info = &self.ports[r.end].info;
         CapMask(u32::from_be_bytes([info[20], info[21], info[22], info[23]]))
     }
 
-    /// CapabilityMask2, nothing where there is none.
-    fn capabilities2(&self, r: &Request) -> CapMask2 {
+    /// CapabilityMask2; empty if unsupported.
+    fn capabilities2(&self, r: &SmaRequest) -> CapMask2 {
         let info = &self.ports[r.end].info;
         if self.capabilities(r).has(CapMask::CAP_MASK2) {
             CapMask2(u16::from_be_bytes([info[60], info[61]]))
@@ -197,7 +201,7 @@ impl Fabric {
         }
     }
 
-    fn end_port_of(&self, r: &Request) -> PortAt {
+    fn end_port_of(&self, r: &SmaRequest) -> PortAt {
         let port = r.end - self.nodes[r.node].base;
         PortAt {
             node: r.node,
@@ -206,8 +210,8 @@ impl Fabric {
     }
 }
 
-/// The answer to a request for an attribute that cannot be set and has no modifier.
-fn read_only(r: &Request) -> Status {
+/// Status for a request of a read-only attribute without modifier.
+fn read_only(r: &SmaRequest) -> Status {
     if r.set {
         Status::BAD_METHOD_ATTR
     } else if r.modifier != 0 {

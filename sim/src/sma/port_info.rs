@@ -1,20 +1,20 @@
-//! PortInfo: reading it, and what a Set of it does (IBA 14.2.5.6, 7.2.7).
+//! PortInfo: Get and Set (IBA 14.2.5.6, 7.2.7).
 //!
-//! A Set is checked as a whole first; only if every field is legal is any of it done.
+//! A Set is applied only if all its fields are valid.
 
 use ferrosm_mad::attr::{CapMask, MtuCode, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 
-use super::{Data, Request};
+use super::{AttributeData, SmaRequest};
 use crate::fabric::Fabric;
 use crate::spec::{AgentModel, NodeIdx};
 
-/// LinkRoundTripLatency of every trained link, and of what is not measured.
+/// LinkRoundTripLatency of every active link, and of unmeasured ones.
 const ROUND_TRIP: u32 = 4;
 const NOT_MEASURED: u32 = 0x00FF_FFFF;
 
-/// Which fields of PortInfo a port has.
+/// Which PortInfo fields a port has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PortKind {
     /// A port of a CA or router.
@@ -37,9 +37,9 @@ impl PortKind {
 impl Fabric {
     pub(super) fn port_info_attribute(
         &mut self,
-        r: &Request,
+        r: &SmaRequest,
         key: bool,
-        data: &mut Data,
+        data: &mut AttributeData,
     ) -> Status {
         let agent = self.nodes[r.node].options.agent;
         let understands = r.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0;
@@ -55,13 +55,13 @@ impl Fabric {
         let mut reregister = false;
         let mut status = Status::OK;
         if r.set {
-            let mut asked = PortInfo::decode(data);
+            let mut requested = PortInfo::decode(data);
             if hides || agent.is_old() {
-                asked.link_speed_ext_enabled = 0;
-                asked.link_speed_ext_enabled2 = 0;
+                requested.link_speed_ext_enabled = 0;
+                requested.link_speed_ext_enabled2 = 0;
             }
-            status = self.set_port_info(r, slot, &asked);
-            reregister = asked.client_reregister && status.is_ok();
+            status = self.set_port_info(r, slot, &requested);
+            reregister = requested.client_reregister && status.is_ok();
         }
         let port = &self.ports[slot];
         *data = port.info;
@@ -72,7 +72,7 @@ impl Fabric {
         let kind = self.port_kind(r, slot);
         if reregister && kind.has_address() && self.capabilities(r).has(CapMask::CLIENT_REREGISTER)
         {
-            // The answer still shows it (o14-12.2.1); afterwards it reads as 0.
+            // The reply still contains the bit (o14-12.2.1); afterwards it reads as 0.
             data[51] |= 0x80;
         }
         if kind.has_link() && self.capabilities(r).has(CapMask::LINK_ROUND_TRIP_LATENCY) {
@@ -89,8 +89,8 @@ impl Fabric {
         status
     }
 
-    /// PortInfo of any port of the node can be asked for: 0 on a CA is the port that is asked.
-    fn port_info_slot(&self, r: &Request, number: u32) -> Option<usize> {
+    /// Slot of the PortInfo with a number: all ports of the node; 0 on a CA is the addressed port.
+    fn port_info_slot(&self, r: &SmaRequest, number: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         if !node.is_switch() && number == 0 {
             return Some(r.end);
@@ -98,14 +98,14 @@ impl Fabric {
         (number <= node.num_ports.into()).then_some(node.base + number as usize)
     }
 
-    /// From now on Sets of PortInfo leave OperationalVLs of a node's ports as they are.
+    /// Makes Sets of PortInfo ignore OperationalVLs on all ports of a node.
     pub fn keep_operational_vls(&mut self, node: NodeIdx) {
         if let Some(node) = self.nodes.get_mut(node) {
             node.options.keeps_operational_vls = true;
         }
     }
 
-    fn port_kind(&self, r: &Request, slot: usize) -> PortKind {
+    fn port_kind(&self, r: &SmaRequest, slot: usize) -> PortKind {
         let node = &self.nodes[r.node];
         match (node.is_switch(), slot == node.base) {
             (false, _) => PortKind::Ca,
@@ -115,50 +115,51 @@ impl Fabric {
         }
     }
 
-    fn set_port_info(&mut self, r: &Request, slot: usize, asked: &PortInfo) -> Status {
+    fn set_port_info(&mut self, r: &SmaRequest, slot: usize, requested: &PortInfo) -> Status {
         let kind = self.port_kind(r, slot);
         let now = PortInfo::decode(&self.ports[slot].info);
-        if !is_legal(kind, asked, &now) {
+        if !is_legal(kind, requested, &now) {
             return Status::BAD_FIELD;
         }
         let mut next = now;
         if kind.has_address() {
-            set_address(&mut next, asked);
+            set_address(&mut next, requested);
         }
         if kind != PortKind::BasePort0 {
-            set_link(&mut next, asked);
+            set_link(&mut next, requested);
             if self.nodes[r.node].options.keeps_operational_vls {
                 next.operational_vls = now.operational_vls;
             }
         }
         if kind == PortKind::SwitchExternal {
-            next.vl_stall_count = asked.vl_stall_count;
-            next.hoq_life = asked.hoq_life;
+            next.vl_stall_count = requested.vl_stall_count;
+            next.hoq_life = requested.hoq_life;
             if let Some(switch) = &self.nodes[r.node].switch {
                 let caps = &switch.info;
                 next.partition_enforcement_inbound =
-                    asked.partition_enforcement_inbound && caps.inbound_enforcement_cap;
+                    requested.partition_enforcement_inbound && caps.inbound_enforcement_cap;
                 next.partition_enforcement_outbound =
-                    asked.partition_enforcement_outbound && caps.outbound_enforcement_cap;
-                next.filter_raw_inbound = asked.filter_raw_inbound && caps.filter_raw_inbound_cap;
+                    requested.partition_enforcement_outbound && caps.outbound_enforcement_cap;
+                next.filter_raw_inbound =
+                    requested.filter_raw_inbound && caps.filter_raw_inbound_cap;
                 next.filter_raw_outbound =
-                    asked.filter_raw_outbound && caps.filter_raw_outbound_cap;
+                    requested.filter_raw_outbound && caps.filter_raw_outbound_cap;
             }
         }
         let port = &mut self.ports[slot];
         if kind.has_address()
-            && asked.client_reregister
+            && requested.client_reregister
             && now.capability_mask.has(CapMask::CLIENT_REREGISTER)
         {
             port.reregisters += 1;
         }
         if next.m_key != now.m_key {
-            // The lease was the old key's.
+            // The lease belonged to the old M_Key.
             port.lease = None;
         }
         next.encode_onto(&mut port.info);
-        match (asked.port_state, asked.port_physical_state) {
-            (PortState::Armed | PortState::Active, _) => port.set_state(asked.port_state),
+        match (requested.port_state, requested.port_physical_state) {
+            (PortState::Armed | PortState::Active, _) => port.set_state(requested.port_state),
             (_, phys @ (PhysState::Sleep | PhysState::Polling | PhysState::Disabled)) => {
                 self.port_down(slot, phys);
             }
@@ -167,7 +168,7 @@ impl Fabric {
                 self.port_down(slot, phys);
             }
             _ if kind.has_link() && !self.wires[slot].up => {
-                // What may be negotiated changed; the other end has been waiting for it.
+                // The supported speeds changed, so the link may train now.
                 self.start_training(self.wires[slot].link);
             }
             _ => {}
@@ -176,8 +177,8 @@ impl Fabric {
     }
 }
 
-/// PortInfo as it was before there were extended speeds: what is faster reads as QDR.
-fn hide_extended_speeds(data: &mut Data) {
+/// Rewrites PortInfo for requesters without extended speeds: a faster speed reads as QDR.
+fn hide_extended_speeds(data: &mut AttributeData) {
     let mut info = PortInfo::decode(data);
     if info.link_speed_ext_active != 0 || info.link_speed_ext_active2 != 0 {
         info.link_speed_active = 4;
@@ -191,62 +192,72 @@ fn hide_extended_speeds(data: &mut Data) {
     info.encode_onto(data);
 }
 
-fn is_legal(kind: PortKind, asked: &PortInfo, now: &PortInfo) -> bool {
-    let address = !kind.has_address() || address_is_legal(kind, asked);
-    let link = kind == PortKind::BasePort0 || link_is_legal(asked, now);
+fn is_legal(kind: PortKind, requested: &PortInfo, now: &PortInfo) -> bool {
+    let address = !kind.has_address() || address_is_legal(kind, requested);
+    let link = kind == PortKind::BasePort0 || link_is_legal(requested, now);
     let state = if kind.has_link() {
-        transition_is_legal(asked, now)
+        transition_is_legal(requested, now)
     } else {
-        asked.port_state == PortState::NoChange && asked.port_physical_state == PhysState::NoChange
+        requested.port_state == PortState::NoChange
+            && requested.port_physical_state == PhysState::NoChange
     };
     address && link && state
 }
 
-fn address_is_legal(kind: PortKind, asked: &PortInfo) -> bool {
-    let span = (1u16 << asked.lmc.0) - 1;
-    asked.lid.is_unicast()
-        && asked.lid.0 & span == 0
-        && Lid(asked.lid.0 | span).is_unicast()
-        && (asked.master_sm_lid == Lid::NONE || asked.master_sm_lid.is_unicast())
-        && (kind != PortKind::BasePort0 || asked.lmc.0 == 0)
+fn address_is_legal(kind: PortKind, requested: &PortInfo) -> bool {
+    let span = (1u16 << requested.lmc.0) - 1;
+    requested.lid.is_unicast()
+        && requested.lid.0 & span == 0
+        && Lid(requested.lid.0 | span).is_unicast()
+        && (requested.master_sm_lid == Lid::NONE || requested.master_sm_lid.is_unicast())
+        && (kind != PortKind::BasePort0 || requested.lmc.0 == 0)
 }
 
-fn link_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
-    let subset = |asked: u8, keep: u8, all: u8, supported: u8| {
-        asked == keep || asked == all || asked & !supported == 0
+fn link_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
+    let subset = |requested: u8, keep: u8, all: u8, supported: u8| {
+        requested == keep || requested == all || requested & !supported == 0
     };
-    (MtuCode::Mtu256..=now.mtu_cap).contains(&asked.neighbor_mtu)
-        && asked.operational_vls <= now.vl_cap
-        && asked.link_down_default_state <= 2
-        && subset(asked.link_width_enabled, 0, 0xFF, now.link_width_supported)
-        && subset(asked.link_speed_enabled, 0, 15, now.link_speed_supported)
-        && (asked.link_speed_ext_enabled == 30
+    (MtuCode::Mtu256..=now.mtu_cap).contains(&requested.neighbor_mtu)
+        && requested.operational_vls <= now.vl_cap
+        && requested.link_down_default_state <= 2
+        && subset(
+            requested.link_width_enabled,
+            0,
+            0xFF,
+            now.link_width_supported,
+        )
+        && subset(
+            requested.link_speed_enabled,
+            0,
+            15,
+            now.link_speed_supported,
+        )
+        && (requested.link_speed_ext_enabled == 30
             || subset(
-                asked.link_speed_ext_enabled,
+                requested.link_speed_ext_enabled,
                 0,
                 31,
                 now.link_speed_ext_supported,
             ))
         && subset(
-            asked.link_speed_ext_enabled2,
+            requested.link_speed_ext_enabled2,
             0,
             7,
             now.link_speed_ext_supported2,
         )
 }
 
-/// Down from everywhere, Armed from Initialize, Active from Armed; nothing to where the port
-/// already is.
-fn transition_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
-    let phys_is_legal = match asked.port_physical_state {
+/// Valid transitions: any to Down, Initialize to Armed, Armed to Active; none to the current state.
+fn transition_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
+    let phys_is_legal = match requested.port_physical_state {
         PhysState::NoChange => true,
         PhysState::Sleep | PhysState::Polling | PhysState::Disabled => {
-            matches!(asked.port_state, PortState::NoChange | PortState::Down)
+            matches!(requested.port_state, PortState::NoChange | PortState::Down)
         }
         _ => false,
     };
     phys_is_legal
-        && match asked.port_state {
+        && match requested.port_state {
             PortState::NoChange | PortState::Down => true,
             PortState::Armed => now.port_state == PortState::Initialize,
             PortState::Active => now.port_state == PortState::Armed,
@@ -254,79 +265,79 @@ fn transition_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
         }
 }
 
-fn set_address(next: &mut PortInfo, asked: &PortInfo) {
-    next.m_key = asked.m_key;
-    next.gid_prefix = asked.gid_prefix;
-    next.lid = asked.lid;
-    next.master_sm_lid = asked.master_sm_lid;
-    next.m_key_lease_period = asked.m_key_lease_period;
-    next.m_key_protect_bits = asked.m_key_protect_bits;
-    next.lmc = asked.lmc;
-    next.master_sm_sl = asked.master_sm_sl;
-    next.init_type = asked.init_type;
-    next.subnet_timeout = asked.subnet_timeout;
+fn set_address(next: &mut PortInfo, requested: &PortInfo) {
+    next.m_key = requested.m_key;
+    next.gid_prefix = requested.gid_prefix;
+    next.lid = requested.lid;
+    next.master_sm_lid = requested.master_sm_lid;
+    next.m_key_lease_period = requested.m_key_lease_period;
+    next.m_key_protect_bits = requested.m_key_protect_bits;
+    next.lmc = requested.lmc;
+    next.master_sm_sl = requested.master_sm_sl;
+    next.init_type = requested.init_type;
+    next.subnet_timeout = requested.subnet_timeout;
     if next
         .capability_mask
         .has(CapMask::MULTICAST_PKEY_TRAP_SUPPRESSION)
     {
-        next.multicast_pkey_trap_suppression = asked.multicast_pkey_trap_suppression;
+        next.multicast_pkey_trap_suppression = requested.multicast_pkey_trap_suppression;
     }
     for (counter, written) in [
-        (&mut next.m_key_violations, asked.m_key_violations),
-        (&mut next.p_key_violations, asked.p_key_violations),
-        (&mut next.q_key_violations, asked.q_key_violations),
+        (&mut next.m_key_violations, requested.m_key_violations),
+        (&mut next.p_key_violations, requested.p_key_violations),
+        (&mut next.q_key_violations, requested.q_key_violations),
     ] {
-        // Writing zero clears; the count itself cannot be written.
+        // Writing zero clears the counter; other values are ignored.
         if written == 0 {
             *counter = 0;
         }
     }
 }
 
-fn set_link(next: &mut PortInfo, asked: &PortInfo) {
-    next.neighbor_mtu = asked.neighbor_mtu;
-    next.vl_high_limit = asked.vl_high_limit;
-    next.local_phy_errors = asked.local_phy_errors;
-    next.overrun_errors = asked.overrun_errors;
-    if asked.operational_vls != 0 {
-        next.operational_vls = asked.operational_vls;
+fn set_link(next: &mut PortInfo, requested: &PortInfo) {
+    next.neighbor_mtu = requested.neighbor_mtu;
+    next.vl_high_limit = requested.vl_high_limit;
+    next.local_phy_errors = requested.local_phy_errors;
+    next.overrun_errors = requested.overrun_errors;
+    if requested.operational_vls != 0 {
+        next.operational_vls = requested.operational_vls;
     }
-    if asked.link_down_default_state != 0 {
-        next.link_down_default_state = asked.link_down_default_state;
+    if requested.link_down_default_state != 0 {
+        next.link_down_default_state = requested.link_down_default_state;
     }
-    for (enabled, asked, all, supported) in [
+    for (enabled, requested, all, supported) in [
         (
             &mut next.link_width_enabled,
-            asked.link_width_enabled,
+            requested.link_width_enabled,
             0xFF,
             next.link_width_supported,
         ),
         (
             &mut next.link_speed_enabled,
-            asked.link_speed_enabled,
+            requested.link_speed_enabled,
             15,
             next.link_speed_supported,
         ),
         (
             &mut next.link_speed_ext_enabled,
-            asked.link_speed_ext_enabled,
+            requested.link_speed_ext_enabled,
             31,
             next.link_speed_ext_supported,
         ),
         (
             &mut next.link_speed_ext_enabled2,
-            asked.link_speed_ext_enabled2,
+            requested.link_speed_ext_enabled2,
             7,
             next.link_speed_ext_supported2,
         ),
     ] {
-        if asked == all {
+        if requested == all {
             *enabled = supported;
-        } else if asked != 0 {
-            *enabled = asked;
+        } else if requested != 0 {
+            *enabled = requested;
         }
     }
-    if asked.link_speed_ext_enabled == 30 {
+    if requested.link_speed_ext_enabled == 30 {
         next.link_speed_ext_enabled = 0;
     }
 }

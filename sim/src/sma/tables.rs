@@ -1,23 +1,23 @@
-//! SwitchInfo and everything that is read and written in blocks.
+//! SwitchInfo, and attributes that are read and written in blocks.
 
 use ferrosm_mad::attr::{CapMask, LFT_BLOCK_LEN, MFT_BLOCK_LEN, PKEY_BLOCK_LEN, SwitchInfo};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DATA_LEN;
 
-use super::{Data, Request};
+use super::{AttributeData, SmaRequest};
 use crate::fabric::{Fabric, POWER_ON_SL_TO_VL, Port, power_on_vl_arb};
 
 /// Entries of a VL arbitration block.
 const VL_ARB_BLOCK_LEN: usize = 32;
-/// MulticastFDBTop where no MLID is in use.
+/// MulticastFDBTop without MLIDs in use.
 const NO_MLID: u16 = 0xBFFF;
-/// MulticastFDBTop of a manager that does not use the field (OpenSM, where no group has members):
-/// the whole table counts, as on switches without it.
+/// MulticastFDBTop of an SM that does not use the field (OpenSM without group members): the whole table applies,
+/// as on switches without the field.
 const TOP_UNUSED: u16 = 0;
 
-/// A port that is a member of the default partition and of no other.
-const POWER_ON_PKEYS: Data = {
+/// P_Key table with the default partition only.
+const POWER_ON_PKEYS: AttributeData = {
     let mut b = [0; DATA_LEN];
     b[0] = 0xFF;
     b[1] = 0xFF;
@@ -25,7 +25,11 @@ const POWER_ON_PKEYS: Data = {
 };
 
 impl Fabric {
-    pub(super) fn switch_info_attribute(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn switch_info_attribute(
+        &mut self,
+        r: &SmaRequest,
+        data: &mut AttributeData,
+    ) -> Status {
         let has_top = self.capabilities(r).has(CapMask::MULTICAST_FDB_TOP);
         let node = &mut self.nodes[r.node];
         let num_ports = node.num_ports;
@@ -39,18 +43,19 @@ impl Fabric {
             Status::BAD_FIELD
         };
         if r.set && status.is_ok() {
-            let mut asked = SwitchInfo::decode(data);
+            let mut requested = SwitchInfo::decode(data);
             if !has_top {
-                asked.multicast_fdb_top = info.multicast_fdb_top;
+                requested.multicast_fdb_top = info.multicast_fdb_top;
             }
-            if switch_info_is_legal(&asked, info, num_ports) {
-                info.linear_fdb_top = asked.linear_fdb_top;
-                info.default_port = asked.default_port;
-                info.default_multicast_primary_port = asked.default_multicast_primary_port;
-                info.default_multicast_not_primary_port = asked.default_multicast_not_primary_port;
-                info.life_time_value = asked.life_time_value;
-                info.multicast_fdb_top = asked.multicast_fdb_top;
-                info.port_state_change &= !asked.port_state_change;
+            if switch_info_is_legal(&requested, info, num_ports) {
+                info.linear_fdb_top = requested.linear_fdb_top;
+                info.default_port = requested.default_port;
+                info.default_multicast_primary_port = requested.default_multicast_primary_port;
+                info.default_multicast_not_primary_port =
+                    requested.default_multicast_not_primary_port;
+                info.life_time_value = requested.life_time_value;
+                info.multicast_fdb_top = requested.multicast_fdb_top;
+                info.port_state_change &= !requested.port_state_change;
             } else {
                 status = Status::BAD_FIELD;
             }
@@ -63,7 +68,11 @@ impl Fabric {
         status
     }
 
-    pub(super) fn lft_block_attribute(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn lft_block_attribute(
+        &mut self,
+        r: &SmaRequest,
+        data: &mut AttributeData,
+    ) -> Status {
         let Some(switch) = &mut self.nodes[r.node].switch else {
             return Status::BAD_METHOD_ATTR;
         };
@@ -86,7 +95,7 @@ impl Fabric {
         Status::OK
     }
 
-    pub(super) fn mft_block(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn mft_block(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let Some(switch) = &mut self.nodes[r.node].switch else {
             return Status::BAD_METHOD_ATTR;
         };
@@ -116,16 +125,15 @@ impl Fabric {
         Status::OK
     }
 
-    /// Entries beyond the cap read as empty and cannot be written. What is twice in a table is
-    /// stored twice: the same key harms nobody, and a partition's full and limited key may stand
-    /// side by side (rule 9.10).
-    pub(super) fn pkey_table(&mut self, r: &Request, data: &mut Data) -> Status {
+    /// Entries beyond the size read as empty and cannot be written. Duplicate entries are allowed, and a
+    /// partition's full and limited P_Key may be side by side (docs/sm-behaviour.md, 9.10).
+    pub(super) fn pkey_table(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let node = &self.nodes[r.node];
         let (block, port) = (r.modifier & 0xFFFF, r.modifier >> 16);
         let slot = if node.is_switch() {
-            self.named_port(r, port)
+            self.port_by_modifier(r, port)
         } else {
-            // Reserved, so ignored: ibutils asks CAs with the port's number there, and adapters answer.
+            // A reserved field: ibutils sets the port number for CAs, and adapters ignore it.
             Some(r.end)
         };
         let Some(slot) = slot else {
@@ -155,9 +163,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output
-    /// ports.
-    pub(super) fn sl_to_vl_table(&mut self, r: &Request, data: &mut Data) -> Status {
+    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output ports.
+    pub(super) fn sl_to_vl_table(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.capabilities(r).has(CapMask::SL_MAPPING) {
             return Status::BAD_METHOD_ATTR;
         }
@@ -175,7 +182,7 @@ impl Fabric {
             data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7],
         ];
         if !node.is_switch() {
-            if self.ports[r.end].has_one_lane() {
+            if self.ports[r.end].has_one_data_vl() {
                 return Status::BAD_METHOD_ATTR;
             }
             if r.set {
@@ -189,7 +196,7 @@ impl Fabric {
         if input > num_ports || output > num_ports {
             return Status::BAD_FIELD;
         }
-        if self.ports[base + usize::from(output)].has_one_lane() {
+        if self.ports[base + usize::from(output)].has_one_data_vl() {
             return Status::BAD_METHOD_ATTR;
         }
         let (all_inputs, all_outputs) = (flags & 2 != 0, flags & 1 != 0);
@@ -220,14 +227,14 @@ impl Fabric {
         Status::OK
     }
 
-    /// Blocks 1 and 2 are the low priority's, 3 and 4 the high one's; the second of each exists
-    /// with a cap above 32 only. VL15 is not arbitrated and cannot be in a table (IBA 7.6.9).
-    pub(super) fn vl_arbitration(&mut self, r: &Request, data: &mut Data) -> Status {
-        let Some(slot) = self.named_port(r, r.modifier & 0xFFFF) else {
+    /// Blocks 1 and 2 are low priority, 3 and 4 high priority; the second of each exists only with a cap above 32.
+    /// VL15 is not arbitrated and must not be in a table (IBA 7.6.9).
+    pub(super) fn vl_arbitration(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
+        let Some(slot) = self.port_by_modifier(r, r.modifier & 0xFFFF) else {
             return Status::BAD_FIELD;
         };
         let port = &mut self.ports[slot];
-        if port.has_one_lane() {
+        if port.has_one_data_vl() {
             return Status::BAD_METHOD_ATTR;
         }
         let Some(block) = (r.modifier >> 16)
@@ -251,7 +258,7 @@ impl Fabric {
         status
     }
 
-    pub(super) fn guid_info(&mut self, r: &Request, data: &mut Data) -> Status {
+    pub(super) fn guid_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let port = &mut self.ports[r.end];
         let cap = usize::from(port.info[50]);
         let first = r.modifier as usize * 8;
@@ -274,18 +281,19 @@ impl Fabric {
     }
 }
 
-fn switch_info_is_legal(asked: &SwitchInfo, now: &SwitchInfo, num_ports: u8) -> bool {
+fn switch_info_is_legal(requested: &SwitchInfo, now: &SwitchInfo, num_ports: u8) -> bool {
     let is_port = |port: PortNum| port == PortNum::DROP || port.0 <= num_ports;
     let mlids = NO_MLID..=NO_MLID + now.multicast_fdb_cap;
-    asked.linear_fdb_top < now.linear_fdb_cap
-        && is_port(asked.default_port)
-        && is_port(asked.default_multicast_primary_port)
-        && is_port(asked.default_multicast_not_primary_port)
-        && (asked.multicast_fdb_top == TOP_UNUSED || mlids.contains(&asked.multicast_fdb_top))
+    requested.linear_fdb_top < now.linear_fdb_cap
+        && is_port(requested.default_port)
+        && is_port(requested.default_multicast_primary_port)
+        && is_port(requested.default_multicast_not_primary_port)
+        && (requested.multicast_fdb_top == TOP_UNUSED
+            || mlids.contains(&requested.multicast_fdb_top))
 }
 
 impl Port {
-    pub(crate) fn pkey_block(&self, block: usize) -> Data {
+    pub(crate) fn pkey_block(&self, block: usize) -> AttributeData {
         let written = self.tables.as_ref().and_then(|t| t.pkeys.get(block));
         written.copied().unwrap_or(if block == 0 {
             POWER_ON_PKEYS
@@ -294,7 +302,7 @@ impl Port {
         })
     }
 
-    pub(crate) fn vl_arb_block(&self, block: usize) -> Data {
+    pub(crate) fn vl_arb_block(&self, block: usize) -> AttributeData {
         let written = self
             .tables
             .as_ref()
@@ -310,7 +318,7 @@ impl Port {
         })
     }
 
-    /// Entries of an arbitration block: low, low, high, high.
+    /// Number of entries of an arbitration block: low priority 0 and 1, high priority 0 and 1.
     fn vl_arb_len(&self, block: usize) -> usize {
         let cap = match block {
             0 | 1 => self.info[40],
@@ -322,8 +330,8 @@ impl Port {
             .min(VL_ARB_BLOCK_LEN)
     }
 
-    /// Whether VL0 is the only data lane, so that there is nothing to map or to arbitrate.
-    fn has_one_lane(&self) -> bool {
+    /// Whether VL0 is the only data VL, so that SLtoVL mapping and arbitration do not apply.
+    fn has_one_data_vl(&self) -> bool {
         self.info[37] >> 4 == 1
     }
 

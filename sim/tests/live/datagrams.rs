@@ -33,13 +33,13 @@ impl Hosts {
         }
     }
 
-    fn create(&mut self, at: PortAt, setup: QpParameters) -> QpId {
+    fn create(&mut self, at: PortAt, parameters: QpParameters) -> QpId {
         let id = self.qps.create(&self.rig.fabric, at.node).unwrap();
-        let setup = QpParameters {
+        let parameters = QpParameters {
             port: at.port,
-            ..setup
+            ..parameters
         };
-        self.qps.set_up(&self.rig.fabric, id, setup).unwrap();
+        self.qps.modify(&self.rig.fabric, id, parameters).unwrap();
         id
     }
 
@@ -242,11 +242,11 @@ fn a_group_is_who_is_attached() {
 #[test]
 fn a_queue_pair_can_ask_an_agent() {
     let mut hosts = Hosts::new();
-    let setup = QpParameters {
+    let parameters = QpParameters {
         q_key: 0x8001_0000,
         ..READY
     };
-    let a = hosts.create(NEAR, setup);
+    let a = hosts.create(NEAR, parameters);
     let mad = Mad::new(&MadHeader {
         base_version: 1,
         mgmt_class: MgmtClass::Perf,
@@ -280,12 +280,12 @@ fn states_and_numbers() {
         QpState::ReadyToReceive,
         QpState::Error,
     ] {
-        let setup = QpParameters {
+        let parameters = QpParameters {
             state,
             port: 1,
             ..READY
         };
-        hosts.qps.set_up(&hosts.rig.fabric, a, setup).unwrap();
+        hosts.qps.modify(&hosts.rig.fabric, a, parameters).unwrap();
         assert_eq!(hosts.send(a, &to(b, b"x")), Err(Errno::EINVAL), "{state:?}");
     }
     for (state, hears) in [
@@ -294,20 +294,20 @@ fn states_and_numbers() {
         (QpState::Error, false),
     ] {
         let c = hosts.ready(NEAR);
-        let setup = QpParameters {
+        let parameters = QpParameters {
             state,
             port: 1,
             ..READY
         };
-        hosts.qps.set_up(&hosts.rig.fabric, b, setup).unwrap();
+        hosts.qps.modify(&hosts.rig.fabric, b, parameters).unwrap();
         hosts.send(c, &to(b, b"x")).unwrap();
         assert_eq!(hosts.take(b).is_some(), hears, "{state:?}");
     }
     let nowhere = QpParameters { port: 3, ..READY };
     let fabric = &hosts.rig.fabric;
-    assert_eq!(hosts.qps.set_up(fabric, a, nowhere), Err(Errno::EINVAL));
+    assert_eq!(hosts.qps.modify(fabric, a, nowhere), Err(Errno::EINVAL));
     hosts.qps.destroy(a);
-    assert_eq!(hosts.qps.set_up(fabric, a, READY), Err(Errno::EBADF));
+    assert_eq!(hosts.qps.modify(fabric, a, READY), Err(Errno::EBADF));
     let next = hosts.ready(NEAR);
     assert_ne!(next.qpn, a.qpn, "a number rests before it comes again");
 }

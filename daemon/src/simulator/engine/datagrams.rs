@@ -147,7 +147,7 @@ impl Engine {
                 };
                 let id = self.queue_pair(conn)?;
                 let fabric = self.net.fabric();
-                self.verbs.datagrams.set_up(fabric, id, setup)?;
+                self.verbs.datagrams.modify(fabric, id, setup)?;
                 Ok((None, None))
             }
             VerbsRequest::Multicast { attach, mgid, mlid } => {
