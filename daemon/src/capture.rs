@@ -48,8 +48,8 @@ where
         path: path.to_owned(),
     };
     Ok((
-        Box::new(tap.on(sender)),
-        Box::new(tap.on(receiver)),
+        Box::new(tap.wrap(sender)),
+        Box::new(tap.wrap(receiver)),
         Some(capture),
     ))
 }

@@ -246,7 +246,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             let input = match self.port.try_receive()? {
                 Received::Mad(mad) => Input::Mad(mad),
                 Received::SendFailed(tid) => Input::SendFailed(tid),
-                Received::Nothing => return Ok(n > 0),
+                Received::TimedOut => return Ok(n > 0),
             };
             self.sm.handle(input, now);
         }

@@ -95,7 +95,7 @@ fn receive_all(
     while !shared.stop.load(Ordering::Relaxed) {
         let received = receiver.receive(POLL);
         let end = received.is_err();
-        if matches!(received, Ok(Received::Nothing)) {
+        if matches!(received, Ok(Received::TimedOut)) {
             continue;
         }
         if end {
@@ -122,7 +122,7 @@ impl Port for ThreadedPort {
         if let Some(received) = self.waiting.take() {
             return received;
         }
-        self.inbox.try_recv().unwrap_or(Ok(Received::Nothing))
+        self.inbox.try_recv().unwrap_or(Ok(Received::TimedOut))
     }
 
     async fn ready(&mut self) {
@@ -230,7 +230,7 @@ mod tests {
         impl MadReceiver for Quiet {
             fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
                 std::thread::sleep(Duration::from_millis(1));
-                Ok(Received::Nothing)
+                Ok(Received::TimedOut)
             }
         }
         let port = ThreadedPort::new(Box::new(Nowhere), Box::new(Quiet), 8).unwrap();

@@ -11,13 +11,13 @@ use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::transport::umad::{
-    OpenOptions, Selection, UmadPort, choose_for_reading, enumerate,
+    OpenOptions, PortSelection, UmadPort, choose_read_only_port, enumerate_ports,
 };
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let ports = enumerate()?;
-    let port = choose_for_reading(&ports, &Selection::default())?;
+    let ports = enumerate_ports()?;
+    let port = choose_read_only_port(&ports, &PortSelection::default())?;
     println!(
         "{port}: GUID {}, {}, LID {}",
         port.port_guid, port.state, port.lid
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 );
             }
             Received::SendFailed(tid) => println!("{path}: {tid} not answered"),
-            Received::Nothing => println!("{path}: nothing came"),
+            Received::TimedOut => println!("{path}: nothing came"),
         }
     }
     Ok(())

@@ -13,7 +13,8 @@ use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::transport::umad::{
-    OpenOptions, Selection, UmadPort, UmadReceiver, UmadSender, choose_for_reading, enumerate,
+    OpenOptions, PortSelection, UmadPort, UmadReceiver, UmadSender, choose_read_only_port,
+    enumerate_ports,
 };
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 
@@ -31,8 +32,8 @@ fn main() -> Result<(), Failure> {
     let count: u64 = args.get(1).map_or(Ok(20_000), |a| a.parse())?;
     let window: u64 = args.get(2).map_or(Ok(16), |a| a.parse())?;
     let single = args.get(3).is_some_and(|mode| mode == "single");
-    let ports = enumerate()?;
-    let port = choose_for_reading(&ports, &Selection::default())?;
+    let ports = enumerate_ports()?;
+    let port = choose_read_only_port(&ports, &PortSelection::default())?;
     let (sender, receiver) = UmadPort::open(port, &OpenOptions::default())?;
     let start = Instant::now();
     let run = if single { one_thread } else { two_threads };
@@ -60,7 +61,7 @@ impl Count {
         match received {
             Received::Mad(_) => self.answered += 1,
             Received::SendFailed(_) => self.failed += 1,
-            Received::Nothing => return false,
+            Received::TimedOut => return false,
         }
         true
     }

@@ -59,7 +59,7 @@ pub const GRH_LEN: usize = 40;
 
 /// A packet with the addresses that it had on the link.
 #[derive(Debug, Clone, Copy)]
-pub struct OnWire<'a> {
+pub struct WirePacket<'a> {
     /// Source LID.
     pub slid: Lid,
     /// Destination LID.
@@ -80,7 +80,7 @@ pub struct OnWire<'a> {
     pub mad: &'a Mad,
 }
 
-impl OnWire<'_> {
+impl WirePacket<'_> {
     /// What is in it, without padding.
     fn content(&self) -> &[u8] {
         let bytes = self.mad.as_bytes();
@@ -110,20 +110,20 @@ impl<W: Write> CaptureWriter<W> {
             psn: 0,
             block: Vec::new(),
         };
-        writer.begin(SECTION_HEADER);
-        writer.word(BYTE_ORDER_MAGIC);
-        writer.half(1); // version 1.0
-        writer.half(0);
+        writer.begin_block(SECTION_HEADER);
+        writer.push_u32(BYTE_ORDER_MAGIC);
+        writer.push_u16(1); // version 1.0
+        writer.push_u16(0);
         writer.block.extend([0xFF; 8]); // the section's length is not known
-        writer.end()?;
-        writer.begin(INTERFACE_DESCRIPTION);
-        writer.half(LINKTYPE);
-        writer.half(0);
-        writer.word(0); // no limit to a packet's length
-        writer.option(OPT_IF_NAME, interface.as_bytes());
-        writer.option(OPT_IF_TSRESOL, &[NANOSECONDS]);
-        writer.option(OPT_END, &[]);
-        writer.end()?;
+        writer.end_block()?;
+        writer.begin_block(INTERFACE_DESCRIPTION);
+        writer.push_u16(LINKTYPE);
+        writer.push_u16(0);
+        writer.push_u32(0); // no limit to a packet's length
+        writer.push_option(OPT_IF_NAME, interface.as_bytes());
+        writer.push_option(OPT_IF_TSRESOL, &[NANOSECONDS]);
+        writer.push_option(OPT_END, &[]);
+        writer.end_block()?;
         Ok(writer)
     }
 
@@ -143,13 +143,13 @@ impl<W: Write> CaptureWriter<W> {
         remote: &Address,
         mad: &Mad,
     ) -> io::Result<()> {
-        let packet = self.at_a_port(direction, remote, mad);
+        let packet = self.packet_of(direction, remote, mad);
         let flags: u32 = match direction {
             Direction::Inbound => 1,
             Direction::Outbound => 2,
         };
         self.write_packet(unix_ns, &packet, |writer| {
-            writer.option(OPT_EPB_FLAGS, &flags.to_le_bytes());
+            writer.push_option(OPT_EPB_FLAGS, &flags.to_le_bytes());
         })
     }
 
@@ -157,15 +157,15 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     /// If `out` does not take the block.
-    pub fn write_on_wire(
+    pub fn write_wire_packet(
         &mut self,
         unix_ns: u64,
-        packet: &OnWire<'_>,
+        packet: &WirePacket<'_>,
         comment: &str,
     ) -> io::Result<()> {
         self.write_packet(unix_ns, packet, |writer| {
             if !comment.is_empty() {
-                writer.option(OPT_COMMENT, comment.as_bytes());
+                writer.push_option(OPT_COMMENT, comment.as_bytes());
             }
         })
     }
@@ -173,26 +173,26 @@ impl<W: Write> CaptureWriter<W> {
     fn write_packet(
         &mut self,
         unix_ns: u64,
-        packet: &OnWire<'_>,
+        packet: &WirePacket<'_>,
         options: impl FnOnce(&mut Self),
     ) -> io::Result<()> {
         let grh_len = packet.grh.map_or(0, |grh| grh.len());
         let len = AROUND_LEN + grh_len + packet.content().len().next_multiple_of(4);
-        self.begin(ENHANCED_PACKET);
-        self.word(0); // the only interface
+        self.begin_block(ENHANCED_PACKET);
+        self.push_u32(0); // the only interface
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
         let (high, low) = ((unix_ns >> 32) as u32, unix_ns as u32);
-        self.word(high);
-        self.word(low);
+        self.push_u32(high);
+        self.push_u32(low);
         let record = u32::try_from(ERF_HEADER_LEN + len).unwrap_or(u32::MAX);
-        self.word(record); // captured
-        self.word(record); // original
+        self.push_u32(record); // captured
+        self.push_u32(record); // original
         self.block.extend(erf_header(unix_ns, len));
-        self.put(packet, len);
+        self.push_packet(packet, len);
         self.pad();
         options(self);
-        self.option(OPT_END, &[]);
-        self.end()
+        self.push_option(OPT_END, &[]);
+        self.end_block()
     }
 
     /// Hands buffered bytes on.
@@ -209,7 +209,12 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// The packet as it may have been on the link: what a port does not tell is the usual value.
-    fn at_a_port<'a>(&self, direction: Direction, remote: &Address, mad: &'a Mad) -> OnWire<'a> {
+    fn packet_of<'a>(
+        &self,
+        direction: Direction,
+        remote: &Address,
+        mad: &'a Mad,
+    ) -> WirePacket<'a> {
         let own_qpn = Qpn(u32::from(!is_smp(mad)));
         let own_lid = if remote.lid == Lid::PERMISSIVE {
             Lid::PERMISSIVE
@@ -220,7 +225,7 @@ impl<W: Write> CaptureWriter<W> {
             Direction::Inbound => ((remote.lid, remote.qpn), (own_lid, own_qpn)),
             Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn)),
         };
-        OnWire {
+        WirePacket {
             slid,
             dlid,
             sl: remote.sl,
@@ -233,7 +238,7 @@ impl<W: Write> CaptureWriter<W> {
         }
     }
 
-    fn put(&mut self, packet: &OnWire<'_>, len: usize) {
+    fn push_packet(&mut self, packet: &WirePacket<'_>, len: usize) {
         let (vl, q_key) = match packet.datagram {
             Some((q_key, _)) => (0, q_key),
             None if is_smp(packet.mad) => (15, 0),
@@ -264,24 +269,24 @@ impl<W: Write> CaptureWriter<W> {
         out.extend([0; ICRC_LEN + VCRC_LEN]);
     }
 
-    fn begin(&mut self, block_type: u32) {
+    fn begin_block(&mut self, block_type: u32) {
         self.block.clear();
-        self.word(block_type);
-        self.word(0); // the length, filled in at the end
+        self.push_u32(block_type);
+        self.push_u32(0); // the length, filled in at the end
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    fn end_block(&mut self) -> io::Result<()> {
         let len = u32::try_from(self.block.len() + 4).map_err(io::Error::other)?;
-        self.word(len);
+        self.push_u32(len);
         self.block[4..8].copy_from_slice(&len.to_le_bytes());
         self.out.write_all(&self.block)
     }
 
-    fn option(&mut self, code: u16, value: &[u8]) {
+    fn push_option(&mut self, code: u16, value: &[u8]) {
         // Interface names are short; what does not fit is cut rather than written wrongly.
         let value = &value[..value.len().min(255)];
-        self.half(code);
-        self.half(u16::try_from(value.len()).unwrap_or(0));
+        self.push_u16(code);
+        self.push_u16(u16::try_from(value.len()).unwrap_or(0));
         self.block.extend(value);
         self.pad();
     }
@@ -290,11 +295,11 @@ impl<W: Write> CaptureWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    fn word(&mut self, v: u32) {
+    fn push_u32(&mut self, v: u32) {
         self.block.extend(v.to_le_bytes());
     }
 
-    fn half(&mut self, v: u16) {
+    fn push_u16(&mut self, v: u16) {
         self.block.extend(v.to_le_bytes());
     }
 }
@@ -362,7 +367,7 @@ impl<W: Write + Send> Tap<W> {
     }
 
     /// One half of a port with the tap beside it.
-    pub fn on<P>(&self, port: P) -> Tapped<P, W> {
+    pub fn wrap<P>(&self, port: P) -> Tapped<P, W> {
         Tapped {
             port,
             tap: self.clone(),
@@ -419,7 +424,7 @@ impl<R: MadReceiver, W: Write + Send> MadReceiver for Tapped<R, W> {
         let received = self.port.receive(timeout)?;
         match &received {
             Received::Mad(mad) => self.tap.record(Direction::Inbound, &mad.from, &mad.mad),
-            Received::SendFailed(_) | Received::Nothing => {}
+            Received::SendFailed(_) | Received::TimedOut => {}
         }
         Ok(received)
     }
@@ -462,7 +467,7 @@ mod tests {
     }
     impl MadReceiver for Port {
         fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
-            Ok(self.0.pop().unwrap_or(Received::Nothing))
+            Ok(self.0.pop().unwrap_or(Received::TimedOut))
         }
     }
 
@@ -472,7 +477,7 @@ mod tests {
         let writer = CaptureWriter::new(Vec::new(), "mlx5_0/1").unwrap();
         let tap = Tap::new(writer, || 0x0123_4567_89AB_CDEF);
         let mad = request();
-        tap.on(Port(vec![]))
+        tap.wrap(Port(vec![]))
             .send(&MadOut {
                 to: Address::DIRECTED,
                 mad,
@@ -485,9 +490,12 @@ mod tests {
             sl: Sl(3),
             path_bits: 0,
         };
-        let mut receiver = tap.on(Port(vec![Received::Mad(MadIn { from, mad })]));
+        let mut receiver = tap.wrap(Port(vec![Received::Mad(MadIn { from, mad })]));
         receiver.receive(Duration::ZERO).unwrap();
-        assert_eq!(receiver.receive(Duration::ZERO).unwrap(), Received::Nothing);
+        assert_eq!(
+            receiver.receive(Duration::ZERO).unwrap(),
+            Received::TimedOut
+        );
 
         let file = tap.with(|state| state.writer.out.clone());
         let blocks = blocks(&file);
@@ -529,7 +537,7 @@ mod tests {
             to: Address::DIRECTED,
             mad: request(),
         };
-        tap.on(Port(vec![])).send(&out).unwrap();
+        tap.wrap(Port(vec![])).send(&out).unwrap();
         assert_eq!(tap.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -57,7 +57,7 @@ fn write_mad(out: &mut String, mad: &Mad) -> fmt::Result {
     )?;
     if class == MgmtClass::SubnDirected {
         let header = DirectedHeader::decode(bytes);
-        match DrPath::of(mad) {
+        match DrPath::from_smp(mad) {
             Some(path) => write!(out, ", path {path}")?,
             None => write!(out, ", bad hop count {}", header.hop_count)?,
         }

@@ -88,7 +88,7 @@ impl DrPath {
 
     /// The route that an SMP carries in its InitialPath; `None` where its HopCount is out of range.
     #[must_use]
-    pub fn of(mad: &Mad) -> Option<Self> {
+    pub fn from_smp(mad: &Mad) -> Option<Self> {
         let count = mad.as_bytes()[7];
         if usize::from(count) > MAX_HOPS {
             return None;
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(&b[..8], [1, 0x81, 1, 1, 0, 0, 0, 2]);
         assert_eq!(&b[32..36], [0xFF; 4], "permissive at both ends");
         assert_eq!(&b[128..132], [0, 1, 17, 0]);
-        assert_eq!(DrPath::of(&mad), Some(path));
+        assert_eq!(DrPath::from_smp(&mad), Some(path));
         assert_eq!(m_key(&mad), MKey::new(7));
     }
 }

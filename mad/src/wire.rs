@@ -54,7 +54,7 @@ pub struct Field {
 
 /// How component masks select a field of a record (IBA 15.4.4).
 #[derive(Debug, Clone, Copy)]
-pub enum Selection {
+pub enum ComponentSelection {
     /// As a whole, by its `component_mask`, or not at all.
     Whole,
     /// By one component for each entry of an array.
@@ -73,7 +73,7 @@ pub enum Selection {
     },
 }
 
-impl Selection {
+impl ComponentSelection {
     const fn len(&self) -> usize {
         match self {
             Self::Whole => 1,
@@ -105,7 +105,7 @@ impl Selection {
 
 /// Number of parts of a layout that component masks can select, for [`components`].
 #[must_use]
-pub const fn component_count(selections: &[Selection]) -> usize {
+pub const fn component_count(selections: &[ComponentSelection]) -> usize {
     let (mut count, mut i) = (0, 0);
     while i < selections.len() {
         count += selections[i].len();
@@ -116,7 +116,10 @@ pub const fn component_count(selections: &[Selection]) -> usize {
 
 /// The parts of a layout that component masks can select, in the order of the layout.
 #[must_use]
-pub const fn components<const N: usize>(fields: &[Field], selections: &[Selection]) -> [Field; N] {
+pub const fn components<const N: usize>(
+    fields: &[Field],
+    selections: &[ComponentSelection],
+) -> [Field; N] {
     let mut all = [fields[0]; N];
     let (mut count, mut i) = (0, 0);
     while i < fields.len() {
@@ -276,16 +279,16 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
 #[macro_export]
 macro_rules! wire {
     (@selection $ty:ty) => {
-        $crate::wire::Selection::Whole
+        $crate::wire::ComponentSelection::Whole
     };
     (@selection $ty:ty, each $first:literal) => {
-        $crate::wire::Selection::Each {
+        $crate::wire::ComponentSelection::Each {
             entries: <$ty as $crate::wire::WireField>::ENTRIES,
             first: $first,
         }
     };
     (@selection $ty:ty, of $attribute:ty [$($number:tt),*]) => {
-        $crate::wire::Selection::Attribute {
+        $crate::wire::ComponentSelection::Attribute {
             fields: <$attribute>::FIELDS,
             masks: &[$($crate::wire!(@mask $number)),*],
         }
@@ -330,7 +333,7 @@ macro_rules! wire {
 
             /// The parts that component masks can select.
             pub const COMPONENTS: &'static [$crate::wire::Field] = &{
-                const SELECTIONS: &[$crate::wire::Selection] = &[$($crate::wire!(
+                const SELECTIONS: &[$crate::wire::ComponentSelection] = &[$($crate::wire!(
                     @selection $ty
                     $(, each $first)?
                     $(, of $attribute [$($number),*])?

@@ -7,12 +7,12 @@ use thiserror::Error;
 
 /// An error in the text of an input file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{what}", at.map_or_else(String::new, |(line, column)| format!("{line}:{column}: ")))]
+#[error("{}{message}", position.map_or_else(String::new, |(line, column)| format!("{line}:{column}: ")))]
 pub struct InputError {
     /// Line and column, both from 1; `None` for an error of the file as a whole.
-    pub at: Option<(usize, usize)>,
+    pub position: Option<(usize, usize)>,
     /// What is wrong, and what would be right.
-    pub what: String,
+    pub message: String,
 }
 
 /// An input file that cannot be used.
@@ -27,7 +27,7 @@ pub enum InputFileError {
         source: io::Error,
     },
     /// The text of the file is wrong.
-    #[error("{}:{}{source}", path.display(), if source.at.is_none() { " " } else { "" })]
+    #[error("{}:{}{source}", path.display(), if source.position.is_none() { " " } else { "" })]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum InputFileError {
     },
     /// The file is of use with forwarding tables only, and no file of tables is configured.
     #[error("{}: a {key} belongs to tables, and there is no lfts_file", path.display())]
-    WithoutTables {
+    RequiresLftsFile {
         /// The file.
         path: PathBuf,
         /// Name of the setting.
@@ -51,18 +51,21 @@ impl InputFileError {
         match self {
             Self::Unreadable { path, .. }
             | Self::Invalid { path, .. }
-            | Self::WithoutTables { path, .. } => path,
+            | Self::RequiresLftsFile { path, .. } => path,
         }
     }
 
     /// The error without the path, and its position in the file.
     #[must_use]
     pub fn into_input_error(self) -> InputError {
-        let whole = |what| InputError { at: None, what };
+        let whole = |message| InputError {
+            position: None,
+            message,
+        };
         match self {
             Self::Unreadable { source, .. } => whole(format!("cannot read it: {source}")),
             Self::Invalid { source, .. } => source,
-            Self::WithoutTables { key, .. } => whole(format!(
+            Self::RequiresLftsFile { key, .. } => whole(format!(
                 "a {key} belongs to tables, and there is no lfts_file"
             )),
         }

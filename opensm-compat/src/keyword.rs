@@ -1,7 +1,10 @@
 //! Suggestions for misspelt keywords.
 
 /// The known word nearest to `typed`, if one is near.
-pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_keyword<'a>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let typed = normalized(typed);
     let (distance, word) = known
         .into_iter()
@@ -17,13 +20,13 @@ fn normalized(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::nearest_keyword;
 
     #[test]
     fn a_misspelt_word_finds_the_nearest() {
         let known = ["priority", "sm-key", "poll-interval"];
-        assert_eq!(nearest("pirority", known), Some("priority"));
-        assert_eq!(nearest("sm_key", known), Some("sm-key"));
-        assert_eq!(nearest("colour", known), None);
+        assert_eq!(nearest_keyword("pirority", known), Some("priority"));
+        assert_eq!(nearest_keyword("sm_key", known), Some("sm-key"));
+        assert_eq!(nearest_keyword("colour", known), None);
     }
 }

@@ -32,17 +32,12 @@ pub enum StateFile {
     /// `neighbors`.
     Neighbours,
     /// `opensm-sa.dump`.
-    Administration,
+    SaDump,
 }
 
 impl StateFile {
     /// All files.
-    pub const ALL: [Self; 4] = [
-        Self::Lids,
-        Self::MKeys,
-        Self::Neighbours,
-        Self::Administration,
-    ];
+    pub const ALL: [Self; 4] = [Self::Lids, Self::MKeys, Self::Neighbours, Self::SaDump];
 
     /// Its file name.
     #[must_use]
@@ -51,7 +46,7 @@ impl StateFile {
             Self::Lids => "guid2lid",
             Self::MKeys => "guid2mkey",
             Self::Neighbours => "neighbors",
-            Self::Administration => "opensm-sa.dump",
+            Self::SaDump => "opensm-sa.dump",
         }
     }
 
@@ -69,7 +64,7 @@ impl StateFile {
             Self::Lids => &[RecordKind::Lid],
             Self::MKeys => &[RecordKind::MKey],
             Self::Neighbours => &[RecordKind::Neighbour],
-            Self::Administration => &RecordKind::REGISTRATIONS,
+            Self::SaDump => &RecordKind::REGISTRATIONS,
         }
     }
 }
@@ -99,7 +94,7 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
     let mut errors = Vec::new();
     for (file, path, content) in files {
         changes.extend(file.kinds().iter().copied().map(RecordChange::Clear));
-        let mut reader = Reader::default();
+        let mut reader = StateFileParser::default();
         for (number, line) in (1..).zip(content.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -109,11 +104,11 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
                 StateFile::Lids => reader.lids(line, number),
                 StateFile::MKeys => reader.m_key(line),
                 StateFile::Neighbours => reader.neighbour(line),
-                StateFile::Administration => reader.administration(line),
+                StateFile::SaDump => reader.sa_dump(line),
             };
             let put = taken.and_then(|records| {
                 let changes: Option<Vec<_>> = records.iter().map(RecordChange::put).collect();
-                reader.once(changes.ok_or("such a record cannot be")?, number)
+                reader.reject_duplicates(changes.ok_or("such a record cannot be")?, number)
             });
             match put {
                 Ok(put) => changes.extend(put),
@@ -134,7 +129,7 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
 
 /// What was read of a file so far.
 #[derive(Debug, Default)]
-struct Reader {
+struct StateFileParser {
     /// Ranges of LIDs by the first one: the last one, and the line.
     ranges: BTreeMap<u16, (u16, usize)>,
     /// Records, by the line where they are.
@@ -146,13 +141,13 @@ struct Reader {
 }
 
 /// What a line says, or what is wrong with it.
-type Taken = Result<Vec<Record>, String>;
+type ParsedRecords = Result<Vec<Record>, String>;
 /// Takes the rest of a line of a kind.
-type Take = fn(&mut Reader, &str) -> Taken;
+type LineParser = fn(&mut StateFileParser, &str) -> ParsedRecords;
 
-impl Reader {
+impl StateFileParser {
     /// Nothing is said twice.
-    fn once(
+    fn reject_duplicates(
         &mut self,
         changes: Vec<RecordChange>,
         number: usize,
@@ -167,9 +162,9 @@ impl Reader {
         Ok(changes)
     }
 
-    fn lids(&mut self, line: &str, number: usize) -> Taken {
-        let [port, first, last] = words(line)?;
-        let (port, first, last) = (guid(port)?, number_of(first)?, number_of(last)?);
+    fn lids(&mut self, line: &str, number: usize) -> ParsedRecords {
+        let [port, first, last] = split_words(line)?;
+        let (port, first, last) = (guid(port)?, parse_hex(first)?, parse_hex(last)?);
         let range = |n: u64| u16::try_from(n).map_err(|_| format!("{n:#x} is no LID"));
         let (first, last) = (range(first)?, range(last)?);
         let count = u32::from(last) + 1 - u32::from(first).min(u32::from(last));
@@ -192,15 +187,15 @@ impl Reader {
         }])
     }
 
-    fn m_key(&mut self, line: &str) -> Taken {
-        let [port, key] = words(line)?;
-        let m_key = MKey::new(number_of(key)?);
+    fn m_key(&mut self, line: &str) -> ParsedRecords {
+        let [port, key] = split_words(line)?;
+        let m_key = MKey::new(parse_hex(key)?);
         let port = guid(port)?;
         Ok(vec![Record::MKey { port, m_key }])
     }
 
-    fn neighbour(&mut self, line: &str) -> Taken {
-        let [of, to] = words(line)?;
+    fn neighbour(&mut self, line: &str) -> ParsedRecords {
+        let [of, to] = split_words(line)?;
         let end = |text: &str| {
             let (port, number) = text
                 .split_once(':')
@@ -213,8 +208,8 @@ impl Reader {
         Ok(vec![Record::Neighbour { of, to }])
     }
 
-    fn administration(&mut self, line: &str) -> Taken {
-        let kinds: [(&str, Take); 5] = [
+    fn sa_dump(&mut self, line: &str) -> ParsedRecords {
+        let kinds: [(&str, LineParser); 5] = [
             ("MC Group", Self::group),
             ("mcm_port:", Self::member),
             ("InformInfo Record:", Self::subscription),
@@ -232,9 +227,9 @@ impl Reader {
         Err("neither a group nor a member, subscription, service or GUIDs".to_owned())
     }
 
-    fn group(&mut self, line: &str) -> Taken {
+    fn group(&mut self, line: &str) -> ParsedRecords {
         let well_known = line.contains(" (well known):");
-        let mut fields = Fields(line);
+        let mut fields = FieldReader(line);
         let mgid = fields.gid(" mgid=")?;
         // Whoever created it.
         fields.gid(" port_gid=")?;
@@ -272,9 +267,9 @@ impl Reader {
         })])
     }
 
-    fn member(&mut self, line: &str) -> Taken {
+    fn member(&mut self, line: &str) -> ParsedRecords {
         let mgid = self.group.ok_or("a member of no group")?;
-        let mut fields = Fields(line);
+        let mut fields = FieldReader(line);
         let port = fields.gid(" port_gid=")?.guid();
         let scope_state: u8 = fields.take(" scope_state=")?;
         let proxy: u8 = fields.take(" proxy_join=")?;
@@ -288,8 +283,8 @@ impl Reader {
         })])
     }
 
-    fn subscription(&mut self, line: &str) -> Taken {
-        let mut fields = Fields(line);
+    fn subscription(&mut self, line: &str) -> ParsedRecords {
+        let mut fields = FieldReader(line);
         let subscriber_gid = fields.gid(" subscriber_gid=")?;
         let _: u16 = fields.take(" subscriber_enum=")?;
         let gid = fields.gid(" gid=")?;
@@ -342,8 +337,8 @@ impl Reader {
         ))])
     }
 
-    fn service(&mut self, line: &str) -> Taken {
-        let mut fields = Fields(line);
+    fn service(&mut self, line: &str) -> ParsedRecords {
+        let mut fields = FieldReader(line);
         let service_id = fields.take(" id=")?;
         let service_gid = fields.gid(" gid=")?;
         let service_pkey = PKey(fields.take(" pkey=")?);
@@ -385,8 +380,8 @@ impl Reader {
         )))])
     }
 
-    fn aliases(&mut self, line: &str) -> Taken {
-        let mut fields = Fields(line);
+    fn aliases(&mut self, line: &str) -> ParsedRecords {
+        let mut fields = FieldReader(line);
         let port = PortGuid(fields.take(" base_guid=")?);
         let _: u16 = fields.take(" lid=")?;
         let block: u8 = fields.take(" block_num=")?;
@@ -406,7 +401,7 @@ impl Reader {
     }
 }
 
-fn words<const N: usize>(line: &str) -> Result<[&str; N], String> {
+fn split_words<const N: usize>(line: &str) -> Result<[&str; N], String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let found = words.len();
     words
@@ -414,23 +409,23 @@ fn words<const N: usize>(line: &str) -> Result<[&str; N], String> {
         .map_err(|_| format!("{found} words instead of {N}"))
 }
 
-fn number_of(text: &str) -> Result<u64, String> {
+fn parse_hex(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or_default();
     u64::from_str_radix(digits, 16)
         .map_err(|_| format!("`{text}` is no number that begins with 0x"))
 }
 
 fn guid(text: &str) -> Result<PortGuid, String> {
-    match number_of(text)? {
+    match parse_hex(text)? {
         0 => Err("0 is no GUID".to_owned()),
         guid => Ok(PortGuid(guid)),
     }
 }
 
 /// The rest of a line of `name=0x…` in an order.
-struct Fields<'a>(&'a str);
+struct FieldReader<'a>(&'a str);
 
-impl Fields<'_> {
+impl FieldReader<'_> {
     fn after(&mut self, name: &str) -> Result<(), String> {
         let at = self.0.find(name);
         let at = at.ok_or_else(|| format!("no `{}`", name.trim_start()))?;
@@ -442,7 +437,7 @@ impl Fields<'_> {
         let end = self.0.find(|c: char| c.is_whitespace() || c == ':');
         let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
         self.0 = rest;
-        number_of(text).map_err(|why| format!("{}: {why}", name.trim_start()))
+        parse_hex(text).map_err(|why| format!("{}: {why}", name.trim_start()))
     }
 
     fn take<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
@@ -510,11 +505,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
     fn files(lids: &str, dump: &str) -> Vec<(StateFile, PathBuf, String)> {
         vec![
             (StateFile::Lids, "guid2lid".into(), lids.to_owned()),
-            (
-                StateFile::Administration,
-                "opensm-sa.dump".into(),
-                dump.to_owned(),
-            ),
+            (StateFile::SaDump, "opensm-sa.dump".into(), dump.to_owned()),
         ]
     }
 

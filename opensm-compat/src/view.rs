@@ -14,9 +14,9 @@ use ferrosm_routing::{LastRun, Lft, SwitchIdx};
 #[derive(Debug, Clone, Default)]
 pub struct FabricView {
     /// In the order of discovery or of the file.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<FabricNode>,
     /// Each cable once.
-    pub links: Vec<Link>,
+    pub links: Vec<FabricLink>,
     /// The port that the subnet manager uses.
     pub sm: Option<PortLocation>,
     /// The routing in force, where known.
@@ -43,7 +43,7 @@ pub struct PortLocation {
 
 /// A node.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct FabricNode {
     /// CA, switch or router.
     pub kind: NodeType,
     /// NodeDescription.
@@ -63,14 +63,14 @@ pub struct Node {
     /// A switch's port 0 is enhanced.
     pub enhanced_port0: bool,
     /// End ports that are known, by number: a switch's port 0, others' ports 1, 2, ...
-    pub end_ports: Vec<EndPort>,
+    pub end_ports: Vec<FabricEndPort>,
     /// The forwarding table of a switch, where known.
     pub lft: Option<Arc<Lft>>,
 }
 
 /// A port that has a GUID and may have LIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndPort {
+pub struct FabricEndPort {
     /// Its number.
     pub port: PortNum,
     /// Its GUID.
@@ -83,7 +83,7 @@ pub struct EndPort {
 
 /// A cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub struct FabricLink {
     /// One end.
     pub a: PortLocation,
     /// The other end; may be the same port (a loopback plug).
@@ -100,7 +100,7 @@ pub struct Link {
 
 /// A part of a fabric that packets cannot leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Component {
+pub struct ConnectedComponent {
     /// Its nodes, by index, in order.
     pub nodes: Vec<usize>,
     /// Its cables, by index, in order.
@@ -111,16 +111,16 @@ pub struct Component {
 
 /// One end of a cable, seen from a port.
 #[derive(Debug, Clone, Copy)]
-pub struct LinkEnd<'a> {
+pub struct FabricLinkEnd<'a> {
     /// The port.
     pub port: PortNum,
     /// The port at the other end.
     pub peer: PortLocation,
     /// The cable.
-    pub link: &'a Link,
+    pub link: &'a FabricLink,
 }
 
-impl Node {
+impl FabricNode {
     /// Whether it is a switch.
     #[must_use]
     pub fn is_switch(&self) -> bool {
@@ -129,7 +129,7 @@ impl Node {
 
     /// The end port behind a port: of a switch always port 0.
     #[must_use]
-    pub fn end_port(&self, port: PortNum) -> EndPort {
+    pub fn end_port(&self, port: PortNum) -> FabricEndPort {
         let number = if self.is_switch() {
             PortNum::ZERO
         } else {
@@ -139,7 +139,7 @@ impl Node {
             .iter()
             .find(|e| e.port == number)
             .copied()
-            .unwrap_or(EndPort {
+            .unwrap_or(FabricEndPort {
                 port: number,
                 guid: PortGuid(self.guid.0),
                 lid: Lid::NONE,
@@ -199,7 +199,7 @@ impl InstalledRouting {
     }
 }
 
-impl Link {
+impl FabricLink {
     /// Mb/s, where known.
     #[must_use]
     pub fn mbps(&self) -> Option<u32> {
@@ -219,9 +219,9 @@ impl Link {
 impl FabricView {
     /// From what a subnet manager knows, with the routing in force.
     #[must_use]
-    pub fn of_manager(sm: &SubnetManager) -> Self {
+    pub fn from_manager(sm: &SubnetManager) -> Self {
         let subnet = sm.subnet();
-        let mut view = Self::of_subnet(subnet);
+        let mut view = Self::from_subnet(subnet);
         view.routing = sm.routing().and_then(|(run, nodes)| {
             let mut place = Vec::new();
             // Nodes of a view are in the order of the subnet.
@@ -240,7 +240,7 @@ impl FabricView {
 
     /// From what a subnet manager has found.
     #[must_use]
-    pub fn of_subnet(subnet: &Subnet) -> Self {
+    pub fn from_subnet(subnet: &Subnet) -> Self {
         let mut index = Vec::new();
         let mut nodes = Vec::with_capacity(subnet.node_count());
         for (idx, node) in subnet.nodes() {
@@ -249,14 +249,14 @@ impl FabricView {
             let end_ports = node.end_ports().filter_map(|port| {
                 let p = node.ports.get(port.index())?;
                 let info = p.info();
-                Some(EndPort {
+                Some(FabricEndPort {
                     port,
                     guid: p.guid,
                     lid: info.lid,
                     lmc: info.lmc,
                 })
             });
-            nodes.push(Node {
+            nodes.push(FabricNode {
                 kind: node.info.node_type,
                 description: node.description.to_string(),
                 guid: node.info.node_guid,
@@ -279,7 +279,7 @@ impl FabricView {
             let port = known.into_iter().flatten().next();
             let info = port.map(ferrosm_core::Port::info);
             let codes = known.iter().flatten().map(|p| p.info().operational_vls);
-            Link {
+            FabricLink {
                 a: at(l.a),
                 b: at(l.b),
                 width: info.and_then(|i| i.width()),
@@ -298,16 +298,16 @@ impl FabricView {
 
     /// Ends of cables by node, each node's in the order of its ports.
     #[must_use]
-    pub fn ends(&self) -> Vec<Vec<LinkEnd<'_>>> {
+    pub fn link_ends(&self) -> Vec<Vec<FabricLinkEnd<'_>>> {
         let mut ends = vec![Vec::new(); self.nodes.len()];
         for link in &self.links {
-            ends[link.a.node].push(LinkEnd {
+            ends[link.a.node].push(FabricLinkEnd {
                 port: link.a.port,
                 peer: link.b,
                 link,
             });
             if link.a != link.b {
-                ends[link.b.node].push(LinkEnd {
+                ends[link.b.node].push(FabricLinkEnd {
                     port: link.b.port,
                     peer: link.a,
                     link,
@@ -322,15 +322,15 @@ impl FabricView {
 
     /// How many nodes are of a kind.
     #[must_use]
-    pub fn count(&self, kind: NodeType) -> usize {
+    pub fn count_nodes(&self, kind: NodeType) -> usize {
         self.nodes.iter().filter(|n| n.kind == kind).count()
     }
 
     /// Parts of the fabric that packets cannot leave, those with most end ports first (of equals the larger one, then the one
     /// with the earliest node). Packets go through switches, not through hosts: a host may have ports in several parts.
     #[must_use]
-    pub fn parts(&self) -> Vec<Component> {
-        let ends = self.ends();
+    pub fn components(&self) -> Vec<ConnectedComponent> {
+        let ends = self.link_ends();
         let mut seen = vec![false; self.nodes.len()];
         let mut seen_link = vec![false; self.links.len()];
         // Links by node, as `ends` has them.
@@ -351,12 +351,18 @@ impl FabricView {
             if is_switch || uncabled {
                 let first = if is_switch { &links_of[start][..] } else { &[] };
                 seen[start] = true;
-                parts.push(self.part_from(start, first, &links_of, &mut seen, &mut seen_link));
+                parts.push(self.component_from(start, first, &links_of, &mut seen, &mut seen_link));
                 continue;
             }
             for &l in &links_of[start] {
                 if !seen_link[l] {
-                    parts.push(self.part_from(start, &[l], &links_of, &mut seen, &mut seen_link));
+                    parts.push(self.component_from(
+                        start,
+                        &[l],
+                        &links_of,
+                        &mut seen,
+                        &mut seen_link,
+                    ));
                 }
             }
         }
@@ -365,15 +371,15 @@ impl FabricView {
     }
 
     /// What packets reach from a node by these of its cables.
-    fn part_from(
+    fn component_from(
         &self,
         start: usize,
         first: &[usize],
         links_of: &[Vec<usize>],
         seen: &mut [bool],
         seen_link: &mut [bool],
-    ) -> Component {
-        let mut part = Component {
+    ) -> ConnectedComponent {
+        let mut part = ConnectedComponent {
             nodes: vec![start],
             links: Vec::new(),
             end_ports: 0,
@@ -384,7 +390,7 @@ impl FabricView {
                 continue;
             }
             part.links.push(l);
-            let Link { a, b, .. } = self.links[l];
+            let FabricLink { a, b, .. } = self.links[l];
             for end in [Some(a), (a != b).then_some(b)].into_iter().flatten() {
                 part.nodes.push(end.node);
                 if !self.nodes[end.node].is_switch() {
@@ -402,7 +408,7 @@ impl FabricView {
 
     /// Only this part.
     #[must_use]
-    pub fn only(&self, part: &Component) -> Self {
+    pub fn restricted_to(&self, part: &ConnectedComponent) -> Self {
         let at = |p: PortLocation| {
             Some(PortLocation {
                 node: part.nodes.binary_search(&p.node).ok()?,
@@ -411,7 +417,7 @@ impl FabricView {
         };
         let links = part.links.iter().filter_map(|l| {
             let link = self.links[*l];
-            Some(Link {
+            Some(FabricLink {
                 a: at(link.a)?,
                 b: at(link.b)?,
                 ..link
@@ -427,7 +433,7 @@ impl FabricView {
 
     /// Whether a port is in a part; a port without a cable is where its node is.
     #[must_use]
-    pub fn is_in(&self, part: &Component, port: PortLocation) -> bool {
+    pub fn component_contains(&self, part: &ConnectedComponent, port: PortLocation) -> bool {
         if self.nodes[port.node].is_switch() {
             return part.nodes.binary_search(&port.node).is_ok();
         }

@@ -40,7 +40,7 @@ impl<'a> SaRequest<'a> {
         if header.mgmt_class != MgmtClass::SubnAdm || header.base_version != 1 {
             return None;
         }
-        let sa = SaHeader::of(head);
+        let sa = SaHeader::from_mad(head);
         Some(Self {
             from,
             method: header.method,
@@ -192,14 +192,14 @@ impl SaReply {
                 active: true,
                 ..RmppHeader::default()
             };
-            rmpp.put(&mut head);
+            rmpp.write_to(&mut head);
         }
         let sa = SaHeader {
             sm_key: MKey::NONE,
             attribute_offset: u16::try_from(self.stride / 8).unwrap_or(u16::MAX),
             component_mask: request.component_mask,
         };
-        sa.put(&mut head);
+        sa.write_to(&mut head);
         bytes.clear();
         bytes.reserve(len);
         bytes.extend_from_slice(&head);

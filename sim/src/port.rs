@@ -275,7 +275,7 @@ impl MadReceiver for SimReceiver {
             return Ok(received);
         }
         if timeout.is_zero() {
-            return Ok(Received::Nothing);
+            return Ok(Received::TimedOut);
         }
         let empty = |s: &mut State| s.queues[self.port.queue].received.is_empty();
         let waited = shared.ready.wait_timeout_while(state, timeout, empty);
@@ -283,6 +283,6 @@ impl MadReceiver for SimReceiver {
         Ok(state.queues[self.port.queue]
             .received
             .pop_front()
-            .unwrap_or(Received::Nothing))
+            .unwrap_or(Received::TimedOut))
     }
 }

@@ -318,7 +318,7 @@ fn question(
         component_mask: mask,
         ..sa::SaHeader::default()
     };
-    head.put(mad.as_bytes_mut());
+    head.write_to(mad.as_bytes_mut());
     sa::data_mut(&mut mad)[..data.len()].copy_from_slice(data);
     let lid = view.end_ports()[from].lid;
     (

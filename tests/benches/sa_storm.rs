@@ -230,9 +230,8 @@ impl GmpReceiver for ServerSide {
         }
         Ok(inbox
             .pop_front()
-            .map_or(GmpReceived::Nothing, |(from, bytes)| GmpReceived::Message {
-                from,
-                bytes,
+            .map_or(GmpReceived::TimedOut, |(from, bytes)| {
+                GmpReceived::Message { from, bytes }
             }))
     }
 }

@@ -107,10 +107,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 
 /// A subnet manager sees the part of the fabric that its port is on: says what it does not see.
 fn tell_parts(view: &FabricView, own: PortLocation) {
-    let parts = view.parts();
+    let parts = view.components();
     let Some(ours) = parts
         .iter()
-        .find(|p| view.is_in(p, own))
+        .find(|p| view.component_contains(p, own))
         .filter(|_| parts.len() > 1)
     else {
         return;

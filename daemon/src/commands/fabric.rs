@@ -11,7 +11,7 @@ use ferrosm_sim::spec::FabricSpec;
 use tracing::warn;
 
 use crate::failure::Failure;
-use ferrosm_opensm_compat::keyword::nearest;
+use ferrosm_opensm_compat::keyword::nearest_keyword;
 
 /// An example of each shape, and of one with an option.
 const EXAMPLES: [(&str, &str); 16] = [
@@ -62,7 +62,7 @@ fn neither(text: &str, error: &SpecTextError) -> String {
         format!("there is no file {text}")
     } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
         error.to_string()
-    } else if let Some(near) = nearest(shape, EXAMPLES.iter().map(|(name, _)| *name)) {
+    } else if let Some(near) = nearest_keyword(shape, EXAMPLES.iter().map(|(name, _)| *name)) {
         format!("`{text}`: unknown shape `{shape}`: did you mean `{near}`?")
     } else if text.contains(':') {
         error.to_string()

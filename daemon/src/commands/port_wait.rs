@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 
-use ferrosm_mad::transport::umad::{ChooseError, LocalPort, Selection, SkipReason};
+use ferrosm_mad::transport::umad::{LocalPort, PortChoiceError, PortSelection, SkipReason};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
@@ -46,8 +46,8 @@ impl WaitLimits {
     };
 
     /// Longest wait after this error.
-    fn limit(&self, error: &ChooseError) -> Duration {
-        let has_down_port = matches!(error, ChooseError::NoneUsable { skipped, .. }
+    fn limit(&self, error: &PortChoiceError) -> Duration {
+        let has_down_port = matches!(error, PortChoiceError::NoneUsable { skipped, .. }
             if skipped.iter().any(|s| matches!(s.reason, SkipReason::Down(_))));
         match self.link {
             Some(link) if has_down_port => self.device.max(link),
@@ -84,7 +84,7 @@ pub async fn wait_for_port(
                     continue;
                 }
             },
-            Err(e @ ChooseError::Ambiguous { .. }) => return Err(ports::refuse(&e)),
+            Err(e @ PortChoiceError::Ambiguous { .. }) => return Err(ports::refuse(&e)),
             Err(e) => (ports::refuse(&e), patience.limit(&e)),
         };
         if started.elapsed() >= limit {
@@ -103,6 +103,6 @@ pub async fn wait_for_port(
 }
 
 /// Whether the selection cannot match a second port that appears later.
-const fn names_one_port(selection: &Selection) -> bool {
+const fn names_one_port(selection: &PortSelection) -> bool {
     selection.port_guid.is_some() || (selection.ca.is_some() && selection.port.is_some())
 }

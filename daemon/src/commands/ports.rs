@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::transport::umad::{
-    self, ChooseError, LocalPort, Selection, SkipReason, UmadError,
+    self, LocalPort, PortChoiceError, PortSelection, SkipReason, UmadError,
 };
 use tracing::warn;
 
@@ -26,8 +26,8 @@ const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-gu
 /// # Errors
 /// If the ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
-    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
-    let choice = umad::choose(&ports, &Selection::default());
+    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
+    let choice = umad::choose_port(&ports, &PortSelection::default());
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     #[cfg(feature = "verbs")]
@@ -48,7 +48,7 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     };
     #[cfg(feature = "verbs")]
     text.push_str(&crate::verbs::render(&devices));
-    if matches!(choice, Err(ChooseError::Ambiguous { .. })) {
+    if matches!(choice, Err(PortChoiceError::Ambiguous { .. })) {
         text.push_str(&format!(
             "Several ports have a link; `ferrosm run` does not choose between them. {NAME_ONE}\n"
         ));
@@ -127,8 +127,8 @@ pub fn answers_count_for_ms(sm: &SmConfig) -> u32 {
 
 /// What the configuration and the flags name.
 #[must_use]
-pub fn selection(choice: &PortChoice) -> Selection {
-    Selection {
+pub fn selection(choice: &PortChoice) -> PortSelection {
+    PortSelection {
         ca: choice.ca.clone(),
         port: choice.number,
         port_guid: choice.guid,
@@ -139,9 +139,9 @@ pub fn selection(choice: &PortChoice) -> Selection {
 ///
 /// # Errors
 /// If the ports cannot be listed.
-pub fn find(selection: &Selection) -> Result<Result<LocalPort, ChooseError>, Failure> {
-    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
-    Ok(umad::choose(&ports, selection).cloned())
+pub fn find(selection: &PortSelection) -> Result<Result<LocalPort, PortChoiceError>, Failure> {
+    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
+    Ok(umad::choose_port(&ports, selection).cloned())
 }
 
 /// The port of a command that only reads. If several could be meant, the log names the one that is used.
@@ -149,12 +149,12 @@ pub fn find(selection: &Selection) -> Result<Result<LocalPort, ChooseError>, Fai
 /// # Errors
 /// If no port has a link, with the reason for each.
 pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
-    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
+    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
     let selection = selection(choice);
-    let port = umad::choose_for_reading(&ports, &selection).map_err(|e| refuse(&e))?;
+    let port = umad::choose_read_only_port(&ports, &selection).map_err(|e| refuse(&e))?;
     if matches!(
-        umad::choose(&ports, &selection),
-        Err(ChooseError::Ambiguous { .. })
+        umad::choose_port(&ports, &selection),
+        Err(PortChoiceError::Ambiguous { .. })
     ) {
         warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,
               "port chosen among several with a link");
@@ -164,11 +164,11 @@ pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
 
 /// Why no port was chosen, and what to do.
 #[must_use]
-pub fn refuse(error: &ChooseError) -> Failure {
+pub fn refuse(error: &PortChoiceError) -> Failure {
     let hint = match error {
-        ChooseError::NoDevice => DEMO.to_owned(),
-        ChooseError::NoMatch { .. } => LIST.to_owned(),
-        ChooseError::NoneUsable { skipped, .. } => {
+        PortChoiceError::NoDevice => DEMO.to_owned(),
+        PortChoiceError::NoMatch { .. } => LIST.to_owned(),
+        PortChoiceError::NoneUsable { skipped, .. } => {
             let down = skipped
                 .iter()
                 .any(|s| matches!(s.reason, SkipReason::Down(_)));
@@ -178,7 +178,7 @@ pub fn refuse(error: &ChooseError) -> Failure {
                 DEMO.to_owned()
             }
         }
-        ChooseError::Ambiguous { .. } => {
+        PortChoiceError::Ambiguous { .. } => {
             return Failure::Unconfigured {
                 what: error.to_string(),
                 hint: NAME_ONE.to_owned(),
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn no_device_points_to_the_demo() {
-        let told = refuse(&ChooseError::NoDevice).to_string();
+        let told = refuse(&PortChoiceError::NoDevice).to_string();
         assert!(
             told.contains("no RDMA device") && told.contains("ferrosm demo"),
             "{told}"

@@ -490,10 +490,10 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            dump::write(&FabricView::of_manager(sm), &dir, dump::Extent::Full)?;
+            dump::write(&FabricView::from_manager(sm), &dir, dump::Extent::Full)?;
             return Ok(());
         }
-        self.dumps.write(FabricView::of_manager(sm), dir);
+        self.dumps.write(FabricView::from_manager(sm), dir);
         Ok(())
     }
 }

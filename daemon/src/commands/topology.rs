@@ -117,7 +117,7 @@ impl Shell for Look {
                 for problem in report::problems(done) {
                     warn!(problem, "sweep problem");
                 }
-                ControlFlow::Break(Ok(FabricView::of_subnet(sm.subnet())))
+                ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
             }
             Event::NoLink(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("no link: {why}"),

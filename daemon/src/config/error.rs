@@ -132,11 +132,13 @@ fn line_column(text: &str, offset: usize) -> (usize, usize) {
 impl ConfigError {
     /// Errors of an input file.
     pub(super) fn in_file(path: &Path, errors: Vec<InputError>) -> Vec<Self> {
-        let errors = errors.into_iter().map(|InputError { at, what }| Self {
-            file: Some(path.to_owned()),
-            at,
-            what,
-        });
+        let errors = errors
+            .into_iter()
+            .map(|InputError { position, message }| Self {
+                file: Some(path.to_owned()),
+                at: position,
+                what: message,
+            });
         errors.collect()
     }
 }
@@ -144,8 +146,12 @@ impl ConfigError {
 impl From<InputFileError> for ConfigError {
     fn from(error: InputFileError) -> Self {
         let file = Some(error.path().to_owned());
-        let InputError { at, what } = error.into_input_error();
-        Self { file, at, what }
+        let InputError { position, message } = error.into_input_error();
+        Self {
+            file,
+            at: position,
+            what: message,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use core::ops::Range;
 use std::path::Path;
 
-use ferrosm_opensm_compat::keyword::nearest;
+use ferrosm_opensm_compat::keyword::nearest_keyword;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -182,7 +182,7 @@ fn explain(message: &str, place: &Removed) -> String {
         let same = keys
             .iter()
             .find(|k| k.split_once('.').is_some_and(|(_, n)| n == place.key));
-        return match (nearest(&place.key, sections.iter().copied()), same) {
+        return match (nearest_keyword(&place.key, sections.iter().copied()), same) {
             (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", place.key),
             (None, Some(key)) => format!(
                 "unknown key `{}`: it belongs in a section, as {key}",
@@ -200,7 +200,7 @@ fn explain(message: &str, place: &Removed) -> String {
     let elsewhere = keys
         .iter()
         .find(|k| k.rsplit_once('.').is_some_and(|(_, n)| n == name));
-    match (elsewhere, nearest(name, names())) {
+    match (elsewhere, nearest_keyword(name, names())) {
         (Some(key), _) => format!("unknown key `{name}` in [{section}]: did you mean {key}?"),
         (None, Some(near)) => {
             format!("unknown key `{name}` in [{section}]: did you mean `{near}`?")

@@ -143,7 +143,7 @@ impl PartitionEntry {
 }
 
 fn whats(list: Vec<InputError>) -> Vec<String> {
-    list.into_iter().map(|w| w.what).collect()
+    list.into_iter().map(|w| w.message).collect()
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ impl core::str::FromStr for Engine {
             return Ok(Self(name.to_owned()));
         }
         let mut message = format!("there is no routing engine `{name}`");
-        match ferrosm_opensm_compat::keyword::nearest(name, Self::known()) {
+        match ferrosm_opensm_compat::keyword::nearest_keyword(name, Self::known()) {
             Some(near) => message.push_str(&format!(": did you mean `{near}`?")),
             None => {
                 let all: Vec<&str> = Self::known().collect();

@@ -37,7 +37,7 @@ pub fn write(view: &FabricView, dir: &Path, extent: Extent) -> Result<Vec<&'stat
     for file in DumpFile::ALL {
         let path = dir.join(file.name());
         let applies = dump.applies(file);
-        let too_large = applies && extent == Extent::Bounded && dump.pairs(file) > PAIRS_MAX;
+        let too_large = applies && extent == Extent::Bounded && dump.num_pairs(file) > PAIRS_MAX;
         let written = if applies && !too_large {
             atomic::write(&path, |out| dump.render(file, out))
         } else {
@@ -121,7 +121,7 @@ mod tests {
             let leaf_of = |line: &str| {
                 let name = line.split('\t').nth(1).unwrap();
                 let at = view.nodes.iter().position(|n| n.name() == name).unwrap();
-                view.ends()[at][0].peer.node
+                view.link_ends()[at][0].peer.node
             };
             for leaf in lines.chunks(per_leaf) {
                 assert!(

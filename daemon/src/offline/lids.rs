@@ -12,7 +12,7 @@ use ferrosm_opensm_compat::view::FabricView;
 pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();
-    let ends = view.ends();
+    let ends = view.link_ends();
     for (n, node) in view.nodes.iter().enumerate() {
         for (e, end) in node.end_ports.iter().enumerate() {
             let is_connected = node.is_switch() || ends[n].iter().any(|c| c.port == end.port);

@@ -27,7 +27,9 @@ use crate::config::ConfigErrors;
 use crate::config::value::Engine;
 use crate::failure::Failure;
 use crate::output::view::view_of_spec;
-use ferrosm_opensm_compat::view::{Component, FabricView, InstalledRouting, Node, PortLocation};
+use ferrosm_opensm_compat::view::{
+    ConnectedComponent, FabricNode, FabricView, InstalledRouting, PortLocation,
+};
 use progress::RoutingProgress;
 
 /// Result of offline routing.
@@ -184,7 +186,7 @@ fn select_component(
     view: FabricView,
     port: Option<&str>,
 ) -> Result<(FabricView, OmittedNodes), Failure> {
-    let components = view.parts();
+    let components = view.components();
     let (selected, reason) = match port {
         None => (
             components.first(),
@@ -193,8 +195,8 @@ fn select_component(
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let here = |p: &&Component| p.nodes.binary_search(&at.node).is_ok();
-            let with_port = components.iter().find(|p| view.is_in(p, at));
+            let here = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
+            let with_port = components.iter().find(|p| view.component_contains(p, at));
             (
                 with_port.or_else(|| components.iter().find(here)),
                 "the one that --node names",
@@ -211,7 +213,7 @@ fn select_component(
             components.len()
         )),
     };
-    Ok((view.only(component), omitted))
+    Ok((view.restricted_to(component), omitted))
 }
 
 fn route_view(
@@ -363,7 +365,7 @@ fn add_switch_names(view: &FabricView, text: &str) -> String {
 /// Builds the graph that engines route.
 fn graph(view: &FabricView) -> FabricGraph<usize> {
     let mut graph = GraphBuilder::default();
-    let ids = |node: &Node, port: PortNum| {
+    let ids = |node: &FabricNode, port: PortNum| {
         let end = node.end_port(port);
         GraphNode {
             guid: node.guid,

@@ -6,7 +6,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 
 use ferrosm_opensm_compat::view::FabricView;
-use ferrosm_opensm_compat::view::{EndPort, InstalledRouting, Node, PortLocation};
+use ferrosm_opensm_compat::view::{FabricEndPort, FabricNode, InstalledRouting, PortLocation};
 
 /// A node on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn find_unaddressed(view: &FabricView, text: &str) -> Result<PortLocation, S
 }
 
 /// Whether an end port is a candidate.
-type PortFilter<'a> = &'a dyn Fn(&EndPort) -> bool;
+type PortFilter<'a> = &'a dyn Fn(&FabricEndPort) -> bool;
 
 fn find_where(
     view: &FabricView,
@@ -75,7 +75,7 @@ fn find_where(
         }
         _ => (text, None),
     };
-    let named = |f: &dyn Fn(&Node) -> bool| -> Vec<usize> {
+    let named = |f: &dyn Fn(&FabricNode) -> bool| -> Vec<usize> {
         (0..view.nodes.len())
             .filter(|n| f(&view.nodes[*n]))
             .collect()

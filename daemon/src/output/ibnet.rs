@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use ferrosm_opensm_compat::view::{FabricView, LinkEnd, Node};
+use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricNode, FabricView};
 
 /// Writes the form.
 ///
@@ -19,7 +19,7 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
             node.guid.0, port.guid.0
         )?;
     }
-    for (node, ends) in view.nodes.iter().zip(view.ends()) {
+    for (node, ends) in view.nodes.iter().zip(view.link_ends()) {
         writeln!(out)?;
         head(node, out)?;
         for end in &ends {
@@ -34,11 +34,11 @@ fn first(view: &FabricView) -> Option<ferrosm_opensm_compat::view::PortLocation>
     Some(ferrosm_opensm_compat::view::PortLocation { node: 0, port })
 }
 
-fn id(node: &Node) -> String {
+fn id(node: &FabricNode) -> String {
     format!("{}-{:016x}", node.diags_kind().1, node.guid.0)
 }
 
-fn head(node: &Node, out: &mut impl Write) -> fmt::Result {
+fn head(node: &FabricNode, out: &mut impl Write) -> fmt::Result {
     let (kind, _) = node.diags_kind();
     writeln!(
         out,
@@ -77,7 +77,12 @@ fn head(node: &Node, out: &mut impl Write) -> fmt::Result {
     }
 }
 
-fn cable(view: &FabricView, node: &Node, end: &LinkEnd<'_>, out: &mut impl Write) -> fmt::Result {
+fn cable(
+    view: &FabricView,
+    node: &FabricNode,
+    end: &FabricLinkEnd<'_>,
+    out: &mut impl Write,
+) -> fmt::Result {
     let peer = &view.nodes[end.peer.node];
     let there = peer.end_port(end.peer.port);
     write!(out, "[{}]", end.port)?;

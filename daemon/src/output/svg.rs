@@ -6,7 +6,7 @@ use core::f64::consts::TAU;
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
-use ferrosm_opensm_compat::view::{FabricView, LinkEnd};
+use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
 /// More nodes than this, and hosts are only counted.
 pub const HOSTS_MAX: usize = 300;
@@ -39,7 +39,7 @@ struct Layout {
 /// # Errors
 /// Only what `out` returns.
 pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
-    let ends = view.ends();
+    let ends = view.link_ends();
     let draw_hosts = view.nodes.len() <= HOSTS_MAX;
     let switches: Vec<usize> = (0..view.nodes.len())
         .filter(|n| view.nodes[*n].is_switch())
@@ -78,7 +78,10 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
 }
 
 /// Hosts and routers by the switch that they are drawn at: the first that they are cabled to.
-fn hosts_by_switch(view: &FabricView, ends: &[Vec<LinkEnd<'_>>]) -> BTreeMap<usize, Vec<usize>> {
+fn hosts_by_switch(
+    view: &FabricView,
+    ends: &[Vec<FabricLinkEnd<'_>>],
+) -> BTreeMap<usize, Vec<usize>> {
     let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
     for (node, of_node) in ends
         .iter()
@@ -103,7 +106,7 @@ fn hosts_by_switch(view: &FabricView, ends: &[Vec<LinkEnd<'_>>]) -> BTreeMap<usi
 /// fullest switch has: a spine with an aggregation node or a storage host on it is still a spine.
 fn levels(
     view: &FabricView,
-    ends: &[Vec<LinkEnd<'_>>],
+    ends: &[Vec<FabricLinkEnd<'_>>],
     switches: &[usize],
     hosts: &BTreeMap<usize, Vec<usize>>,
 ) -> Vec<Vec<usize>> {
@@ -153,7 +156,7 @@ fn row(view: &FabricView) -> Layout {
 /// Levels from bottom to top. Within a level, switches are near the middle of their neighbours.
 fn layers(
     view: &FabricView,
-    ends: &[Vec<LinkEnd<'_>>],
+    ends: &[Vec<FabricLinkEnd<'_>>],
     mut levels: Vec<Vec<usize>>,
     hosts: &BTreeMap<usize, Vec<usize>>,
     draw_hosts: bool,

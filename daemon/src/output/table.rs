@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ferrosm_mad::attr::NodeType;
 
 use super::json::topology::kind;
-use ferrosm_opensm_compat::view::{FabricView, LinkEnd};
+use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
 /// An empty table in our style.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn right(table: &mut Table, columns: &[usize]) {
 pub fn topology(view: &FabricView) -> String {
     let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
     right(&mut table, &[3, 4]);
-    let ends = view.ends();
+    let ends = view.link_ends();
     for (node, ends) in view.nodes.iter().zip(&ends) {
         let lids: Vec<String> = node
             .end_ports
@@ -81,14 +81,14 @@ pub fn topology(view: &FabricView) -> String {
 #[must_use]
 pub fn sums(view: &FabricView) -> String {
     let mut parts = vec![
-        count(view.count(NodeType::Switch), "switch", "switches"),
+        count(view.count_nodes(NodeType::Switch), "switch", "switches"),
         count(
-            view.count(NodeType::Ca),
+            view.count_nodes(NodeType::Ca),
             "channel adapter",
             "channel adapters",
         ),
     ];
-    let routers = view.count(NodeType::Router);
+    let routers = view.count_nodes(NodeType::Router);
     if routers > 0 {
         parts.push(count(routers, "router", "routers"));
     }
@@ -103,7 +103,7 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// What a switch is connected to: numbers by kind.
-fn neighbours(view: &FabricView, ends: &[LinkEnd<'_>]) -> String {
+fn neighbours(view: &FabricView, ends: &[FabricLinkEnd<'_>]) -> String {
     let of = |kind: NodeType| {
         ends.iter()
             .filter(|e| view.nodes[e.peer.node].kind == kind)

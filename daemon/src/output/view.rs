@@ -2,7 +2,9 @@
 
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_opensm_compat::view::{EndPort, FabricView, Link, Node, PortLocation, data_vls};
+use ferrosm_opensm_compat::view::{
+    FabricEndPort, FabricLink, FabricNode, FabricView, PortLocation, data_vls,
+};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 /// The view of a fabric file or of a generated fabric.
@@ -13,14 +15,14 @@ pub fn view_of_spec(spec: &FabricSpec) -> FabricView {
         let end_ports = node.port_guids.iter().enumerate().filter_map(|(i, guid)| {
             let port = PortNum(u8::try_from(i).ok()?.checked_add(first)?);
             let (lid, lmc) = node.lids.get(i).copied().unwrap_or_default();
-            Some(EndPort {
+            Some(FabricEndPort {
                 port,
                 guid: *guid,
                 lid,
                 lmc,
             })
         });
-        Node {
+        FabricNode {
             kind: node.kind,
             description: node.description.clone(),
             guid: node.node_guid,
@@ -38,7 +40,7 @@ pub fn view_of_spec(spec: &FabricSpec) -> FabricView {
         node: p.node,
         port: PortNum(p.port),
     };
-    let links = spec.links.iter().map(|l| Link {
+    let links = spec.links.iter().map(|l| FabricLink {
         a: at(l.a),
         b: at(l.b),
         width: Some(l.width),
@@ -60,7 +62,7 @@ pub fn view_of_spec(spec: &FabricSpec) -> FabricView {
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::ids::{Lid, Lmc};
-    use ferrosm_opensm_compat::view::Component;
+    use ferrosm_opensm_compat::view::ConnectedComponent;
 
     use super::*;
     use ferrosm_sim::generate::from_spec;
@@ -84,7 +86,7 @@ mod tests {
             (end.guid, end.lid, end.lmc),
             (spec.nodes[host].port_guids[0], Lid(9), Lmc(1))
         );
-        let cables: usize = view.ends().iter().map(Vec::len).sum();
+        let cables: usize = view.link_ends().iter().map(Vec::len).sum();
         assert_eq!(cables, 2 * spec.links.len());
     }
 
@@ -92,31 +94,31 @@ mod tests {
     fn islands_are_told_apart_and_cut_out() {
         let spec = from_spec("ring:3,2;islands=2").unwrap();
         let view = view_of_spec(&spec);
-        let parts = view.parts();
+        let parts = view.components();
         let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
         assert_eq!(sizes.collect::<Vec<_>>(), [(9, 6), (9, 6)]);
-        let one = view.only(&parts[1]);
+        let one = view.restricted_to(&parts[1]);
         assert_eq!(
             (one.nodes.len(), one.links.len()),
             (9, view.links.len() / 2)
         );
-        assert_eq!(one.parts().len(), 1);
+        assert_eq!(one.components().len(), 1);
     }
 
     /// A host with a port in each of two planes is in both, each time with one cable.
     #[test]
     fn planes_are_parts_though_hosts_are_in_both() {
         let view = view_of_spec(&from_spec("fat-tree:4;planes=2;loopbacks=1").unwrap());
-        let parts = view.parts();
+        let parts = view.components();
         assert_eq!(parts.len(), 2);
         let links: usize = parts.iter().map(|p| p.links.len()).sum();
         assert_eq!(links, view.links.len(), "each cable is in one part");
         for part in &parts {
-            let plane = view.only(part);
-            assert_eq!(plane.count(NodeType::Switch), 20);
-            assert_eq!((plane.count(NodeType::Ca), part.end_ports), (16, 16));
-            assert_eq!(plane.parts().len(), 1);
-            let hosts = plane.nodes.iter().zip(plane.ends());
+            let plane = view.restricted_to(part);
+            assert_eq!(plane.count_nodes(NodeType::Switch), 20);
+            assert_eq!((plane.count_nodes(NodeType::Ca), part.end_ports), (16, 16));
+            assert_eq!(plane.components().len(), 1);
+            let hosts = plane.nodes.iter().zip(plane.link_ends());
             let mut hosts = hosts.filter(|(n, _)| !n.is_switch());
             assert!(hosts.all(|(_, ends)| ends.len() == 1));
         }
@@ -124,7 +126,7 @@ mod tests {
             node: 0,
             port: PortNum(port),
         });
-        let within = |p: &Component| ports.map(|at| view.is_in(p, at));
+        let within = |p: &ConnectedComponent| ports.map(|at| view.component_contains(p, at));
         assert_eq!(
             [within(&parts[0]), within(&parts[1])],
             [[true, false], [false, true]]
@@ -136,10 +138,10 @@ mod tests {
     fn lonely_nodes_are_parts() {
         let mut view = view_of_spec(&from_spec("star:2").unwrap());
         view.links.pop();
-        let parts = view.parts();
+        let parts = view.components();
         let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
         assert_eq!(sizes.collect::<Vec<_>>(), [(2, 1), (1, 0)]);
         view.links.pop();
-        assert_eq!(view.parts().len(), 3);
+        assert_eq!(view.components().len(), 3);
     }
 }

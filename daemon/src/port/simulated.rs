@@ -57,7 +57,7 @@ impl Port for SimulatedPort {
         while self.waiting.is_none() {
             self.set_time();
             match self.receiver.receive(Duration::ZERO) {
-                Ok(Received::Nothing) => tokio::time::sleep(SIM_POLL).await,
+                Ok(Received::TimedOut) => tokio::time::sleep(SIM_POLL).await,
                 Ok(received) => self.waiting = Some(received),
                 // The next `try_receive` says so again.
                 Err(_) => return,

@@ -317,7 +317,7 @@ mod tests {
         fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
             Ok(match self.0.recv_timeout(timeout) {
                 Ok((from, bytes)) => GmpReceived::Message { from, bytes },
-                Err(_) => GmpReceived::Nothing,
+                Err(_) => GmpReceived::TimedOut,
             })
         }
     }

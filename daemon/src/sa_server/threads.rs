@@ -86,8 +86,8 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
                 }
             }
             Ok(GmpReceived::SendFailed(_)) => {}
-            Ok(GmpReceived::Nothing) if batch.is_empty() && patience.is_zero() => patience = POLL,
-            Ok(GmpReceived::Nothing) => break,
+            Ok(GmpReceived::TimedOut) if batch.is_empty() && patience.is_zero() => patience = POLL,
+            Ok(GmpReceived::TimedOut) => break,
             Err(e) => {
                 // The driver meets the same device by its own descriptor, and ends the program.
                 error!(action = e.action, error = %e.source, "cannot receive SA requests");

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_mad::capture::{CaptureWriter, OnWire};
+use ferrosm_mad::capture::{CaptureWriter, WirePacket};
 use ferrosm_mad::mad::MAD_LEN;
 use ferrosm_sim::datagram::header;
 use ferrosm_sim::fabric::Packet;
@@ -54,7 +54,7 @@ impl PacketTap {
             if state.failed.is_none() {
                 state.failed = state
                     .writer
-                    .write_on_wire(capture::unix_ns(), &on_wire(event.packet), &comment)
+                    .write_wire_packet(capture::unix_ns(), &on_wire(event.packet), &comment)
                     .err();
             }
         });
@@ -77,9 +77,9 @@ impl PacketTap {
     }
 }
 
-fn on_wire(packet: &Packet) -> OnWire<'_> {
+fn on_wire(packet: &Packet) -> WirePacket<'_> {
     let len = packet.datagram.map_or(MAD_LEN, |d| usize::from(d.len));
-    OnWire {
+    WirePacket {
         slid: packet.slid,
         dlid: packet.dlid,
         sl: packet.sl,

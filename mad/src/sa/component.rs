@@ -52,12 +52,12 @@ impl Template {
     /// What the selected components of `wanted` say. Components that the record has not got count for nothing.
     #[must_use]
     pub fn new<R: Record>(component_mask: u64, wanted: &[u8]) -> Self {
-        Self::of(R::COMPONENTS, component_mask, wanted)
+        Self::from_fields(R::COMPONENTS, component_mask, wanted)
     }
 
     /// The same for any table of components.
     #[must_use]
-    pub fn of(components: &[Field], component_mask: u64, wanted: &[u8]) -> Self {
+    pub fn from_fields(components: &[Field], component_mask: u64, wanted: &[u8]) -> Self {
         let mut template = Self::ANY;
         for field in components {
             if field.component_mask & component_mask != 0 {
@@ -130,24 +130,24 @@ mod tests {
         wanted[8..24].fill(7);
         let mut record = wanted;
         record[2] = 0xFF;
-        assert!(Template::of(FIELDS, 0b111, &wanted).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b111, &wanted).matches(&record));
         record[0] = 0x6A;
-        assert!(!Template::of(FIELDS, 0b001, &wanted).matches(&record));
-        assert!(Template::of(FIELDS, 0b110, &wanted).matches(&record));
+        assert!(!Template::from_fields(FIELDS, 0b001, &wanted).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b110, &wanted).matches(&record));
         record[23] = 8;
-        assert!(!Template::of(FIELDS, 0b100, &wanted).matches(&record));
-        assert!(Template::of(FIELDS, 0b010, &wanted).matches(&record));
+        assert!(!Template::from_fields(FIELDS, 0b100, &wanted).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b010, &wanted).matches(&record));
     }
 
     #[test]
     fn a_component_that_does_not_exist_selects_nothing() {
-        let any = Template::of(FIELDS, 1 << 40, &[0xFF; 24]);
+        let any = Template::from_fields(FIELDS, 1 << 40, &[0xFF; 24]);
         assert!(any.is_any() && any.matches(&[]));
     }
 
     #[test]
     fn a_short_record_has_nothing() {
-        let template = Template::of(FIELDS, 0b010, &[0; 24]);
+        let template = Template::from_fields(FIELDS, 0b010, &[0; 24]);
         assert!(!template.matches(&[0]));
         assert!(template.matches(&[0, 0]));
     }

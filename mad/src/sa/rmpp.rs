@@ -52,12 +52,12 @@ impl RmppHeader {
 
     /// The header in a MAD, or in the start of one.
     #[must_use]
-    pub fn of<const N: usize>(mad: &[u8; N]) -> Self {
+    pub fn from_mad<const N: usize>(mad: &[u8; N]) -> Self {
         Self::decode(part::<{ Self::OFFSET }, { Self::LEN }, _>(mad))
     }
 
     /// Writes it into a MAD, or into the start of one.
-    pub fn put<const N: usize>(&self, mad: &mut [u8; N]) {
+    pub fn write_to<const N: usize>(&self, mad: &mut [u8; N]) {
         self.encode_onto(part_mut::<{ Self::OFFSET }, { Self::LEN }, _>(mad));
     }
 }

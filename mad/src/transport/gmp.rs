@@ -54,7 +54,7 @@ pub enum GmpReceived {
     /// The transport knows that a request of ours will not be answered; only the lower 32 bits of its TID are told.
     SendFailed(Tid),
     /// Nothing in the given time.
-    Nothing,
+    TimedOut,
 }
 
 /// The sending half. Shared by threads.

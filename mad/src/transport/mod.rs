@@ -24,7 +24,7 @@ pub enum Received {
     /// The transport knows that a request of ours will not be answered.
     SendFailed(crate::ids::Tid),
     /// Nothing in the given time.
-    Nothing,
+    TimedOut,
 }
 
 /// The sending half of a port.

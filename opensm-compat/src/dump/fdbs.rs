@@ -11,7 +11,7 @@ use crate::view::{FabricView, PortLocation};
 /// The switch and port that a LID is attached to; port 0 for the LID of the switch itself.
 fn home(
     view: &FabricView,
-    ends: &[Vec<crate::view::LinkEnd<'_>>],
+    ends: &[Vec<crate::view::FabricLinkEnd<'_>>],
     graph: &SwitchGraph,
     at: PortLocation,
 ) -> Option<(usize, PortNum)> {
@@ -24,7 +24,7 @@ fn home(
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
     let graph = SwitchGraph::new(view);
-    let ends = view.ends();
+    let ends = view.link_ends();
     let homes: Vec<_> = owners
         .iter()
         .filter_map(|(lid, at)| Some((lid, home(view, &ends, &graph, at)?)))
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_detour_is_told() {
         let mut view = ring();
-        let ends = view.ends();
+        let ends = view.link_ends();
         let switches: Vec<usize> = (0..view.nodes.len())
             .filter(|n| view.nodes[*n].is_switch())
             .collect();

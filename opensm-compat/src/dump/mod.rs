@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::view::{FabricView, Node, PortLocation};
+use crate::view::{FabricNode, FabricView, PortLocation};
 
 /// A dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<'a> FabricDump<'a> {
 
     /// Entries of a dump that grows with sources x LIDs; 0 for the others.
     #[must_use]
-    pub fn pairs(&self, file: DumpFile) -> usize {
+    pub fn num_pairs(&self, file: DumpFile) -> usize {
         let lids = self.owners.iter().count();
         match file {
             DumpFile::LidMatrix => {
@@ -131,7 +131,7 @@ impl<'a> FabricDump<'a> {
 }
 
 /// OpenSM's words for kinds of nodes.
-fn kind(node: &Node) -> &'static str {
+fn kind(node: &FabricNode) -> &'static str {
     match node.kind {
         NodeType::Switch => "Switch",
         NodeType::Router => "Router",
@@ -184,7 +184,7 @@ impl LidOwners {
 }
 
 /// Switches that have a table, with the entry of a LID, `None` where the table drops it.
-fn entry(node: &Node, lid: Lid) -> Option<PortNum> {
+fn entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
     let port = node.lft.as_ref()?.get(lid);
     (port.0 <= node.num_ports).then_some(port)
 }
@@ -200,11 +200,11 @@ mod tests {
         LastRun, Lft, PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VlPlan,
     };
 
-    use crate::view::{EndPort, InstalledRouting, Link};
+    use crate::view::{FabricEndPort, FabricLink, InstalledRouting};
 
-    fn node(kind: NodeType, guid: u64, num_ports: u8, lid: u16) -> Node {
+    fn node(kind: NodeType, guid: u64, num_ports: u8, lid: u16) -> FabricNode {
         let port = PortNum(u8::from(kind != NodeType::Switch));
-        Node {
+        FabricNode {
             kind,
             description: format!("node {guid}"),
             guid: NodeGuid(0x100 + guid),
@@ -214,7 +214,7 @@ mod tests {
             revision: 0,
             num_ports,
             enhanced_port0: false,
-            end_ports: vec![EndPort {
+            end_ports: vec![FabricEndPort {
                 port,
                 guid: PortGuid(0x300 + guid),
                 lid: Lid(lid),
@@ -224,12 +224,12 @@ mod tests {
         }
     }
 
-    fn link(a: (usize, u8), b: (usize, u8)) -> Link {
+    fn link(a: (usize, u8), b: (usize, u8)) -> FabricLink {
         let end = |(node, port)| PortLocation {
             node,
             port: PortNum(port),
         };
-        Link {
+        FabricLink {
             a: end(a),
             b: end(b),
             width: Some(LinkWidth(4)),

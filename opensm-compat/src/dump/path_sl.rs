@@ -20,7 +20,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     };
     // Sources by the switch where their packets enter.
     let mut sources: BTreeMap<SwitchIdx, Vec<(usize, PortNum)>> = BTreeMap::new();
-    for (index, (node, ends)) in view.nodes.iter().zip(view.ends()).enumerate() {
+    for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
         if let Some(s) = of.switch(index) {
             sources.entry(s).or_default().push((index, PortNum::ZERO));
             continue;
@@ -83,7 +83,7 @@ fn to_everywhere(
 mod tests {
     use super::super::tests::{laned, text};
     use super::*;
-    use crate::input::sls::path_sl;
+    use crate::input::sls::parse_path_sl;
 
     #[test]
     fn each_source_has_its_sls() {
@@ -95,7 +95,7 @@ mod tests {
             host.end_ports[0].guid, host.description
         );
         assert!(text.contains(&block), "{text}");
-        let read = path_sl(&text).unwrap();
+        let read = parse_path_sl(&text).unwrap();
         assert_eq!(read.len(), 3);
         assert_eq!(&read[0].1[..], [255, 255, 0, 255, 255, 255, 255, 1, 255, 0]);
     }
@@ -109,6 +109,6 @@ mod tests {
             text.contains(&format!("{} 7 1\n", view.nodes[0].guid)),
             "{text}"
         );
-        assert_eq!(path_sl(&text).unwrap().len(), 3);
+        assert_eq!(parse_path_sl(&text).unwrap().len(), 3);
     }
 }

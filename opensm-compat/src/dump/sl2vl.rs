@@ -16,7 +16,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
         return Ok(());
     };
     let (topo, lanes) = (&*of.run.topo, &of.run.routing.vl_plan);
-    for (index, (node, ends)) in view.nodes.iter().zip(view.ends()).enumerate() {
+    for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
         if let Some(s) = of.switch(index) {
             head(view, index, PortNum::ZERO, out)?;
             let cabled = || ends.iter().filter(|e| e.peer.node != index).map(|e| e.port);
@@ -65,7 +65,7 @@ fn row(pair: (PortNum, PortNum), map: &[u8; SLS], out: &mut dyn Write) -> io::Re
 mod tests {
     use super::super::tests::{laned, text};
     use super::*;
-    use crate::input::sls::sl2vl;
+    use crate::input::sls::parse_sl2vl;
 
     /// A star with two hosts, SL n on VL n mod 2.
     #[test]
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let view = laned(4);
-        let read = sl2vl(&text(render, &view)).unwrap();
+        let read = parse_sl2vl(&text(render, &view)).unwrap();
         let pairs: Vec<usize> = read.iter().map(|(_, pairs)| pairs.len()).collect();
         assert_eq!(pairs, [1, 1, 6]);
         let map = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3];

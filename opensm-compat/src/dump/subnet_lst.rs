@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType, PortState};
 use ferrosm_mad::ids::PortNum;
 
 use super::LidOwners;
-use crate::view::{FabricView, Link, PortLocation};
+use crate::view::{FabricLink, FabricView, PortLocation};
 
 /// The two halves of a line differ in how they show vendor and product.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ enum Half {
 }
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    for (index, ends) in view.ends().iter().enumerate() {
+    for (index, ends) in view.link_ends().iter().enumerate() {
         for end in ends {
             half(
                 view,
@@ -86,13 +86,13 @@ fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) ->
     )
 }
 
-fn width(link: &Link) -> String {
+fn width(link: &FabricLink) -> String {
     link.width
         .map_or_else(|| "??".to_owned(), |w| format!("{}x", w.0))
 }
 
 /// Where the state is not known (on paper) the link counts as working.
-fn state(link: &Link) -> &'static str {
+fn state(link: &FabricLink) -> &'static str {
     match link.state {
         Some(PortState::Down) => "DWN",
         Some(PortState::Initialize) => "INI",
@@ -102,7 +102,7 @@ fn state(link: &Link) -> &'static str {
     }
 }
 
-fn speed(link: &Link) -> &'static str {
+fn speed(link: &FabricLink) -> &'static str {
     match link.speed {
         Some(LinkSpeed::Sdr) => "2.5",
         Some(LinkSpeed::Ddr) => "5",

@@ -2,35 +2,35 @@
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 
-use super::line::{self, Line, Parsed, each};
+use super::line::{self, Line, Parsed, parse_lines};
 use crate::error::InputError;
 
 /// `root_guid_file`: a GUID in each line; what follows it is a remark.
 ///
 /// # Errors
 /// Lines that do not begin with a GUID.
-pub fn nodes(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
-    each(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
+pub fn node_guids(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
+    parse_lines(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
 }
 
 /// `cn_guid_file`, `io_guid_file`, `guid_routing_order_file`: the same with port GUIDs.
 ///
 /// # Errors
 /// Lines that do not begin with a GUID.
-pub fn ports(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
-    each(line::lines(text), |mut line| Ok(PortGuid(line.guid()?)))
+pub fn port_guids(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
+    parse_lines(line::lines(text), |mut line| Ok(PortGuid(line.guid()?)))
 }
 
 /// `ids_guid_file`: GUID and number.
 ///
 /// # Errors
 /// Lines that are something else, and switches with two numbers.
-pub fn ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
+pub fn switch_ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
     let mut seen = Seen::default();
-    each(line::lines(text), |mut line| {
+    parse_lines(line::lines(text), |mut line| {
         let guid = seen.new_switch(&mut line, "number")?;
         let id = line.number("number", 0, u64::MAX)?;
-        line.end()?;
+        line.expect_end()?;
         Ok((guid, id))
     })
 }
@@ -41,10 +41,10 @@ pub fn ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
 /// Lines that are something else, and ports with two weights.
 pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<InputError>> {
     let mut seen = Seen::default();
-    each(line::lines(text), |mut line| {
+    parse_lines(line::lines(text), |mut line| {
         let (guid, port) = seen.new_port(&mut line, "weight")?;
         let hops = line.number("weight", 1, 255)?;
-        line.end()?;
+        line.expect_end()?;
         Ok((guid, port, u8::try_from(hops).unwrap_or(u8::MAX)))
     })
 }
@@ -54,16 +54,16 @@ pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<Input
 /// # Errors
 /// Lines that are something else.
 pub fn switch_ports(text: &str) -> Result<Vec<(NodeGuid, PortNum)>, Vec<InputError>> {
-    each(line::lines(text), |mut line| {
+    parse_lines(line::lines(text), |mut line| {
         let guid = NodeGuid(line.guid()?);
         let port = line.port().map_err(|e| InputError {
-            what: format!(
+            message: format!(
                 "{} (a switch and one of its ports is meant, no end port)",
-                e.what
+                e.message
             ),
             ..e
         })?;
-        line.end()?;
+        line.expect_end()?;
         Ok((guid, port))
     })
 }
@@ -74,11 +74,11 @@ pub fn switch_ports(text: &str) -> Result<Vec<(NodeGuid, PortNum)>, Vec<InputErr
 /// Lines that are something else, ports that come twice, and switches that do.
 pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<InputError>> {
     let mut seen = Seen::default();
-    each(line::lines(text), |mut line| {
+    parse_lines(line::lines(text), |mut line| {
         let guid = seen.new_switch(&mut line, "order")?;
         let mut ports = vec![line.port()?];
         let mut rest = line.clone();
-        while let Some((at, word)) = rest.word() {
+        while let Some((at, word)) = rest.next_word() {
             let port = line.port()?;
             if ports.contains(&port) {
                 return Err(line.error(at, format!("port {word} comes twice")));
@@ -124,8 +124,8 @@ mod tests {
         let lines: Vec<String> = errors
             .iter()
             .map(|e| {
-                let (line, column) = e.at.unwrap();
-                format!("{line}:{column}: {}", e.what)
+                let (line, column) = e.position.unwrap();
+                format!("{line}:{column}: {}", e.message)
             })
             .collect();
         lines.join("\n")
@@ -135,22 +135,22 @@ mod tests {
     fn lists_of_guids_have_comments_blanks_and_remarks() {
         let text = "# roots\n\n0xe41d2d0300b00010  # spine 1\n  0xe41d2d0300b00020 spine 2\r\n17\n";
         assert_eq!(
-            nodes(text).unwrap(),
+            node_guids(text).unwrap(),
             [
                 NodeGuid(0xe41d_2d03_00b0_0010),
                 NodeGuid(0xe41d_2d03_00b0_0020),
                 NodeGuid(17)
             ]
         );
-        assert_eq!(ports("0x2").unwrap(), [PortGuid(2)]);
-        assert_eq!(nodes("").unwrap(), []);
+        assert_eq!(port_guids("0x2").unwrap(), [PortGuid(2)]);
+        assert_eq!(node_guids("").unwrap(), []);
     }
 
     /// OpenSM stops reading at such a line and goes on with what it has.
     #[test]
     fn a_line_without_a_guid_is_an_error() {
         assert_eq!(
-            wrong(nodes, "0x1\n spine2\n0x0\n0xg\n"),
+            wrong(node_guids, "0x1\n spine2\n0x0\n0xg\n"),
             "2:2: `spine2` is no GUID such as 0x0002c90300a1b2c3\n\
              3:1: `0x0` is no GUID such as 0x0002c90300a1b2c3\n\
              4:1: `0xg` is no GUID such as 0x0002c90300a1b2c3"
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn ids_are_c_numbers() {
         assert_eq!(
-            ids("0x1 010\n0x2 0x10 # b\n").unwrap(),
+            switch_ids("0x1 010\n0x2 0x10 # b\n").unwrap(),
             [(NodeGuid(1), 8), (NodeGuid(2), 16)]
         );
         assert_eq!(
-            wrong(ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
+            wrong(switch_ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
             "1:4: number is missing\n\
              2:5: `x` is no number from 0 to 18446744073709551615\n\
              3:7: `2` is one word too many\n\

@@ -11,15 +11,15 @@
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 
-use super::line::{ERRORS_MAX, Line, Parsed, digits};
+use super::line::{ERRORS_MAX, Line, Parsed, parse_digits};
 use crate::error::InputError;
 
 /// A table for each switch, and which port had each LID.
-pub type Tables = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
+pub type SwitchLfts = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
 
 /// What was read so far.
 #[derive(Default)]
-struct Reading {
+struct LftsParser {
     done: Vec<(NodeGuid, Box<[u8]>)>,
     seen: std::collections::BTreeSet<u64>,
     /// The switch whose lines come now.
@@ -31,32 +31,32 @@ struct Reading {
 ///
 /// # Errors
 /// Lines that are something else (a dump of multicast tables is), a switch that comes twice, a LID that two ports have.
-pub fn parse(text: &str) -> Result<Tables, Vec<InputError>> {
-    let mut reading = Reading::default();
+pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
+    let mut parser = LftsParser::default();
     let mut wrong = Vec::new();
     for (i, text) in text.lines().enumerate() {
-        if let Err(e) = reading.line(Line::whole(i + 1, text)) {
+        if let Err(e) = parser.line(Line::whole(i + 1, text)) {
             wrong.push(e);
             if wrong.len() >= ERRORS_MAX {
                 break;
             }
         }
     }
-    reading.finish();
-    if wrong.is_empty() && reading.done.is_empty() {
+    parser.finish();
+    if wrong.is_empty() && parser.done.is_empty() {
         wrong.push(InputError {
-            at: None,
-            what: "there is no table in it: `opensm-lfts.dump` is meant, as OpenSM and ferrosm write it".to_owned(),
+            position: None,
+            message: "there is no table in it: `opensm-lfts.dump` is meant, as OpenSM and ferrosm write it".to_owned(),
         });
     }
     if wrong.is_empty() {
-        Ok((reading.done, reading.owners))
+        Ok((parser.done, parser.owners))
     } else {
         Err(wrong)
     }
 }
 
-impl Reading {
+impl LftsParser {
     fn finish(&mut self) {
         if let Some((guid, table)) = self.table.take() {
             self.done.push((guid, table.into_boxed_slice()));
@@ -65,7 +65,7 @@ impl Reading {
 
     fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
         let whole = line.clone();
-        let Some((at, word)) = line.word() else {
+        let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
         if word.starts_with('#') {
@@ -81,8 +81,8 @@ impl Reading {
             return self.entry(line, at, word);
         }
         // `9 lids dumped`
-        let rest = [line.word(), line.word()].map(|w| w.map(|(_, w)| w));
-        if digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
+        let rest = [line.next_word(), line.next_word()].map(|w| w.map(|(_, w)| w));
+        if parse_digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
             return Ok(());
         }
         Err(whole.error(at, "this is neither `Unicast lids ...` nor `0xLID PORT`"))
@@ -90,9 +90,9 @@ impl Reading {
 
     fn switch(&mut self, mut line: Line<'_>) -> Parsed<()> {
         self.finish();
-        while let Some((_, word)) = line.word() {
+        while let Some((_, word)) = line.next_word() {
             if word == "guid" {
-                let begin = line.clone().word().map_or(0, |(at, _)| at);
+                let begin = line.clone().next_word().map_or(0, |(at, _)| at);
                 let guid = line.guid()?;
                 if !self.seen.insert(guid) {
                     return Err(line.error(begin, "this switch has its table already"));
@@ -111,8 +111,8 @@ impl Reading {
                 format!("`{word}` is no unicast LID from 0x0001 to 0xbfff"),
             )
         })?;
-        let (port_at, port) = line.word().ok_or_else(|| line.missing("a port"))?;
-        let port = digits(port, 10)
+        let (port_at, port) = line.next_word().ok_or_else(|| line.missing("a port"))?;
+        let port = parse_digits(port, 10)
             .and_then(|p| u8::try_from(p).ok())
             .ok_or_else(|| line.error(port_at, format!("`{port}` is no port from 0 to 255")))?;
         let Some((_, table)) = &mut self.table else {
@@ -136,16 +136,16 @@ impl Reading {
 
     /// The remark of an entry names the port that had the LID.
     fn owner(&mut self, line: &mut Line<'_>, lid: usize) -> Parsed<()> {
-        while let Some((_, word)) = line.word() {
+        while let Some((_, word)) = line.next_word() {
             // Names come after the GUID, so a name cannot be mistaken for it.
             if word != "portguid" {
                 continue;
             }
-            let Some((at, word)) = line.word() else {
+            let Some((at, word)) = line.next_word() else {
                 return Err(line.missing("the port GUID"));
             };
             let hex = word.trim_end_matches(':').strip_prefix("0x");
-            let guid = hex.and_then(|h| digits(h, 16)).map(PortGuid);
+            let guid = hex.and_then(|h| parse_digits(h, 16)).map(PortGuid);
             let guid = guid.ok_or_else(|| line.error(at, format!("`{word}` is no port GUID")))?;
             if self.owners.len() <= lid {
                 self.owners.resize(lid + 1, None);
@@ -164,7 +164,7 @@ impl Reading {
 
 /// `0x` and a unicast LID.
 pub(super) fn lid(word: &str) -> Option<Lid> {
-    let raw = digits(word.strip_prefix("0x")?, 16)?;
+    let raw = parse_digits(word.strip_prefix("0x")?, 16)?;
     let lid = Lid(u16::try_from(raw).ok()?);
     lid.is_unicast().then_some(lid)
 }
@@ -198,10 +198,13 @@ mod tests {
     fn what_is_wrong_is_told() {
         let told = |text: &str| -> Vec<String> {
             let errors = parse(text).unwrap_err();
-            let at = |e: &InputError| e.at.map_or_else(String::new, |(l, c)| format!("{l}:{c}: "));
+            let at = |e: &InputError| {
+                e.position
+                    .map_or_else(String::new, |(l, c)| format!("{l}:{c}: "))
+            };
             errors
                 .iter()
-                .map(|e| format!("{}{}", at(e), e.what))
+                .map(|e| format!("{}{}", at(e), e.message))
                 .collect()
         };
         let switch = "Unicast lids [0-9] of switch Lid 2 guid 0x10 ('a'):\n";

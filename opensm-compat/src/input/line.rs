@@ -32,7 +32,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 /// Reads every line; all errors (at most [`ERRORS_MAX`]) or everything that was read.
-pub(super) fn each<'a, T>(
+pub(super) fn parse_lines<'a, T>(
     lines: impl Iterator<Item = Line<'a>>,
     mut read: impl FnMut(Line<'a>) -> Parsed<T>,
 ) -> Result<Vec<T>, Vec<InputError>> {
@@ -43,8 +43,8 @@ pub(super) fn each<'a, T>(
             Err(e) if wrong.len() < ERRORS_MAX => wrong.push(e),
             Err(_) => {
                 wrong.push(InputError {
-                    at: None,
-                    what: "and more such lines".to_owned(),
+                    position: None,
+                    message: "and more such lines".to_owned(),
                 });
                 break;
             }
@@ -68,7 +68,7 @@ impl<'a> Line<'a> {
     }
 
     /// The next word and where it begins.
-    pub(super) fn word(&mut self) -> Option<(usize, &'a str)> {
+    pub(super) fn next_word(&mut self) -> Option<(usize, &'a str)> {
         let rest = &self.text[self.at..];
         let begin = self.at + (rest.len() - rest.trim_start().len());
         let word = self.text[begin..].split_whitespace().next()?;
@@ -80,8 +80,8 @@ impl<'a> Line<'a> {
     pub(super) fn error(&self, at: usize, what: impl Into<String>) -> InputError {
         let before = self.text.get(..at).unwrap_or(self.text);
         InputError {
-            at: Some((self.number, before.chars().count() + 1)),
-            what: what.into(),
+            position: Some((self.number, before.chars().count() + 1)),
+            message: what.into(),
         }
     }
 
@@ -92,16 +92,16 @@ impl<'a> Line<'a> {
 
     /// The next word as a number between bounds.
     pub(super) fn number(&mut self, what: &str, low: u64, high: u64) -> Parsed<u64> {
-        let (at, word) = self.word().ok_or_else(|| self.missing(what))?;
-        number(word)
+        let (at, word) = self.next_word().ok_or_else(|| self.missing(what))?;
+        parse_number(word)
             .filter(|v| (low..=high).contains(v))
             .ok_or_else(|| self.error(at, format!("`{word}` is no {what} from {low} to {high}")))
     }
 
     /// The next word as a GUID.
     pub(super) fn guid(&mut self) -> Parsed<u64> {
-        let (at, word) = self.word().ok_or_else(|| self.missing("a GUID"))?;
-        number(word).filter(|v| *v != 0).ok_or_else(|| {
+        let (at, word) = self.next_word().ok_or_else(|| self.missing("a GUID"))?;
+        parse_number(word).filter(|v| *v != 0).ok_or_else(|| {
             self.error(
                 at,
                 format!("`{word}` is no GUID such as 0x0002c90300a1b2c3"),
@@ -116,8 +116,8 @@ impl<'a> Line<'a> {
     }
 
     /// Nothing may follow.
-    pub(super) fn end(&mut self) -> Parsed<()> {
-        match self.word() {
+    pub(super) fn expect_end(&mut self) -> Parsed<()> {
+        match self.next_word() {
             None => Ok(()),
             Some((at, word)) => Err(self.error(at, format!("`{word}` is one word too many"))),
         }
@@ -125,18 +125,18 @@ impl<'a> Line<'a> {
 }
 
 /// A number as C's strtoul reads it with base 0: `0x` hexadecimal, a leading 0 octal, else decimal.
-pub(super) fn number(word: &str) -> Option<u64> {
+pub(super) fn parse_number(word: &str) -> Option<u64> {
     if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        return digits(hex, 16);
+        return parse_digits(hex, 16);
     }
     match word.strip_prefix('0') {
-        Some(octal) if !octal.is_empty() => digits(octal, 8),
-        _ => digits(word, 10),
+        Some(octal) if !octal.is_empty() => parse_digits(octal, 8),
+        _ => parse_digits(word, 10),
     }
 }
 
 /// Digits only: no sign, no blanks.
-pub(super) fn digits(word: &str, radix: u32) -> Option<u64> {
+pub(super) fn parse_digits(word: &str, radix: u32) -> Option<u64> {
     word.chars()
         .all(|c| c.is_digit(radix))
         .then(|| u64::from_str_radix(word, radix).ok())
@@ -149,34 +149,34 @@ mod tests {
 
     #[test]
     fn numbers_are_c_numbers() {
-        assert_eq!(number("0x1F"), Some(31));
-        assert_eq!(number("017"), Some(15));
-        assert_eq!((number("0"), number("42")), (Some(0), Some(42)));
-        assert_eq!(number("0xffffffffffffffff"), Some(u64::MAX));
+        assert_eq!(parse_number("0x1F"), Some(31));
+        assert_eq!(parse_number("017"), Some(15));
+        assert_eq!((parse_number("0"), parse_number("42")), (Some(0), Some(42)));
+        assert_eq!(parse_number("0xffffffffffffffff"), Some(u64::MAX));
         for bad in ["", "0x", "08", "-1", "+1", "1x", "0x1ffffffffffffffff"] {
-            assert_eq!(number(bad), None, "{bad}");
+            assert_eq!(parse_number(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn words_know_their_columns() {
         let mut line = lines("\n# c\n  é  0x2 # rest\n").next().unwrap();
-        assert_eq!(line.word(), Some((2, "é")));
-        let at = line.word().unwrap();
+        assert_eq!(line.next_word(), Some((2, "é")));
+        let at = line.next_word().unwrap();
         assert_eq!(at.1, "0x2");
         assert_eq!(
-            line.error(at.0, "x").at,
+            line.error(at.0, "x").position,
             Some((3, 6)),
             "characters, not bytes"
         );
-        assert_eq!(line.word(), None);
+        assert_eq!(line.next_word(), None);
     }
 
     /// A binary file read as a list: a bounded number of errors.
     #[test]
     fn errors_have_a_bound() {
         let text = "x\n".repeat(100);
-        let wrong = each(lines(&text), |mut l| l.guid()).unwrap_err();
+        let wrong = parse_lines(lines(&text), |mut l| l.guid()).unwrap_err();
         assert_eq!(wrong.len(), ERRORS_MAX + 1);
     }
 }

@@ -72,13 +72,17 @@ impl RoutingInputFiles {
         let mut tables = GuidTables::default();
         let mut errors = Vec::new();
         let e = &mut errors;
-        read(&self.root_guid_file, guids::nodes, e, |v| hints.roots = v);
-        read(&self.cn_guid_file, guids::ports, e, |v| {
+        read(&self.root_guid_file, guids::node_guids, e, |v| {
+            hints.roots = v
+        });
+        read(&self.cn_guid_file, guids::port_guids, e, |v| {
             hints.compute = Some(v);
         });
-        read(&self.io_guid_file, guids::ports, e, |v| hints.io = Some(v));
-        read(&self.ids_guid_file, guids::ids, e, |v| hints.ids = v);
-        read(&self.guid_routing_order_file, guids::ports, e, |v| {
+        read(&self.io_guid_file, guids::port_guids, e, |v| {
+            hints.io = Some(v)
+        });
+        read(&self.ids_guid_file, guids::switch_ids, e, |v| hints.ids = v);
+        read(&self.guid_routing_order_file, guids::port_guids, e, |v| {
             hints.routing_order = v;
         });
         read(&self.hop_weights_file, guids::hop_weights, e, |v| {
@@ -96,8 +100,10 @@ impl RoutingInputFiles {
         read(&self.lfts_file, lfts::parse, e, |v| {
             (tables.lfts, tables.owners) = v;
         });
-        read(&self.sl2vl_file, sls::sl2vl, e, |v| tables.sl2vl = v);
-        read(&self.path_sl_file, sls::path_sl, e, |v| tables.path_sl = v);
+        read(&self.sl2vl_file, sls::parse_sl2vl, e, |v| tables.sl2vl = v);
+        read(&self.path_sl_file, sls::parse_path_sl, e, |v| {
+            tables.path_sl = v
+        });
 
         for (path, key) in [
             (&self.sl2vl_file, "sl2vl_file"),
@@ -105,7 +111,7 @@ impl RoutingInputFiles {
         ] {
             if let (Some(path), None) = (path, &self.lfts_file) {
                 let path = path.clone();
-                errors.push(InputFileError::WithoutTables { path, key });
+                errors.push(InputFileError::RequiresLftsFile { path, key });
             }
         }
         if !errors.is_empty() {

@@ -7,7 +7,7 @@
 use ferrosm_mad::ids::{GidPrefix, PortGuid};
 use ferrosm_sa::settings::PrefixRoute;
 
-use super::line::{Line, Parsed, digits, each, lines};
+use super::line::{Line, Parsed, lines, parse_digits, parse_lines};
 use crate::error::InputError;
 
 /// Reads a file.
@@ -15,10 +15,10 @@ use crate::error::InputError;
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(text: &str) -> Result<Vec<PrefixRoute>, Vec<InputError>> {
-    each(lines(text), |mut line| {
+    parse_lines(lines(text), |mut line| {
         let prefix = hex(&mut line, "prefix")?;
         let router = hex(&mut line, "router's port GUID")?;
-        line.end()?;
+        line.expect_end()?;
         Ok(PrefixRoute {
             prefix: prefix.map(GidPrefix),
             router: router.map(PortGuid),
@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Vec<PrefixRoute>, Vec<InputError>> {
 /// `*`, or a hexadecimal number with or without `0x`; 0 is `*` too.
 fn hex(line: &mut Line<'_>, what: &str) -> Parsed<Option<u64>> {
     let (at, word) = line
-        .word()
+        .next_word()
         .ok_or_else(|| line.missing(&format!("the {what}")))?;
     if word == "*" {
         return Ok(None);
@@ -37,7 +37,7 @@ fn hex(line: &mut Line<'_>, what: &str) -> Parsed<Option<u64>> {
     let bare = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let value = Some(bare.unwrap_or(word))
         .filter(|bare| !bare.is_empty())
-        .and_then(|bare| digits(bare, 16));
+        .and_then(|bare| parse_digits(bare, 16));
     let value = value.ok_or_else(|| {
         let what = format!(
             "`{word}` is no {what}: 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
@@ -74,8 +74,10 @@ mod tests {
     #[test]
     fn every_error_has_its_place() {
         let wrong = parse("fec0::1 1\n*\n0x 1\n* 1 2\n* guid\n").unwrap_err();
-        let told: Vec<(Option<(usize, usize)>, &str)> =
-            wrong.iter().map(|w| (w.at, w.what.as_str())).collect();
+        let told: Vec<(Option<(usize, usize)>, &str)> = wrong
+            .iter()
+            .map(|w| (w.position, w.message.as_str()))
+            .collect();
         assert_eq!(told[0].0, Some((1, 1)));
         assert!(told[0].1.starts_with("`fec0::1` is no prefix"), "{told:?}");
         assert_eq!(told[1], (Some((2, 2)), "the router's port GUID is missing"));

@@ -20,17 +20,17 @@ use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_routing::vl_plan::SLS;
 
 use super::lfts::lid;
-use super::line::{ERRORS_MAX, Line, Parsed, digits};
+use super::line::{ERRORS_MAX, Line, Parsed, parse_digits};
 use crate::error::InputError;
 
 /// `sl2vl_file`: the maps of each switch; those of CAs (0 0) come along.
 ///
 /// # Errors
 /// Lines that are something else, and pairs of ports that come twice.
-pub fn sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError>> {
-    let mut blocks: Blocks<Vec<PairMap>> = Blocks::default();
+pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError>> {
+    let mut blocks: RowsByGuid<Vec<PairMap>> = RowsByGuid::default();
     each_line(text, "opensm-sl2vl.dump", |mut line| {
-        let Some((at, word)) = line.word() else {
+        let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
         if blocks.head(&mut line, word)? {
@@ -41,7 +41,7 @@ pub fn sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError
             blocks.select(guid(&line, at, word)?);
             line.number("input port", 0, 254)?
         } else {
-            digits(word, 10)
+            parse_digits(word, 10)
                 .filter(|p| *p < 255)
                 .ok_or_else(|| line.error(at, format!("`{word}` is no input port")))?
         };
@@ -51,7 +51,7 @@ pub fn sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError
         } else {
             spread(&mut line)?
         };
-        line.end()?;
+        line.expect_end()?;
         let pairs = blocks.current(&line)?;
         let port = |p: u64| PortNum(u8::try_from(p).unwrap_or(u8::MAX));
         let pair = (port(input), port(output));
@@ -77,18 +77,18 @@ pub type PathSls = Vec<(PortGuid, Arc<[u8]>)>;
 ///
 /// # Errors
 /// Lines that are something else, and paths with two SLs.
-pub fn path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
-    let mut blocks: Blocks<Vec<u8>> = Blocks::default();
+pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
+    let mut blocks: RowsByGuid<Vec<u8>> = RowsByGuid::default();
     each_line(text, "path-SL file", |mut line| {
-        let Some((at, word)) = line.word() else {
+        let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
         if blocks.head(&mut line, word)? {
             return Ok(());
         }
-        let colon = line.clone().word().is_some_and(|(_, w)| w == ":");
+        let colon = line.clone().next_word().is_some_and(|(_, w)| w == ":");
         let to = if colon {
-            line.word();
+            line.next_word();
             lid(word).ok_or_else(|| line.error(at, format!("`{word}` is no unicast LID")))?
         } else {
             blocks.select(guid(&line, at, word)?);
@@ -96,7 +96,7 @@ pub fn path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
             Lid(u16::try_from(raw).unwrap_or_default())
         };
         let sl = line.number("SL", 0, 15)?;
-        line.end()?;
+        line.expect_end()?;
         let row = blocks.current(&line)?;
         let index = usize::from(to.raw());
         if row.len() <= index {
@@ -144,8 +144,8 @@ fn each_line(
     }
     if !any {
         wrong.push(InputError {
-            at: None,
-            what: format!("there is nothing in it: a file such as {meant} is meant"),
+            position: None,
+            message: format!("there is nothing in it: a file such as {meant} is meant"),
         });
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
@@ -153,13 +153,13 @@ fn each_line(
 
 /// What is said of each GUID, in the order of the file.
 #[derive(Default)]
-struct Blocks<T> {
+struct RowsByGuid<T> {
     done: Vec<(PortGuid, T)>,
     index: std::collections::BTreeMap<u64, usize>,
     now: Option<usize>,
 }
 
-impl<T: Default> Blocks<T> {
+impl<T: Default> RowsByGuid<T> {
     /// What follows is said of this GUID.
     fn select(&mut self, guid: PortGuid) {
         let at = *self.index.entry(guid.0).or_insert_with(|| {
@@ -174,14 +174,14 @@ impl<T: Default> Blocks<T> {
         match word {
             "Switch" | "Router" => {}
             "Channel" => {
-                let (at, second) = line.word().ok_or_else(|| line.missing("`Adapter`"))?;
+                let (at, second) = line.next_word().ok_or_else(|| line.missing("`Adapter`"))?;
                 if second != "Adapter" {
                     return Err(line.error(at, "`Channel Adapter` is meant"));
                 }
             }
             _ => return Ok(false),
         }
-        let (at, word) = line.word().ok_or_else(|| line.missing("a GUID"))?;
+        let (at, word) = line.next_word().ok_or_else(|| line.missing("a GUID"))?;
         let guid = guid(line, at, word.trim_end_matches(','))?;
         self.select(guid);
         Ok(true)
@@ -201,7 +201,7 @@ impl<T: Default> Blocks<T> {
 }
 
 fn guid(line: &Line<'_>, at: usize, word: &str) -> Parsed<PortGuid> {
-    let hex = word.strip_prefix("0x").and_then(|h| digits(h, 16));
+    let hex = word.strip_prefix("0x").and_then(|h| parse_digits(h, 16));
     let guid = hex.filter(|g| *g != 0).map(PortGuid);
     guid.ok_or_else(|| {
         line.error(
@@ -213,7 +213,7 @@ fn guid(line: &Line<'_>, at: usize, word: &str) -> Parsed<PortGuid> {
 
 /// `: 0 1 2 ...`, sixteen numbers.
 fn spread(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
-    match line.word() {
+    match line.next_word() {
         Some((_, ":")) => {}
         Some((at, _)) => return Err(line.error(at, "`:` is missing before the VLs")),
         None => return Err(line.missing("`:` and the VLs of 16 SLs")),
@@ -221,8 +221,10 @@ fn spread(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
     let mut map = [0; SLS];
     for vl in &mut map {
         // Decimal, also with a leading 0.
-        let (at, word) = line.word().ok_or_else(|| line.missing("the VL of an SL"))?;
-        *vl = digits(word, 10)
+        let (at, word) = line
+            .next_word()
+            .ok_or_else(|| line.missing("the VL of an SL"))?;
+        *vl = parse_digits(word, 10)
             .and_then(|v| u8::try_from(v).ok())
             .filter(|v| *v < 16)
             .ok_or_else(|| line.error(at, format!("`{word}` is no VL from 0 to 15")))?;
@@ -235,12 +237,12 @@ fn packed(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
     let mut map = [0; SLS];
     for pair in map.chunks_exact_mut(2) {
         let (at, word) = line
-            .word()
+            .next_word()
             .ok_or_else(|| line.missing("a byte with two VLs"))?;
         let byte = word
             .strip_prefix("0x")
             .filter(|h| h.len() == 2)
-            .and_then(|h| digits(h, 16))
+            .and_then(|h| parse_digits(h, 16))
             .and_then(|b| u8::try_from(b).ok())
             .ok_or_else(|| {
                 line.error(at, format!("`{word}` is no byte with two VLs such as 0x01"))
@@ -255,10 +257,13 @@ mod tests {
     use super::*;
 
     fn told(errors: &[InputError]) -> String {
-        let at = |e: &InputError| e.at.map_or_else(String::new, |(l, c)| format!("{l}:{c}: "));
+        let at = |e: &InputError| {
+            e.position
+                .map_or_else(String::new, |(l, c)| format!("{l}:{c}: "))
+        };
         let lines: Vec<String> = errors
             .iter()
-            .map(|e| format!("{}{}", at(e), e.what))
+            .map(|e| format!("{}{}", at(e), e.message))
             .collect();
         lines.join("\n")
     }
@@ -270,7 +275,7 @@ mod tests {
                     0   0   : 0  1  0  1  0  1  0  1  0  1  0  1  0  1  0  1 \n#---\n\n\
                     Switch 0xa0, base LID 2, \"leaf, 1\"\n#in out : 0\n#---\n\
                     3   12  : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n#---\n";
-        let read = sl2vl(dump).unwrap();
+        let read = parse_sl2vl(dump).unwrap();
         let all: Vec<u8> = (0..16).collect();
         assert_eq!(
             read[0].1,
@@ -282,14 +287,15 @@ mod tests {
         );
         assert_eq!((read[1].0, read[1].1[0].2.to_vec()), (PortGuid(0xa0), all));
         let compact =
-            sl2vl("0x00000000000000a0 3 12 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n").unwrap();
+            parse_sl2vl("0x00000000000000a0 3 12 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n")
+                .unwrap();
         assert_eq!(compact[0], read[1]);
     }
 
     #[test]
     fn bad_maps_are_told() {
         let head = "Switch 0xa0, base LID 2, \"s\"\n";
-        let one = |line: &str| told(&sl2vl(&format!("{head}{line}\n")).unwrap_err());
+        let one = |line: &str| told(&parse_sl2vl(&format!("{head}{line}\n")).unwrap_err());
         assert_eq!(one("1 2 : 0 1"), "2:10: the VL of an SL is missing");
         assert_eq!(one("1 2 : 0 16 0"), "2:9: `16` is no VL from 0 to 15");
         assert_eq!(one("1 2 0 1"), "2:5: `:` is missing before the VLs");
@@ -309,28 +315,30 @@ mod tests {
             "3:1: this pair of ports has another map above"
         );
         assert_eq!(
-            told(&sl2vl(&format!("1 2 : {zeros}\nChannel 0x1,\nSwitch zz,\n")).unwrap_err()),
+            told(&parse_sl2vl(&format!("1 2 : {zeros}\nChannel 0x1,\nSwitch zz,\n")).unwrap_err()),
             "1:1: there is no `Switch 0x...,` or `Channel Adapter 0x...,` above this line\n\
              2:9: `Channel Adapter` is meant\n\
              3:8: `zz` is no GUID such as 0x0002c90300a1b2c3"
         );
-        assert!(told(&sl2vl("# nothing\n").unwrap_err()).starts_with("there is nothing in it"));
+        assert!(
+            told(&parse_sl2vl("# nothing\n").unwrap_err()).starts_with("there is nothing in it")
+        );
     }
 
     #[test]
     fn path_sls_are_read_in_both_forms_and_shared() {
         let dump = "Channel Adapter 0x11, base LID 4, \"n1\"\n# LID : SL\n0x0002 : 0\n0x0005 : 3\n\n\
                     Channel Adapter 0x12, base LID 5, \"n2\"\n0x0002 : 0\n0x0005 : 3\n";
-        let read = path_sl(dump).unwrap();
+        let read = parse_path_sl(dump).unwrap();
         assert_eq!(&read[0].1[..], [255, 255, 0, 255, 255, 3]);
         assert!(Arc::ptr_eq(&read[0].1, &read[1].1));
-        let compact = path_sl("0x11 2 0\n0x12 2 0\n0x11 5 3\n0x12 5 3\n").unwrap();
+        let compact = parse_path_sl("0x11 2 0\n0x12 2 0\n0x11 5 3\n0x12 5 3\n").unwrap();
         assert_eq!(compact, read);
     }
 
     #[test]
     fn bad_path_sls_are_told() {
-        let one = |text: &str| told(&path_sl(text).unwrap_err());
+        let one = |text: &str| told(&parse_path_sl(text).unwrap_err());
         assert_eq!(one("0x11 0 1\n"), "1:6: `0` is no LID from 1 to 49151");
         assert_eq!(one("0x11 1 16\n"), "1:8: `16` is no SL from 0 to 15");
         assert_eq!(one("0x11 1\n"), "1:7: SL is missing");

@@ -4,11 +4,11 @@ use crate::error::InputError;
 
 /// A text in which comments are blanks, byte for byte, so that places stay what they are.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct SourceText {
     plain: String,
 }
 
-impl Text {
+impl SourceText {
     /// A `#` begins a comment anywhere, up to the end of its line.
     pub(super) fn new(text: &str) -> Self {
         Self::read(text, false)
@@ -34,7 +34,7 @@ impl Text {
     /// Lines that are not blank; one that ends with a comma goes on in the next, if `goes_on` says so of that.
     pub(super) fn lines(&self, goes_on: impl Fn(&str) -> bool) -> Vec<Span<'_>> {
         let mut lines: Vec<Span<'_>> = Vec::new();
-        for line in self.pieces('\n').filter(|line| !line.is_blank()) {
+        for line in self.split('\n').filter(|line| !line.is_blank()) {
             match lines.last_mut() {
                 Some(last) if last.text().ends_with(',') && goes_on(line.text()) => {
                     last.to = line.to;
@@ -46,13 +46,13 @@ impl Text {
     }
 
     /// What is between separators.
-    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Span<'_>> {
+    pub(super) fn split(&self, separator: char) -> impl Iterator<Item = Span<'_>> {
         Span {
             all: &self.plain,
             from: 0,
             to: self.plain.len(),
         }
-        .into_pieces(separator)
+        .into_split(separator)
     }
 }
 
@@ -87,12 +87,12 @@ impl<'a> Span<'a> {
     }
 
     /// Nothing, at the same place.
-    pub(super) fn none(&self) -> Self {
+    pub(super) fn empty(&self) -> Self {
         self.part(0, 0)
     }
 
     /// Where the first word begins.
-    fn begin(&self) -> usize {
+    fn start(&self) -> usize {
         self.from + (self.raw().len() - self.raw().trim_start().len())
     }
 
@@ -103,11 +103,11 @@ impl<'a> Span<'a> {
 
     /// Whether it begins on the line on which another ends.
     pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
-        let between = self.all.get(other.begin()..self.from).unwrap_or_default();
+        let between = self.all.get(other.start()..self.from).unwrap_or_default();
         !between.contains('\n')
     }
 
-    fn into_pieces(self, separator: char) -> impl Iterator<Item = Span<'a>> {
+    fn into_split(self, separator: char) -> impl Iterator<Item = Span<'a>> {
         let mut at = 0;
         self.raw().split(separator).map(move |part| {
             let from = at;
@@ -117,8 +117,8 @@ impl<'a> Span<'a> {
     }
 
     /// What is between separators.
-    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Span<'a>> + use<'a> {
-        self.clone().into_pieces(separator)
+    pub(super) fn split(&self, separator: char) -> impl Iterator<Item = Span<'a>> + use<'a> {
+        self.clone().into_split(separator)
     }
 
     /// What is before and after the first separator.
@@ -139,7 +139,7 @@ impl<'a> Span<'a> {
 
     /// The first word, and what is behind it.
     pub(super) fn split_word(&self) -> (Self, Self) {
-        let from = self.begin() - self.from;
+        let from = self.start() - self.from;
         let word = self.text().split_whitespace().next().unwrap_or_default();
         let to = from + word.len();
         (self.part(from, to), self.part(to, self.raw().len()))
@@ -168,7 +168,7 @@ impl<'a> Span<'a> {
 
     /// The number of its line, from 1.
     pub(super) fn line(&self) -> usize {
-        self.all[..self.begin()].matches('\n').count() + 1
+        self.all[..self.start()].matches('\n').count() + 1
     }
 
     /// The first of several items, and the others.
@@ -198,14 +198,14 @@ impl<'a> Span<'a> {
 
     /// Something to say about it, with its line and column.
     pub(super) fn error(&self, what: impl Into<String>) -> InputError {
-        let before = &self.all[..self.begin()];
+        let before = &self.all[..self.start()];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         InputError {
-            at: Some((
+            position: Some((
                 before.matches('\n').count() + 1,
                 before[line_start..].chars().count() + 1,
             )),
-            what: what.into(),
+            message: what.into(),
         }
     }
 }

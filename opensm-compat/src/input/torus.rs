@@ -15,7 +15,7 @@
 use ferrosm_core::plan::hints::{GuidSeed, GuidTorus};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 
-use super::line::{self, Line, Parsed, each};
+use super::line::{self, Line, Parsed, parse_lines};
 use crate::error::InputError;
 
 /// OpenSM's value where the file has none.
@@ -35,7 +35,7 @@ const OTHERS: [&str; 6] = [
 ];
 
 /// What was read so far.
-struct Reading {
+struct TorusParser {
     shape: Option<([u16; 3], [bool; 3])>,
     done: Vec<GuidSeed>,
     seed: GuidSeed,
@@ -48,31 +48,31 @@ struct Reading {
 /// # Errors
 /// Unknown keywords, bad values, and a file without `torus` or `mesh` as its first keyword.
 pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
-    let mut reading = Reading {
+    let mut parser = TorusParser {
         shape: None,
         done: Vec::new(),
         seed: GuidSeed::default(),
         portgroup_max_ports: PORTGROUP_MAX_PORTS,
         port_order: Vec::new(),
     };
-    each(line::lines(text), |line| reading.line(line))?;
-    let Some((radix, wraps)) = reading.shape else {
+    parse_lines(line::lines(text), |line| parser.line(line))?;
+    let Some((radix, wraps)) = parser.shape else {
         return Err(vec![InputError {
-            at: None,
-            what: "there is no line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
+            position: None,
+            message: "there is no line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
         }]);
     };
-    reading.next_seed();
+    parser.next_seed();
     Ok(GuidTorus {
         radix,
         wraps,
-        seeds: reading.done,
-        portgroup_max_ports: reading.portgroup_max_ports,
-        port_order: reading.port_order,
+        seeds: parser.done,
+        portgroup_max_ports: parser.portgroup_max_ports,
+        port_order: parser.port_order,
     })
 }
 
-impl Reading {
+impl TorusParser {
     fn next_seed(&mut self) {
         let seed = core::mem::take(&mut self.seed);
         if seed != GuidSeed::default() {
@@ -81,7 +81,7 @@ impl Reading {
     }
 
     fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
-        let Some((at, word)) = line.word() else {
+        let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
         let place = |words: &[&str]| words.iter().position(|w| *w == word);
@@ -107,7 +107,7 @@ impl Reading {
             }
             _ => {
                 let all = LINKS.iter().chain(&DATELINES).chain(&OTHERS).copied();
-                let hint = crate::keyword::nearest(word, all)
+                let hint = crate::keyword::nearest_keyword(word, all)
                     .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
                 return Err(line.error(at, format!("there is no keyword `{word}`{hint}")));
             }
@@ -121,7 +121,7 @@ impl Reading {
         }
         let (mut radix, mut wraps) = ([1; 3], [torus; 3]);
         for (radix, wraps) in radix.iter_mut().zip(&mut wraps) {
-            let (at, word) = line.word().ok_or_else(|| line.missing("a radix"))?;
+            let (at, word) = line.next_word().ok_or_else(|| line.missing("a radix"))?;
             let digits = word.trim_end_matches(['t', 'T', 'm', 'M']);
             match &word[digits.len()..] {
                 "" => {}
@@ -129,7 +129,7 @@ impl Reading {
                 "m" | "M" => *wraps = false,
                 more => return Err(line.error(at, format!("`{more}` is neither t nor m"))),
             }
-            *radix = line::number(digits)
+            *radix = line::parse_number(digits)
                 .and_then(|n| u16::try_from(n).ok())
                 .filter(|n| (1..=4096).contains(n))
                 .ok_or_else(|| {
@@ -163,12 +163,12 @@ impl Reading {
 
     fn dateline(&mut self, line: &mut Line<'_>, dimension: usize) -> Parsed<()> {
         let most = self.shape.map_or(1, |(radix, _)| radix[dimension]);
-        let (at, word) = line.word().ok_or_else(|| line.missing("a number"))?;
+        let (at, word) = line.next_word().ok_or_else(|| line.missing("a number"))?;
         let (negative, digits) = match word.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, word),
         };
-        let value = line::number(digits)
+        let value = line::parse_number(digits)
             .filter(|n| *n < u64::from(most))
             .and_then(|n| i16::try_from(n).ok());
         let value = value.ok_or_else(|| {
@@ -181,7 +181,7 @@ impl Reading {
 
     fn port_order(&mut self, mut line: Line<'_>) -> Parsed<()> {
         let mut ports = vec![line.port()?];
-        while line.clone().word().is_some() {
+        while line.clone().next_word().is_some() {
             let port = line.port()?;
             // A port that comes twice counts where it comes first.
             if !ports.contains(&port) {
@@ -201,9 +201,9 @@ mod tests {
         let errors = parse(text).unwrap_err();
         let lines: Vec<String> = errors
             .iter()
-            .map(|e| match e.at {
-                Some((line, column)) => format!("{line}:{column}: {}", e.what),
-                None => e.what.clone(),
+            .map(|e| match e.position {
+                Some((line, column)) => format!("{line}:{column}: {}", e.message),
+                None => e.message.clone(),
             })
             .collect();
         lines.join("\n")

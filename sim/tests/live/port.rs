@@ -41,7 +41,7 @@ fn answers_wait_in_order() {
     }
     assert_eq!(
         port.receive(Duration::from_millis(1)).unwrap(),
-        Received::Nothing
+        Received::TimedOut
     );
 }
 
@@ -99,7 +99,7 @@ fn lost_requests_are_reported_where_that_is_wanted() {
             .directed(&"0,1,4".parse().unwrap(), Tid(3)),
     };
     port.send(&lost).unwrap();
-    assert_eq!(port.receive(AT_ONCE).unwrap(), Received::Nothing);
+    assert_eq!(port.receive(AT_ONCE).unwrap(), Received::TimedOut);
     port.report_failures(true);
     port.send(&lost).unwrap();
     assert_eq!(port.receive(AT_ONCE).unwrap(), Received::SendFailed(Tid(3)));

@@ -20,7 +20,7 @@ fn data(len: usize) -> Vec<u8> {
 }
 
 fn rmpp(packet: &Packet) -> RmppHeader {
-    RmppHeader::of(packet.mad.as_bytes())
+    RmppHeader::from_mad(packet.mad.as_bytes())
 }
 
 fn of_type(hosts: &Hosts, kind: RmppType) -> Vec<RmppHeader> {
@@ -90,7 +90,7 @@ impl Pair {
 
 fn segment(tid: u64, header: RmppHeader) -> Mad {
     let mut mad = Mad::parse(&mad(3, 2, 0x80 | GET_TABLE, tid, 0x11)).unwrap();
-    header.put(mad.as_bytes_mut());
+    header.write_to(mad.as_bytes_mut());
     mad
 }
 
@@ -423,7 +423,7 @@ fn hostile_segments_hurt_nobody_else() {
             };
             let tid = rng.random_range(1..4);
             let mut request = Mad::parse(&mad(3, 2, GET_MULTI, tid, 0x3A)).unwrap();
-            header.put(request.as_bytes_mut());
+            header.write_to(request.as_bytes_mut());
             let _ = pair.hosts.try_write(file, &to(3), request.as_bytes());
             if rng.random_range(0..10) == 0 {
                 pair.hosts.run();
@@ -598,7 +598,7 @@ fn programs_with_their_own_rmpp_see_every_packet() {
     hosts.write(server, &to(1), &answer);
     let (_, first) = hosts.read(client).unwrap();
     assert_eq!(first.len(), 256);
-    let rmpp = |segment: &[u8]| RmppHeader::of::<56>(segment.first_chunk().unwrap());
+    let rmpp = |segment: &[u8]| RmppHeader::from_mad::<56>(segment.first_chunk().unwrap());
     let ack = |segment: &[u8]| {
         let mut ack = [0; 256];
         ack[..56].copy_from_slice(&segment[..56]);
@@ -611,7 +611,7 @@ fn programs_with_their_own_rmpp_see_every_packet() {
             payload_length: h.segment_number + 1,
             ..h
         }
-        .put(&mut ack);
+        .write_to(&mut ack);
         ack
     };
     let mut got = first[56..].to_vec();

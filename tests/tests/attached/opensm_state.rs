@@ -45,7 +45,7 @@ fn state_files_written_by_opensm_are_imported() {
         .into_iter()
         .map(|file| {
             let dir = match file {
-                StateFile::Administration => &dump,
+                StateFile::SaDump => &dump,
                 StateFile::Lids | StateFile::MKeys | StateFile::Neighbours => &cache,
             };
             let path = dir.join(file.name());

@@ -32,12 +32,9 @@ struct Inbox(Receiver<(Peer, Vec<u8>)>);
 impl GmpReceiver for Inbox {
     fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
         let received = self.0.recv_timeout(timeout);
-        Ok(
-            received.map_or(GmpReceived::Nothing, |(from, bytes)| GmpReceived::Message {
-                from,
-                bytes,
-            }),
-        )
+        Ok(received.map_or(GmpReceived::TimedOut, |(from, bytes)| {
+            GmpReceived::Message { from, bytes }
+        }))
     }
 }
 

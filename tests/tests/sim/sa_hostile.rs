@@ -181,7 +181,7 @@ impl GmpReceiver for Inbox {
     fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
         let received = self.0.recv_timeout(timeout);
         let message = |(from, bytes)| GmpReceived::Message { from, bytes };
-        Ok(received.map_or(GmpReceived::Nothing, message))
+        Ok(received.map_or(GmpReceived::TimedOut, message))
     }
 }
 

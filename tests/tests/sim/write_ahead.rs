@@ -196,7 +196,7 @@ fn asks(net: &SimNet) -> u32 {
         match receiver.receive(GUARD).expect("a port that stays") {
             Received::Mad(mad) if mad.mad.method() == Method::GetResp => return told(net),
             Received::Mad(_) => {}
-            other @ (Received::SendFailed(_) | Received::Nothing) => {
+            other @ (Received::SendFailed(_) | Received::TimedOut) => {
                 panic!("no answer: {other:?}")
             }
         }

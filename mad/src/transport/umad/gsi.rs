@@ -220,7 +220,7 @@ impl GsiReceiver {
                 Err(e) => return Err(e),
             };
             let Some(len) = got else {
-                return Ok(GmpReceived::Nothing);
+                return Ok(GmpReceived::TimedOut);
             };
             let bytes = &self.message[header_len..(header_len + len).min(self.message.len())];
             let status = &self.message[header::STATUS..header::STATUS + 4];
@@ -256,7 +256,7 @@ impl GmpReceiver for GsiReceiver {
             source,
         };
         let received = self.try_receive().map_err(failed)?;
-        if received != GmpReceived::Nothing || timeout.is_zero() {
+        if received != GmpReceived::TimedOut || timeout.is_zero() {
             return Ok(received);
         }
         let timeout_ms = c_int::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX);

@@ -17,8 +17,8 @@
 //!
 //! Under Debian's `umad2sim` the same calls reach `ibsim`; see [`UmadSender::window_limit`] for what differs.
 
-mod gate;
 mod gsi;
+mod in_flight;
 pub mod ports;
 mod sys;
 
@@ -30,11 +30,11 @@ use std::sync::Arc;
 
 pub use gsi::{GsiPort, GsiReceiver, GsiSender};
 pub use ports::{
-    ChooseError, LinkLayer, LocalPort, Selection, SkipReason, Skipped, choose, choose_for_reading,
-    enumerate, skip_reason,
+    LinkLayer, LocalPort, PortChoiceError, PortSelection, SkipReason, SkippedPort, choose_port,
+    choose_read_only_port, enumerate_ports, skip_reason,
 };
 
-use self::gate::Gate;
+use self::in_flight::InFlightLimit;
 use super::{MadReceiver, MadSender, Received, TransportError};
 use crate::ids::{Lid, Qpn, Sl, Tid};
 use crate::mad::{Address, MAD_LEN, Mad, MadIn, MadOut, Method, MgmtClass};
@@ -139,7 +139,7 @@ const SM_METHODS: &[u8] = &[
 ];
 
 /// Classes that the shim must know besides: a MAD of a class without agent ends the process there.
-const SIM_SINKS: [u8; 13] = [
+const SIMULATOR_CLASSES: [u8; 13] = [
     0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x10, 0x11, 0x21, 0x32, 0x33,
 ];
 
@@ -172,7 +172,7 @@ struct Shared {
     agents: Vec<(MgmtClass, c_int)>,
     header_len: usize,
     /// Where the simulator is behind the port.
-    gate: Option<Gate>,
+    in_flight: Option<InFlightLimit>,
 }
 
 impl Drop for Shared {
@@ -182,7 +182,7 @@ impl Drop for Shared {
         }
         // The shim's receiving thread touches the closed descriptor's queue when a late MAD comes, and dies:
         // there the process's end is what closes.
-        if self.gate.is_none() {
+        if self.in_flight.is_none() {
             for (_, agent) in &self.agents {
                 self.lib.unregister(self.fd, *agent);
             }
@@ -222,7 +222,7 @@ impl UmadPort {
         };
         let ca = sys::c_string(&port.ca).map_err(open_error)?;
         let fd = lib.open_port(&ca, port.port_num.0).map_err(open_error)?;
-        let gate = (!lib.is_kernel_fd(fd)).then(Gate::default);
+        let in_flight = (!lib.is_kernel_fd(fd)).then(InFlightLimit::default);
         let header_len = lib.header_len();
         let mut shared = Shared {
             lib,
@@ -230,7 +230,7 @@ impl UmadPort {
             issm: None,
             agents: Vec::new(),
             header_len,
-            gate,
+            in_flight,
         };
         let methods = if options.as_sm { SM_METHODS } else { &[] };
         for (class, version) in SMI_AGENTS {
@@ -244,8 +244,8 @@ impl UmadPort {
                 })?;
             shared.agents.push((class, agent));
         }
-        if shared.gate.is_some() {
-            for class in SIM_SINKS {
+        if shared.in_flight.is_some() {
+            for class in SIMULATOR_CLASSES {
                 // Best effort: the shim has room for 32 agents.
                 let _ = shared.lib.register(fd, (class, 1), false, &[]);
             }
@@ -316,7 +316,7 @@ impl UmadSender {
     /// Whether `umad2sim` and `ibsim` are behind the port instead of the kernel.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        self.shared.gate.is_some()
+        self.shared.in_flight.is_some()
     }
 
     /// How many unanswered requests the port can bear: a bound under `umad2sim`, none of ours otherwise.
@@ -325,7 +325,7 @@ impl UmadSender {
     /// their sockets are full.
     #[must_use]
     pub fn window_limit(&self) -> Option<usize> {
-        self.shared.gate.as_ref().map(|_| gate::WINDOW)
+        self.shared.in_flight.as_ref().map(|_| in_flight::WINDOW)
     }
 }
 
@@ -358,7 +358,7 @@ impl MadSender for UmadSender {
         m[at..at + MAD_LEN].copy_from_slice(out.mad.as_bytes());
         let answered = !method.is_response() && method != Method::TrapRepress;
         let timeout_ms = if answered { self.timeout_ms } else { 0 };
-        if let Some(gate) = &self.shared.gate {
+        if let Some(gate) = &self.shared.in_flight {
             gate.enter();
         }
         self.shared
@@ -393,9 +393,9 @@ impl UmadReceiver {
                 .try_recv(self.shared.fd, &mut self.message)
                 .map_err(failed)?;
             let Some(len) = got else {
-                return Ok(Received::Nothing);
+                return Ok(Received::TimedOut);
             };
-            if let Some(gate) = &self.shared.gate {
+            if let Some(gate) = &self.shared.in_flight {
                 gate.leave();
             }
             if let Some(received) = self.interpret(len) {
@@ -440,7 +440,7 @@ impl MadReceiver for UmadReceiver {
     fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
         // A queue that is not empty costs one call instead of two.
         let received = self.try_receive()?;
-        if received != Received::Nothing || timeout.is_zero() {
+        if received != Received::TimedOut || timeout.is_zero() {
             return Ok(received);
         }
         let timeout_ms = c_int::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX);

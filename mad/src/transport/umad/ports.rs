@@ -96,7 +96,7 @@ impl fmt::Display for LocalPort {
 
 /// Which port is wanted; nothing set is any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Selection {
+pub struct PortSelection {
     /// The device's name.
     pub ca: Option<String>,
     /// The port's number.
@@ -105,7 +105,7 @@ pub struct Selection {
     pub port_guid: Option<PortGuid>,
 }
 
-impl Selection {
+impl PortSelection {
     fn matches(&self, port: &LocalPort) -> bool {
         self.ca.as_ref().is_none_or(|ca| *ca == port.ca)
             && self.port.is_none_or(|n| n == port.port_num)
@@ -113,7 +113,7 @@ impl Selection {
     }
 }
 
-impl fmt::Display for Selection {
+impl fmt::Display for PortSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = [
             self.ca.as_ref().map(|ca| format!("device {ca}")),
@@ -158,7 +158,7 @@ impl fmt::Display for SkipReason {
 
 /// A port that was looked at and left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedPort {
     /// The device's name.
     pub ca: String,
     /// The port's number.
@@ -167,7 +167,7 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} port {} {}", self.ca, self.port_num, self.reason)
     }
@@ -175,34 +175,34 @@ impl fmt::Display for Skipped {
 
 /// No port can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChooseError {
+pub enum PortChoiceError {
     /// The host has no such device at all.
     NoDevice,
     /// No port is the one that is wanted.
     NoMatch {
         /// What was wanted.
-        selection: Selection,
+        selection: PortSelection,
         /// Names of the ports that there are.
         available: Vec<String>,
     },
     /// The ports that match cannot carry a subnet manager.
     NoneUsable {
         /// What was wanted.
-        selection: Selection,
+        selection: PortSelection,
         /// All ports that match, and what is wrong with each.
-        skipped: Vec<Skipped>,
+        skipped: Vec<SkippedPort>,
     },
     /// Several ports have a link. They may lead to different subnets, which no local attribute shows: the default GID prefix is
     /// the same everywhere, and a port in Init has neither LID nor SM LID.
     Ambiguous {
         /// What was wanted.
-        selection: Selection,
+        selection: PortSelection,
         /// The ports that match and have a link, in the order of the system.
         candidates: Vec<LocalPort>,
     },
 }
 
-impl fmt::Display for ChooseError {
+impl fmt::Display for PortChoiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoDevice => f.write_str("no InfiniBand port: this host has no RDMA device"),
@@ -218,7 +218,7 @@ impl fmt::Display for ChooseError {
             }
             Self::NoneUsable { selection, skipped } => {
                 f.write_str("no InfiniBand port")?;
-                if *selection != Selection::default() {
+                if *selection != PortSelection::default() {
                     write!(f, " that matches {selection}")?;
                 }
                 for (i, port) in skipped.iter().enumerate() {
@@ -235,7 +235,7 @@ impl fmt::Display for ChooseError {
                     "cannot choose between {} ports with a link",
                     candidates.len()
                 )?;
-                if *selection != Selection::default() {
+                if *selection != PortSelection::default() {
                     write!(f, " that match {selection}")?;
                 }
                 let summaries: Vec<String> = candidates.iter().map(LocalPort::summary).collect();
@@ -245,13 +245,13 @@ impl fmt::Display for ChooseError {
     }
 }
 
-impl core::error::Error for ChooseError {}
+impl core::error::Error for PortChoiceError {}
 
 /// Asks the operating system for all ports of all RDMA devices.
 ///
 /// # Errors
 /// If libibumad cannot be loaded or lists no devices.
-pub fn enumerate() -> Result<Vec<LocalPort>, UmadError> {
+pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
     let lib = sys::Lib::load().map_err(UmadError::Library)?;
     let names = lib
         .ca_names()
@@ -274,12 +274,16 @@ pub fn enumerate() -> Result<Vec<LocalPort>, UmadError> {
 ///
 /// # Errors
 /// If no port can carry an SM, with the reason for each; or if several can, with all of them.
-pub fn choose<'a>(
+pub fn choose_port<'a>(
     ports: &'a [LocalPort],
-    selection: &Selection,
-) -> Result<&'a LocalPort, ChooseError> {
+    selection: &PortSelection,
+) -> Result<&'a LocalPort, PortChoiceError> {
     let matching = matching(ports, selection)?;
-    let capable = || matching.iter().filter(|port| unfit(port).is_none());
+    let capable = || {
+        matching
+            .iter()
+            .filter(|port| incapable_reason(port).is_none())
+    };
     let linked: Vec<&LocalPort> = capable().filter(|port| port.has_link()).copied().collect();
     match linked[..] {
         [port] => Ok(port),
@@ -290,7 +294,7 @@ pub fn choose<'a>(
                 _ => Err(none_usable(&matching, selection)),
             }
         }
-        _ => Err(ChooseError::Ambiguous {
+        _ => Err(PortChoiceError::Ambiguous {
             selection: selection.clone(),
             candidates: linked.into_iter().cloned().collect(),
         }),
@@ -302,10 +306,10 @@ pub fn choose<'a>(
 ///
 /// # Errors
 /// If no port that matches has a link, with the reason for each.
-pub fn choose_for_reading<'a>(
+pub fn choose_read_only_port<'a>(
     ports: &'a [LocalPort],
-    selection: &Selection,
-) -> Result<&'a LocalPort, ChooseError> {
+    selection: &PortSelection,
+) -> Result<&'a LocalPort, PortChoiceError> {
     let matching = matching(ports, selection)?;
     let linked = || matching.iter().filter(|port| skip_reason(port).is_none());
     linked()
@@ -317,14 +321,14 @@ pub fn choose_for_reading<'a>(
 
 fn matching<'a>(
     ports: &'a [LocalPort],
-    selection: &Selection,
-) -> Result<Vec<&'a LocalPort>, ChooseError> {
+    selection: &PortSelection,
+) -> Result<Vec<&'a LocalPort>, PortChoiceError> {
     if ports.is_empty() {
-        return Err(ChooseError::NoDevice);
+        return Err(PortChoiceError::NoDevice);
     }
     let matching: Vec<&LocalPort> = ports.iter().filter(|p| selection.matches(p)).collect();
     if matching.is_empty() {
-        return Err(ChooseError::NoMatch {
+        return Err(PortChoiceError::NoMatch {
             selection: selection.clone(),
             available: ports.iter().map(ToString::to_string).collect(),
         });
@@ -332,15 +336,15 @@ fn matching<'a>(
     Ok(matching)
 }
 
-fn none_usable(matching: &[&LocalPort], selection: &Selection) -> ChooseError {
+fn none_usable(matching: &[&LocalPort], selection: &PortSelection) -> PortChoiceError {
     let skipped = matching.iter().filter_map(|port| {
-        Some(Skipped {
+        Some(SkippedPort {
             ca: port.ca.clone(),
             port_num: port.port_num,
             reason: skip_reason(port)?,
         })
     });
-    ChooseError::NoneUsable {
+    PortChoiceError::NoneUsable {
         selection: selection.clone(),
         skipped: skipped.collect(),
     }
@@ -349,11 +353,12 @@ fn none_usable(matching: &[&LocalPort], selection: &Selection) -> ChooseError {
 /// Why a port cannot carry a subnet manager now, most serious reason first.
 #[must_use]
 pub fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
-    unfit(port).or_else(|| (!port.has_link()).then_some(SkipReason::Down(port.phys_state)))
+    incapable_reason(port)
+        .or_else(|| (!port.has_link()).then_some(SkipReason::Down(port.phys_state)))
 }
 
 /// Why a port cannot carry a subnet manager, whatever its link state is.
-fn unfit(port: &LocalPort) -> Option<SkipReason> {
+fn incapable_reason(port: &LocalPort) -> Option<SkipReason> {
     if !(1..=3).contains(&port.node_type.0) {
         Some(SkipReason::NodeType(port.node_type))
     } else if port.link_layer != LinkLayer::InfiniBand {

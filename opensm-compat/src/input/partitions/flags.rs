@@ -16,7 +16,7 @@ const FULL: u16 = 0x8000;
 
 /// What a partition's head says besides name and P_Key.
 #[derive(Debug, Clone)]
-pub(super) struct Header {
+pub(super) struct PartitionHeader {
     pub(super) index0: bool,
     pub(super) ipoib: bool,
     /// Of members that say nothing.
@@ -24,7 +24,7 @@ pub(super) struct Header {
     pub(super) flags: GroupFlags,
 }
 
-impl Default for Header {
+impl Default for PartitionHeader {
     fn default() -> Self {
         Self {
             index0: false,
@@ -82,13 +82,13 @@ fn named<'a>(word: &Span<'_>, all: &[&'a str], warnings: &mut Vec<InputError>) -
     Some(full)
 }
 
-impl Header {
+impl PartitionHeader {
     /// Takes a flag.
     pub(super) fn take(
         &mut self,
         flag: &Span<'_>,
         warnings: &mut Vec<InputError>,
-        wrong: &mut Vec<InputError>,
+        errors: &mut Vec<InputError>,
     ) {
         let (name, value) = flag.name_and_value();
         if name.is_blank() {
@@ -100,14 +100,14 @@ impl Header {
             return;
         }
         let mut scopes = Vec::new();
-        if self.flags.take(flag, &mut scopes, warnings, wrong) {
+        if self.flags.take(flag, &mut scopes, warnings, errors) {
             self.flags.scopes.extend(scopes);
             return;
         }
         match named(&name, &["ipoib", "defmember"], warnings) {
             Some("ipoib") => self.ipoib = true,
             Some(_) => {
-                let word = value.unwrap_or_else(|| name.none());
+                let word = value.unwrap_or_else(|| name.empty());
                 match values::membership(word.text()).filter(|_| !word.is_blank()) {
                     Some((membership, exact)) => {
                         if !exact {
@@ -137,7 +137,7 @@ impl GroupFlags {
         flag: &Span<'_>,
         scopes: &mut Vec<u8>,
         warnings: &mut Vec<InputError>,
-        wrong: &mut Vec<InputError>,
+        errors: &mut Vec<InputError>,
     ) -> bool {
         let (name, value) = flag.name_and_value();
         if name.is_blank() {
@@ -147,11 +147,11 @@ impl GroupFlags {
             return false;
         };
         let Some(value) = value.filter(|v| !v.is_blank()) else {
-            wrong.push(name.error(format!("`{full}` needs a value")));
+            errors.push(name.error(format!("`{full}` needs a value")));
             return true;
         };
         if let Err(what) = self.set(full, value.text(), scopes) {
-            wrong.push(value.error(what));
+            errors.push(value.error(what));
         }
         true
     }

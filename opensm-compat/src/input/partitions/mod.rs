@@ -16,10 +16,10 @@ pub mod values;
 use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
 use ferrosm_mad::ids::{PortGuid, Sl};
 
-use super::line::{ERRORS_MAX, number};
-use super::span::{Span, Text};
+use super::line::{ERRORS_MAX, parse_number};
+use super::span::{SourceText, Span};
 use crate::error::InputError;
-use flags::{GroupFlags, Header};
+use flags::{GroupFlags, PartitionHeader};
 
 /// A line that OpenSM reads is at most so long.
 const LINE_MAX: usize = 4095;
@@ -38,62 +38,62 @@ pub struct PartitionsConf {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
-    let mut reader = Reader::default();
+    let mut parser = PartitionsParser::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.len() > LINE_MAX {
-            let what = format!("the line is longer than {LINE_MAX} bytes");
-            reader.wrong.push(InputError {
-                at: Some((number, 1)),
-                what,
+            let message = format!("the line is longer than {LINE_MAX} bytes");
+            parser.errors.push(InputError {
+                position: Some((number, 1)),
+                message,
             });
         }
     }
-    let text = Text::new(text);
-    for definition in text.pieces(';') {
+    let text = SourceText::new(text);
+    for definition in text.split(';') {
         if !definition.is_blank() {
-            reader.definition(&definition);
+            parser.definition(&definition);
         }
     }
-    reader.finish()
+    parser.finish()
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct PartitionsParser {
     partitions: Vec<Partition>,
     warnings: Vec<InputError>,
-    wrong: Vec<InputError>,
+    errors: Vec<InputError>,
     /// Numbers that are given to partitions without one.
     next: u16,
     /// The numbers that were given so.
     given: Vec<u16>,
 }
 
-impl Reader {
+impl PartitionsParser {
     fn finish(mut self) -> Result<PartitionsConf, Vec<InputError>> {
-        if self.partitions.is_empty() && self.wrong.is_empty() {
-            self.wrong.push(InputError {
-                at: None,
-                what: "no partition is defined in it; with no file at all there is the default partition alone".to_owned(),
+        if self.partitions.is_empty() && self.errors.is_empty() {
+            self.errors.push(InputError {
+                position: None,
+                message: "no partition is defined in it; with no file at all there is the default partition alone".to_owned(),
             });
         }
-        if self.wrong.is_empty() {
+        if self.errors.is_empty() {
             return Ok(PartitionsConf {
                 partitions: self.partitions,
                 warnings: self.warnings,
             });
         }
-        if self.wrong.len() > ERRORS_MAX {
-            self.wrong.truncate(ERRORS_MAX);
-            self.wrong.push(InputError {
-                at: None,
-                what: "and more such errors".to_owned(),
+        if self.errors.len() > ERRORS_MAX {
+            self.errors.truncate(ERRORS_MAX);
+            self.errors.push(InputError {
+                position: None,
+                message: "and more such errors".to_owned(),
             });
         }
-        Err(self.wrong)
+        Err(self.errors)
     }
 
     fn fail(&mut self, at: &Span<'_>, what: impl Into<String>) {
-        self.wrong.push(at.error(what));
+        self.errors.push(at.error(what));
     }
 
     /// `header : member, member, ...`
@@ -118,17 +118,17 @@ impl Reader {
     }
 
     /// The partition that a head names, and what its flags say.
-    fn header(&mut self, head: &Span<'_>) -> Option<(usize, Header)> {
-        let mut parts = head.pieces(',');
+    fn header(&mut self, head: &Span<'_>) -> Option<(usize, PartitionHeader)> {
+        let mut parts = head.split(',');
         let first = parts.next()?;
         let (mut name, mut id) = first.name_and_value();
         if id.is_none() && name.text().starts_with(|c: char| c.is_ascii_digit()) {
             id = Some(name.clone());
-            name = name.none();
+            name = name.empty();
         }
-        let mut header = Header::default();
+        let mut header = PartitionHeader::default();
         for flag in parts {
-            header.take(&flag, &mut self.warnings, &mut self.wrong);
+            header.take(&flag, &mut self.warnings, &mut self.errors);
         }
         let number = match &id {
             Some(id) => Some(self.number_of(id)?),
@@ -153,7 +153,7 @@ impl Reader {
 
     /// A P_Key: its low 15 bits count.
     fn number_of(&mut self, id: &Span<'_>) -> Option<u16> {
-        let value = number(id.text()).and_then(|v| u16::try_from(v).ok());
+        let value = parse_number(id.text()).and_then(|v| u16::try_from(v).ok());
         let Some(value) = value else {
             self.fail(id, format!("`{}` is no P_Key such as 0x8001", id.text()));
             return None;
@@ -233,7 +233,7 @@ impl Reader {
         &mut self,
         item: &Span<'a>,
         at: usize,
-        header: &Header,
+        header: &PartitionHeader,
         rest: &mut Option<Span<'a>>,
     ) {
         let (who, value) = item.name_and_value();
@@ -241,7 +241,7 @@ impl Reader {
             let mut flags: Vec<Span<'a>> = Vec::new();
             if let Some(more) = rest.take_if(|more| more.begins_on_line_of(item)) {
                 let (line, others) = more.split_line();
-                flags = line.pieces(',').filter(|p| !p.is_blank()).collect();
+                flags = line.split(',').filter(|p| !p.is_blank()).collect();
                 *rest = others;
             }
             let Some(mgid) = value else {
@@ -305,7 +305,7 @@ impl Reader {
             }
             return Some(*who);
         }
-        match number(text).filter(|guid| *guid != 0) {
+        match parse_number(text).filter(|guid| *guid != 0) {
             Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
                 let what = format!(
@@ -317,7 +317,7 @@ impl Reader {
         }
     }
 
-    fn group(&mut self, mgid: &Span<'_>, flags: &[Span<'_>], at: usize, header: &Header) {
+    fn group(&mut self, mgid: &Span<'_>, flags: &[Span<'_>], at: usize, header: &PartitionHeader) {
         let Some(gid) = values::mgid(mgid.text()) else {
             let what = format!(
                 "`{}` is no multicast GID such as ff12:401b::16",
@@ -331,7 +331,7 @@ impl Reader {
         };
         let mut scopes = Vec::new();
         for flag in flags {
-            if !own.take(flag, &mut scopes, &mut self.warnings, &mut self.wrong) {
+            if !own.take(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
                 let (name, _) = flag.name_and_value();
                 let what = format!("`{}` is no flag of a group: ignored", name.text());
                 self.warnings.push(name.error(what));

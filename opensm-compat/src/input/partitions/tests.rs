@@ -15,16 +15,16 @@ fn good(text: &str) -> PartitionsConf {
 
 fn warnings(text: &str) -> Vec<String> {
     let told = |w: &InputError| {
-        let (line, column) = w.at.expect("a place");
-        format!("{line}:{column}: {}", w.what)
+        let (line, column) = w.position.expect("a place");
+        format!("{line}:{column}: {}", w.message)
     };
     good(text).warnings.iter().map(told).collect()
 }
 
 fn errors(text: &str) -> Vec<String> {
-    let told = |w: &InputError| match w.at {
-        Some((line, column)) => format!("{line}:{column}: {}", w.what),
-        None => w.what.clone(),
+    let told = |w: &InputError| match w.position {
+        Some((line, column)) => format!("{line}:{column}: {}", w.message),
+        None => w.message.clone(),
     };
     parse(text).unwrap_err().iter().map(told).collect()
 }
@@ -124,7 +124,7 @@ fn what_the_grammar_allows() {
     assert_eq!(parsed.warnings.len(), 1, "{:?}", parsed.warnings);
     assert!(
         parsed.warnings[0]
-            .what
+            .message
             .contains("one partition, with the first name")
     );
     // A name that was defined needs no number again; one without a number gets the next.

@@ -7,7 +7,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::sa::path::RateCode;
 
-use crate::input::line::number;
+use crate::input::line::parse_number;
 
 /// A membership, and whether the word is whole: OpenSM takes any beginning of it.
 #[must_use]
@@ -24,7 +24,7 @@ pub fn membership(word: &str) -> Option<(Membership, bool)> {
 /// # Errors
 /// What would be right.
 pub fn mtu(word: &str) -> Result<MtuCode, String> {
-    match number(word) {
+    match parse_number(word) {
         Some(code @ 1..=5) => Ok(MtuCode(u8::try_from(code).unwrap_or(4))),
         Some(256) => Ok(MtuCode::Mtu256),
         Some(512) => Ok(MtuCode::Mtu512),
@@ -54,7 +54,7 @@ pub fn rate(word: &str) -> Result<RateCode, String> {
             format!("`{word}` is no rate: there are {}", all.join(", "))
         });
     }
-    let code = number(word)
+    let code = parse_number(word)
         .and_then(|v| u8::try_from(v).ok())
         .map(RateCode);
     code.filter(|code| code.rank().is_some())
@@ -73,7 +73,7 @@ pub fn mgid(word: &str) -> Option<Gid> {
 /// # Errors
 /// What would be right.
 pub fn bounded(word: &str, what: &str, least: u64, most: u64) -> Result<u32, String> {
-    number(word)
+    parse_number(word)
         .filter(|v| (least..=most).contains(v))
         .and_then(|v| u32::try_from(v).ok())
         .ok_or_else(|| format!("`{word}` is no {what} from {least} to {most:#x}"))

@@ -21,7 +21,7 @@ const LIFE_MAX: u64 = 63;
 /// A port group, level or rule that is being read.
 pub(super) enum Item<'a> {
     Group(QosPortGroup),
-    Level(Draft),
+    Level(LevelDraft),
     Rule(RuleDraft<'a>),
     /// Something of `qos-setup`.
     Setup,
@@ -29,7 +29,7 @@ pub(super) enum Item<'a> {
 
 /// A level, and whether its SL was said.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct LevelDraft {
     pub(super) level: QosLevel,
     pub(super) has_sl: bool,
 }
@@ -47,7 +47,7 @@ pub(super) struct RuleDraft<'a> {
 }
 
 /// Where names of levels and groups lead.
-pub(super) struct Named<'a> {
+pub(super) struct NameTable<'a> {
     pub(super) groups: &'a [Arc<QosPortGroup>],
     pub(super) levels: &'a [Arc<QosLevel>],
 }
@@ -137,9 +137,9 @@ fn take_group(
     Ok(())
 }
 
-impl Draft {
+impl LevelDraft {
     fn take(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
-        let wrong = |what| value.error(what);
+        let error = |what| value.error(what);
         let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
         let level = &mut self.level;
         match key {
@@ -148,8 +148,8 @@ impl Draft {
                 level.sl = Sl(byte(values::bounded(value, "SL", 0, 15)?));
                 self.has_sl = true;
             }
-            "mtu-limit" => level.mtu = Some(readable::mtu(value.text()).map_err(wrong)?),
-            "rate-limit" => level.rate = Some(readable::rate(value.text()).map_err(wrong)?),
+            "mtu-limit" => level.mtu = Some(readable::mtu(value.text()).map_err(error)?),
+            "rate-limit" => level.rate = Some(readable::rate(value.text()).map_err(error)?),
             "packet-life" => {
                 let life = values::bounded(value, "PacketLifeTime", 0, LIFE_MAX)?;
                 level.packet_life_time = Some(byte(life));
@@ -192,7 +192,11 @@ impl<'a> RuleDraft<'a> {
     }
 
     /// With levels and groups instead of their names.
-    pub(super) fn resolve(self, named: &Named<'_>, wrong: &mut Vec<InputError>) -> Option<QosRule> {
+    pub(super) fn resolve(
+        self,
+        named: &NameTable<'_>,
+        errors: &mut Vec<InputError>,
+    ) -> Option<QosRule> {
         let mut groups = |names: &[Span<'a>]| -> Vec<Arc<QosPortGroup>> {
             names
                 .iter()
@@ -200,7 +204,7 @@ impl<'a> RuleDraft<'a> {
                     let found = named.group(name.unquoted());
                     if found.is_none() {
                         let what = format!("there is no port-group `{}`", name.unquoted());
-                        wrong.push(name.error(what));
+                        errors.push(name.error(what));
                     }
                     found
                 })
@@ -209,7 +213,7 @@ impl<'a> RuleDraft<'a> {
         let (source, destination) = (groups(&self.source), groups(&self.destination));
         let name = self.level?;
         let Some(level) = named.level(name.unquoted()) else {
-            wrong.push(name.error(format!("there is no qos-level `{}`", name.unquoted())));
+            errors.push(name.error(format!("there is no qos-level `{}`", name.unquoted())));
             return None;
         };
         Some(QosRule {
@@ -223,7 +227,7 @@ impl<'a> RuleDraft<'a> {
     }
 }
 
-impl Named<'_> {
+impl NameTable<'_> {
     /// The first level of a name.
     pub(super) fn level(&self, name: &str) -> Option<Arc<QosLevel>> {
         let name = values::same_name(name);

@@ -22,19 +22,19 @@ use ferrosm_core::plan::partitions::Partition;
 use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule};
 
 use super::line::ERRORS_MAX;
-use super::span::{Span, Text};
+use super::span::{SourceText, Span};
 use crate::error::InputError;
-use crate::keyword::nearest;
-use items::{Draft, Item, Named, RuleDraft};
+use crate::keyword::nearest_keyword;
+use items::{Item, LevelDraft, NameTable, RuleDraft};
 use ulps::Ulp;
 
 /// The level of requests that no rule fits.
 const DEFAULT: &str = "DEFAULT";
 
 /// Sections and what stands in them; each ends with its word behind `end-`.
-const BLOCKS: [Block; 12] = [
-    Block::new("port-groups", "", &[]),
-    Block::new(
+const SECTIONS: [Section; 12] = [
+    Section::new("port-groups", "", &[]),
+    Section::new(
         "port-group",
         "port-groups",
         &[
@@ -47,9 +47,9 @@ const BLOCKS: [Block; 12] = [
             "node-type",
         ],
     ),
-    Block::new("qos-setup", "", &[]),
-    Block::new("vlarb-tables", "qos-setup", &[]),
-    Block::new(
+    Section::new("qos-setup", "", &[]),
+    Section::new("vlarb-tables", "qos-setup", &[]),
+    Section::new(
         "vlarb-scope",
         "vlarb-tables",
         &[
@@ -60,8 +60,8 @@ const BLOCKS: [Block; 12] = [
             "vl-high-limit",
         ],
     ),
-    Block::new("sl2vl-tables", "qos-setup", &[]),
-    Block::new(
+    Section::new("sl2vl-tables", "qos-setup", &[]),
+    Section::new(
         "sl2vl-scope",
         "sl2vl-tables",
         &[
@@ -74,8 +74,8 @@ const BLOCKS: [Block; 12] = [
             "sl2vl-table",
         ],
     ),
-    Block::new("qos-levels", "", &[]),
-    Block::new(
+    Section::new("qos-levels", "", &[]),
+    Section::new(
         "qos-level",
         "qos-levels",
         &[
@@ -89,8 +89,8 @@ const BLOCKS: [Block; 12] = [
             "pkey",
         ],
     ),
-    Block::new("qos-match-rules", "", &[]),
-    Block::new(
+    Section::new("qos-match-rules", "", &[]),
+    Section::new(
         "qos-match-rule",
         "qos-match-rules",
         &[
@@ -103,13 +103,13 @@ const BLOCKS: [Block; 12] = [
             "qos-level-name",
         ],
     ),
-    Block::new(ULPS, "", &[]),
+    Section::new(ULPS, "", &[]),
 ];
 const ULPS: &str = "qos-ulps";
 
 /// A word that begins a section or an item of one.
 #[derive(Debug)]
-struct Block {
+struct Section {
     word: &'static str,
     /// The section that it stands in; empty for none.
     within: &'static str,
@@ -117,13 +117,13 @@ struct Block {
     keys: &'static [&'static str],
 }
 
-impl Block {
+impl Section {
     const fn new(word: &'static str, within: &'static str, keys: &'static [&'static str]) -> Self {
         Self { word, within, keys }
     }
 
     fn of(word: &str) -> Option<&'static Self> {
-        BLOCKS.iter().find(|b| b.word == word)
+        SECTIONS.iter().find(|b| b.word == word)
     }
 }
 
@@ -141,38 +141,38 @@ pub struct QosPolicyConf {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<InputError>> {
-    let text = Text::with_quotes(text);
-    let mut reader = Reader {
+    let text = SourceText::with_quotes(text);
+    let mut parser = QosPolicyParser {
         partitions,
         open: Vec::new(),
         item: None,
-        said: Vec::new(),
+        keys_seen: Vec::new(),
         groups: Vec::new(),
         levels: Vec::new(),
         rules: Vec::new(),
         ulps: Vec::new(),
         default: None,
         warnings: Vec::new(),
-        wrong: Vec::new(),
+        errors: Vec::new(),
     };
-    for line in text.lines(|next| !next.contains(':') && !is_block_word(next)) {
-        reader.line(&line);
+    for line in text.lines(|next| !next.contains(':') && !is_section_word(next)) {
+        parser.line(&line);
     }
-    reader.finish()
+    parser.finish()
 }
 
-fn is_block_word(line: &str) -> bool {
-    Block::of(line.strip_prefix("end-").unwrap_or(line)).is_some()
+fn is_section_word(line: &str) -> bool {
+    Section::of(line.strip_prefix("end-").unwrap_or(line)).is_some()
 }
 
-struct Reader<'a> {
+struct QosPolicyParser<'a> {
     partitions: &'a [Partition],
     /// Sections and items that have not ended, with the places where they begin.
-    open: Vec<(&'static Block, Span<'a>)>,
+    open: Vec<(&'static Section, Span<'a>)>,
     /// The item that is being read.
     item: Option<Item<'a>>,
     /// What was said in it.
-    said: Vec<&'a str>,
+    keys_seen: Vec<&'a str>,
     groups: Vec<Arc<QosPortGroup>>,
     levels: Vec<Arc<QosLevel>>,
     rules: Vec<RuleDraft<'a>>,
@@ -180,21 +180,21 @@ struct Reader<'a> {
     /// The default of the short form, and where it is.
     default: Option<(Arc<QosLevel>, Span<'a>)>,
     warnings: Vec<InputError>,
-    wrong: Vec<InputError>,
+    errors: Vec<InputError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> QosPolicyParser<'a> {
     fn line(&mut self, line: &Span<'a>) {
         let text = line.text();
-        if let Some(block) = text.strip_prefix("end-").and_then(Block::of) {
+        if let Some(block) = text.strip_prefix("end-").and_then(Section::of) {
             return self.end(block, line);
         }
-        if let Some(block) = Block::of(text) {
+        if let Some(block) = Section::of(text) {
             return self.begin(block, line);
         }
         match self.open.last() {
             Some((block, _)) if block.word == ULPS => self.ulp(line),
-            Some((block, _)) => self.say(block, line),
+            Some((block, _)) => self.setting(block, line),
             None => {
                 let word = line.split_word().0;
                 let what = format!(
@@ -202,12 +202,12 @@ impl<'a> Reader<'a> {
                     word.text(),
                     sections(word.text())
                 );
-                self.wrong.push(word.error(what));
+                self.errors.push(word.error(what));
             }
         }
     }
 
-    fn begin(&mut self, block: &'static Block, line: &Span<'a>) {
+    fn begin(&mut self, block: &'static Section, line: &Span<'a>) {
         let inside = self.open.last().map_or("", |(open, _)| open.word);
         if inside != block.within {
             let what = match self.open.last() {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
                 ),
                 _ => format!("`{}` can only stand in `{}`", block.word, block.within),
             };
-            self.wrong.push(line.error(what));
+            self.errors.push(line.error(what));
             if block.within.is_empty() {
                 // The section before is over, whatever it forgot.
                 self.open.clear();
@@ -228,10 +228,10 @@ impl<'a> Reader<'a> {
             }
         }
         self.open.push((block, line.clone()));
-        self.said.clear();
+        self.keys_seen.clear();
         self.item = match block.word {
             "port-group" => Some(Item::Group(QosPortGroup::default())),
-            "qos-level" => Some(Item::Level(Draft::default())),
+            "qos-level" => Some(Item::Level(LevelDraft::default())),
             "qos-match-rule" => Some(Item::Rule(RuleDraft::default())),
             "vlarb-scope" | "sl2vl-scope" => Some(Item::Setup),
             _ => None,
@@ -245,14 +245,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn end(&mut self, block: &'static Block, line: &Span<'a>) {
+    fn end(&mut self, block: &'static Section, line: &Span<'a>) {
         let Some(at) = self
             .open
             .iter()
             .rposition(|(open, _)| open.word == block.word)
         else {
             let what = format!("`end-{0}` without a `{0}` before it", block.word);
-            return self.wrong.push(line.error(what));
+            return self.errors.push(line.error(what));
         };
         if let Some((missing, begun)) = self.open.get(at + 1) {
             let what = format!(
@@ -261,14 +261,14 @@ impl<'a> Reader<'a> {
                 begun.line(),
                 missing.word
             );
-            self.wrong.push(line.error(what));
+            self.errors.push(line.error(what));
         }
         let block = self.open.get(at + 1).map_or(block, |(inner, _)| inner);
         self.open.truncate(at);
         let item = self.item.take();
         match item {
             Some(Item::Group(group)) if group.name.is_empty() => {
-                self.need("name", block, line);
+                self.require_key("name", block, line);
             }
             Some(Item::Group(group)) => {
                 if self.named().group(&group.name).is_some() {
@@ -280,19 +280,19 @@ impl<'a> Reader<'a> {
             }
             Some(Item::Level(draft)) => self.end_level(draft, block, line),
             Some(Item::Rule(rule)) if !rule.has_level() => {
-                self.need("qos-level-name", block, line);
+                self.require_key("qos-level-name", block, line);
             }
             Some(Item::Rule(rule)) => self.rules.push(rule),
             Some(Item::Setup) | None => {}
         }
     }
 
-    fn end_level(&mut self, draft: Draft, block: &Block, line: &Span<'a>) {
+    fn end_level(&mut self, draft: LevelDraft, block: &Section, line: &Span<'a>) {
         if !draft.has_sl {
-            self.need("sl", block, line);
+            self.require_key("sl", block, line);
         }
         if draft.level.name.is_empty() {
-            self.need("name", block, line);
+            self.require_key("name", block, line);
         }
         if self.named().level(&draft.level.name).is_some() {
             let what = format!(
@@ -305,47 +305,49 @@ impl<'a> Reader<'a> {
     }
 
     /// An item ends without something that it needs. If that was said wrongly, it is told already.
-    fn need(&mut self, key: &str, block: &Block, line: &Span<'a>) {
-        if !self.said.contains(&key) {
+    fn require_key(&mut self, key: &str, block: &Section, line: &Span<'a>) {
+        if !self.keys_seen.contains(&key) {
             let what = format!("this {} has no `{key}`", block.word);
-            self.wrong.push(line.error(what));
+            self.errors.push(line.error(what));
         }
     }
 
     /// `key: value` in an item.
-    fn say(&mut self, block: &'static Block, line: &Span<'a>) {
+    fn setting(&mut self, block: &'static Section, line: &Span<'a>) {
         let Some((key, value)) = line.split_once(':') else {
             let word = line.split_word().0;
             let what = if block.keys.is_empty() {
                 nothing_else(block, word.text())
             } else if block.keys.contains(&word.text()) {
-                self.said.push(word.text());
+                self.keys_seen.push(word.text());
                 format!("a `:` is missing behind `{}`", word.text())
             } else {
                 unknown(block, word.text())
             };
-            return self.wrong.push(word.error(what));
+            return self.errors.push(word.error(what));
         };
         let word = key.text();
         if block.keys.is_empty() {
-            return self.wrong.push(key.error(nothing_else(block, word)));
+            return self.errors.push(key.error(nothing_else(block, word)));
         }
         if !block.keys.contains(&word) {
-            return self.wrong.push(key.error(unknown(block, word)));
+            return self.errors.push(key.error(unknown(block, word)));
         }
         if value.is_blank() {
-            self.said.push(word);
-            return self.wrong.push(key.error(format!("`{word}` has no value")));
+            self.keys_seen.push(word);
+            return self
+                .errors
+                .push(key.error(format!("`{word}` has no value")));
         }
-        if self.said.contains(&word) && Item::ONCE.contains(&word) {
+        if self.keys_seen.contains(&word) && Item::ONCE.contains(&word) {
             let what = format!("a second `{word}` of this {}", block.word);
-            return self.wrong.push(key.error(what));
+            return self.errors.push(key.error(what));
         }
-        self.said.push(word);
+        self.keys_seen.push(word);
         if let Some(item) = &mut self.item
             && let Err(e) = item.take(word, &value, self.partitions, &mut self.warnings)
         {
-            self.wrong.push(e);
+            self.errors.push(e);
         }
     }
 
@@ -359,12 +361,12 @@ impl<'a> Reader<'a> {
                 }
                 self.default = Some((level, line.clone()));
             }
-            Err(e) => self.wrong.push(e),
+            Err(e) => self.errors.push(e),
         }
     }
 
-    fn named(&self) -> Named<'_> {
-        Named {
+    fn named(&self) -> NameTable<'_> {
+        NameTable {
             groups: &self.groups,
             levels: &self.levels,
         }
@@ -373,15 +375,15 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Result<QosPolicyConf, Vec<InputError>> {
         if let Some((block, at)) = self.open.last() {
             let what = format!("`end-{}` is missing", block.word);
-            self.wrong.push(at.error(what));
+            self.errors.push(at.error(what));
         }
-        let named = Named {
+        let named = NameTable {
             groups: &self.groups,
             levels: &self.levels,
         };
         let mut rules = Vec::with_capacity(self.rules.len() + self.ulps.len());
         for rule in self.rules {
-            rules.extend(rule.resolve(&named, &mut self.wrong));
+            rules.extend(rule.resolve(&named, &mut self.errors));
         }
         rules.extend(self.ulps);
         let default = match (named.level(DEFAULT), self.default) {
@@ -395,49 +397,49 @@ impl<'a> Reader<'a> {
             (None, Some((level, _))) => Some(level),
             (None, None) => None,
         };
-        if default.is_none() && self.wrong.is_empty() {
+        if default.is_none() && self.errors.is_empty() {
             let what = "it says nothing of requests that no rule fits: a qos-level called DEFAULT is missing, or `default : SL` in qos-ulps";
-            self.wrong.push(InputError {
-                at: None,
-                what: what.to_owned(),
+            self.errors.push(InputError {
+                position: None,
+                message: what.to_owned(),
             });
         }
         if let Some(default) = default
-            && self.wrong.is_empty()
+            && self.errors.is_empty()
         {
             return Ok(QosPolicyConf {
                 policy: QosPolicy { rules, default },
                 warnings: self.warnings,
             });
         }
-        self.wrong.sort_by_key(|w| w.at);
-        if self.wrong.len() > ERRORS_MAX {
-            self.wrong.truncate(ERRORS_MAX);
-            self.wrong.push(InputError {
-                at: None,
-                what: "and more such errors".to_owned(),
+        self.errors.sort_by_key(|w| w.position);
+        if self.errors.len() > ERRORS_MAX {
+            self.errors.truncate(ERRORS_MAX);
+            self.errors.push(InputError {
+                position: None,
+                message: "and more such errors".to_owned(),
             });
         }
-        Err(self.wrong)
+        Err(self.errors)
     }
 }
 
 /// Which sections there are, or which one was likely meant.
 fn sections(word: &str) -> String {
-    let all: Vec<&str> = BLOCKS
+    let all: Vec<&str> = SECTIONS
         .iter()
         .filter(|b| b.within.is_empty())
         .map(|b| b.word)
         .collect();
-    match nearest(word, all.iter().copied()) {
+    match nearest_keyword(word, all.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", all.join(", ")),
     }
 }
 
 /// Something that is said where only items stand.
-fn nothing_else(block: &Block, word: &str) -> String {
-    let items: Vec<&str> = BLOCKS
+fn nothing_else(block: &Section, word: &str) -> String {
+    let items: Vec<&str> = SECTIONS
         .iter()
         .filter(|b| b.within == block.word)
         .map(|b| b.word)
@@ -447,9 +449,9 @@ fn nothing_else(block: &Block, word: &str) -> String {
 }
 
 /// A key that an item does not have.
-fn unknown(block: &Block, word: &str) -> String {
+fn unknown(block: &Section, word: &str) -> String {
     let keys = block.keys.iter().copied();
-    match nearest(word, keys) {
+    match nearest_keyword(word, keys) {
         Some(near) => format!("a {} has no `{word}`: did you mean `{near}`?", block.word),
         None => format!(
             "a {} has no `{word}`: there are {}",

@@ -165,7 +165,7 @@ fn settings_without_effect_are_warned_about() {
     let told: Vec<(usize, &str)> = parsed
         .warnings
         .iter()
-        .map(|w| (w.at.unwrap().0, w.what.as_str()))
+        .map(|w| (w.position.unwrap().0, w.message.as_str()))
         .collect();
     let says = |line: usize, what: &str| {
         assert!(
@@ -329,9 +329,9 @@ fn every_error_has_its_place() {
     ];
     for (text, at, what) in cases {
         let wrong = parse(&text, &[]).unwrap_err();
-        assert!(wrong[0].what.contains(what), "{text}\n{wrong:?}");
-        assert_eq!(wrong[0].at, Some(at), "{text}\n{wrong:?}");
-        let others = wrong.iter().filter(|w| w.at != Some((1, 1)));
+        assert!(wrong[0].message.contains(what), "{text}\n{wrong:?}");
+        assert_eq!(wrong[0].position, Some(at), "{text}\n{wrong:?}");
+        let others = wrong.iter().filter(|w| w.position != Some((1, 1)));
         assert!(
             others.count() <= 1,
             "one slip, one error: {text}\n{wrong:?}"
@@ -344,7 +344,7 @@ fn something_must_be_said_of_everything_else() {
     for text in ["", "qos-ulps\nsdp : 1\nend-qos-ulps\n"] {
         let wrong = parse(text, &[]).unwrap_err();
         assert!(
-            wrong.len() == 1 && wrong[0].what.contains("DEFAULT is missing"),
+            wrong.len() == 1 && wrong[0].message.contains("DEFAULT is missing"),
             "{wrong:?}"
         );
     }
@@ -358,9 +358,9 @@ fn a_forgotten_end_hides_nothing() {
     assert_eq!(wrong.len(), 2, "{wrong:?}");
     assert!(
         wrong[0]
-            .what
+            .message
             .starts_with("`end-qos-level` is missing before this: line 2"),
         "{wrong:?}"
     );
-    assert_eq!(wrong[1].at, Some((7, 7)));
+    assert_eq!(wrong[1].position, Some((7, 7)));
 }

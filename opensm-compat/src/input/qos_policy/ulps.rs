@@ -11,7 +11,7 @@ use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 use super::values;
 use crate::error::InputError;
 use crate::input::span::Span;
-use crate::keyword::nearest;
+use crate::keyword::nearest_keyword;
 
 /// Service ids of SDP: this and the TCP port.
 const SDP: u64 = 0x0001_0000;
@@ -70,7 +70,7 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
     let name = protocol.text().to_ascii_lowercase();
     let Some((_, keys)) = PROTOCOLS.iter().find(|(known, _)| *known == name) else {
         let all = PROTOCOLS.map(|(known, _)| known);
-        return Err(protocol.error(match nearest(&name, all) {
+        return Err(protocol.error(match nearest_keyword(&name, all) {
             Some(near) => format!("`{name}` is no protocol: did you mean `{near}`?"),
             None => format!("`{name}` is no protocol: there are {}", all.join(", ")),
         }));

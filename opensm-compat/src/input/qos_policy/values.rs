@@ -4,7 +4,7 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_sa::qos::RangeSet;
 
 use crate::error::InputError;
-use crate::input::line::number;
+use crate::input::line::parse_number;
 use crate::input::span::Span;
 
 /// The low 15 bits of a P_Key.
@@ -46,7 +46,7 @@ pub(super) fn bounded(
     least: u64,
     most: u64,
 ) -> Result<u64, InputError> {
-    number(word.text())
+    parse_number(word.text())
         .filter(|n| (least..=most).contains(n))
         .ok_or_else(|| {
             let text = word.text();
@@ -68,7 +68,7 @@ pub(super) fn same_name(name: &str) -> String {
 pub(super) fn port_name(word: &Span<'_>) -> Result<(String, PortNum), InputError> {
     let name = word.unquoted();
     let parts = name.rsplit_once('/').and_then(|(node, port)| {
-        let num = number(port.trim().strip_prefix(['P', 'p'])?)?;
+        let num = parse_number(port.trim().strip_prefix(['P', 'p'])?)?;
         let num = u8::try_from(num).ok().filter(|n| (1..=254).contains(n))?;
         Some((node.trim().to_owned(), PortNum(num)))
     });

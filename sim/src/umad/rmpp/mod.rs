@@ -28,7 +28,7 @@ impl UmadLayer {
         origin: &Origin,
         mad: &Mad,
     ) -> Option<(Origin, Body)> {
-        let header = RmppHeader::of(mad.as_bytes());
+        let header = RmppHeader::from_mad(mad.as_bytes());
         let abort = |reason| Some((reason, true));
         let failed = if header.version != RmppHeader::VERSION {
             abort(RmppStatus::Unv)
@@ -159,7 +159,7 @@ fn headers_back(mad: &Mad) -> (Mad, RmppHeader) {
         first: false,
         last: false,
         active: true,
-        ..RmppHeader::of(bytes)
+        ..RmppHeader::from_mad(bytes)
     };
     (back, header)
 }
@@ -173,7 +173,7 @@ fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
         payload_length: window,
         ..header
     }
-    .put(back.as_bytes_mut());
+    .write_to(back.as_bytes_mut());
     back
 }
 
@@ -185,7 +185,7 @@ fn turnaround(mad: &Mad) -> Mad {
         payload_length: 1,
         ..header
     }
-    .put(back.as_bytes_mut());
+    .write_to(back.as_bytes_mut());
     back
 }
 
@@ -200,6 +200,6 @@ fn refusal(mad: &Mad, reason: RmppStatus) -> Mad {
         payload_length: 0,
         ..header
     }
-    .put(back.as_bytes_mut());
+    .write_to(back.as_bytes_mut());
     back
 }

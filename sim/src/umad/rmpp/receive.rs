@@ -116,7 +116,7 @@ impl Partial {
 
     fn append(&mut self, mad: &Mad, offset: usize) {
         self.bytes.extend_from_slice(&mad.as_bytes()[offset..]);
-        self.header = RmppHeader::of(mad.as_bytes());
+        self.header = RmppHeader::from_mad(mad.as_bytes());
     }
 }
 

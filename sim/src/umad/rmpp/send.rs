@@ -113,7 +113,7 @@ impl Segments {
             segment_number: self.sent,
             payload_length,
         }
-        .put(bytes);
+        .write_to(bytes);
         let (filled, rest) = bytes[self.offset..].split_at_mut(data.len());
         filled.copy_from_slice(data);
         rest.fill(0);
@@ -154,7 +154,7 @@ mod tests {
             let mut mad = Mad::new(&MadHeader::default());
             message.fill_next(&mut mad);
             let bytes = mad.as_bytes();
-            out.push((RmppHeader::of(bytes), bytes[offset..].to_vec()));
+            out.push((RmppHeader::from_mad(bytes), bytes[offset..].to_vec()));
         }
         out
     }

@@ -29,8 +29,8 @@ fn port(ca: &str, port_num: u8, state: PortState) -> LocalPort {
     }
 }
 
-fn named(ca: &str, port: u8) -> Selection {
-    Selection {
+fn named(ca: &str, port: u8) -> PortSelection {
+    PortSelection {
         ca: Some(ca.to_owned()),
         port: Some(PortNum(port)),
         port_guid: None,
@@ -40,7 +40,7 @@ fn named(ca: &str, port: u8) -> Selection {
 /// An Active port may belong to another SM's subnet, so it is not preferred over an earlier port in Init.
 #[test]
 fn several_ports_with_a_link_are_refused_whatever_their_state() {
-    let any = Selection::default();
+    let any = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Initialize),
         LocalPort {
@@ -51,7 +51,7 @@ fn several_ports_with_a_link_are_refused_whatever_their_state() {
         },
         port("c", 1, PortState::Down),
     ];
-    let refused = choose(&ports, &any).unwrap_err();
+    let refused = choose_port(&ports, &any).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "cannot choose between 2 ports with a link: \
@@ -59,10 +59,10 @@ fn several_ports_with_a_link_are_refused_whatever_their_state() {
          b port 1 (GUID 0x0000000000000022, Active, 200 Gb/s, LID 7, SM LID 3)"
     );
     for (ca, index) in [("a", 0), ("b", 1)] {
-        assert_eq!(choose(&ports, &named(ca, 1)), Ok(&ports[index]));
+        assert_eq!(choose_port(&ports, &named(ca, 1)), Ok(&ports[index]));
     }
-    assert_eq!(choose_for_reading(&ports, &any).unwrap().ca, "b");
-    assert_eq!(choose_for_reading(&ports[..1], &any).unwrap().ca, "a");
+    assert_eq!(choose_read_only_port(&ports, &any).unwrap().ca, "b");
+    assert_eq!(choose_read_only_port(&ports[..1], &any).unwrap().ca, "a");
 }
 
 /// A device without a port number is as ambiguous as no name at all.
@@ -72,11 +72,11 @@ fn naming_only_the_device_of_two_linked_ports_is_ambiguous() {
         port("a", 1, PortState::Active),
         port("a", 2, PortState::Active),
     ];
-    let device = Selection {
+    let device = PortSelection {
         ca: Some("a".to_owned()),
-        ..Selection::default()
+        ..PortSelection::default()
     };
-    let refused = choose(&ports, &device).unwrap_err().to_string();
+    let refused = choose_port(&ports, &device).unwrap_err().to_string();
     assert!(
         refused.starts_with("cannot choose between 2 ports with a link that match device a: "),
         "{refused}"
@@ -85,27 +85,27 @@ fn naming_only_the_device_of_two_linked_ports_is_ambiguous() {
 
 #[test]
 fn the_only_port_with_a_link_is_chosen() {
-    let any = Selection::default();
+    let any = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Down),
         port("a", 2, PortState::Initialize),
     ];
-    assert_eq!(choose(&ports, &any).unwrap().to_string(), "a port 2");
+    assert_eq!(choose_port(&ports, &any).unwrap().to_string(), "a port 2");
 }
 
 /// A Down port is chosen if no other port can be meant. Of several, the first link to train must not decide.
 #[test]
 fn a_down_port_is_chosen_only_if_it_is_named_or_the_only_one() {
-    let any = Selection::default();
+    let any = PortSelection::default();
     let ports = [port("a", 1, PortState::Down), port("a", 2, PortState::Down)];
-    assert!(!choose(&ports[..1], &any).unwrap().has_link());
-    assert_eq!(choose(&ports, &named("a", 2)), Ok(&ports[1]));
+    assert!(!choose_port(&ports[..1], &any).unwrap().has_link());
+    assert_eq!(choose_port(&ports, &named("a", 2)), Ok(&ports[1]));
     assert_eq!(
-        choose(&ports, &any).unwrap_err().to_string(),
+        choose_port(&ports, &any).unwrap_err().to_string(),
         "no InfiniBand port: a port 1 is down (Polling), a port 2 is down (Polling)"
     );
-    let reading = choose_for_reading(&ports[..1], &any).unwrap_err();
-    assert!(matches!(reading, ChooseError::NoneUsable { .. }));
+    let reading = choose_read_only_port(&ports[..1], &any).unwrap_err();
+    assert!(matches!(reading, PortChoiceError::NoneUsable { .. }));
 }
 
 /// Each unusable kind of port is named with its reason in one sentence.
@@ -125,15 +125,15 @@ fn what_is_skipped_is_said() {
     };
     let ports = [roce, split, iwarp, port("mlx5_2", 1, PortState::Down)];
     assert_eq!(
-        choose_for_reading(&ports, &Selection::default())
+        choose_read_only_port(&ports, &PortSelection::default())
             .unwrap_err()
             .to_string(),
         "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
          (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or alike), mlx5_2 port 1 is down (Polling)"
     );
     assert_eq!(
-        choose(&[], &Selection::default()),
-        Err(ChooseError::NoDevice)
+        choose_port(&[], &PortSelection::default()),
+        Err(PortChoiceError::NoDevice)
     );
 }
 
@@ -145,17 +145,17 @@ fn a_guid_finds_the_device_that_has_qp0() {
         ..port("mlx5_0", 1, PortState::Active)
     };
     let ports = [data, port("smi0", 1, PortState::Active)];
-    let wanted = Selection {
+    let wanted = PortSelection {
         port_guid: Some(PortGuid(0x11)),
-        ..Selection::default()
+        ..PortSelection::default()
     };
-    assert_eq!(choose(&ports, &wanted).unwrap().ca, "smi0");
-    let wanted = Selection {
+    assert_eq!(choose_port(&ports, &wanted).unwrap().ca, "smi0");
+    let wanted = PortSelection {
         ca: Some("mlx9".to_owned()),
-        ..Selection::default()
+        ..PortSelection::default()
     };
     assert_eq!(
-        choose(&ports, &wanted).unwrap_err().to_string(),
+        choose_port(&ports, &wanted).unwrap_err().to_string(),
         "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
     );
 }

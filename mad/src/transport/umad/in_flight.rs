@@ -16,13 +16,13 @@ pub(super) const WINDOW: usize = 128;
 const FORGET_AFTER: Duration = Duration::from_millis(50);
 
 /// Messages under way.
-pub(super) struct Gate {
+pub(super) struct InFlightLimit {
     under_way: Mutex<usize>,
     left: Condvar,
     forget_after: Duration,
 }
 
-impl Default for Gate {
+impl Default for InFlightLimit {
     fn default() -> Self {
         Self {
             under_way: Mutex::new(0),
@@ -32,7 +32,7 @@ impl Default for Gate {
     }
 }
 
-impl Gate {
+impl InFlightLimit {
     /// Counts a message in; waits while there are too many.
     pub(super) fn enter(&self) {
         let (mut under_way, waited) = self
@@ -69,10 +69,10 @@ mod tests {
     /// The message after the last one waits for one to leave.
     #[test]
     fn a_full_gate_opens_when_one_leaves() {
-        let gate = Arc::new(Gate {
+        let gate = Arc::new(InFlightLimit {
             // However late this thread is, the message is one that left.
             forget_after: Duration::from_secs(600),
-            ..Gate::default()
+            ..InFlightLimit::default()
         });
         for _ in 0..WINDOW {
             gate.enter();
@@ -87,7 +87,7 @@ mod tests {
     /// Messages that nobody answers do not close the gate for ever.
     #[test]
     fn what_is_never_answered_is_forgotten() {
-        let gate = Gate::default();
+        let gate = InFlightLimit::default();
         for _ in 0..=WINDOW {
             gate.enter();
         }
