@@ -245,7 +245,7 @@ mod tests {
     /// 3,000 random requests of one to three dependencies. A request must be admitted exactly if a topological sort of
     /// all admitted dependencies succeeds, and the order must agree with all of them.
     #[test]
-    fn requests_are_taken_exactly_if_no_cycle_closes() {
+    fn requests_are_admitted_exactly_if_no_cycle_closes() {
         let index = mesh(6);
         let mut layer = VirtualLayer::new(&index);
         let mut taken = DiGraphMap::<u32, ()>::new();

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_taken_as_they_are() {
+    fn tables_are_installed_unchanged() {
         let topo = ring(&[]);
         let hints = hints(&topo);
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     /// LID 20 is new on the switch of LID 11 and takes the path and SL of LID 11.
     #[test]
-    fn a_new_lid_goes_the_way_of_its_switch() {
+    fn new_lid_is_forwarded_like_its_switch() {
         let mut hints = hints(&ring(&[]));
         let mut row = vec![0; 15];
         row[11] = 1;
@@ -243,7 +243,7 @@ mod tests {
 
     /// The extra hosts of the first two switches swapped places.
     #[test]
-    fn a_lid_that_hangs_elsewhere_is_followed() {
+    fn moved_lid_is_followed() {
         let hints = hints(&ring(&[20, 21]));
         let topo = ring(&[21, 20]);
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_the_reason() {
+    fn unusable_tables_are_refused_with_the_reason() {
         let topo = ring(&[]);
         assert!(error_text(&topo, &Hints::default()).starts_with("no tables configured"));
         let good = hints(&topo);

@@ -1,4 +1,4 @@
-//! The automatic choice: what is compared and what is not, and that the best of what is compared serves.
+//! Automatic engine selection: when engines are compared, and that the best one is selected.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
@@ -22,7 +22,7 @@ fn is_compared(routing: &Routing) -> bool {
         .any(|n| matches!(n, Diagnostic::Compared { .. }))
 }
 
-/// Busiest cable, squared, times the mean of 64 shifts.
+/// Load of the busiest link, squared, times the mean congestion of 64 shifts.
 fn product(topo: &Topology, routing: &Routing, proof: &Proof) -> f64 {
     let effort = Effort {
         shifts_max: 64,
@@ -32,7 +32,7 @@ fn product(topo: &Topology, routing: &Routing, proof: &Proof) -> f64 {
     max_load * max_load * shifts_by_leaf(topo, &routing.tables, &effort).mean
 }
 
-/// Without every so-manieth cable, still connected.
+/// The fabric without every `every`-th link, still connected.
 fn thinned(fabric: &Fabric, every: usize) -> Fabric {
     let mut thin = fabric.clone();
     for i in (0..fabric.cables.len()).rev().step_by(every) {
@@ -44,9 +44,9 @@ fn thinned(fabric: &Fabric, every: usize) -> Fabric {
     thin
 }
 
-/// No engine that is compared would have been better by more than the tolerance, by the stated rule worked out anew.
+/// No compared engine would have been better by more than the tolerance, by an independent implementation of the rule.
 #[test]
-fn the_best_of_what_is_compared_serves() {
+fn selects_best_of_compared_engines() {
     let cases: [(&str, Fabric, &[&str], u8); 5] = [
         (
             "torus",
@@ -107,9 +107,9 @@ fn the_best_of_what_is_compared_serves() {
     }
 }
 
-/// Whole shapes say which engine is right: nothing is compared.
+/// Complete shapes determine the engine: no comparison.
 #[test]
-fn whole_shapes_are_not_compared() {
+fn complete_shapes_need_no_comparison() {
     for (fabric, engine) in [
         (torus(&[6, 5], 2), "torus-2QoS"),
         (hypercube(4, 1), "dor"),
@@ -122,9 +122,9 @@ fn whole_shapes_are_not_compared() {
     }
 }
 
-/// The order of discovery changes neither the choice nor what is said of it.
+/// The order of discovery changes neither the selection nor its notes.
 #[test]
-fn the_choice_does_not_depend_on_discovery() {
+fn selection_is_independent_of_discovery_order() {
     let fabric = thinned(&torus(&[6, 5], 2), 11);
     let (first, proof) = auto(&fabric.build(), 8);
     for turn in [1, 7, 19] {
@@ -141,10 +141,10 @@ fn the_choice_does_not_depend_on_discovery() {
     }
 }
 
-/// Opposite places of rings of four and eight are shared out: every cable along the longest rings of a whole torus carries the
-/// same. The mean distance along a ring of n is n / 4, over two channels for each switch.
+/// Opposite positions of rings of four and eight split their traffic: every link along the longest rings of a complete
+/// torus has the same load. The mean distance in a ring of n is n / 4, over two channels per switch.
 #[test]
-fn rings_of_four_and_eight_are_even() {
+fn rings_of_four_and_eight_have_equal_link_load() {
     for sides in [&[4, 4, 4][..], &[8, 4], &[8, 8]] {
         let topo = torus(sides, 1).build();
         let request = Request::new(&topo).with_vls(8);

@@ -1,4 +1,4 @@
-//! Work budgets: the automatic choice always has a proven routing, whatever the budget, and an engine stops in time.
+//! Work budgets: automatic selection always yields a verified routing, and an engine stops soon after its limit.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
@@ -33,7 +33,7 @@ fn over_budget(selection: &Selection) -> Vec<&str> {
 }
 
 #[test]
-fn auto_installs_the_baseline_without_a_budget_and_names_what_was_cancelled() {
+fn auto_selects_baseline_without_budget_and_reports_cancelled_engines() {
     let cases = [
         (random(60, 120, 200, 7), "updn", &["nue", "dfsssp"][..]),
         (damaged(&[6, 6, 5]), "dor", &["torus-2QoS", "nue", "dfsssp"]),
@@ -55,7 +55,7 @@ fn auto_installs_the_baseline_without_a_budget_and_names_what_was_cancelled() {
 }
 
 #[test]
-fn a_cancelled_token_leaves_the_baseline() {
+fn auto_selects_baseline_when_cancelled() {
     let topo = random(60, 120, 200, 7).build();
     let token = CancelToken::default();
     token.cancel();
@@ -65,7 +65,7 @@ fn a_cancelled_token_leaves_the_baseline() {
 }
 
 #[test]
-fn a_sufficient_budget_finds_the_better_engine() {
+fn sufficient_budget_selects_better_engine() {
     let topo = random(60, 120, 200, 7).build();
     let baseline = auto(&topo, &WorkBudget::limited(0)).chosen.unwrap().1;
     let (routing, proof) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
@@ -78,9 +78,9 @@ fn a_sufficient_budget_finds_the_better_engine() {
     );
 }
 
-/// What is left after a loss is routed by the engine in force: traffic does not wait for a comparison.
+/// After a loss the engine of the installed tables is used again, without a comparison of engines.
 #[test]
-fn after_a_loss_engines_are_not_compared() {
+fn engines_are_not_compared_after_a_loss() {
     let topo = random(60, 120, 200, 7).build();
     let (first, _) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
     for engine in ["updn", first.engine] {
@@ -94,7 +94,7 @@ fn after_a_loss_engines_are_not_compared() {
         assert_eq!(selection.chosen.unwrap().0.engine, engine);
         assert!(selection.rejected.is_empty());
     }
-    // Unless it does not fit the budget.
+    // Unless its work exceeds the budget.
     let previous = Previous {
         pinned_engine: Some("nue"),
         ..Previous::none()
@@ -105,9 +105,9 @@ fn after_a_loss_engines_are_not_compared() {
     assert_eq!(selection.chosen.unwrap().0.engine, "updn");
 }
 
-/// An engine that the operator names is not part of the automatic choice.
+/// A configured engine is not part of the automatic selection.
 #[test]
-fn a_named_engine_has_no_budget() {
+fn configured_engine_has_no_budget() {
     let topo = random(60, 120, 200, 7).build();
     let budget = WorkBudget::limited(0);
     let request = Request::new(&topo).with_vls(8).with_budget(&budget);
@@ -115,13 +115,13 @@ fn a_named_engine_has_no_budget() {
     assert_eq!(selection.chosen.unwrap().0.engine, "nue");
 }
 
-/// Limits that are tried of each engine.
+/// Number of limits tried per engine.
 const PARTS: u64 = 8;
 
-/// Under any limit an engine either stops soon after it, or returns tables that pass the proof; and the same limit gives the
-/// same result again.
+/// Under any limit an engine either stops soon after it or returns verified tables; the same limit gives the same
+/// result again.
 #[test]
-fn engines_stop_at_any_limit_or_return_proven_tables() {
+fn engines_stop_at_limit_or_return_verified_tables() {
     let fabrics = [
         ("random", random(24, 40, 60, 3)),
         ("mesh", damaged(&[4, 4, 3])),
@@ -147,7 +147,7 @@ fn engines_stop_at_any_limit_or_return_proven_tables() {
             for part in 0..PARTS {
                 let limit = needed * part / PARTS;
                 let (result, spent) = run(limit);
-                // What is counted at once is the work for a few LIDs or one search.
+                // One step of the accounting is the work for a few LIDs or for one search.
                 assert!(
                     spent <= limit + needed / 4 + 200_000,
                     "{name} {engine}: {spent} of {limit}"

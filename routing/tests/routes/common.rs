@@ -1,8 +1,6 @@
-//! Fabrics for tests and benchmarks of this crate, described independently of the topology that
-//! engines see.
+//! Fabrics for the tests and benchmarks of this crate, described independently of the topology that engines use.
 //!
-//! Generators hand out the next free port of a switch, so the description can be checked against
-//! what was built.
+//! Generators take the next free port of a switch, so the description can be compared with the topology.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
@@ -11,10 +9,10 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{Lft, SwitchIdx, Topology, TopologyBuilder};
 
-/// A cable between two switches: (switch, port) twice.
+/// A link between two switches: (switch, port) twice.
 pub(crate) type Cable = ((usize, u8), (usize, u8));
 
-/// A fabric: switches by number of ports, cables, and end ports as (switch, port, number of LIDs).
+/// A fabric: ports per switch, links, and end ports as (switch, port, number of LIDs).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fabric {
     pub(crate) ports: Vec<u8>,
@@ -58,7 +56,7 @@ impl Fabric {
         }
     }
 
-    /// An aggregation node in every switch.
+    /// Adds an aggregation node to every switch.
     pub(crate) fn with_sharp(mut self) -> Self {
         for s in 0..self.ports.len() {
             self.ports[s] += 1;
@@ -92,8 +90,8 @@ impl Fabric {
         b.build()
     }
 
-    /// The same LIDs and cables, discovered in another order: switch `s` is the `(s + turn) % n`th, and cables are entered
-    /// last first and from their other ends.
+    /// The same LIDs and links in another order of discovery: switch `s` becomes number `(s + turn) % n`; links are
+    /// added last first, from their other ends.
     pub(crate) fn build_turned(&self, turn: usize) -> Topology {
         let topo = self.build();
         let n = self.ports.len();
@@ -127,7 +125,7 @@ fn at((s, p): (usize, u8)) -> (SwitchIdx, PortNum) {
     (SwitchIdx(s as u32), PortNum(p))
 }
 
-/// `leaves` leaf switches first, then `spines`, `parallel` cables between each pair.
+/// `leaves` leaf switches, then `spines`, with `parallel` links between each pair.
 pub(crate) fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) -> Fabric {
     let ports = (hosts + spines * parallel).max(leaves * parallel) as u8;
     let mut f = Fabric::switches(leaves + spines, ports);
@@ -140,8 +138,7 @@ pub(crate) fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: us
     f
 }
 
-/// A full tree of `2 * half`-port switches: leaves first (by pod), then the middle (by pod), then
-/// spines (by column).
+/// A full tree of switches with `2 * half` ports: leaves (by pod), middle switches (by pod), spines (by column).
 pub(crate) fn three_level(half: usize) -> Fabric {
     three_level_of(half, 2 * half, half)
 }
@@ -165,7 +162,7 @@ pub(crate) fn ring(n: usize, hosts: usize) -> Fabric {
     torus(&[n], hosts)
 }
 
-/// A torus; a side of 2 is one cable, a side of 1 none.
+/// A torus; a side of 2 is one link, a side of 1 none.
 pub(crate) fn torus(sides: &[usize], hosts: usize) -> Fabric {
     let n = sides.iter().product();
     let mut f = Fabric::switches(n, (2 * sides.len() + hosts) as u8);
@@ -187,7 +184,7 @@ pub(crate) fn hypercube(dimensions: usize, hosts: usize) -> Fabric {
     torus(&vec![2; dimensions], hosts)
 }
 
-/// `groups` groups of `size` switches, full mesh in a group, one cable between any two groups.
+/// `groups` groups of `size` switches: full mesh within a group, one link between any two groups.
 pub(crate) fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
     let mut f = Fabric::switches(groups * size, (size + groups + hosts) as u8);
     f.hosts_on(0..groups * size, hosts);
@@ -202,7 +199,7 @@ pub(crate) fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
     f
 }
 
-/// A small generator of numbers, so that a seed says everything.
+/// A small deterministic random number generator.
 pub(crate) struct Lcg(pub u64);
 
 impl Lcg {
@@ -215,8 +212,8 @@ impl Lcg {
     }
 }
 
-/// A connected multigraph: a random tree, then more random cables, loopback plugs and hosts with
-/// LMC 0 to 2 anywhere.
+/// A connected multigraph: a random tree with more random links, loopback plugs, and hosts with LMC 0 to 2 on any
+/// switch.
 pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
     let mut dice = Lcg(seed);
     let mut f = Fabric::switches(n, 250);
@@ -239,7 +236,7 @@ pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric 
     f
 }
 
-/// One block of a table is written: it has what another table has there.
+/// Writes one block of a table, with the content of another table.
 pub(crate) fn write_block(table: &mut Arc<Lft>, to: &Lft, block: u16) {
     let mut entries = table.entries().to_vec();
     let from = usize::from(block) * 64;

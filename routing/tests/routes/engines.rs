@@ -1,5 +1,4 @@
-//! What the engines promise, on any fabric: every packet arrives, up/down never deadlocks, trees
-//! keep their shortest paths.
+//! Guarantees of engines on any fabric: all packets arrive, up/down never deadlocks, trees keep their shortest paths.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +16,7 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// Engines that route every connected graph and need not be told anything. The others have tests of their own.
+/// Engines that route every connected graph without hints. The others have tests of their own.
 const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology) -> Routing {
@@ -37,10 +36,10 @@ fn proven(engine: &str, fabric: &Fabric) -> Proof {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2: up/down passes
-    /// the proof and the independent judge; shortest paths arrive, whatever they deadlock.
+    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2: up/down passes verification
+    /// and the oracle; shortest paths arrive, with or without deadlocks.
     #[test]
-    fn up_down_works_on_any_connected_graph(
+    fn up_down_routes_any_connected_graph(
         n in 1usize..20, extra in 0usize..30, hosts in 0usize..30, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
@@ -53,10 +52,9 @@ proptest! {
         prop_assert_eq!(detours(&topo, &minhop.tables), 0);
     }
 
-    /// A tree with a tenth of its cables pulled, as long as it hangs together: up/down still
-    /// passes.
+    /// A tree without a tenth of its links, if still connected: up/down passes verification.
     #[test]
-    fn up_down_works_on_degraded_trees(seed: u64, sharp: bool) {
+    fn up_down_routes_degraded_trees(seed: u64, sharp: bool) {
         let mut fabric = three_level(3);
         let mut dice = Lcg(seed);
         for _ in 0..fabric.cables.len() / 10 {
@@ -70,10 +68,9 @@ proptest! {
         prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
     }
 
-    /// Switches discovered in another order (same LIDs, same cables): the same table in every
-    /// switch.
+    /// Another order of discovery (same LIDs, same links) gives every switch the same table.
     #[test]
-    fn tables_do_not_depend_on_the_order_of_discovery(
+    fn tables_are_independent_of_discovery_order(
         n in 2usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64, turn in 1usize..15,
     ) {
         let fabric = random(n, extra, hosts, seed);
@@ -89,9 +86,9 @@ proptest! {
     }
 }
 
-/// Rings, tori, hypercubes, dragonflies of many sizes: up/down passes.
+/// Rings, tori, hypercubes and dragonflies of many sizes: up/down passes verification.
 #[test]
-fn up_down_works_on_regular_fabrics_that_are_no_trees() {
+fn up_down_routes_regular_fabrics_other_than_trees() {
     let mut fabrics: Vec<Fabric> = (1..12).map(|n| ring(n, 1)).collect();
     fabrics.extend((1..7).map(|d| hypercube(d, 1)));
     fabrics.extend([[2, 3, 1], [3, 3, 3], [4, 4, 4], [5, 3, 2]].map(|s| torus(&s, 2)));
@@ -102,11 +99,10 @@ fn up_down_works_on_regular_fabrics_that_are_no_trees() {
     }
 }
 
-/// Full trees of two and three levels, with and without an aggregation node in every switch, with
-/// parallel cables: both engines keep every shortest path between end ports, and up/down needs no
-/// help to find the spines.
+/// Full trees of two and three levels, with and without an aggregation node in every switch, with parallel links: both
+/// engines keep every shortest path between end ports, and up/down finds the spines without hints.
 #[test]
-fn trees_lose_no_shortest_path() {
+fn trees_keep_all_shortest_paths() {
     for fabric in [
         two_level(2, 2, 2, 1),
         two_level(3, 2, 2, 1),
@@ -140,10 +136,10 @@ fn trees_lose_no_shortest_path() {
     }
 }
 
-/// On a full tree every channel towards a leaf carries one end port and the busiest channel no more
-/// than that: no balance can be better.
+/// On a full tree every channel towards a leaf carries the routes to one end port, and the busiest channel no more: the
+/// optimum.
 #[test]
-fn full_trees_are_balanced_perfectly() {
+fn full_trees_have_optimal_balance() {
     for (fabric, hosts, each) in [
         (two_level(12, 6, 6, 1), 72, 6),
         (three_level(4), 128, 4),
@@ -153,10 +149,10 @@ fn full_trees_are_balanced_perfectly() {
     }
 }
 
-/// Leaves with fewer end ports than uplinks: the idle uplinks are not always the same ones. 10 end
-/// ports per leaf over 12 spines: the channels to the spines carry within one in ten of the mean.
+/// Leaves with fewer end ports than uplinks do not all leave the same uplinks idle: with 10 end ports per leaf over 12
+/// spines, channels to the spines differ from the mean by at most a tenth.
 #[test]
-fn uplinks_are_used_evenly_where_end_ports_are_few() {
+fn uplinks_are_used_evenly_with_few_end_ports() {
     let topo = two_level(16, 12, 10, 1).build();
     let tables = route("updn", &topo).tables;
     for leaf in 0..16 {
@@ -176,9 +172,9 @@ fn uplinks_are_used_evenly_where_end_ports_are_few() {
     }
 }
 
-/// LIDs of one end port (LMC 2) come down by different spines.
+/// LIDs of one end port (LMC 2) use different spines.
 #[test]
-fn lids_of_one_end_port_take_different_ways() {
+fn lids_of_one_end_port_use_different_spines() {
     let mut fabric = Fabric::switches(8, 16);
     for leaf in 0..4 {
         (4..8).for_each(|spine| fabric.cable(leaf, spine));
@@ -195,9 +191,9 @@ fn lids_of_one_end_port_take_different_ways() {
     }
 }
 
-/// Own LIDs are 0, attached end ports their port, LIDs that nobody owns are dropped.
+/// Entries of own LIDs are 0, of attached end ports their port, of unused LIDs drop.
 #[test]
-fn local_and_unused_lids_are_entered_as_the_specification_says() {
+fn entries_of_local_and_unused_lids_follow_the_specification() {
     let mut b = TopologyBuilder::new();
     let s = b.switch(4, Lid(8));
     b.switch_lids(s, 4);
@@ -217,9 +213,9 @@ fn local_and_unused_lids_are_entered_as_the_specification_says() {
     assert!(verify(&topo, &route("minhop", &topo).tables, &VlPlan::single()).is_ok());
 }
 
-/// No switch at all: no tables, and nothing wrong with them.
+/// A fabric without switches has no tables and passes verification.
 #[test]
-fn a_fabric_without_switches_needs_no_tables() {
+fn fabric_without_switches_has_no_tables() {
     let topo = TopologyBuilder::new().build();
     for engine in EVERYWHERE {
         let routing = route(engine, &topo);
@@ -233,9 +229,9 @@ fn a_fabric_without_switches_needs_no_tables() {
     }
 }
 
-/// Two switches without a cable: an error that says so, not half a table.
+/// Two switches without a link are refused, without partial tables.
 #[test]
-fn islands_are_refused() {
+fn partitioned_fabric_is_refused() {
     let topo = Fabric::switches(2, 4).build();
     for engine in EVERYWHERE {
         let refused = engine_by_name(engine)
@@ -246,9 +242,9 @@ fn islands_are_refused() {
     }
 }
 
-/// A chain so long that hops do not fit a byte: still routed and proven.
+/// A chain whose hop counts do not fit in a byte is routed and verified.
 #[test]
-fn paths_of_more_than_127_hops_are_routed() {
+fn routes_paths_of_more_than_127_hops() {
     let mut fabric = Fabric::switches(300, 3);
     (1..300).for_each(|s| fabric.cable(s - 1, s));
     fabric.host(0, 1);
@@ -260,7 +256,7 @@ fn paths_of_more_than_127_hops_are_routed() {
 
 /// A switch with more neighbours than a machine word has bits.
 #[test]
-fn a_switch_may_have_200_neighbours() {
+fn routes_switch_with_200_neighbours() {
     let mut fabric = Fabric::switches(202, 201);
     for leaf in 2..202 {
         fabric.cable(0, leaf);
@@ -270,9 +266,9 @@ fn a_switch_may_have_200_neighbours() {
     assert_eq!(proven("updn", &fabric).max_hops, 2);
 }
 
-/// One worker or two: the same tables and the same proof.
+/// One and two workers give the same tables and the same proof.
 #[test]
-fn results_do_not_depend_on_the_number_of_threads() {
+fn results_are_independent_of_thread_count() {
     let with_threads = |threads: usize, topo: &Topology, engine: &str| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

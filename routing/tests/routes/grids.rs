@@ -1,4 +1,4 @@
-//! Grids: what is found of them, and that what is routed along them passes the proof.
+//! Grids: detection of dimensions, and verification of the routings along them.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,8 +25,8 @@ use petgraph::graphmap::DiGraphMap;
 
 use DimKind::{Full, Path, Ring};
 
-/// A product of paths, rings and full meshes, with its switches numbered in a shuffled order, and cables entered in a
-/// shuffled order where `seed` is not 0.
+/// A product of paths, rings and full meshes. Switches are numbered in shuffled order; links are added in shuffled
+/// order if `seed` is not 0.
 fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) -> Fabric {
     let n: usize = dims.iter().map(|d| d.1).product();
     let mut dice = Lcg(seed);
@@ -63,7 +63,7 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
     f
 }
 
-/// Pulls so many per thousand of the cables, at least one, as long as the switches hang together.
+/// Removes a share of the links, at least one, while the switches stay connected.
 fn degraded(fabric: &Fabric, per_thousand: usize, seed: u64) -> Fabric {
     let mut dice = Lcg(seed);
     let mut fabric = fabric.clone();
@@ -76,7 +76,7 @@ fn degraded(fabric: &Fabric, per_thousand: usize, seed: u64) -> Fabric {
     fabric
 }
 
-/// Takes all cables and hosts off a switch and the switch out of the fabric.
+/// Removes a switch with its links and hosts.
 fn without_switch(fabric: &Fabric, lost: usize) -> Fabric {
     let mut f = fabric.clone();
     let name = |s: usize| if s > lost { s - 1 } else { s };
@@ -90,7 +90,7 @@ fn without_switch(fabric: &Fabric, lost: usize) -> Fabric {
     f
 }
 
-/// What the search calls these dimensions, sorted.
+/// The detected form of these dimensions, sorted.
 fn canonical(dims: &[(DimKind, usize)]) -> Vec<(DimKind, usize)> {
     let mut found: Vec<(DimKind, usize)> = dims
         .iter()
@@ -112,7 +112,7 @@ fn dims_of(grid: &Grid) -> Vec<(DimKind, usize)> {
     dims
 }
 
-/// The grid is what its coordinates say, cable by cable.
+/// Checks the coordinates of the grid against every link.
 fn holds(topo: &Topology, grid: &Grid) {
     for s in topo.switches() {
         assert_eq!(grid.switch_at(grid.coords(s)), Some(s));
@@ -163,9 +163,9 @@ const SHAPES: &[&[(DimKind, usize)]] = &[
     &[(Full, 4), (Full, 4), (Full, 4), (Full, 4)],
 ];
 
-/// Every shape, in order and shuffled, with parallel cables, hosts and aggregation nodes.
+/// All shapes, in order and shuffled, with parallel links, hosts and aggregation nodes.
 #[test]
-fn whole_grids_are_found() {
+fn complete_grids_are_detected() {
     for (i, shape) in SHAPES.iter().enumerate() {
         for (seed, parallel) in [(0, 1), (i as u64 + 1, 1), (i as u64 + 100, 2)] {
             let fabric = product(shape, i % 3, parallel, seed);
@@ -184,9 +184,9 @@ fn whole_grids_are_found() {
     }
 }
 
-/// How many of the degraded shapes are still found: soundly always, and mostly where little is lost.
+/// Detection of degraded shapes: always correct, and mostly successful if little is missing.
 #[test]
-fn most_degraded_grids_are_found() {
+fn most_degraded_grids_are_detected() {
     for (per_thousand, wanted) in [(1, 97), (10, 95), (50, 90), (200, 50)] {
         let (mut found, mut tried) = (0, 0);
         for (i, shape) in SHAPES.iter().enumerate() {
@@ -215,9 +215,9 @@ fn most_degraded_grids_are_found() {
     }
 }
 
-/// One switch out of the middle: its place is known to be empty.
+/// One switch removed from the middle: its position is detected as empty.
 #[test]
-fn a_lost_switch_leaves_an_empty_place() {
+fn lost_switch_leaves_an_empty_grid_position() {
     for (shape, seed) in [
         (&[(Ring, 6), (Ring, 6)][..], 3),
         (&[(Ring, 5), (Ring, 5), (Ring, 5)], 4),
@@ -234,9 +234,9 @@ fn a_lost_switch_leaves_an_empty_place() {
     }
 }
 
-/// Fat trees, dragonflies and random graphs are no grids; fat trees and grids are no dragonflies.
+/// Fat trees, dragonflies and random graphs are not grids; fat trees and grids are not dragonflies.
 #[test]
-fn structures_are_told_apart() {
+fn structures_are_distinguished() {
     for fabric in [
         two_level(4, 3, 2, 1),
         two_level(8, 4, 2, 2),
@@ -266,7 +266,7 @@ fn structures_are_told_apart() {
     }
 }
 
-/// Groups of leaves and spines, one cable between the spines of any two groups.
+/// Groups of leaves and spines, with one link between the spines of any two groups.
 fn dragonfly_plus(groups: usize, half: usize) -> Fabric {
     let n = groups * 2 * half;
     let mut f = Fabric::switches(n, (2 * half + groups + 2) as u8);
@@ -283,9 +283,9 @@ fn dragonfly_plus(groups: usize, half: usize) -> Fabric {
     f
 }
 
-/// Both kinds, whole and with a few cables lost.
+/// Both kinds of dragonflies, complete and with a few links missing.
 #[test]
-fn dragonflies_are_found() {
+fn dragonflies_are_detected() {
     for (fabric, kind, groups) in [
         (dragonfly(9, 4, 2), GroupKind::FullMesh, 9),
         (dragonfly(17, 8, 4), GroupKind::FullMesh, 17),
@@ -303,7 +303,7 @@ fn dragonflies_are_found() {
     }
 }
 
-/// Unicast packets on their lanes and packets in the multicast tree close no circle together.
+/// Whether unicast packets on their VLs and packets on the multicast tree are together free of credit loops.
 fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return false;
@@ -352,7 +352,7 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
     toposort(&waits, None).is_ok()
 }
 
-/// Routes and proves; `None` if the engine refuses.
+/// Routes and verifies; `None` if the engine refuses.
 fn proven(
     engine: &str,
     topo: &Topology,
@@ -391,9 +391,9 @@ fn proven(
     Some((routing, proof))
 }
 
-/// Every whole shape on one, two and eight lanes: no refusal, shortest paths wherever there are lanes for datelines.
+/// Every complete shape on one, two and eight VLs: no refusal, and shortest paths if there are VLs for datelines.
 #[test]
-fn dor_routes_whole_grids() {
+fn dor_routes_complete_grids() {
     for (i, shape) in SHAPES.iter().enumerate() {
         for vls in [1, 2, 8] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
@@ -412,7 +412,7 @@ fn dor_routes_whole_grids() {
     }
 }
 
-/// 1, 5 and 20 % of the cables lost: proven, or refused.
+/// 1, 5 and 20 % of the links lost: verified or refused.
 #[test]
 fn dor_routes_degraded_grids() {
     for (per_thousand, wanted) in [(1, 90), (10, 85), (50, 70), (200, 30)] {
@@ -435,14 +435,14 @@ fn dor_routes_degraded_grids() {
     }
 }
 
-/// Tori and meshes of at most three axes, rings of four among them.
+/// Whether the shape is a torus or mesh of at most three axes; rings of four count.
 fn is_torus(shape: &[(DimKind, usize)]) -> bool {
     shape.len() <= 3 && shape.iter().all(|d| d.0 != Full || d.1 <= 3)
 }
 
-/// Every whole torus and mesh: shortest paths, four VLs for a level, a tree.
+/// Every complete torus and mesh: shortest paths, four VLs per service level, a spanning tree.
 #[test]
-fn torus_2qos_routes_whole_tori() {
+fn torus_2qos_routes_complete_tori() {
     for (i, shape) in SHAPES.iter().enumerate() {
         for vls in [1, 4, 7, 8, 15] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
@@ -467,10 +467,10 @@ fn torus_2qos_routes_whole_tori() {
     }
 }
 
-/// 1, 5 and 20 % of the cables lost, or one switch: proven, or refused. One lost link of a torus is always survived, and
-/// so is one lost switch; no SL changes.
+/// 1, 5 and 20 % of the links lost, or one switch: verified or refused. A torus always tolerates one lost link or one
+/// lost switch; no SL changes.
 #[test]
-fn torus_2qos_survives_losses() {
+fn torus_2qos_routes_around_losses() {
     for shape in [
         &[(Ring, 5), (Ring, 5)][..],
         &[(Ring, 8), (Ring, 6)],
@@ -516,7 +516,7 @@ fn torus_2qos_survives_losses() {
     }
 }
 
-/// A torus of 8 x 4 in order: switch x + 8 y, LID one more.
+/// A torus of 8 x 4 in order: switch x + 8 y, with the LID one higher.
 fn eight_by_four() -> Topology {
     product(&[(Ring, 8), (Ring, 4)], 2, 1, 0).build()
 }
@@ -541,9 +541,10 @@ fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
     }
 }
 
-/// `torus-2QoS.conf`: which dimension is x, which way is up, where the dateline is; contradictions are refused.
+/// `torus-2QoS.conf` defines which dimension is x, which direction is up and where the dateline is; contradictions are
+/// refused.
 #[test]
-fn torus_files_are_honoured() {
+fn torus_config_defines_axes_and_datelines() {
     let topo = eight_by_four();
     let link = |a: u32, b: u32| Some((SwitchIdx(a), SwitchIdx(b)));
     let seed = |dateline| TorusSeed {
@@ -576,7 +577,7 @@ fn torus_files_are_honoured() {
         ],
         [0, 1, 0, 2]
     );
-    // x is the short dimension now.
+    // Now x is the short dimension.
     let turned = TorusSeed {
         links: [link(0, 8), link(0, 24), None, link(0, 1), None, None],
         dateline: [0; 3],
@@ -587,7 +588,7 @@ fn torus_files_are_honoured() {
         [sl(&turned, 24, 0), sl(&turned, 1, 0), sl(&turned, 7, 0)],
         [1, 2, 0]
     );
-    // Without seeds, and at places that are no dimensions.
+    // Without seeds, and with sizes that are not dimensions.
     assert!(with_torus(&topo, hint([1, 4, 8], Vec::new())).is_ok());
     for wrong in [
         hint([8, 8, 1], Vec::new()),
@@ -606,9 +607,9 @@ fn torus_files_are_honoured() {
     ));
 }
 
-/// Switches discovered in another order, on one thread and on four: the same table in every switch, the same SLs.
+/// Another order of discovery, one and four threads: every switch has the same table, all paths the same SL.
 #[test]
-fn tables_do_not_depend_on_discovery_or_threads() {
+fn tables_are_independent_of_discovery_order_and_threads() {
     for (shape, seed) in [
         (&[(Ring, 5), (Ring, 6)][..], 3),
         (&[(Full, 4), (Path, 3)], 4),
@@ -655,10 +656,10 @@ fn tables_do_not_depend_on_discovery_or_threads() {
     }
 }
 
-/// Installed tables stay as they are when nothing changed; LIDs share parallel cables evenly; LMC, and switches without
+/// Installed tables stay unchanged if the fabric is unchanged; LIDs share parallel links evenly; LMC, switches without
 /// LIDs or hosts.
 #[test]
-fn cables_are_shared_and_kept() {
+fn parallel_links_are_balanced_and_stable() {
     let mut fabric = product(&[(Ring, 5), (Path, 3)], 3, 2, 9);
     fabric.ports.iter_mut().for_each(|p| *p += 1);
     for s in 0..5 {

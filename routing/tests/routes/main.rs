@@ -1,22 +1,22 @@
-//! Routing engines, the proof of their tables, repairs and transitions, on small fabrics and by properties.
+//! Routing engines, verification, incremental reroute and transition of tables, on small fabrics and as property tests.
 
 mod auto;
 mod budget;
 mod common;
 mod engines;
 mod grids;
-mod groups;
-mod lanes_engines;
+mod incremental_reroute;
 mod multicast;
 mod nue;
 mod oracle;
-mod proof;
-mod proof_lanes;
-mod proof_ledger;
-mod proof_trees;
 mod properties;
 mod quality;
-mod repair;
 mod stability;
 mod transition;
+mod transition_groups;
 mod trees;
+mod verification;
+mod verification_ledger;
+mod verification_trees;
+mod verification_vls;
+mod vl_engines;

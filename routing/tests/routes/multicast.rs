@@ -1,5 +1,5 @@
-//! What trees promise: they connect the members and nobody else, and any number of them is free of credit loops together
-//! with the routes.
+//! Guarantees of multicast trees: they connect exactly the members, and any number of them is free of credit loops
+//! together with the routes.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ fn some_members(topo: &Topology, dice: &mut Lcg) -> Vec<Member> {
     all.into_iter().map(member).collect()
 }
 
-/// Checks that a tree is one, and reaches these members and ends at nobody else's switch.
+/// Checks that the ports form a tree that reaches all members and ends at switches of members only.
 fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
     let ports: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
     let mut cables = 0;
@@ -88,7 +88,7 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
 
 type Node = (u32, u8, u8);
 
-/// All dependencies of the routes, packet by packet, on their VLs.
+/// All dependencies of the routes on their VLs, packet by packet.
 fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
     let mut waits = DiGraphMap::new();
     for d in topo.destinations() {
@@ -115,7 +115,7 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
     waits
 }
 
-/// All dependencies of packets on a tree: in by any port, out by all others.
+/// All dependencies of packets on a tree, which arrive on any port and leave on all others.
 fn multicast(
     topo: &Topology,
     routing: &Routing,
@@ -151,7 +151,7 @@ fn multicast(
     }
 }
 
-/// Ten groups, some of whose members come and go: trees all along, and safe together in the end.
+/// Ten groups with members that join and leave: valid trees at every step, and deadlock-free together at the end.
 fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
     let Some(routing) = proven(engine, topo) else {
         return false;
@@ -199,9 +199,9 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Any connected graph, every engine whose routes are proven there.
+    /// Any connected graph, every engine whose routes pass verification.
     #[test]
-    fn any_groups_are_safe_with_the_routes(
+    fn any_groups_are_deadlock_free_with_the_routes(
         n in 1usize..14, extra in 0usize..20, hosts in 0usize..20, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
@@ -212,9 +212,9 @@ proptest! {
     }
 }
 
-/// Trees and tori, every engine; on trees all proven routes have their trees.
+/// Trees and tori, every engine; on trees every verified routing has a compatible multicast tree.
 #[test]
-fn groups_on_regular_fabrics() {
+fn groups_on_regular_fabrics_are_deadlock_free() {
     for (fabric, all) in [
         (two_level(4, 2, 2, 1), true),
         (three_level(2), true),
@@ -232,7 +232,7 @@ fn groups_on_regular_fabrics() {
 
 /// Two leaves of a two-level tree: one spine between them, another one for another group.
 #[test]
-fn roots_are_in_the_middle_and_take_turns() {
+fn tree_roots_are_central_and_alternate() {
     let topo = two_level(6, 3, 3, 1).build();
     let routing = proven("updn", &topo).unwrap();
     let forest = SpanningForest::new(&topo, &routing).unwrap();
@@ -252,9 +252,9 @@ fn roots_are_in_the_middle_and_take_turns() {
     assert_eq!(roots.len(), 3);
 }
 
-/// One switch: no cable, its members' ports. One member, a sender only, a place that there is not.
+/// One switch: no links, the ports of its members. One member, a send-only member, an invalid member.
 #[test]
-fn small_groups_and_places_that_are_not_there() {
+fn small_groups_and_invalid_members() {
     let topo = three_level(2).build();
     let routing = proven("updn", &topo).unwrap();
     let forest = SpanningForest::new(&topo, &routing).unwrap();
@@ -271,7 +271,7 @@ fn small_groups_and_places_that_are_not_there() {
     let lost = forest.tree(&[on(0, 1, true), on(999, 1, true), on(1, 200, true)], 7);
     assert_eq!((lost.unreachable.len(), lost.cables()), (2, 0));
     assert_eq!(forest.tree(&[], 7).ports().count(), 0);
-    // The second group leaves again: the first member alone, and then nobody.
+    // The second member leaves again: only the first is left, then none.
     let mut tree = sender;
     forest.leave(&mut tree, SwitchIdx(7), PortNum(1));
     assert_eq!(tree.ports().count(), 1);

@@ -1,5 +1,5 @@
-//! What `nue` promises: every connected graph, any number of lanes, never a credit loop, also where answers travel on the
-//! SL of their request; and how good it is beside up/down.
+//! Guarantees of `nue`: any connected graph, any number of VLs, no credit loop even if replies use the SL of their
+//! request; and its quality compared with up/down.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn route(topo: &Topology, vls: u8) -> Routing {
     route_with("nue", topo, vls)
 }
 
-/// Routes and proves, answers included.
+/// Routes and verifies, replies included.
 fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(topo, vls);
     assert!(routing.vl_plan.vls <= vls);
@@ -37,7 +37,7 @@ fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
     (routing, proof)
 }
 
-/// The same, and asks the slow judge.
+/// Routes and verifies, also by the oracle.
 fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let (routing, proof) = proven(topo, vls);
     assert_eq!(
@@ -48,7 +48,7 @@ fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
     (routing, proof)
 }
 
-/// Loses about so many hundredths of the cables, and stays in one piece.
+/// Removes about this percentage of the links while the fabric stays connected.
 fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     let mut dice = Lcg(seed);
     for _ in 0..(fabric.cables.len() * percent).div_ceil(100) {
@@ -60,7 +60,7 @@ fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     fabric
 }
 
-/// One of the shapes of fabrics, small.
+/// A small fabric of one of the shapes.
 fn shape(kind: usize, seed: u64) -> Fabric {
     match kind {
         0 => three_level(3),
@@ -77,17 +77,17 @@ fn shape(kind: usize, seed: u64) -> Fabric {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2, on 1 to 15 lanes.
+    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2, on 1 to 15 VLs.
     #[test]
-    fn any_connected_graph_on_any_number_of_lanes(
+    fn routes_any_connected_graph_on_any_number_of_vls(
         n in 1usize..24, extra in 0usize..40, hosts in 0usize..30, vls in 1u8..=15, seed: u64,
     ) {
         judged(&random(n, extra, hosts, seed).build(), vls);
     }
 
-    /// Every shape with 0 to 20 % of its cables pulled, with and without an aggregation node in every switch.
+    /// Every shape with 0 to 20 % of its links removed, with and without an aggregation node in every switch.
     #[test]
-    fn every_shape_with_cables_lost(
+    fn routes_every_shape_with_lost_links(
         kind in 0usize..8, percent in 0usize..=20, sharp: bool, vls in 1u8..=15, seed: u64,
     ) {
         let fabric = degraded(shape(kind, seed), percent, seed);
@@ -95,9 +95,9 @@ proptest! {
         judged(&fabric.build(), vls);
     }
 
-    /// The same tables and lanes on one thread and on four.
+    /// One and four threads give the same tables and SLs.
     #[test]
-    fn threads_change_nothing(kind in 0usize..8, vls in 1u8..=8, seed: u64) {
+    fn results_are_independent_of_threads(kind in 0usize..8, vls in 1u8..=8, seed: u64) {
         let topo = degraded(shape(kind, seed), 10, seed).build();
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -108,9 +108,9 @@ proptest! {
         prop_assert_eq!(one.vl_plan, four.vl_plan);
     }
 
-    /// Switches discovered in another order: the same table in every switch, the same SL for every path, the same tree.
+    /// Another order of discovery: the same table in every switch, the same SL for every path, the same tree.
     #[test]
-    fn the_order_of_discovery_changes_nothing(
+    fn results_are_independent_of_discovery_order(
         kind in 0usize..8, vls in 1u8..=6, seed: u64, turn in 1usize..9,
     ) {
         let fabric = degraded(shape(kind, seed), 10, seed);
@@ -133,17 +133,17 @@ proptest! {
         }
     }
 
-    /// Multicast along the escape tree adds no credit loop: with every turn of the tree on the lane of SL 0, what waits
-    /// for what still has no circle.
+    /// Multicast along the escape tree adds no credit loop: with every turn of the tree on the VL of SL 0, the
+    /// dependency graph is acyclic.
     #[test]
-    fn the_escape_tree_goes_together_with_the_routes(kind in 0usize..8, vls in 1u8..=4, seed: u64) {
+    fn escape_tree_is_deadlock_free_with_the_routes(kind in 0usize..8, vls in 1u8..=4, seed: u64) {
         let topo = degraded(shape(kind, seed), 10, seed).build();
         let routing = route(&topo, vls);
         let TreeConstraint::Within { up, sl } = &routing.trees else { panic!("nue has an escape tree") };
         let mut waits = oracle::dependencies(&topo, &routing.tables, &routing.vl_plan);
         prop_assert_eq!(*sl, 0);
         for v in topo.switches() {
-            // Ports of the tree, and the channels that come in there.
+            // Ports of the tree, and the channels that arrive there.
             let below = topo.links(v).iter().filter(|l| up[l.peer.index()] == Some(l.peer_port));
             let ends: Vec<_> = below
                 .chain(topo.links(v).iter().filter(|l| up[v.index()] == Some(l.port)))
@@ -156,7 +156,7 @@ proptest! {
             }
         }
         prop_assert!(petgraph::algo::toposort(&waits, None).is_ok());
-        // It spans: from every switch the tree leads to the one without a way up.
+        // The tree spans all switches: exactly one has no parent.
         prop_assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1);
         for mut v in topo.switches() {
             let mut steps = 0;
@@ -172,16 +172,16 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Up to 200 switches: the proof alone, following every packet would take too long.
+    /// Up to 200 switches: verification only, because the oracle would take too long.
     #[test]
-    fn large_graphs(n in 100usize..=200, extra in 0usize..300, vls in 1u8..=15, seed: u64) {
+    fn routes_large_graphs(n in 100usize..=200, extra in 0usize..300, vls in 1u8..=15, seed: u64) {
         proven(&degraded(random(n, extra, 100, seed), 5, seed).build(), vls);
     }
 }
 
-/// Healthy trees: only shortest paths, one lane however many there are, and no cable busier than it must be.
+/// Complete trees: only shortest paths, one VL out of any number, minimum load of the busiest link.
 #[test]
-fn trees_need_one_lane_and_are_balanced() {
+fn trees_need_one_vl_and_are_balanced() {
     for fabric in [
         three_level(4),
         three_level(6),
@@ -204,10 +204,10 @@ fn trees_need_one_lane_and_are_balanced() {
     }
 }
 
-/// Where up/down sends packets round: no longer paths than up/down's on one lane, a busiest channel with less to carry,
-/// and the more lanes, the shorter the paths, until they are the shortest.
+/// Where up/down takes detours: paths on one VL are not longer than up/down's, the busiest channel has a lower load,
+/// and more VLs shorten paths until they are shortest.
 #[test]
-fn better_than_up_down_and_better_with_more_lanes() {
+fn beats_up_down_and_improves_with_more_vls() {
     for (name, fabric, enough) in [
         ("torus 5x5", torus(&[5, 5], 2), 4),
         ("torus 4x4x4", torus(&[4, 4, 4], 1), 4),
@@ -241,9 +241,9 @@ fn better_than_up_down_and_better_with_more_lanes() {
     }
 }
 
-/// Cables between switches that operate fewer VLs than asked for: no more are used.
+/// No more VLs are used than the links between switches operate.
 #[test]
-fn the_narrowest_cable_decides_how_many_lanes_there_are() {
+fn link_with_fewest_vls_limits_vls() {
     let fabric = torus(&[5, 5], 1);
     let topo = fabric.build();
     assert!(route(&topo, 8).vl_plan.vls > 2, "would use more");
@@ -266,9 +266,9 @@ fn the_narrowest_cable_decides_how_many_lanes_there_are() {
     assert!(routing.vl_plan.vls <= 2);
 }
 
-/// Nothing changed: not an entry moves, and every table is the same allocation.
+/// Unchanged fabric: no entry moves, and every table is the same allocation.
 #[test]
-fn an_unchanged_fabric_keeps_its_very_tables() {
+fn unchanged_fabric_keeps_table_allocations() {
     for kind in 0..8 {
         let topo = degraded(shape(kind, 5), 10, 5).build();
         let nue = engine_by_name("nue").unwrap();
@@ -288,9 +288,9 @@ fn an_unchanged_fabric_keeps_its_very_tables() {
     }
 }
 
-/// The operator's order of LIDs changes who gets the first choice, never the proof.
+/// The configured order of LIDs changes which LID chooses first; the routing passes verification.
 #[test]
-fn a_routing_order_changes_who_is_first() {
+fn routing_order_changes_first_choice() {
     let topo = two_level(6, 4, 3, 1).build();
     let last = topo.destinations_on(SwitchIdx(5))[1].lid;
     let hints = Hints {
@@ -304,9 +304,9 @@ fn a_routing_order_changes_who_is_first() {
     assert_ne!(asked.tables, route(&topo, 1).tables);
 }
 
-/// No switches, one switch, switches without LIDs, without hosts: all of them are routed; islands are not.
+/// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is refused.
 #[test]
-fn small_and_odd_fabrics() {
+fn routes_small_and_irregular_fabrics() {
     assert!(route(&TopologyBuilder::new().build(), 4).tables.is_empty());
     let mut one = Fabric::switches(1, 8);
     one.hosts_on([0], 3);

@@ -1,5 +1,4 @@
-//! A slow judge of tables and lanes that shares nothing with the crate's proof: it follows every
-//! packet hop by hop.
+//! Test oracle for tables and VLs: follows every packet hop by hop, independently of the crate's verification.
 
 #![allow(clippy::unwrap_used, reason = "a test helper")]
 
@@ -10,18 +9,18 @@ use ferrosm_routing::{Destination, SwitchIdx, Tables, Topology, VlPlan};
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 
-/// What the judge says.
+/// Verdict of the oracle.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Good,
     Unreachable,
     Loops,
-    /// An SL or VL that there is not.
+    /// The SL or VL does not exist.
     Dropped,
     CreditLoop,
 }
 
-/// Channels that a packet crosses, or why it never arrives.
+/// Channels that a packet crosses, or why it does not arrive.
 pub(crate) fn follow(
     topo: &Topology,
     tables: &Tables,
@@ -52,7 +51,7 @@ pub(crate) fn follow(
     Err(Verdict::Loops)
 }
 
-/// Ports by which packets for a LID come into the fabric at a switch: its end ports and its own port 0.
+/// Ports through which packets for a LID enter the fabric at a switch: its end ports and its port 0.
 pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
     let ends = topo.end_ports(from);
     if to.port == PortNum::ZERO && ends.is_empty() {
@@ -62,10 +61,10 @@ pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec
     all.filter(|&p| (from, p) != (to.switch, to.port)).collect()
 }
 
-/// A channel and a lane of it: switch, outgoing port, VL.
+/// A channel and its VL: switch, output port, VL.
 pub(crate) type Lane = (u32, u8, u8);
 
-/// The lanes that a packet with this SL crosses, if it is never dropped for its lane.
+/// The virtual channels that a packet with this SL crosses, unless it is dropped because of its VL.
 pub(crate) fn lanes_crossed(
     topo: &Topology,
     lanes: &VlPlan,
@@ -92,13 +91,13 @@ pub(crate) fn lanes_crossed(
     (kept || lanes.vl(to.switch, input, to.port, sl) < 15).then_some(used)
 }
 
-/// Judges tables by following every packet on its lanes.
+/// Checks tables by following every packet on its VLs.
 pub(crate) fn judge(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Verdict {
     judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
 }
 
-/// Whether the tables also pass when the packets of a path may use the SL of the way back (of any packets between the
-/// same two switches).
+/// Whether the tables also pass if the packets of a path use the SL of the reverse path, of any packets between the
+/// same two switches.
 pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
         let ends = !topo.end_ports(to.switch).is_empty();
@@ -111,7 +110,7 @@ pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bo
     judge_with(topo, tables, both, lanes) == Verdict::Good
 }
 
-/// What waits for what, if every packet arrives.
+/// Channel dependency graph, if every packet arrives.
 pub(crate) fn dependencies(
     topo: &Topology,
     tables: &Tables,
@@ -134,7 +133,7 @@ fn judge_with(
     }
 }
 
-/// What waits for what, and what happens to packets.
+/// Channel dependency graph, and the first packet that does not arrive.
 fn follow_all(
     topo: &Topology,
     tables: &Tables,
@@ -182,7 +181,7 @@ fn follow_all(
     (waits, verdict)
 }
 
-/// Hops between all ordered pairs of switches, breadth first over cables.
+/// Hops between all ordered pairs of switches, breadth first.
 pub(crate) fn distances(topo: &Topology) -> Vec<Vec<u32>> {
     topo.switches()
         .map(|s| {
@@ -203,7 +202,7 @@ pub(crate) fn distances(topo: &Topology) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Routes between end ports on paths that are longer than the shortest.
+/// Number of routes between end ports that are longer than the shortest path.
 pub(crate) fn detours(topo: &Topology, tables: &Tables) -> usize {
     let distances = distances(topo);
     let hosts = topo

@@ -1,9 +1,9 @@
-//! What every engine that there is must keep, on graphs that nobody has thought of: 2 to 200 switches, any number of lanes,
-//! cables and whole switches lost, switches without LIDs, LIDs in ranges.
+//! Properties of every engine on random graphs: 2 to 200 switches, any number of VLs, links and whole switches lost,
+//! switches without LIDs, LID ranges.
 //!
-//! An engine either routes, and then the proof and a slow judge that shares nothing with it agree that it may be installed;
-//! or it refuses with one of the reasons that engines may have. Nothing depends on the number of threads or on the order in
-//! which switches were found. Engines that are registered later are tried as well.
+//! An engine either returns a routing on which verification and oracle agree, or refuses the graph with a documented
+//! reason. Results do not depend on the number of threads or on the order of discovery. Engines added later are covered
+//! automatically.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,20 +20,20 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// Engines that route any connected graph, whatever its shape and however few the lanes.
+/// Engines that route any connected graph on any number of VLs.
 const ANYTHING: [&str; 6] = ["updn", "dnup", "minhop", "sssp", "nue", "auto"];
-/// Engines that promise nothing about credit loops: the proof decides.
+/// Engines that do not prevent credit loops; verification decides.
 const MAY_DEADLOCK: [&str; 3] = ["minhop", "sssp", "dor"];
-/// Switches above which following every packet would take too long.
+/// Maximum number of switches for the oracle.
 const JUDGED: usize = 40;
 
-/// A graph with the numbers that its switches and cables have.
+/// A graph with random LIDs and VLs.
 #[derive(Debug, Clone)]
 struct Case {
     fabric: Fabric,
-    /// Data VLs of each cable between switches.
+    /// Data VLs of each link between switches.
     vls: Vec<u8>,
-    /// Switches that have no LID.
+    /// Switches without a LID.
     without_lid: Vec<bool>,
     /// Data VLs that an engine may use.
     lanes: u8,
@@ -43,7 +43,7 @@ impl Case {
     fn drawn(n: usize, extra: usize, hosts: usize, lanes: u8, seed: u64) -> Self {
         let mut dice = Lcg(seed);
         let fabric = random(n, extra, hosts, seed);
-        // Half of all graphs have cables with fewer lanes than others.
+        // Half of all graphs have links with fewer VLs than others.
         let narrow = dice.below(2) == 0;
         let vls = fabric.cables.iter().map(|_| {
             let few = narrow && dice.below(8) == 0;
@@ -59,7 +59,7 @@ impl Case {
         }
     }
 
-    /// Loses so many cables, and all cables of so many switches, wherever that leaves the rest in one piece.
+    /// Removes this number of links, and all links of this number of switches, where the rest stays connected.
     fn after_faults(mut self, cables: usize, switches: usize, seed: u64) -> Self {
         let mut dice = Lcg(!seed);
         for _ in 0..cables {
@@ -103,7 +103,7 @@ impl Case {
         less
     }
 
-    /// The graph with its switches in another order: switch `s` is found as number `(s + turn) % n`. LIDs stay.
+    /// The graph in another order of discovery: switch `s` becomes number `(s + turn) % n`. LIDs are unchanged.
     fn build(&self, turn: usize) -> Topology {
         let n = self.fabric.ports.len();
         let place = |s: usize| (s + turn) % n;
@@ -133,7 +133,7 @@ impl Case {
     }
 }
 
-/// Sizes are small more often than large; seeds are printed by proptest where something fails.
+/// Small sizes are more frequent; proptest prints the seed of a failure.
 fn cases(most: usize) -> impl Strategy<Value = Case> {
     let size = prop_oneof![3 => 2..=16usize, 2 => 17..=40usize, 1 => 41..=most.max(42)];
     (
@@ -157,7 +157,7 @@ fn route(engine: &str, topo: &Topology, lanes: u8) -> Result<Routing, RouteError
         .route(&Request::new(topo).with_vls(lanes))
 }
 
-/// A refusal that an operator can do something with, of a graph in one piece.
+/// Whether a refusal of a connected graph is documented and useful for the operator.
 fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String> {
     let fine = match error {
         RouteError::Shape(_) | RouteError::Hint(_) => {
@@ -215,9 +215,9 @@ fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any connected graph: routed, and then the proof and the judge agree that it is sound; or refused for a reason.
+    /// Any connected graph: routed with verification and oracle in agreement, or refused with a documented reason.
     #[test]
-    fn every_engine_routes_soundly_or_says_why_not(case in cases(200)) {
+    fn every_engine_routes_correctly_or_reports_reason(case in cases(200)) {
         let topo = case.build(0);
         for engine in ENGINE_NAMES {
             if let Err(what) = check(engine, &topo, case.lanes) {
@@ -226,10 +226,10 @@ proptest! {
         }
     }
 
-    /// The same switches found in another order: the same table in every switch, the same SL for every path, or the same
-    /// kind of refusal.
+    /// Another order of discovery: the same table in every switch, the same SL for every path, or the same kind of
+    /// refusal.
     #[test]
-    fn no_engine_depends_on_the_order_of_discovery(case in cases(60), turn in 1usize..40) {
+    fn engines_are_independent_of_discovery_order(case in cases(60), turn in 1usize..40) {
         let (here, there) = (case.build(0), case.build(turn));
         let n = here.num_switches();
         let moved = |s: usize| (s + turn) % n;
@@ -254,9 +254,9 @@ proptest! {
         }
     }
 
-    /// One worker, two or five: the same tables and lanes, or the same refusal.
+    /// One, two and five workers: the same tables and SLs, or the same refusal.
     #[test]
-    fn no_engine_depends_on_the_number_of_threads(case in cases(120)) {
+    fn engines_are_independent_of_thread_count(case in cases(120)) {
         let topo = case.build(0);
         for engine in ENGINE_NAMES {
             let with = |threads: usize| {
@@ -269,9 +269,9 @@ proptest! {
         }
     }
 
-    /// Graphs in several pieces: every engine says so, and how many there are.
+    /// Partitioned graphs: every engine reports the number of components.
     #[test]
-    fn islands_are_refused_by_every_engine(n in 2usize..12, m in 1usize..12, seed: u64) {
+    fn every_engine_refuses_partitioned_graphs(n in 2usize..12, m in 1usize..12, seed: u64) {
         let (one, other) = (random(n, n, n, seed), random(m, m, m, !seed));
         let mut both = one;
         let moved = |(s, p): (usize, u8)| (s + n, p);
@@ -285,10 +285,10 @@ proptest! {
     }
 }
 
-/// Shapes that engines are made for, with all faults that leave them in one piece: whatever an engine answers is sound or a
-/// documented refusal.
+/// Shapes that engines are made for, with any faults that leave them connected: the result is correct or a documented
+/// refusal.
 #[test]
-fn regular_shapes_with_faults_are_routed_soundly_or_refused() {
+fn regular_shapes_with_faults_are_routed_correctly_or_refused() {
     let shapes = [
         ("ring", ring(9, 2)),
         ("grid", torus(&[4, 4], 2)),

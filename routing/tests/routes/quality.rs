@@ -1,5 +1,5 @@
-//! The figures of a routing: counted by hand on small fabrics, by brute force on random ones, and set beside what is
-//! known of full trees.
+//! Quality figures of a routing: counted by hand on small fabrics, by brute force on random ones, and compared with
+//! known results for full trees.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,10 +29,10 @@ fn quick(topo: &Topology, tables: &Tables) -> Quality {
     measure(topo, tables, &VlPlan::single(), &Effort::quick())
 }
 
-/// Three switches in a row, the first two twice cabled; one of these two cables runs at a quarter of what its ends show
-/// elsewhere. A cable to the old third switch is slow too, but that switch knows nothing faster.
+/// Three switches in a row, with two links between the first two; one of these runs at a quarter of the rate that its
+/// ends show elsewhere. The link to the old third switch is slow as well, but that switch supports no higher rate.
 #[test]
-fn throttled_links_are_found_and_weigh_more() {
+fn throttled_links_are_detected_and_weigh_more() {
     let mut b = TopologyBuilder::new();
     let [new, also_new, old] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
     let p = PortNum;
@@ -45,7 +45,7 @@ fn throttled_links_are_found_and_weigh_more() {
     }
     b.rate((new, p(1)), 200_000);
     b.rate((also_new, p(2)), 200_000);
-    // The lower of two holds, 0 says nothing, and what there is not is no place.
+    // The lower of two rates counts, 0 means unknown, and invalid ports are ignored.
     b.rate((new, p(2)), 50_000);
     b.rate((new, p(2)), 0);
     b.rate((new, p(7)), 1);
@@ -66,11 +66,11 @@ fn throttled_links_are_found_and_weigh_more() {
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
     assert_eq!(unknown, (q.max_load, None), "one cable's rate is not known");
-    // Two routes each way over the cable to the third switch, four times as slow as the fastest.
+    // Two routes in each direction over the link to the third switch, four times slower than the fastest.
     assert_eq!((q.max_load, q.max_load_by_rate), (2, Some(8.0)));
 }
 
-/// The most routes over a link of a fabric as far as it is built, plain and by rate.
+/// The highest number of routes over a link, plain and weighted by rate.
 fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
     let topo = b.clone().build();
     let tables = route("updn", &topo);
@@ -78,9 +78,9 @@ fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
     (q.max_load, q.max_load_by_rate)
 }
 
-/// Two switches, two end ports each, one cable: LIDs 3 and 4 on the first, 5 and 6 on the second.
+/// Two switches with two end ports each and one link: LIDs 3 and 4 on the first, 5 and 6 on the second.
 #[test]
-fn figures_of_one_cable_are_those_counted_by_hand() {
+fn figures_of_one_link_match_hand_count() {
     let mut fabric = Fabric::switches(2, 4);
     fabric.hosts_on(0..2, 2);
     fabric.cable(0, 1);
@@ -100,19 +100,19 @@ fn figures_of_one_cable_are_those_counted_by_hand() {
         mean: 4.0 / 3.0,
     };
     assert_eq!((q.shift, q.shift_by_leaf), (by_two, by_two));
-    // Halves are two against two over the cable (half a link each), or nobody disturbs anybody.
+    // Both halves send over the link (half a link each), or no flows share a link.
     let b = q.bisection.unwrap();
     assert_eq!((b.min, b.max), (0.5, 1.0));
     assert!(b.mean > 0.5 && b.mean < 1.0);
-    // One of either switch in turn: a shift by one, and by three, has everybody cross.
+    // Alternating between the switches: in a shift by one or three, all flows cross the link.
     let order = [3, 5, 4, 6].map(Lid);
     let s = shifts(&topo, &tables, &order, &Effort::default());
     assert_eq!((s.worst, s.worst_by, s.mean), (2, 1, 4.0 / 3.0));
 }
 
-/// Nothing to measure is not a panic.
+/// A fabric without pairs does not panic.
 #[test]
-fn fabrics_without_pairs_have_figures_too() {
+fn fabric_without_pairs_has_figures() {
     for hosts in 0..2 {
         let mut fabric = ring(3, 0);
         fabric.ports.fill(4);
@@ -130,7 +130,7 @@ fn fabrics_without_pairs_have_figures_too() {
     assert_eq!(q.hosts, 0);
 }
 
-/// A full tree of `leaves` leaves with `width` end ports and `width` spines.
+/// A full tree of `leaves` leaves with `width` end ports each and `width` spines.
 struct Clos {
     leaves: usize,
     topo: Topology,
@@ -142,7 +142,7 @@ impl Clos {
         Self { leaves, topo }
     }
 
-    /// Tables by the spine that each leaf takes for each end port (leaf, place).
+    /// Tables from the spine that each leaf uses for each end port (leaf, index).
     fn tables(&self, mut spine: impl FnMut(usize, usize, usize) -> usize) -> Tables {
         let uplinks = |from: SwitchIdx| {
             let links = self.topo.links(from);
@@ -172,10 +172,11 @@ impl Clos {
     }
 }
 
-/// Each end port has a spine of its own among those of its leaf: no shift disturbs itself (ibmgtsim's rule), what a leaf
-/// sends up meets on a channel only where it goes to ends of the same spine, and what goes down is for one end port.
+/// Each end port has its own spine among those of its leaf: no shift has congestion (ibmgtsim's rule). Upwards, flows
+/// of a leaf share a channel only if their destinations have the same spine; downwards, a channel carries flows to one
+/// end port.
 #[test]
-fn the_closed_form_on_a_full_tree_has_no_congestion_in_any_shift() {
+fn closed_form_on_full_tree_has_no_shift_congestion() {
     for (leaves, width) in [(4, 4), (6, 3), (12, 6), (5, 7)] {
         let clos = Clos::new(leaves, width);
         let tables = clos.tables(|_, _, place| place);
@@ -195,11 +196,11 @@ fn the_closed_form_on_a_full_tree_has_no_congestion_in_any_shift() {
     }
 }
 
-/// 512 end ports, 32 leaves, non-blocking: 38 % was measured for static routing of random pairs (Geoffray and Hoefler
-/// 2008), where flows that wait hold up others too. Counting flows alone gives half for random spines; one spine for all
-/// gives 1/16, and what stays in a leaf.
+/// 512 end ports, 32 leaves, non-blocking: static routing of random pairs reached 38 % in measurements (Geoffray and
+/// Hoefler 2008), where waiting flows also block others. Counting flows alone gives half for random spines; a single
+/// spine gives 1/16 plus traffic within a leaf.
 #[test]
-fn static_routing_on_a_full_tree_gets_far_less_than_the_whole_bisection() {
+fn static_routing_on_full_tree_has_less_than_full_bisection() {
     let clos = Clos::new(32, 16);
     let effort = Effort {
         bisections: 20,
@@ -225,9 +226,9 @@ fn static_routing_on_a_full_tree_gets_far_less_than_the_whole_bisection() {
     assert!(narrow.random_permutation >= 14);
 }
 
-/// The same figures on 1, 2 and 5 threads; other samples from another seed.
+/// The same figures on 1, 2 and 5 threads; another seed gives other samples.
 #[test]
-fn figures_do_not_depend_on_the_number_of_threads() {
+fn figures_are_independent_of_thread_count() {
     let topo = random(12, 20, 40, 9).build();
     let tables = route("updn", &topo);
     let of = |threads, seed| {
@@ -250,10 +251,10 @@ fn figures_do_not_depend_on_the_number_of_threads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Random fabrics with LMC, up/down: loads, hops, all-to-all congestion, shifts and SLs as counted by following every
-    /// pair of base LIDs.
+    /// Random fabrics with LMC, up/down: loads, hops, all-to-all congestion, shifts and SLs equal those of following
+    /// every pair of base LIDs.
     #[test]
-    fn figures_are_those_of_brute_force(
+    fn figures_match_brute_force(
         n in 1usize..9, extra in 0usize..10, hosts in 0usize..16, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();

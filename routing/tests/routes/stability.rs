@@ -1,4 +1,4 @@
-//! What moves when a fabric changes: as little as can be, and a repair leads back to where it was.
+//! Stability: few entries change when the fabric changes, and restoring it restores the tables.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -10,7 +10,7 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// Engines that route every connected graph and need not be told anything. The others have tests of their own.
+/// Engines that route every connected graph without hints. The others have tests of their own.
 const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
@@ -45,9 +45,9 @@ fn using(before: &Routing, (switch, port): (usize, u8)) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Nothing changed: not an entry moves, and every table is the same allocation.
+    /// Unchanged fabric: no entry moves, and every table is the same allocation.
     #[test]
-    fn an_unchanged_fabric_keeps_its_very_tables(
+    fn unchanged_fabric_keeps_table_allocations(
         n in 1usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
@@ -58,9 +58,9 @@ proptest! {
         }
     }
 
-    /// A cable of any graph is lost and repaired: up/down passes the proof each time.
+    /// A link of any graph is lost and restored: up/down passes verification each time.
     #[test]
-    fn every_step_of_a_loss_and_a_repair_is_proven(
+    fn every_step_of_loss_and_restore_passes_verification(
         n in 3usize..16, extra in 2usize..20, hosts in 0usize..20, seed: u64, pick: usize,
     ) {
         let fabric = random(n, extra, hosts, seed);
@@ -74,12 +74,11 @@ proptest! {
     }
 }
 
-/// A tree loses each of its cables in turn. Entries that used it must move (that is the floor);
-/// what else moves stays within five floors per cable and within 2.5 over all cables. The repair
-/// gives back the first tables.
+/// A tree loses each of its links in turn. Entries over the link must move (the minimum); all moves stay within five
+/// times the minimum per link and 2.5 times over all links. Restoring the link restores the tables.
 #[test]
-fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
-    // nue computes afresh; after losses it is the repair that keeps entries where they are.
+fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
+    // `nue` recomputes all paths; only incremental reroute keeps its entries after losses.
     for (fabric, engine) in EVERYWHERE.iter().filter(|e| **e != "nue").flat_map(|e| {
         [
             (three_level(4), *e),
@@ -104,7 +103,7 @@ fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
             );
         }
         println!("{engine}: {moves} / {floors}, worst {worst} / 10");
-        // Where a lost cable makes the shortest ways to switches themselves close a circle, sssp grows them anew.
+        // If a lost link makes shortest paths to switch LIDs close a credit loop, `sssp` rebuilds these paths.
         let most = if engine == "sssp" { 8 } else { 5 };
         assert!(
             2 * moves < most * floors,
@@ -113,14 +112,14 @@ fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
     }
 }
 
-/// A leaf loses a host: no route of another LID moves, only tables' entries for that LID.
+/// A leaf loses a host: only the entries of that LID change.
 #[test]
-fn a_lost_host_moves_nobody_else() {
+fn lost_host_moves_no_other_lid() {
     let fabric = three_level(4);
     let full = fabric.build();
     let before = route("updn", &full, None);
     let mut less = fabric;
-    // The last in LID order, so that the builder gives all others the same LIDs.
+    // The last in LID order, so that the builder assigns the same LIDs to all others.
     less.hosts.pop();
     let less = less.build();
     let after = route("updn", &less, Some(&before));
@@ -138,9 +137,9 @@ fn a_lost_host_moves_nobody_else() {
     }
 }
 
-/// A switch that comes back without tables is given what it had; the tables of the others stay.
+/// A switch that returns without tables gets its previous tables; those of the others stay.
 #[test]
-fn a_switch_that_lost_its_tables_gets_them_back() {
+fn switch_without_tables_gets_its_previous_tables() {
     let topo = three_level(3).build();
     let before = route("updn", &topo, None);
     let mut previous = Previous::from_tables_of(&before);
@@ -153,10 +152,10 @@ fn a_switch_that_lost_its_tables_gets_them_back() {
     assert_eq!(after, before.tables);
 }
 
-/// A torus and a random graph lose each cable in turn. The order of the switches is kept, so the routes that did
-/// not use the cable hardly move, whichever cable it was; up/down stays proven, and the repair moves nothing else.
+/// A torus and a random graph lose each link in turn. The order of the switches is kept, so routes over other links
+/// hardly move; up/down passes verification, and restoring the link moves nothing else.
 #[test]
-fn the_order_outlives_a_lost_cable() {
+fn switch_order_survives_a_lost_link() {
     for fabric in [torus(&[5, 5], 2), random(24, 30, 48, 7)] {
         let topo = fabric.build();
         let before = route("updn", &topo, None);

@@ -1,5 +1,5 @@
-//! What a plan from old to new tables promises: whatever is written first within it, no packet goes round, none wait for
-//! each other in a circle.
+//! Guarantees of a transition plan from old to new tables: in any order of writes that it allows, no packet loops and
+//! no credit loop forms.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,8 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// All packets over one random spanning tree: no loop, no circle, and little in common with any other.
+/// Tables in which all packets follow one random spanning tree: no loop, no credit loop, and little in common with
+/// other tables.
 fn by_tree(topo: &Topology, seed: u64) -> Tables {
     let mut dice = Lcg(seed);
     let n = topo.num_switches();
@@ -42,7 +43,7 @@ fn by_tree(topo: &Topology, seed: u64) -> Tables {
                 tables[s.index()].set(d.lid, port);
             }
         }
-        // Down to the destination: from each switch above it to the one that it comes from.
+        // Down to the destination: from each ancestor to its child on the path.
         tables[d.switch.index()].set(d.lid, d.port);
         let mut at = d.switch;
         while let Some(port) = up[at.index()] {
@@ -54,7 +55,7 @@ fn by_tree(topo: &Topology, seed: u64) -> Tables {
     tables.into_iter().map(Arc::new).collect()
 }
 
-/// Tables of one kind or another, proven on one lane.
+/// Tables of some kind, verified on one VL.
 fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
     let engine = ["updn", "minhop", "tree"][kind];
     if let Some(engine) = engine_by_name(engine) {
@@ -66,7 +67,7 @@ fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
     by_tree(topo, seed)
 }
 
-/// Writes blocks in random order; says what could go wrong at each moment.
+/// Writes blocks in random order; returns what could go wrong at each moment.
 fn write(
     topo: &Topology,
     state: &mut Tables,
@@ -94,7 +95,7 @@ fn differing(state: &Tables, to: &Tables) -> Vec<(usize, u16)> {
     to.iter().enumerate().flat_map(blocks).collect()
 }
 
-/// Follows a plan with random orders inside it.
+/// Follows a plan, with random orders within its stages.
 fn follow(topo: &Topology, old: &Tables, new: &Tables, plan: &Transition, seed: u64) {
     let mut dice = Lcg(seed);
     let mut state = old.clone();
@@ -128,9 +129,9 @@ fn known(tables: &Tables) -> Vec<Option<Arc<Lft>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Any two proven sets of tables on any graph: the plan keeps its word, three times over.
+    /// Any two verified sets of tables on any graph: the plan is safe in three random orders.
     #[test]
-    fn plans_are_safe_in_every_order_that_they_allow(
+    fn plans_are_safe_in_every_allowed_order(
         n in 2usize..10, extra in 0usize..14, hosts in 1usize..12, seed: u64,
         from in 0usize..3, to in 0usize..3,
     ) {
@@ -143,9 +144,9 @@ proptest! {
         }
     }
 
-    /// Rings, where nearly every change of the order is dangerous.
+    /// Rings, where nearly every other order is unsafe.
     #[test]
-    fn rings_too(n in 3usize..9, seed: u64) {
+    fn plans_are_safe_on_rings(n in 3usize..9, seed: u64) {
         let topo = ring(n, 1).build();
         let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed ^ 5));
         let plan = plan(&topo, &known(&old), &new, &VlPlan::single());
@@ -158,10 +159,10 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Old entries differ from proven ones at a few places, whatever they say; engines with lanes and without. Who has what
-    /// was proven plans as one who has not.
+    /// Old entries differ from verified ones at a few places; engines with one VL and with several. Plans with and
+    /// without the cached verification are equal.
     #[test]
-    fn what_is_kept_changes_no_plan(
+    fn cached_state_changes_no_plan(
         n in 2usize..10, extra in 0usize..14, hosts in 1usize..12, seed: u64, differing in 1usize..6,
         engine in 0..ENGINE_NAMES.len(),
     ) {
@@ -195,9 +196,9 @@ proptest! {
     }
 }
 
-/// Some LIDs were drained because of loops, and their new ways met others that were half old, half new.
+/// Some LIDs were drained because of loops, and their new paths conflicted with mixed paths of others.
 #[test]
-fn what_is_drained_goes_with_what_is_not() {
+fn drained_lids_do_not_conflict_with_others() {
     let seed = 8_097_822_574_812_995_251;
     let topo = random(6, 8, 11, seed).build();
     let (old, new) = (
@@ -210,7 +211,7 @@ fn what_is_drained_goes_with_what_is_not() {
     }
 }
 
-/// All three kinds of plans occur, and drains name what they are for.
+/// All three kinds of plans occur, and drains name their reason.
 #[test]
 fn every_kind_of_plan_occurs() {
     let (mut any, mut stages, mut drains, mut circles) = (0, 0, 0, 0);
@@ -235,9 +236,9 @@ fn every_kind_of_plan_occurs() {
     assert!(any > 0 && stages > 0 && drains > 0);
 }
 
-/// Nothing changed, or nothing known: no order is asked for.
+/// No order is required if nothing changed or nothing is known.
 #[test]
-fn what_does_not_change_needs_no_order() {
+fn unchanged_tables_need_no_order() {
     let topo = three_level(2).build();
     let tables = some_tables(&topo, 0, 0);
     let lanes = VlPlan::single();

@@ -1,5 +1,5 @@
-//! Fat trees: that they are found, whole and broken, that what is no tree is refused, and how `dmodc`, `ftree`, `dnup` and
-//! `updn` route them.
+//! Fat trees: detection of complete and degraded trees, rejection of other shapes, and routing by `dmodc`, `ftree`,
+//! `dnup` and `updn`.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ fn proven(topo: &Topology, routing: &Routing) -> Proof {
     verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` cables from level i to level i + 1; hosts are level 0 with `m[0]` on
+/// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` links from level i to level i + 1; hosts are level 0 with `m[0]` on
 /// each leaf. Leaves come first, roots last.
 fn pgft(m: &[usize], w: &[usize], p: &[usize]) -> Fabric {
     let levels = w.len() + 1;
@@ -62,7 +62,7 @@ fn pgft(m: &[usize], w: &[usize], p: &[usize]) -> Fabric {
     f
 }
 
-/// An aggregation node on an extra last port of every switch.
+/// Adds an aggregation node on an extra last port of every switch.
 fn sharp(mut fabric: Fabric) -> Fabric {
     for (s, ports) in fabric.ports.iter_mut().enumerate() {
         *ports += 1;
@@ -82,7 +82,7 @@ fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     fabric
 }
 
-/// The most packets on one cable, over all shifts of the hosts in the order of leaves, and over all pairs.
+/// The highest number of packets on a link, over all shifts of the hosts in the order of leaves, and over all pairs.
 fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     let tree = found(topo);
     let hosts: Vec<(SwitchIdx, Lid)> = tree
@@ -112,11 +112,11 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     (worst, all.into_iter().max().unwrap())
 }
 
-/// Full trees of 2 to 4 levels, with parallel cables, with fewer hosts than uplinks, with an aggregation node in every
-/// switch: levels, roots and columns are those of the definition, shifts meet on no cable, and no cable carries more than
-/// the lower bound.
+/// Full trees of 2 to 4 levels, with parallel links, with fewer hosts than uplinks, with an aggregation node in every
+/// switch: levels, roots and columns match the definition, shifts have no congestion, and no link exceeds the lower
+/// bound.
 #[test]
-fn full_trees_are_known_and_shifts_meet_nowhere() {
+fn full_trees_are_detected_and_shifts_have_no_congestion() {
     for (m, w, p) in [
         (vec![4, 4], vec![4], vec![1]),
         (vec![6, 8], vec![3], vec![2]),
@@ -164,11 +164,10 @@ fn full_trees_are_known_and_shifts_meet_nowhere() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Random PGFTs that have lost up to a fifth of their cables, with hosts and aggregation nodes on spines, unequal and
-    /// empty leaves, switches hung behind: whatever is still taken for a tree is routed, passes the proof and the
-    /// independent judge.
+    /// Random PGFTs without up to a fifth of their links, with hosts and aggregation nodes on spines, unequal and empty
+    /// leaves, and switches behind others: a detected tree is routed and passes verification and the oracle.
     #[test]
-    fn what_is_left_of_a_tree_is_routed(
+    fn degraded_trees_are_routed(
         hosts in 1usize..4, m in prop::collection::vec(2usize..5, 1..3), w in prop::collection::vec(1usize..4, 2),
         p in prop::collection::vec(1usize..3, 2), percent in 0usize..20, odd in 0usize..6, seed: u64,
     ) {
@@ -212,7 +211,7 @@ proptest! {
     }
 }
 
-/// A switch hung behind another, the description grown by hand.
+/// Adds a switch behind another one.
 fn with_one_more(fabric: Fabric, at: usize) -> Fabric {
     let n = fabric.ports.len();
     let mut more = Fabric::switches(n, 250);
@@ -227,9 +226,9 @@ fn with_one_more(fabric: Fabric, at: usize) -> Fabric {
     more
 }
 
-/// Levels are the same after one in five cables is lost, for trees whose switches have some cables each.
+/// The levels stay the same without a fifth of the links, in trees whose switches have several links each.
 #[test]
-fn levels_outlive_losses() {
+fn tree_levels_survive_losses() {
     for seed in 1..6 {
         for percent in [1, 5, 20] {
             for fabric in [
@@ -247,10 +246,10 @@ fn levels_outlive_losses() {
     }
 }
 
-/// Loads of broken trees against what cannot be helped: what the worst leaf must send through the cables that it has
-/// left. At worst 1.8 times that, where plain least-loaded ports give 2 to 4 times.
+/// Load of degraded trees relative to the minimum, which is the traffic of the worst leaf over its remaining links. At
+/// most 1.8 times that, where least-loaded ports give 2 to 4 times.
 #[test]
-fn broken_trees_stay_balanced() {
+fn degraded_trees_stay_balanced() {
     for (fabric, percent) in [
         (two_level(24, 12, 12, 1), 1),
         (two_level(24, 12, 12, 1), 10),
@@ -280,9 +279,10 @@ fn broken_trees_stay_balanced() {
     }
 }
 
-/// One lost cable of a full tree: shifts meet at most two by two but for what was diverted, and `ftree` still routes.
+/// One link of a full tree lost: shifts have at most two flows on a link, apart from diverted ones, and `ftree` still
+/// routes.
 #[test]
-fn a_lost_cable_is_no_reason_to_refuse() {
+fn ftree_accepts_a_lost_link() {
     let fabric = three_level(4);
     for i in (0..fabric.cables.len()).step_by(7) {
         let topo = fabric.without_cable(i).build();
@@ -292,9 +292,9 @@ fn a_lost_cable_is_no_reason_to_refuse() {
     }
 }
 
-/// Tori, rings, hypercubes, dragonflies and random graphs are no trees, and the reason is said.
+/// Tori, rings, hypercubes, dragonflies and random graphs are refused with the reason.
 #[test]
-fn what_is_no_tree_is_refused() {
+fn non_trees_are_refused() {
     for fabric in [
         ring(5, 2),
         torus(&[4, 4], 2),
@@ -314,8 +314,8 @@ fn what_is_no_tree_is_refused() {
     }
 }
 
-/// `ftree` refuses what OpenSM's does: cables between switches of one level, thicker cable groups than elsewhere. With
-/// given roots it does not.
+/// Like OpenSM, `ftree` refuses links within a level and larger link groups than elsewhere, unless roots are
+/// configured.
 #[test]
 fn ftree_refuses_impure_trees() {
     let mut same_level = two_level(4, 4, 4, 1);
@@ -340,9 +340,10 @@ fn ftree_refuses_impure_trees() {
     }
 }
 
-/// A list of compute ports that names nobody is as none, and is told; one that names hosts on leaves numbers them alone.
+/// A list of compute ports that names no port of the fabric is ignored with a note; one that names hosts on leaves
+/// numbers them separately.
 #[test]
-fn compute_and_io_ports_are_numbered_apart() {
+fn compute_and_io_ports_are_numbered_separately() {
     let topo = two_level(6, 4, 5, 1).build();
     let nobody = Hints {
         compute: Some(Vec::new()),
@@ -356,7 +357,7 @@ fn compute_and_io_ports_are_numbered_apart() {
             .iter()
             .any(|n| n.to_string().contains("compute ports"))
     );
-    // The fifth host of every leaf is no compute port: the other four take the four spines, each another one.
+    // The fifth host of every leaf is no compute port: the other four use different spines.
     let leaves: Vec<SwitchIdx> = (0..6).map(SwitchIdx).collect();
     let compute = leaves
         .iter()
@@ -376,9 +377,9 @@ fn compute_and_io_ports_are_numbered_apart() {
     }
 }
 
-/// Given roots are on top, also where the graph says otherwise; several of them are still connected.
+/// Configured roots are on top, even if the graph suggests otherwise; several of them are still connected.
 #[test]
-fn given_roots_are_on_top() {
+fn configured_roots_are_on_top() {
     let topo = ring(7, 2).build();
     let hints = Hints {
         roots: vec![SwitchIdx(2), SwitchIdx(5)],
@@ -400,10 +401,10 @@ fn given_roots_are_on_top() {
     );
 }
 
-/// What the operator says of balance is heard: a port that does not count is as good as empty, ports come in the order
-/// given, and every table stays proven.
+/// Balance hints: a port whose load is not counted attracts routes, ports are used in the configured order, and all
+/// tables pass verification.
 #[test]
-fn balance_hints_are_heard() {
+fn balance_hints_are_applied() {
     let topo = two_level(3, 2, 4, 1).build();
     let uplinks = |routing: &Routing| {
         let lids = topo
@@ -445,9 +446,10 @@ fn balance_hints_are_heard() {
     assert_eq!(both(&free), [5, 5, 5, 5]);
 }
 
-/// A ring of five of which one way counts as four hops: `minhop` goes the other way round, and only in that direction.
+/// A ring of five with a link weight of four hops: `minhop` uses the other direction, for this direction of the link
+/// only.
 #[test]
-fn hop_weights_make_ways_longer() {
+fn hop_weights_lengthen_paths() {
     let topo = ring(5, 1).build();
     let port = |from: u32, to: u32| {
         let links = topo.links(SwitchIdx(from)).iter();
@@ -468,9 +470,10 @@ fn hop_weights_make_ways_longer() {
     assert_eq!(routing.tables[1].get(host(0)), port(1, 0));
 }
 
-/// A cable lost: what moves is mostly what used it, and the repair leads back. Also for `dmodc` and `ftree`.
+/// A lost link moves mostly the entries that used it, and restoring it restores the tables; also for `dmodc` and
+/// `ftree`.
 #[test]
-fn losses_move_little_and_repairs_lead_back() {
+fn losses_move_few_entries_and_restoring_reverts_them() {
     let fabric = three_level(4);
     let topo = fabric.build();
     for engine in ["dmodc", "ftree", "dnup"] {
@@ -519,9 +522,9 @@ fn losses_move_little_and_repairs_lead_back() {
     }
 }
 
-/// One worker or several: the same tables, whole and broken.
+/// One and several workers give the same tables, for complete and degraded trees.
 #[test]
-fn trees_do_not_depend_on_the_number_of_threads() {
+fn tree_tables_are_independent_of_thread_count() {
     for fabric in [three_level(4).with_sharp(), without(three_level(6), 15, 4)] {
         let topo = fabric.build();
         for engine in ["dmodc", "ftree", "dnup", "updn", "minhop"] {
@@ -539,10 +542,10 @@ fn trees_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Aggregation nodes on spines reach each other down and up, on lanes of their own that are the same in both directions;
-/// with one lane they all turn at one leaf. A lost cable changes that for few.
+/// Aggregation nodes on spines reach each other down and up, on VLs of their own that both directions share; on one VL
+/// they all turn at one leaf. A lost link changes that for few.
 #[test]
-fn aggregation_nodes_turn_at_all_leaves() {
+fn aggregation_node_pairs_turn_at_all_leaves() {
     let whole = three_level(4).with_sharp();
     for (fabric, percent) in [(whole.clone(), 50), (without(whole, 3, 5), 80)] {
         let topo = fabric.build();
@@ -563,15 +566,15 @@ fn aggregation_nodes_turn_at_all_leaves() {
         println!("{} of {}", proof.max_load, crowded.max_load);
         assert!(100 * proof.max_load < percent * crowded.max_load);
     }
-    // A tree of two levels has few of them, beside the hosts.
+    // A two-level tree has few of them compared with the hosts.
     let few = two_level(12, 4, 12, 1).with_sharp().build();
     assert!(route("dmodc", &few).unwrap().vl_plan.is_single());
 }
 
-/// Where cables are missing, the shortest ways to the LIDs of spines go down and up; nothing else does. `minhop` serves, and
-/// no end port is farther from another than it must be.
+/// If links are missing, only shortest paths to the LIDs of spines go down and up. `minhop` passes verification, and
+/// paths between end ports are shortest.
 #[test]
-fn minhop_serves_on_broken_trees() {
+fn minhop_routes_degraded_trees() {
     for (fabric, percent) in [(two_level(24, 12, 12, 1), 10), (three_level(4), 4)] {
         for seed in 1..4 {
             let topo = without(fabric.clone(), percent, seed).build();
@@ -583,7 +586,7 @@ fn minhop_serves_on_broken_trees() {
     }
 }
 
-/// Cables crossed between all pairs of end ports, and the fewest that would do.
+/// Links crossed between all pairs of end ports, and the minimum.
 fn hops_of(topo: &Topology, tables: &Tables) -> (usize, usize) {
     let (mut sum, mut least) = (0, 0);
     for from in topo.switches().filter(|&s| !topo.end_ports(s).is_empty()) {

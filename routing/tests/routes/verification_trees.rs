@@ -1,5 +1,5 @@
-//! Multicast trees in the proof: what is no tree is refused, and what deadlocks with unicast routes or with other trees is
-//! found, as by a judge that follows every copy of every packet.
+//! Verification of multicast trees: invalid trees are rejected, and credit loops with unicast routes or other trees are
+//! found, in agreement with an oracle that follows every copy of every packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ fn tables(engine: &str, topo: &Topology) -> Tables {
     engine.route(&Request::new(topo)).unwrap().tables
 }
 
-/// A random spanning tree over the cables of a connected graph, cut back to what connects its members.
+/// A random spanning tree of a connected graph, reduced to what connects its members.
 fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
     let n = topo.num_switches();
     let mut sets = vec![PortSet::new(); n];
@@ -54,7 +54,7 @@ fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
             sets[s.index()].insert(PortNum::ZERO);
         }
     }
-    // Some branches without members stay: nobody sends there from behind.
+    // Some branches without members stay; no packet enters the tree there.
     for _ in 0..dice.below(2 * n) {
         let s = SwitchIdx(dice.below(n) as u32);
         let mut ports = sets[s.index()].iter();
@@ -72,7 +72,7 @@ fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
     }
 }
 
-/// Adds what copies of a packet wait for, from where it came in, hop by hop.
+/// Adds the dependencies of the copies of a packet, hop by hop from its input port.
 fn follow(
     topo: &Topology,
     lanes: &VlPlan,
@@ -98,9 +98,9 @@ fn follow(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Random fabrics, tables of either engine, up to three random trees on two lanes: safe or not as the judge says.
+    /// Random fabrics, tables of either engine, up to three random trees on two VLs: verification and oracle agree.
     #[test]
-    fn trees_and_routes_are_judged_together(
+    fn trees_and_routes_are_verified_together(
         n in 1usize..9, extra in 0usize..10, hosts in 0usize..12, seed: u64, minhop: bool, count in 0usize..4,
         by_ports: bool,
     ) {
@@ -162,10 +162,10 @@ fn tree(ports: &[(u32, &[u8])]) -> TreePorts {
     }
 }
 
-/// Four switches in a ring: port 1 is the end port; switch 0 has ports 2 (to 1) and 3 (to 3), switch 1 ports 2 (to 0) and
-/// 3 (to 2), switch 2 ports 2 (to 1) and 3 (to 3), switch 3 ports 2 (to 2) and 3 (to 0).
+/// Four switches in a ring: port 1 is the end port; switch 0 has ports 2 (to 1) and 3 (to 3), switch 1 ports 2 (to 0)
+/// and 3 (to 2), switch 2 ports 2 (to 1) and 3 (to 3), switch 3 ports 2 (to 2) and 3 (to 0).
 #[test]
-fn what_is_no_tree_is_refused() {
+fn invalid_trees_are_rejected() {
     let topo = ring(4, 1).build();
     assert_eq!(
         topo.neighbor(SwitchIdx(3), PortNum(3)),
@@ -187,7 +187,7 @@ fn what_is_no_tree_is_refused() {
     };
     let one = VlPlan::single();
     let (at, port) = (SwitchIdx(0), PortNum(2));
-    // The other end is not in it, or not with that port.
+    // The other end is not in the tree, or not with that port.
     assert_eq!(
         fault(tree(&[(0, &[1, 2])]), &one),
         TreeFault::DanglingPort { at, port }
@@ -222,13 +222,13 @@ fn what_is_no_tree_is_refused() {
     assert!(verify_with_trees(&topo, &t, &one, &[empty]).is_ok());
 }
 
-/// Up/down leaves one turn of a ring unused. A tree that takes this turn closes the circle; on another lane it does not.
+/// Up/down leaves one turn of a ring unused. A tree with this turn closes a credit loop, except on another VL.
 #[test]
-fn a_tree_that_takes_the_forbidden_turn_needs_a_lane_of_its_own() {
+fn tree_with_forbidden_turn_needs_its_own_vl() {
     let topo = ring(4, 1).build();
     let t = tables("updn", &topo);
     assert!(verify(&topo, &t, &VlPlan::single()).is_ok());
-    // All four chains of three cables: some of them take the turn.
+    // All four chains of three links: some of them use the turn.
     let chain = |gap: u32, sl: u8| {
         let ports = (0..4).map(|s| {
             let mut set: PortSet = [1, 2, 3].map(PortNum).into_iter().collect();
@@ -255,6 +255,6 @@ fn a_tree_that_takes_the_forbidden_turn_needs_a_lane_of_its_own() {
     let on_one_lane = safe(0);
     assert!(on_one_lane.contains(&false) && on_one_lane.contains(&true));
     assert_eq!(safe(1), [true; 4]);
-    // Two chains on the other lane that leave out different cables wait for each other.
+    // Two chains on the other VL that omit different links form a credit loop.
     assert!(verify_with_trees(&topo, &t, &lanes, &[chain(0, 1), chain(2, 1)]).is_err());
 }

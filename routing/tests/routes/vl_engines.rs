@@ -1,5 +1,5 @@
-//! What `sssp`, `dfsssp` and `lash` promise: shortest paths, no credit loop on the lanes at hand or the number of lanes
-//! that it takes, answers on the SL of their request, room for a multicast tree.
+//! Guarantees of `sssp`, `dfsssp` and `lash`: shortest paths, no credit loop on the usable VLs or the number of VLs
+//! required, replies on the SL of their request, a compatible multicast tree.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ fn proven(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
     (routing, proof)
 }
 
-/// Everything that a routing on lanes promises, judged packet by packet.
+/// Checks all guarantees of a routing packet by packet.
 fn check(topo: &Topology, routing: &Routing, vls: u8) {
     assert!(routing.vl_plan.vls <= vls);
     assert_eq!(
@@ -59,7 +59,7 @@ fn check(topo: &Topology, routing: &Routing, vls: u8) {
     }
 }
 
-/// One tree over all switches, and no circle of its turns and the packets on its lane.
+/// Checks that the tree spans all switches and forms no credit loop with the packets on its VL.
 fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8) {
     assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1);
     for start in topo.switches() {
@@ -98,10 +98,10 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Any connected multigraph, any number of lanes: routed soundly on no more than these, or refused with a number of
-    /// lanes that is larger, and with which it works.
+    /// Any connected multigraph, any number of VLs: routed correctly on at most that many, or refused with a larger
+    /// number, on which routing succeeds.
     #[test]
-    fn any_graph_is_routed_or_the_lanes_are_named_that_it_takes(
+    fn any_graph_is_routed_or_required_vls_are_reported(
         n in 2usize..30, extra in 0usize..50, hosts in 1usize..50, vls in 1u8..16, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
@@ -125,10 +125,9 @@ proptest! {
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
     }
 
-    /// One worker or three, switches discovered in another order: the same table in every switch, the same SL for every
-    /// path.
+    /// One and three workers, another order of discovery: the same table in every switch, the same SL for every path.
     #[test]
-    fn neither_threads_nor_the_order_of_discovery_matter(
+    fn results_are_independent_of_threads_and_discovery_order(
         n in 2usize..16, extra in 0usize..30, hosts in 1usize..30, seed: u64, turn in 1usize..15,
     ) {
         let fabric = random(n, extra, hosts, seed);
@@ -163,10 +162,10 @@ proptest! {
     }
 }
 
-/// Rings, tori, hypercubes, dragonflies, meshes, with eight lanes as switches have: all are routed, healthy and with one
-/// cable lost, and answers may use the SL of their request. The lanes that it takes.
+/// Rings, tori, hypercubes, dragonflies and meshes on eight VLs, complete and with one link lost: all are routed, and
+/// replies may use the SL of their request. Also checks the number of VLs.
 #[test]
-fn regular_fabrics_need_few_lanes() {
+fn regular_fabrics_need_few_vls() {
     let mesh = |n: usize| {
         let mut f = torus(&[n, n], 2);
         f.cables.retain(|&((a, _), (b, _))| {
@@ -208,9 +207,9 @@ fn regular_fabrics_need_few_lanes() {
     }
 }
 
-/// A torus of 6x6x6, where OpenSM's dfsssp asks for nine lanes: eight are enough, both ways on one.
+/// A torus of 6x6x6, for which OpenSM's dfsssp requires nine VLs: eight are enough, with both directions of a pair on one.
 #[test]
-fn a_torus_of_six_fits_into_eight_lanes() {
+fn torus_6x6x6_fits_eight_vls() {
     let topo = torus(&[6, 6, 6], 1).build();
     for engine in WITH_LANES {
         let (routing, proof) = proven(engine, &topo, 8);
@@ -219,9 +218,9 @@ fn a_torus_of_six_fits_into_eight_lanes() {
     }
 }
 
-/// Full trees: one lane, perfect balance, a tree for multicast.
+/// Full trees: one VL, optimal balance, a multicast tree.
 #[test]
-fn trees_need_one_lane_and_are_balanced_perfectly() {
+fn trees_need_one_vl_and_have_optimal_balance() {
     for (fabric, best) in [
         (two_level(12, 6, 6, 1), 66),
         (three_level(4), 124),
@@ -240,9 +239,9 @@ fn trees_need_one_lane_and_are_balanced_perfectly() {
     }
 }
 
-/// A ring of five switches with one lane: no shortest paths without a credit loop, and two lanes are what it takes.
+/// A ring of five switches on one VL: shortest paths have a credit loop, and two VLs are required.
 #[test]
-fn too_few_lanes_are_refused_with_the_number_that_it_takes() {
+fn too_few_vls_are_refused_with_the_required_number() {
     let topo = ring(5, 1).build();
     for engine in WITH_LANES {
         let refused = route(engine, &topo, 1).unwrap_err();
@@ -257,9 +256,9 @@ fn too_few_lanes_are_refused_with_the_number_that_it_takes() {
     }
 }
 
-/// Routes go over all lanes about as often where that is possible: on a ring of 16 no lane has three quarters.
+/// Routes are spread over all VLs where possible: on a ring of 16, no VL has three quarters.
 #[test]
-fn lanes_are_shared_out() {
+fn routes_are_spread_over_vls() {
     let topo = ring(16, 1).build();
     let (routing, _) = proven("lash", &topo, 8);
     let VlPlan {
@@ -276,10 +275,10 @@ fn lanes_are_shared_out() {
     assert!(count.iter().all(|&c| c < 256 * 3 / 4), "{count:?}");
 }
 
-/// A port behind which routes are not counted attracts them all; the first of the ports that the operator names is
-/// taken where weights are equal.
+/// A port whose routes are not counted attracts all of them; at equal weights the first port of the configured order is
+/// used.
 #[test]
-fn hints_change_weights_and_the_order_of_ports() {
+fn hints_change_weights_and_port_order() {
     let fabric = two_level(3, 3, 4, 1);
     let topo = fabric.build();
     let leaf = SwitchIdx(0);
@@ -292,7 +291,7 @@ fn hints_change_weights_and_the_order_of_ports() {
     let routing = engine
         .route(&Request::new(&topo).with_hints(&hints))
         .unwrap();
-    // The first LID on another leaf that is weighed finds no weight anywhere.
+    // No weight counts for the first LID on another leaf.
     let first = topo.destinations_on(SwitchIdx(1))[1].lid;
     let plain = engine.route(&Request::new(&topo)).unwrap();
     let at_leaf = |r: &Routing, lid: Lid| r.tables[0].get(lid);
@@ -305,9 +304,9 @@ fn hints_change_weights_and_the_order_of_ports() {
     );
 }
 
-/// Nothing changed: the very tables. A cable lost: only LIDs that used it move; repaired: as before.
+/// Unchanged fabric: the same allocations. A link lost: only LIDs that used it move. Restored: the original tables.
 #[test]
-fn what_still_is_shortest_stays() {
+fn installed_shortest_paths_are_kept() {
     for fabric in [three_level(4), random(24, 30, 60, 11), torus(&[4, 4], 2)] {
         let topo = Arc::new(fabric.build());
         let engine = engine_by_name("sssp").unwrap();
@@ -335,7 +334,7 @@ fn what_still_is_shortest_stays() {
             .unwrap();
         assert_eq!(detours(&less, &after.tables), 0);
         let hops = (oracle::distances(&topo), oracle::distances(&less));
-        // Ways to switches themselves, and of switches that no packet passes, give way where they would close a circle.
+        // Paths to switch LIDs, and of switches that no packet passes, change where they would close a credit loop.
         for d in topo.destinations().iter().filter(|d| d.port.0 != 0) {
             let mut passed = vec![false; topo.num_switches()];
             for from in topo.switches().filter(|s| !topo.end_ports(*s).is_empty()) {

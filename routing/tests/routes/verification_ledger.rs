@@ -1,4 +1,4 @@
-//! The proof that remembers: after any change it says what the whole proof says.
+//! Incremental verification: after any change its result equals that of a full verification.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,10 +48,10 @@ fn some_lanes(topo: &Topology, dice: &mut Lcg) -> VlPlan {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Twelve changes in turn, of any kind: a cable lost or plugged again and routed anew with what was installed, other
-    /// engines, entries overwritten, other lanes, an end port more or less. Each time the same proof or failure.
+    /// Twelve changes of any kind: a link lost or restored and routed again with the installed tables, other engines,
+    /// overwritten entries, other VLs, an end port added or removed. Each time the same proof or failure.
     #[test]
-    fn what_is_remembered_never_shows(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
+    fn ledger_never_changes_results(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
         let whole = random(n, extra, hosts, seed);
         let mut fabric = whole.clone();
         let mut dice = Lcg(!seed);
@@ -89,15 +89,15 @@ proptest! {
     }
 }
 
-/// Whatever it does to balance, and however much moves.
+/// Any loss of balance and any number of moves is allowed.
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_moved_share: 1.0,
     moved_always: 0,
 };
 
-/// Loses cables and hosts one after the other. What is repaired, and what engines make of the rest, is proven by a ledger
-/// that goes on from one to the next. How often a repair was.
+/// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one continued
+/// ledger. Returns the number of incremental reroutes.
 fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = whole.clone();
     let mut dice = Lcg(seed);
@@ -116,7 +116,7 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
             "{}",
             engine.name()
         );
-        // Who goes on from a copy does not disturb the other.
+        // Continuing from a copy does not affect the original.
         let before = ledger.clone();
         let less = if dice.below(4) == 0 && fabric.hosts.len() > 1 {
             let mut less = fabric.clone();
@@ -149,18 +149,19 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Any connected multigraph, whatever engine, with as many lanes as it likes.
+    /// Any connected multigraph, any engine, any number of VLs.
     #[test]
-    fn repairs_are_proven_as_afresh(
+    fn ledger_verifies_incremental_reroutes(
         n in 2usize..14, extra in 0usize..24, hosts in 0usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
     ) {
         lose_and_repair(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 8, !seed);
     }
 }
 
-/// Fabrics whose engines need lanes, and trees: most losses are repaired, so that the ledger has something to go on from.
+/// Fabrics whose engines need VLs, and trees: most losses are handled by incremental reroute, so the ledger is
+/// continued.
 #[test]
-fn repairs_of_lanes_and_trees_are_proven_as_afresh() {
+fn ledger_verifies_incremental_reroutes_of_vls_and_trees() {
     for (fabric, engines) in [
         (
             torus(&[4, 4], 2),

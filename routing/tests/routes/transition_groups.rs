@@ -1,5 +1,5 @@
-//! Installed multicast entries beside tables that are being replaced: those that have to go are the ones that a judge names who
-//! draws every moment of the replacement as a graph, and with the others nobody ever waits in a circle.
+//! Installed multicast entries during an update of unicast tables. The entries to be removed are those that an
+//! independent check names, which builds the dependency graph of every moment; with the others no credit loop can form.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,14 +30,15 @@ const fn at(s: usize) -> SwitchIdx {
     SwitchIdx(s as u32)
 }
 
-/// Two waits, or many.
+/// Union of two dependency graphs.
 fn both(a: &Waits, b: &Waits) -> Waits {
     let mut all = a.clone();
     all.extend(b.all_edges());
     all
 }
 
-/// What packets of a group wait for at one of its switches: who came in by a cable of the tree leaves by all others.
+/// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link leave over all
+/// others.
 fn waits_at(topo: &Topology, lanes: &VlPlan, group: &GroupEntries, s: SwitchIdx) -> Waits {
     let mut waits = Waits::new();
     let vl = group.sl % lanes.vls.max(1);
@@ -64,7 +65,7 @@ fn waits_of(topo: &Topology, lanes: &VlPlan, group: &GroupEntries) -> Waits {
     })
 }
 
-/// What packets wait for where every switch has the next hops for a LID that `next` says, whichever it takes.
+/// Dependencies if every switch may use any of the next hops that `next` returns for a LID.
 fn mixture(topo: &Topology, lanes: &VlPlan, next: impl Fn(usize, Lid) -> Vec<PortNum>) -> Waits {
     let mut waits = Waits::new();
     for d in topo.destinations() {
@@ -90,7 +91,7 @@ fn mixture(topo: &Topology, lanes: &VlPlan, next: impl Fn(usize, Lid) -> Vec<Por
     waits
 }
 
-/// Tables, the order of writes between them, and what stands beside them.
+/// Tables, the order of writes between them, and the installed groups.
 struct Case {
     topo: Arc<Topology>,
     old: Vec<Option<Arc<Lft>>>,
@@ -129,7 +130,7 @@ impl Case {
         mft_entries_to_clear(of, &self.groups)
     }
 
-    /// What was proven of the new tables.
+    /// Cached result of the verification of the new tables.
     fn remembered(&self) -> RerouteCache {
         let run = LastRun {
             topo: Arc::clone(&self.topo),
@@ -152,7 +153,7 @@ impl Case {
         self.old[v].as_ref().unwrap_or(&self.new[v])
     }
 
-    /// Each moment of the replacement: which entries are in force at any time in it.
+    /// Each moment of the update, with all entries that may be in use during it.
     fn moments(&self) -> Vec<Waits> {
         let stages: &[Vec<(SwitchIdx, u16)>] = match &self.transition {
             Transition::Stages(stages) => stages,
@@ -180,7 +181,7 @@ impl Case {
             .collect()
     }
 
-    /// Group after group: all of it stays if it can, else what can of its switches.
+    /// One group after the other: all of its entries stay if possible, otherwise as many of its switches as possible.
     fn expected(&self) -> Vec<Vec<SwitchIdx>> {
         let mut moments = self.moments();
         let mut fits = |more: &Waits| {
@@ -204,7 +205,7 @@ impl Case {
         go
     }
 
-    /// Packets of the groups that stay.
+    /// Dependencies of the packets of the entries that stay.
     fn stay(&self, go: &[Vec<SwitchIdx>]) -> Waits {
         let mut all = Waits::new();
         for (group, go) in self.groups.iter().zip(go) {
@@ -215,7 +216,7 @@ impl Case {
         all
     }
 
-    /// Writes blocks in a random order; what packets that follow routes waited for meanwhile.
+    /// Writes blocks in random order; returns the dependencies of unicast packets meanwhile.
     fn write(
         &self,
         state: &mut Tables,
@@ -233,7 +234,7 @@ impl Case {
         all
     }
 
-    /// Follows the plan, and looks at what was in force between two pauses, all of it at once, beside the groups that stay.
+    /// Follows the plan, and checks all entries in use between two pauses together with the groups that stay.
     fn follow(&self, stay: &Waits, seed: u64) {
         let mut dice = Lcg(seed);
         let mut state: Tables = (0..self.new.len())
@@ -255,7 +256,7 @@ impl Case {
                     .iter()
                     .map(|stage| stage.iter().map(|&(s, b)| (s.index(), b)).collect())
                     .collect();
-                // What is in no stage is written at any time.
+                // Blocks outside of all stages are written at any time.
                 let named: BTreeSet<(usize, u16)> = blocks.iter().flatten().copied().collect();
                 for free in differ(&state, &self.new) {
                     if !named.contains(&free) {
@@ -282,7 +283,7 @@ impl Case {
     }
 }
 
-/// All packets over one spanning tree of cables.
+/// Tables in which all packets follow one spanning tree.
 fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
     let mut tables = vec![Lft::drop_all(topo.top_lid()); topo.num_switches()];
     for d in topo.destinations() {
@@ -300,7 +301,7 @@ fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
     tables.into_iter().map(Arc::new).collect()
 }
 
-/// A random tree: from all switches but one the port that leads up.
+/// A random tree: the port towards the parent of every switch but one.
 fn some_tree(topo: &Topology, dice: &mut Lcg) -> BTreeMap<usize, PortNum> {
     let n = topo.num_switches();
     let mut up = BTreeMap::new();
@@ -316,7 +317,7 @@ fn some_tree(topo: &Topology, dice: &mut Lcg) -> BTreeMap<usize, PortNum> {
     up
 }
 
-/// A group whose packets go over all cables of a tree.
+/// A group whose packets use all links of a tree.
 fn over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries {
     let mut ports: BTreeMap<SwitchIdx, PortSet> = BTreeMap::new();
     for (s, port) in up {
@@ -330,7 +331,7 @@ fn over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries 
     }
 }
 
-/// Two trees, lanes that LIDs have at random, and groups that went together with the old tree.
+/// Two trees, random VLs per LID, and groups that were compatible with the old tree.
 fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Case {
     let mut dice = Lcg(seed);
     let topo = random(n, extra, n, seed).build();
@@ -358,9 +359,9 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// What goes is what the slow judge names, whether or not it is remembered what was proven.
+    /// The removed entries are those that the independent check names, with and without the cached verification.
     #[test]
-    fn who_goes_is_who_would_close_a_circle(
+    fn removed_entries_are_those_that_close_credit_loops(
         n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, groups in 1usize..6,
     ) {
         let case = random_case(n, extra, seed, vls, groups);
@@ -369,9 +370,9 @@ proptest! {
         prop_assert_eq!(&case.told(&case.remembered()), &expected);
     }
 
-    /// With those that stay nobody waits in a circle, in whatever order blocks are written within the plan.
+    /// With the entries that stay no credit loop can form, in any order of writes within the plan.
     #[test]
-    fn who_stays_waits_for_nobody_in_a_circle(
+    fn remaining_entries_form_no_credit_loop(
         n in 3usize..8, extra in 1usize..8, seed: u64, groups in 1usize..6,
     ) {
         let case = random_case(n, extra, seed, 1, groups);
@@ -382,24 +383,24 @@ proptest! {
     }
 }
 
-/// The cable between a switch of a ring and the next one, as a way up from the first.
+/// The link from a switch of a ring to the next, as a link from child to parent.
 fn to_next(topo: &Topology, s: usize) -> (usize, PortNum) {
     let next = at((s + 1) % topo.num_switches());
     let link = topo.links(at(s)).iter().find(|l| l.peer == next).unwrap();
     (s, link.port)
 }
 
-/// Three switches in a circle: a tree is all cables but the one behind `turn`'s, so packets turn at this switch alone.
+/// Three switches in a ring: a tree of all links but the one behind `turn`, so packets turn only there.
 fn turns_at(topo: &Topology, turn: usize) -> BTreeMap<usize, PortNum> {
-    // The two cables at `turn`: from the one before, and to the next, which is named from the next's side.
+    // The two links at `turn`: from the previous switch, and to the next, named from the next one's side.
     let (before, next) = ((turn + 2) % 3, (turn + 1) % 3);
     let (_, out) = to_next(topo, turn);
     let back = topo.neighbor(at(turn), out).unwrap().1;
     BTreeMap::from([to_next(topo, before), (next, back)])
 }
 
-/// Routes turn at switch 1 and then at switch 2, so nothing may turn at switch 0 meanwhile; the group that does loses this
-/// entry only, and the one that turns where routes do stays.
+/// Routes turn at switch 1 and later at switch 2, so nothing may turn at switch 0 meanwhile. The group that does loses
+/// only this entry; the one that turns where routes do stays.
 fn triangle() -> Case {
     let topo = ring(3, 1).build();
     let (old, new) = (
@@ -414,15 +415,15 @@ fn triangle() -> Case {
 }
 
 #[test]
-fn the_entry_that_would_close_the_circle_goes_alone() {
+fn only_the_conflicting_entry_is_removed() {
     let case = triangle();
     assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
     assert_eq!(case.expected(), [vec![], vec![at(0)]]);
 }
 
-/// On a lane of its own a group meets no routes.
+/// A group on its own VL cannot conflict with routes.
 #[test]
-fn a_lane_of_its_own_is_no_conflict() {
+fn group_on_its_own_vl_has_no_conflict() {
     let mut case = triangle();
     case.vl_plan = VlPlan::modulo(2, PathSl::Uniform(0));
     case.groups[1].sl = 1;
@@ -431,9 +432,9 @@ fn a_lane_of_its_own_is_no_conflict() {
     assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
 }
 
-/// Nothing is written, or switches are new: nothing goes.
+/// If nothing is written, or the switches are new, no entry is removed.
 #[test]
-fn without_a_change_nothing_goes() {
+fn unchanged_tables_remove_no_entry() {
     let mut case = triangle();
     case.new = case.old.iter().flatten().cloned().collect();
     assert_eq!(case.told(&case.cache), [vec![], vec![]]);
@@ -442,9 +443,9 @@ fn without_a_change_nothing_goes() {
     assert_eq!(case.told(&case.cache), [vec![], vec![]]);
 }
 
-/// Ports that a switch no longer has lead nowhere.
+/// Entries with ports that the switch does not have are ignored.
 #[test]
-fn ports_beyond_the_last_are_none() {
+fn entries_with_invalid_ports_are_ignored() {
     let mut case = triangle();
     for (_, ports) in &mut case.groups[1].ports {
         *ports = ports.iter().map(|p| PortNum(p.0 + 200)).collect();

@@ -1,5 +1,4 @@
-//! The proof refuses what is wrong, for the right reason, and agrees with a judge that follows
-//! every packet.
+//! Verification rejects defects with the right reason and agrees with the oracle, which follows every packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +48,7 @@ fn verdict(outcome: Result<(), &VerifyError>) -> Verdict {
     }
 }
 
-/// Three switches in a row, one end port each: LIDs 1 to 3 the switches', 4 to 6 the end ports'.
+/// Three switches in a row with one end port each: switches have LIDs 1 to 3, end ports 4 to 6.
 fn row() -> Topology {
     let mut fabric = Fabric::switches(3, 4);
     fabric.hosts_on(0..3, 1);
@@ -61,10 +60,9 @@ fn row() -> Topology {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Tables of either engine, some entries of which were overwritten: the proof and the judge say
-    /// the same.
+    /// Tables of either engine with some entries overwritten: verification and oracle agree.
     #[test]
-    fn the_proof_agrees_with_a_judge_that_follows_every_packet(
+    fn verification_agrees_with_oracle(
         n in 1usize..12, extra in 0usize..16, hosts in 0usize..14, seed: u64,
         minhop: bool, spoiled in 0usize..4,
     ) {
@@ -80,10 +78,9 @@ proptest! {
         prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables, &VlPlan::single()));
     }
 
-    /// A credit loop that is shown is one: consecutive channels, each used right after the one
-    /// before by some LID.
+    /// A reported credit loop is real: for consecutive channels some LID uses one right after the other.
     #[test]
-    fn a_credit_loop_that_is_shown_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
+    fn reported_credit_loop_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
         let topo = random(n, extra, 3 * n, seed).build();
         let tables = tables("minhop", &topo);
         let Err(VerifyError { cycle: Some(cycle), .. }) = verify(&topo, &tables, &VlPlan::single()) else {
@@ -101,7 +98,7 @@ proptest! {
     }
 }
 
-/// Shortest paths around a ring of 4 or more wait for each other in a circle as long as the ring.
+/// Shortest paths in a ring of 4 or more form a credit loop as long as the ring.
 #[test]
 fn minhop_on_a_ring_has_a_credit_loop() {
     for n in 4..9 {
@@ -114,7 +111,7 @@ fn minhop_on_a_ring_has_a_credit_loop() {
 
 /// The table of the middle switch drops LID 6.
 #[test]
-fn a_dropped_packet_is_found() {
+fn dropped_packet_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 0xFF);
@@ -135,9 +132,9 @@ fn a_dropped_packet_is_found() {
     );
 }
 
-/// The middle switch sends LID 6 out to its own end port.
+/// The middle switch forwards LID 6 to its own end port.
 #[test]
-fn a_packet_at_the_wrong_end_port_is_found() {
+fn packet_at_wrong_end_port_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 1);
@@ -150,9 +147,9 @@ fn a_packet_at_the_wrong_end_port_is_found() {
     );
 }
 
-/// The owner of LID 6 keeps the packet (port 0) instead of handing it out.
+/// The switch of LID 6 delivers the packet to itself (port 0) instead of the end port.
 #[test]
-fn a_packet_kept_by_the_owners_switch_is_found() {
+fn packet_delivered_to_owning_switch_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 2, 6, 0);
@@ -167,7 +164,7 @@ fn a_packet_kept_by_the_owners_switch_is_found() {
 
 /// The middle switch sends LID 6 back where it came from.
 #[test]
-fn a_packet_that_circles_is_found() {
+fn forwarding_loop_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 2);
@@ -177,9 +174,9 @@ fn a_packet_that_circles_is_found() {
     assert!(failure.to_string().contains(path), "{failure}");
 }
 
-/// Fewer tables than switches are not a panic.
+/// Fewer tables than switches are rejected without a panic.
 #[test]
-fn a_missing_table_is_found() {
+fn missing_table_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     tables.pop();
@@ -192,8 +189,8 @@ fn a_missing_table_is_found() {
     );
 }
 
-/// Spines without end ports that cannot reach each other by LID: allowed, and counted. With an end
-/// port each: refused.
+/// Spines without end ports that cannot reach each other by LID are allowed and counted. With an end port each, they
+/// are rejected.
 #[test]
 fn only_switches_with_end_ports_must_reach_switches() {
     let fabric = two_level(3, 2, 2, 1);
@@ -220,25 +217,25 @@ fn only_switches_with_end_ports_must_reach_switches() {
     );
 }
 
-/// Counts of a fabric small enough to count by hand: 3 switches in a row, an end port each.
+/// Figures of a fabric small enough to count by hand: 3 switches in a row with an end port each.
 #[test]
-fn the_figures_of_a_proof_are_right() {
+fn proof_figures_match_hand_count() {
     let topo = row();
     let proof = verify(&topo, &tables("updn", &topo), &VlPlan::single()).unwrap();
     assert_eq!(proof.pairs, 18);
     assert_eq!(proof.hop_histogram, [0, 4, 2]);
     assert_eq!((proof.max_hops, proof.max_load, proof.channels), (2, 2, 4));
     assert!((proof.mean_load - 2.0).abs() < 1e-9);
-    // Left to right and right to left through the middle.
+    // From left to right and from right to left through the middle.
     assert_eq!(proof.dependencies, 2);
     assert_eq!((proof.vls_used, &proof.vl_channels[..]), (1, &[4][..]));
     assert!(proof.reversible);
 }
 
-/// minhop first on a ring: refused with the reason, then the last resort, proven. An unknown name is a
-/// reason too. Without a last resort nothing is chosen.
+/// `minhop` on a ring is rejected with the reason, then the fallback engine passes. An unknown engine name is reported
+/// as well. Without a fallback nothing is selected.
 #[test]
-fn the_first_engine_that_passes_is_taken() {
+fn first_engine_that_passes_is_selected() {
     let topo = ring(6, 1).build();
     let selection = route_with(&["ftre", "minhop"], &Request::new(&topo));
     let (routing, proof) = selection.chosen.unwrap();

@@ -1,5 +1,5 @@
-//! The proof with several lanes: what a second lane heals, what a wrong map breaks, and agreement with a judge that
-//! follows every packet on its lanes.
+//! Verification with several VLs: a second VL resolves credit loops, a wrong SLtoVL map breaks routes, and verification
+//! agrees with the oracle, which follows every packet on its VLs.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,8 +39,8 @@ fn verdict(failure: &VerifyError) -> Verdict {
     }
 }
 
-/// A torus routed dimension by dimension, the shorter way round, to the right where both are as long. Ports 1 and 2 of a
-/// switch lead right and left in the first dimension, 3 and 4 in the second, ...; an end port follows.
+/// A torus routed in dimension order in the shorter direction, to the right where both are equal. Ports 1 and 2 of a
+/// switch lead right and left in the first dimension, 3 and 4 in the second, and so on; an end port follows.
 struct Torus {
     sides: Vec<usize>,
     topo: Topology,
@@ -88,7 +88,7 @@ impl Torus {
         }
     }
 
-    /// One bit for each dimension in which the way crosses the cable between the last switch and the first.
+    /// One bit for each dimension in which the path crosses the link between the last switch and the first.
     fn crossings(&self) -> PathSl {
         let row = |from: SwitchIdx| -> Arc<[u8]> {
             let sl = |to: SwitchIdx| {
@@ -105,8 +105,8 @@ impl Torus {
         PathSl::BySwitches(self.topo.switches().map(row).collect())
     }
 
-    /// VL 0 until such a cable, VL 1 on it and behind it: a switch behind it knows such packets by their SL and by the
-    /// port that they come in by.
+    /// VL 0 up to such a link, VL 1 on it and behind it: a switch behind it recognizes these packets by their SL and
+    /// input port.
     fn maps(&self) -> Vec<SlToVlMaps> {
         let host = 2 * self.sides.len() as u8 + 1;
         let maps = self.topo.switches().map(|s| {
@@ -140,7 +140,7 @@ impl Torus {
         }
     }
 
-    /// What the proof says, after the judge has said the same.
+    /// The result of verification, after the oracle has agreed.
     fn verify(&self, lanes: &VlPlan) -> Result<Proof, VerifyError> {
         let outcome = verify(&self.topo, &self.tables, lanes);
         let judged = judge(&self.topo, &self.tables, lanes);
@@ -158,13 +158,13 @@ impl Torus {
     }
 }
 
-/// Dimensions with the distance of neighbours in each.
+/// Dimensions with the index distance of neighbours in each.
 fn strides(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let stride = |dim: usize| sides[..dim].iter().product();
     (0..sides.len()).map(move |dim| (dim, stride(dim)))
 }
 
-/// The dimension of the next step, and whether it goes left.
+/// The dimension of the next hop, and whether it leads left.
 fn next_step(sides: &[usize], from: usize, to: usize) -> Option<(usize, bool)> {
     strides(sides).find_map(|(dim, stride)| {
         let (x, y) = (from / stride % sides[dim], to / stride % sides[dim]);
@@ -172,10 +172,10 @@ fn next_step(sides: &[usize], from: usize, to: usize) -> Option<(usize, bool)> {
     })
 }
 
-/// Rings and tori deadlock on one lane, and do not when paths that cross a dateline have an SL and a lane of their own.
-/// Where no path is half a ring long, both directions of a pair are on one SL, and answers on it are safe.
+/// Rings and tori deadlock on one VL, and do not if paths that cross a dateline have an SL and a VL of their own. If no
+/// path is half a ring long, both directions of a pair share an SL, and replies on it are safe.
 #[test]
-fn lanes_by_path_heal_a_torus() {
+fn sls_by_path_make_torus_deadlock_free() {
     for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
         let torus = Torus::new(sides);
         let cycle = torus.verify(&VlPlan::single()).unwrap_err().cycle.unwrap();
@@ -193,10 +193,10 @@ fn lanes_by_path_heal_a_torus() {
     assert_eq!(proof.vl_channels, [8, 6], "all cables but one, and three");
 }
 
-/// The same tori on two lanes with maps per port. As if switches had one map for all, or if the ring's first switch
-/// forgets where packets came from, they deadlock, and the circle names the lanes.
+/// The same tori on two VLs with maps per port. With one map for all ports, or if the first switch of the ring ignores
+/// the input port, they deadlock, and the credit loop names the VLs.
 #[test]
-fn lanes_by_ports_heal_a_torus_and_broken_maps_do_not() {
+fn maps_by_port_make_torus_deadlock_free_unless_broken() {
     for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
         let torus = Torus::new(sides);
         assert_eq!(
@@ -227,14 +227,14 @@ fn lanes_by_ports_heal_a_torus_and_broken_maps_do_not() {
     );
 }
 
-/// A map to VL 15 that no packet meets is harmless; one that a packet meets drops it: told where.
+/// A map to VL 15 that no packet uses is harmless; one that a packet uses drops it, and the failure names the location.
 #[test]
-fn a_map_to_a_lane_that_does_not_exist_is_found() {
+fn map_to_unused_vl_is_rejected() {
     let ring = Torus::new(&[4]);
     let mut maps = ring.maps();
     let mut map = [15; 16];
     map[0] = 0;
-    // To the right past switch 2 nobody has crossed the dateline.
+    // No packet to the right past switch 2 has crossed the dateline.
     maps[2].set(PortNum(2), PortNum(1), map);
     ring.verify(&ring.by_ports(maps.clone())).unwrap();
     map[0] = 2;
@@ -246,7 +246,7 @@ fn a_map_to_a_lane_that_does_not_exist_is_found() {
         "packets for 2 LIDs are dropped for their lane, for instance for LID 4 from S1 port 0 with SL 0, which S2 would \
          send from port 2 to port 1 on VL 2 where VLs 0 to 1 exist (by S1 port 1)"
     );
-    // Handed out to the end port of switch 1.
+    // At the end port of switch 1.
     let mut maps = ring.maps();
     maps[1].set(PortNum(2), PortNum(3), [15; 16]);
     let failure = ring.verify(&ring.by_ports(maps)).unwrap_err();
@@ -257,9 +257,9 @@ fn a_map_to_a_lane_that_does_not_exist_is_found() {
     );
 }
 
-/// One cable has one VL where the lanes are two; an SL 16: packets are dropped, of any kind of lanes.
+/// One link with one VL where two are in use; SL 16: packets are dropped, with any kind of SLtoVL mapping.
 #[test]
-fn a_cable_with_few_lanes_and_an_sl_that_does_not_exist_are_found() {
+fn link_with_few_vls_and_invalid_sl_are_rejected() {
     let fabric = ring(5, 1);
     let topo = narrowed(&fabric, 1);
     let tables = tables("updn", &topo);
@@ -277,9 +277,9 @@ fn a_cable_with_few_lanes_and_an_sl_that_does_not_exist_are_found() {
     assert_eq!(failure.dropped.lids, topo.destinations().len() as u64);
 }
 
-/// Each kind of lanes on 1, 2 and 7 threads: the same proof, and the same failure.
+/// Each kind of SLtoVL mapping on 1, 2 and 7 threads: the same proof and the same failure.
 #[test]
-fn the_proof_does_not_depend_on_the_number_of_threads() {
+fn verification_is_independent_of_thread_count() {
     let topo = torus(&[4, 4], 3).build();
     let mut dice = Lcg(5);
     let tables = ["updn", "minhop"].map(|engine| tables(engine, &topo));
@@ -297,7 +297,7 @@ fn the_proof_does_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Random lanes of every kind, right and wrong: `wrong` of 0 keeps to what exists.
+/// A random SL and VL mapping of any kind; with `wrong` of 0, only existing SLs and VLs are used.
 fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> VlPlan {
     let vls = 1 + dice.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][dice.below(4)];
@@ -345,7 +345,7 @@ fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> VlPlan {
     }
 }
 
-/// The fabric with so few VLs on its last cable.
+/// The fabric with this number of VLs on its last link.
 fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
     let whole = fabric.build();
     let mut b = TopologyBuilder::new();
@@ -365,7 +365,7 @@ fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
     b.build()
 }
 
-/// Whether some packet goes from each of these lanes to the next, followed by the judge.
+/// Whether some packet goes from each of these virtual channels to the next, according to the oracle.
 fn is_real(topo: &Topology, tables: &Tables, lanes: &VlPlan, cycle: &[ChannelVl]) -> bool {
     let mut pairs = std::collections::BTreeSet::new();
     for d in topo.destinations() {
@@ -390,11 +390,11 @@ fn is_real(topo: &Topology, tables: &Tables, lanes: &VlPlan, cycle: &[ChannelVl]
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// Random graphs, tables of either engine with some entries overwritten, random lanes with some that do not exist,
-    /// some cables with few VLs: the proof and the judge say the same, of the tables and of answers on the SL of their
-    /// request. A circle that is shown is real.
+    /// Random graphs, tables of either engine with some entries overwritten, random SL and VL mappings with some that
+    /// do not exist, some links with few VLs: verification and oracle agree on the tables and on replies with the SL of
+    /// their request. A reported credit loop is real.
     #[test]
-    fn the_proof_agrees_with_a_judge_that_follows_every_packet_on_its_lane(
+    fn verification_agrees_with_oracle_on_vls(
         n in 1usize..10, extra in 0usize..14, hosts in 0usize..14, seed: u64,
         minhop: bool, spoiled in 0usize..2, wrong in 0usize..3, narrow in 0usize..8,
     ) {

@@ -1,5 +1,5 @@
-//! What a repair promises: only those who used what is lost get another way, the rest of the tables stays to the letter,
-//! and the result is proven.
+//! Guarantees of incremental reroute: only routes over lost links change, all other entries stay the same, and the
+//! result passes verification.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// Routes, if the engine can do this fabric and its tables are proven.
+/// Routes, if the engine supports the fabric and its tables pass verification.
 fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
     let routing = engine_by_name(engine)
         .unwrap()
@@ -33,14 +33,14 @@ fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
     Some(routing)
 }
 
-/// Whatever it does to balance, and however much moves.
+/// Any loss of balance and any number of moves is allowed.
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_moved_share: 1.0,
     moved_always: 0,
 };
 
-/// Whether the old way from a switch to a LID is still there in full.
+/// Whether the old path from a switch to a LID still exists.
 fn stands(old: &Topology, new: &Topology, routing: &Routing, from: SwitchIdx, lid: Lid) -> bool {
     oracle::follow(old, &routing.tables, from, lid).is_ok_and(|crossed| {
         crossed
@@ -49,7 +49,7 @@ fn stands(old: &Topology, new: &Topology, routing: &Routing, from: SwitchIdx, li
     })
 }
 
-/// Entries that changed though their way was still there; `None` if tables that did not change were copied.
+/// Entries that changed although their path still exists; `None` if unchanged tables were copied.
 fn moved_for_nothing(
     old: &Topology,
     new: &Topology,
@@ -72,7 +72,7 @@ fn moved_for_nothing(
     Some(count)
 }
 
-/// Loses some cables that do not cut the fabric.
+/// Removes some links without partitioning the fabric.
 fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
     let mut less = fabric.clone();
     for _ in 0..how_many {
@@ -87,7 +87,7 @@ fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
     less
 }
 
-/// Repairs and checks everything that is promised. Whether there was a repair.
+/// Reroutes and checks all guarantees. Returns whether there was an incremental reroute.
 fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     let (old, new) = (Arc::new(fabric.build()), less.build());
     let before = proven(engine, &old)?;
@@ -95,7 +95,7 @@ fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     ready.last.as_ref().unwrap().prepare();
     let unready = Previous::from_routing(&old, &before);
     let mut done = false;
-    // From what is kept with the run, and from the run alone.
+    // From the cached state of the run, and from the run alone.
     for previous in [&ready, &unready] {
         let request = Request::new(&new).with_previous(previous);
         if let Some(after) = reroute_within(&request, &ANY) {
@@ -124,9 +124,9 @@ fn is_as_promised(
     );
 }
 
-/// Loses one cable after the other as the subnet manager does, each repair from what the one before kept. Everything that
-/// is told is what a proof from scratch tells, trees that are promised are safe, and old and new tables go together as they do
-/// for one who kept nothing. How often a repair was.
+/// Loses one link after the other, as the subnet manager does; each reroute starts from the cached state of the last.
+/// The reported figures equal those of a full verification, multicast trees within the constraint are deadlock-free,
+/// and transition plans do not depend on cached state. Returns the number of incremental reroutes.
 fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = whole.clone();
     let mut dice = Lcg(seed);
@@ -179,7 +179,7 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
     repaired
 }
 
-/// A tree of some of the end ports, as the routing promises it, goes together with the routes.
+/// Checks that a tree of some end ports, within the constraint, is deadlock-free together with the routes.
 fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return;
@@ -200,7 +200,7 @@ fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
     ports.retain(|(_, set)| set.iter().next().is_some());
     let tree = TreePorts { sl: *sl, ports };
     let proof = verify_with_trees(topo, &routing.tables, &routing.vl_plan, &[tree]);
-    // Members on a switch that has no cable any more are apart from the others; nothing can be done for them.
+    // Members on a switch without any link cannot be connected.
     if let Err(failure) = proof {
         assert_eq!(failure.cycle, None, "{failure}");
     }
@@ -210,16 +210,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn repairs_go_on_from_what_was_kept(
+    fn reroutes_continue_from_cached_state(
         n in 2usize..14, extra in 0usize..24, hosts in 1usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
     ) {
         lose_one_by_one(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 6, !seed);
     }
 }
 
-/// With lanes and without, most losses are repaired.
+/// Most losses are handled by incremental reroute, with one VL and with several.
 #[test]
-fn one_cable_after_the_other_is_repaired() {
+fn reroutes_one_lost_link_after_another() {
     for (fabric, engines) in [
         (torus(&[4, 4], 2), &["dfsssp", "lash", "nue", "dor"][..]),
         (ring(7, 2), &["dfsssp", "lash", "nue"]),
@@ -243,10 +243,10 @@ fn one_cable_after_the_other_is_repaired() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Any connected multigraph, one to four cables lost, every engine that can do it: the repair is proven and moves
-    /// nobody for nothing. Up/down is nearly always repaired.
+    /// Any connected multigraph, one to four links lost, every engine that supports it: the result passes verification
+    /// and no entry moves without need. Up/down nearly always reroutes incrementally.
     #[test]
-    fn lost_cables_move_only_those_who_used_them(
+    fn lost_links_move_only_routes_over_them(
         n in 2usize..16, extra in 0usize..30, hosts in 0usize..20, lost in 1usize..5, seed: u64,
     ) {
         let fabric = random(n, extra, hosts, seed);
@@ -261,9 +261,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Trees with up to three cables lost.
+    /// Trees with up to three links lost.
     #[test]
-    fn trees_are_repaired(seed: u64, lost in 1usize..4, sharp: bool) {
+    fn reroutes_trees_with_lost_links(seed: u64, lost in 1usize..4, sharp: bool) {
         let fabric = if sharp { three_level(3).with_sharp() } else { three_level(3) };
         let less = lose(&fabric, lost, &mut Lcg(seed));
         for engine in ENGINE_NAMES {
@@ -272,9 +272,9 @@ proptest! {
     }
 }
 
-/// Single cables that the engine can do without can nearly all be repaired.
+/// Nearly all losses of a single redundant link are handled by incremental reroute.
 #[test]
-fn nearly_every_cable_can_be_repaired() {
+fn reroutes_nearly_every_single_loss() {
     for (fabric, engines) in [
         (three_level(4), &["updn", "minhop"][..]),
         (two_level(12, 6, 6, 1).with_sharp(), &["updn", "minhop"]),
@@ -298,10 +298,10 @@ fn nearly_every_cable_can_be_repaired() {
     }
 }
 
-/// A leaf of a full tree loses a cable: paths between end ports are as short as they were, the load of no channel
-/// grows by more than one LID comes down, and the default limits allow it.
+/// A leaf of a full tree loses a link: paths between end ports stay as short, the load of a channel grows by at most
+/// the routes to one LID, and the default limits admit it.
 #[test]
-fn a_tree_stays_short_and_balanced() {
+fn rerouted_tree_stays_short_and_balanced() {
     let fabric = three_level(4);
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
@@ -330,9 +330,9 @@ fn a_tree_stays_short_and_balanced() {
     }
 }
 
-/// Cables go one after another, each repair starting from the one before, until a tenth is gone.
+/// Links are lost one after the other, each reroute starting from the last, until a tenth is gone.
 #[test]
-fn repairs_follow_one_another() {
+fn reroutes_follow_one_another() {
     for (fabric, engine) in [(three_level(3), "updn"), (torus(&[4, 4], 2), "updn")] {
         let mut dice = Lcg(11);
         let mut now = fabric.clone();
@@ -353,9 +353,9 @@ fn repairs_follow_one_another() {
     }
 }
 
-/// Nothing changed: the very tables. A cable came back: nothing, the engine is asked.
+/// Unchanged fabric: the same allocations. A restored link: no incremental reroute, the engine runs.
 #[test]
-fn what_is_not_a_loss_is_not_repaired() {
+fn changes_other_than_losses_are_not_rerouted() {
     let fabric = three_level(3);
     let (full, less) = (
         Arc::new(fabric.build()),
@@ -397,10 +397,10 @@ fn with_ends(fabric: &Fabric, ends: &[(usize, u8, u16)]) -> Topology {
     b.build()
 }
 
-/// End ports go, come, and move to other switches, with and without a lost cable: proven, the LIDs that are gone are
-/// dropped everywhere, and nobody else moves.
+/// End ports are removed, added and moved, with and without a lost link: the result passes verification, removed LIDs
+/// are dropped in every table, and no other entry moves.
 #[test]
-fn end_ports_come_and_go() {
+fn end_ports_are_added_and_removed() {
     let fabric = three_level(3);
     let all: Vec<(usize, u8, u16)> = (0u16..)
         .zip(&fabric.hosts)
@@ -427,7 +427,7 @@ fn end_ports_come_and_go() {
                 let before = proven(engine, &old).unwrap();
                 let previous = Previous::from_routing(&old, &before);
                 let after = reroute_within(&Request::new(&new).with_previous(&previous), &ANY);
-                // An order of switches may hang on one cable; without a loss there is always a way.
+                // A lost link may disconnect the order of switches; without a loss a reroute always exists.
                 let Some(after) = after else {
                     assert!(cable.is_some(), "{engine}");
                     continue;
@@ -449,9 +449,9 @@ fn end_ports_come_and_go() {
     }
 }
 
-/// The order in which switches hang on one another stays one order with one top.
+/// The order of the switches keeps exactly one root.
 #[test]
-fn ordered_trees_stay_possible() {
+fn switch_order_keeps_one_root() {
     for fabric in [three_level(3), random(20, 25, 30, 3), torus(&[4, 4], 1)] {
         let old = Arc::new(fabric.build());
         let before = proven("updn", &old).unwrap();
@@ -478,9 +478,9 @@ fn ordered_trees_stay_possible() {
     }
 }
 
-/// One worker or five: the same repair.
+/// One and five workers give the same result.
 #[test]
-fn repairs_do_not_depend_on_the_number_of_threads() {
+fn reroutes_are_independent_of_thread_count() {
     let fabric = three_level(4);
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
