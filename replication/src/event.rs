@@ -1,4 +1,4 @@
-//! Events for the driver, and the timing of replication. Plain values.
+//! Events for the driver, and the timing of replication.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,19 +8,18 @@ use super::wire::StepDownReason;
 /// Timing of replication from node to node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Between two pings of a follower.
+    /// Interval of a follower's pings.
     pub heartbeat: Duration,
-    /// A master is silent when the last ping that it answered is older.
+    /// A master is silent if the last ping that it answered is older than this.
     pub lease: Duration,
-    /// The longest that a reply to a client waits for a standby. More than two leases.
+    /// Longest time that a reply to a client waits for a standby. More than two leases.
     pub limit: Duration,
-    /// Time that a new master waits for standbys before it reports that it has none.
+    /// Time that a new master waits for standbys before it reports that none is in sync.
     pub grace: Duration,
 }
 
 impl Timing {
-    /// Time from a ping for which its answer holds: one lease until it is acted upon, one more for a process that was
-    /// not running at the moment.
+    /// Time from a ping for which its pong is valid: one lease until it is acted on, and one more for a process that was stalled.
     #[must_use]
     pub fn in_sync_validity(&self) -> Duration {
         self.lease.saturating_mul(2)
@@ -41,23 +40,23 @@ impl Default for Timing {
 /// Why the master no longer waits for a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandbyLossReason {
-    /// Its connection broke.
+    /// The connection ended.
     Disconnected,
-    /// Nothing is heard of it.
+    /// The standby does not respond.
     Silent,
-    /// It is there, but does not acknowledge in time.
+    /// The standby does not acknowledge in time.
     Late,
-    /// It reconnected without what it had acknowledged.
+    /// The standby reconnected without batches that it had acknowledged.
     RecordsLost,
 }
 
 impl fmt::Display for StandbyLossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Disconnected => "its connection broke",
-            Self::Silent => "nothing is heard of it",
-            Self::Late => "it does not store in time what it is sent",
-            Self::RecordsLost => "it lost what it had",
+            Self::Disconnected => "disconnected",
+            Self::Silent => "not responding",
+            Self::Late => "acknowledgements too slow",
+            Self::RecordsLost => "acknowledged records lost",
         })
     }
 }
@@ -83,11 +82,12 @@ pub enum Event {
     ProtectionLost(String),
     /// Of a master: a replica is in sync again.
     ProtectionRestored,
-    /// Of a master: this process stalled for so long. A standby may have taken over: verify the role before writing.
+    /// Of a master: this process was stalled for this time. A standby may have taken over: verify the role before writing.
     ProcessStalled(Duration),
     /// Of a master: another may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
     LeaseLost(String),
-    /// Of a master: another took the key in etcd. It is master, unless the subnet is partitioned: start over without the own records.
+    /// Of a master: another node took the key in etcd. It is master unless the subnet is partitioned: restart discovery without the own
+    /// records.
     Deposed {
         /// The new master.
         guid: u64,
@@ -104,20 +104,20 @@ pub enum Event {
         /// Why.
         why: String,
     },
-    /// Of a standby: its master is dead, cut off or hangs.
+    /// Of a standby: its master is dead, unreachable or stalled.
     MasterSilent {
         /// The master.
         guid: u64,
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,
-        /// Whether etcd had trouble itself shortly before, which may have kept the master from renewing its leases.
+        /// Whether etcd failed shortly before, which may have kept the master from renewing its leases.
         uncertain: bool,
     },
-    /// Of a standby: its master announced that it leaves.
+    /// Of a standby: its master announced that it steps down.
     MasterLeaving {
         /// The master.
         guid: u64,
-        /// What it does instead.
+        /// The reason.
         leaving: StepDownReason,
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,

@@ -1,8 +1,8 @@
-//! The standby's side of the copying: what came, what of it is durable, and how long ago the master was there. Pure: messages and
-//! times go in, messages, jobs for the store, and events come out.
+//! The standby's side of replication: which batches arrived, which of them are durable, and when the master last responded. Without I/O:
+//! messages and times in, messages, store jobs and events out.
 //!
-//! Silence is counted from when the last ping that was answered left, not from when its answer came: an answer that was under way
-//! for long says nothing of now.
+//! The master's silence is measured from when the last answered ping was sent, not from when its pong arrived: a delayed pong says nothing
+//! about the present.
 
 use std::collections::VecDeque;
 
@@ -10,299 +10,306 @@ use ferrosm_core::records::{RecordBatch, RecordKey};
 use thiserror::Error;
 
 use super::event::{Event, Timing};
-use super::leader::Now;
+use super::leader::NodeTime;
 use super::log::Position;
 use super::wire::{Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
 
-/// A record: key and value.
+/// A record as bytes: key and value.
 pub type RawRecord = (RecordKey, Box<[u8]>);
 
-/// Pings that have no answer; older ones are forgotten.
+/// Limit of pings without a pong; older ones are dropped.
 const PINGS_MAX: usize = 64;
 
-/// What the store is to do, in this order.
+/// A job for the store; jobs are executed in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// Put a batch on top, and be there then.
+pub(crate) enum StoreJob {
+    /// Apply a batch; then the store is at this position.
     Apply(Position, RecordBatch),
-    /// Be this, whatever it was before.
+    /// Replace all records.
     Replace(Position, Vec<RawRecord>),
 }
 
-/// What a master may not say.
+/// Why the master's message is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum Offence {
-    /// Bytes that are nothing.
+pub(crate) enum ProtocolError {
+    /// Malformed bytes.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A batch that does not follow.
-    #[error("batch {got} came where {wanted} was due")]
+    /// A batch is missing.
+    #[error("batch {got} received, expected {wanted}")]
     Gap {
-        /// What was due.
+        /// The expected number.
         wanted: u64,
-        /// What came.
+        /// The received number.
         got: u64,
     },
-    /// Something at the wrong time.
-    #[error("a message came that does not belong here")]
-    Order,
-    /// More records than anybody has.
-    #[error("a snapshot of more than {SNAPSHOT_MAX} bytes")]
-    TooMuch,
-    /// It does not serve.
+    /// The message is not allowed in this state.
+    #[error("unexpected message")]
+    UnexpectedMessage,
+    /// The snapshot exceeds the limit.
+    #[error("snapshot exceeds {SNAPSHOT_MAX} bytes")]
+    SnapshotTooLarge,
+    /// The master rejected this follower.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// A standby.
+/// State of a standby.
 #[derive(Debug)]
 pub(crate) struct Follower {
     timing: Timing,
-    leader: Option<Following>,
+    master: Option<MasterConnection>,
     events: Vec<Event>,
-    jobs: Vec<Job>,
-    /// Grows with every connection that is followed: what was said before that is out of date.
-    turn: u64,
-    ticked: Now,
-    /// When this process ran again after it did not for a while: silence before that was its own.
-    woke: Now,
+    jobs: Vec<StoreJob>,
+    /// Incremented for each connection to a master: results of earlier sessions are outdated.
+    session: u64,
+    ticked: NodeTime,
+    /// End of this process's last stall; silence before it does not count.
+    stalled_until: NodeTime,
 }
 
-/// A connection that is followed, or what was true when one was begun.
+/// Identifies a connection to a master, and the store jobs of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Turn(u64);
+pub(crate) struct SessionId(u64);
 
 #[cfg(feature = "etcd")]
-impl Turn {
-    /// Of who counts for itself.
+impl SessionId {
+    /// A session numbered by the caller.
     pub(super) const fn numbered(number: u64) -> Self {
         Self(number)
     }
 }
 
 #[derive(Debug)]
-struct Following {
-    turn: Turn,
+struct MasterConnection {
+    session: SessionId,
     guid: u64,
     connected: bool,
-    /// When the last ping left that was answered.
-    heard: Now,
+    /// When the last answered ping was sent.
+    last_answered: NodeTime,
     in_sync: bool,
     ping: u64,
-    pings: VecDeque<(u64, Now)>,
-    next_ping: Now,
-    taking: Taking,
+    pings: VecDeque<(u64, NodeTime)>,
+    next_ping: NodeTime,
+    receiving: Receiving,
     ack: Option<Position>,
 }
 
 #[derive(Debug)]
-enum Taking {
-    /// The master says first how it goes on.
-    Nothing,
-    /// StoreSnapshot, piece by piece.
+enum Receiving {
+    /// The master has not sent Resume or Snapshot yet.
+    Start,
+    /// A snapshot is being received.
     Snapshot {
         at: Position,
         missing: u64,
         bytes: usize,
         records: Vec<RawRecord>,
     },
-    /// Batches; this is the last that came.
+    /// Batches are being received; the last one received.
     Batches(Position),
 }
 
 impl Follower {
-    /// Of who follows nobody yet.
+    /// Starts without a master.
     #[must_use]
     pub(crate) const fn new(timing: Timing) -> Self {
         Self {
             timing,
-            leader: None,
+            master: None,
             events: Vec::new(),
             jobs: Vec::new(),
-            turn: 0,
-            ticked: Now::ZERO,
-            woke: Now::ZERO,
+            session: 0,
+            ticked: NodeTime::ZERO,
+            stalled_until: NodeTime::ZERO,
         }
     }
 
-    /// To be asked for before the store is asked where it is.
+    /// The current session. Must be read before the store's position.
     #[must_use]
-    pub(crate) const fn turn(&self) -> Turn {
-        Turn(self.turn)
+    pub(crate) const fn session(&self) -> SessionId {
+        SessionId(self.session)
     }
 
-    /// Whether a connection is the one that is followed.
+    /// Whether the session is that of the current connection.
     #[must_use]
-    pub(crate) fn follows(&self, turn: Turn) -> bool {
-        self.leader
+    pub(crate) fn follows(&self, session: SessionId) -> bool {
+        self.master
             .as_ref()
-            .is_some_and(|l| l.connected && l.turn == turn)
+            .is_some_and(|l| l.connected && l.session == session)
     }
 
-    /// The master that is followed, also if the connection to it is broken just now.
+    /// The master, even if the connection is interrupted.
     #[must_use]
-    pub(crate) fn leader(&self) -> Option<u64> {
-        self.leader.as_ref().map(|l| l.guid)
+    pub(crate) fn master(&self) -> Option<u64> {
+        self.master.as_ref().map(|l| l.guid)
     }
 
-    /// Whether all is here that the master acknowledged to anybody, as far as it can be known at this time.
+    /// Whether the replica has all that the master acknowledged, as far as is known at this time.
     #[must_use]
-    pub(crate) fn in_sync(&self, now: Now) -> bool {
-        self.leader.as_ref().is_some_and(|l| {
-            l.in_sync && now.saturating_sub(l.heard) < self.timing.in_sync_validity()
+    pub(crate) fn in_sync(&self, now: NodeTime) -> bool {
+        self.master.as_ref().is_some_and(|l| {
+            l.in_sync && now.saturating_sub(l.last_answered) < self.timing.in_sync_validity()
         })
     }
 
-    /// A node says that it is master, in answer to a word that left at `asked`, and said where the store was in turn `told`. The
-    /// connection that is followed from now on; `None` if it is not to be this one.
-    pub(crate) fn connected(&mut self, guid: u64, told: Turn, asked: Now) -> Option<Turn> {
-        let free = match &self.leader {
+    /// A node responded as master to a hello that was sent at `hello_sent` with the store's position of session `session`. Returns the new session;
+    /// `None` if the connection is not to be used.
+    pub(crate) fn on_connected(
+        &mut self,
+        guid: u64,
+        session: SessionId,
+        hello_sent: NodeTime,
+    ) -> Option<SessionId> {
+        let free = match &self.master {
             Some(old) => old.guid == guid && !old.connected,
             None => true,
         };
-        if !free || told != self.turn() {
+        if !free || session != self.session() {
             return None;
         }
-        self.step(false, "the connection broke");
-        self.turn += 1;
-        let turn = self.turn();
-        self.leader = Some(Following {
-            turn,
+        self.set_in_sync(false, "disconnected");
+        self.session += 1;
+        let session = self.session();
+        self.master = Some(MasterConnection {
+            session,
             guid,
             connected: true,
-            heard: asked,
+            last_answered: hello_sent,
             in_sync: false,
             ping: 0,
             pings: VecDeque::new(),
-            next_ping: asked,
-            taking: Taking::Nothing,
+            next_ping: hello_sent,
+            receiving: Receiving::Start,
             ack: None,
         });
-        Some(turn)
+        Some(session)
     }
 
-    /// The connection broke; the master is asked again at once. Silence goes on being counted.
-    pub(crate) fn broken(&mut self, turn: Turn) {
-        if self.follows(turn)
-            && let Some(leader) = &mut self.leader
+    /// The connection ended; a reconnection is attempted at once. The silence continues to be measured.
+    pub(crate) fn on_disconnected(&mut self, session: SessionId) {
+        if self.follows(session)
+            && let Some(master) = &mut self.master
         {
-            leader.connected = false;
-            leader.pings.clear();
-            leader.ack = None;
-            leader.taking = Taking::Nothing;
+            master.connected = false;
+            master.pings.clear();
+            master.ack = None;
+            master.receiving = Receiving::Start;
         }
     }
 
-    /// After this connection to it broke, the master cannot be reached, or is one no longer.
-    pub(crate) fn gone(&mut self, turn: Turn, now: Now) {
+    /// The master cannot be reached after the connection of this session ended, or is no longer master.
+    pub(crate) fn on_master_unreachable(&mut self, session: SessionId, now: NodeTime) {
         if self
-            .leader
+            .master
             .as_ref()
-            .is_some_and(|l| !l.connected && l.turn == turn)
+            .is_some_and(|l| !l.connected && l.session == session)
         {
-            self.silent(now);
+            self.on_silence(now);
         }
     }
 
-    /// The store did not take what came. The master is asked again later, for all that is missing then.
-    pub(crate) fn failed(&mut self, turn: Turn, why: &str) {
-        if turn != self.turn() {
+    /// A store job failed. All missing batches are requested again later.
+    pub(crate) fn on_store_failed(&mut self, session: SessionId, why: &str) {
+        if session != self.session() {
             return;
         }
-        self.step(false, why);
-        self.leader = None;
-        self.turn += 1;
+        self.set_in_sync(false, why);
+        self.master = None;
+        self.session += 1;
     }
 
-    /// Nobody is followed any longer, and nothing is to be said of it.
+    /// Stops following, without an event.
     pub(crate) fn stop(&mut self) {
-        self.leader = None;
-        self.turn += 1;
+        self.master = None;
+        self.session += 1;
     }
 
-    /// Something came from the master.
+    /// Processes a message of the master.
     ///
     /// # Errors
-    /// [`Offence`]: the connection is of no use any longer. [`Offence::Refused`] also where the master says so.
-    pub(crate) fn received(
+    /// [`ProtocolError`]: the connection must be closed. [`ProtocolError::Refused`] if the master rejected this follower.
+    pub(crate) fn on_message(
         &mut self,
-        turn: Turn,
+        session: SessionId,
         message: Message<'_>,
-        now: Now,
-    ) -> Result<(), Offence> {
-        if !self.follows(turn) {
-            return Err(Offence::Order);
+        now: NodeTime,
+    ) -> Result<(), ProtocolError> {
+        if !self.follows(session) {
+            return Err(ProtocolError::UnexpectedMessage);
         }
-        let Some(leader) = &mut self.leader else {
-            return Err(Offence::Order);
+        let Some(master) = &mut self.master else {
+            return Err(ProtocolError::UnexpectedMessage);
         };
         match message {
             Message::Resume(at) => {
-                if !matches!(leader.taking, Taking::Nothing) {
-                    return Err(Offence::Order);
+                if !matches!(master.receiving, Receiving::Start) {
+                    return Err(ProtocolError::UnexpectedMessage);
                 }
-                leader.taking = Taking::Batches(at);
-                leader.ack = Some(at);
+                master.receiving = Receiving::Batches(at);
+                master.ack = Some(at);
             }
             Message::Snapshot { at, records } => {
-                // Also after batches: to one that is so far behind that the master forgot what it needs.
-                leader.taking = Taking::Snapshot {
+                // Also sent after batches, if the master's log no longer contains the next one.
+                master.receiving = Receiving::Snapshot {
                     at,
                     missing: records,
                     bytes: 0,
                     records: Vec::new(),
                 };
                 if records == 0 {
-                    self.whole();
+                    self.end_snapshot();
                 }
             }
             Message::Records(some) => {
-                let Taking::Snapshot {
+                let Receiving::Snapshot {
                     missing,
                     bytes,
                     records,
                     ..
-                } = &mut leader.taking
+                } = &mut master.receiving
                 else {
-                    return Err(Offence::Order);
+                    return Err(ProtocolError::UnexpectedMessage);
                 };
                 for (key, value) in some {
-                    *missing = missing.checked_sub(1).ok_or(Offence::Order)?;
+                    *missing = missing
+                        .checked_sub(1)
+                        .ok_or(ProtocolError::UnexpectedMessage)?;
                     *bytes += key.0.len() + value.0.len();
                     if *bytes > SNAPSHOT_MAX {
-                        return Err(Offence::TooMuch);
+                        return Err(ProtocolError::SnapshotTooLarge);
                     }
                     let key = RecordKey::from_bytes(key.0).ok_or(WireError::Garbled)?;
                     records.push((key, value.0.into()));
                 }
                 if *missing == 0 {
-                    self.whole();
+                    self.end_snapshot();
                 }
             }
             Message::Batch { seq, body } => {
-                let Taking::Batches(at) = &mut leader.taking else {
-                    return Err(Offence::Order);
+                let Receiving::Batches(at) = &mut master.receiving else {
+                    return Err(ProtocolError::UnexpectedMessage);
                 };
                 let wanted = at.seq.saturating_add(1);
                 if seq != wanted {
-                    return Err(Offence::Gap { wanted, got: seq });
+                    return Err(ProtocolError::Gap { wanted, got: seq });
                 }
                 let batch = decode_batch(body.0)?;
                 at.seq = seq;
-                self.jobs.push(Job::Apply(*at, batch));
+                self.jobs.push(StoreJob::Apply(*at, batch));
             }
             Message::Pong { ping, in_sync } => {
-                let known = leader.pings.iter().find(|(n, _)| *n == ping);
+                let known = master.pings.iter().find(|(n, _)| *n == ping);
                 if let Some((_, sent)) = known {
-                    leader.heard = leader.heard.max(*sent);
-                    leader.pings.retain(|(n, _)| *n > ping);
-                    self.step(in_sync, "it does not store in time what it is sent");
+                    master.last_answered = master.last_answered.max(*sent);
+                    master.pings.retain(|(n, _)| *n > ping);
+                    self.set_in_sync(in_sync, "acknowledgements too slow");
                 }
             }
             Message::Goodbye(leaving) => {
                 let in_sync = self.in_sync(now);
-                if let Some(leader) = self.leader.take() {
-                    let guid = leader.guid;
+                if let Some(master) = self.master.take() {
+                    let guid = master.guid;
                     self.events.push(Event::MasterLeaving {
                         guid,
                         leaving,
@@ -311,68 +318,72 @@ impl Follower {
                 }
             }
             Message::Refused(why) => return Err(why.into()),
-            Message::Hello(_) | Message::Ping(_) | Message::Ack(_) => return Err(Offence::Order),
+            Message::Hello(_) | Message::Ping(_) | Message::Ack(_) => {
+                return Err(ProtocolError::UnexpectedMessage);
+            }
         }
         Ok(())
     }
 
-    /// All up to here, which came in this turn, is durable.
-    pub(crate) fn durable(&mut self, turn: Turn, at: Position) {
-        if self.follows(turn)
-            && let Some(leader) = &mut self.leader
+    /// All batches of this session up to `at` are durable.
+    pub(crate) fn on_durable(&mut self, session: SessionId, at: Position) {
+        if self.follows(session)
+            && let Some(master) = &mut self.master
         {
-            leader.ack = Some(at);
+            master.ack = Some(at);
         }
     }
 
-    /// What is to be sent next.
-    pub(crate) fn poll(&mut self, turn: Turn, now: Now) -> Option<Message<'static>> {
-        if !self.follows(turn) {
+    /// The next message to send.
+    pub(crate) fn poll(&mut self, session: SessionId, now: NodeTime) -> Option<Message<'static>> {
+        if !self.follows(session) {
             return None;
         }
-        let leader = self.leader.as_mut()?;
-        if let Some(at) = leader.ack.take() {
+        let master = self.master.as_mut()?;
+        if let Some(at) = master.ack.take() {
             return Some(Message::Ack(at));
         }
-        if now < leader.next_ping {
+        if now < master.next_ping {
             return None;
         }
-        leader.next_ping = now + self.timing.heartbeat;
-        leader.ping += 1;
-        leader.pings.push_back((leader.ping, now));
-        if leader.pings.len() > PINGS_MAX {
-            leader.pings.pop_front();
+        master.next_ping = now + self.timing.heartbeat;
+        master.ping += 1;
+        master.pings.push_back((master.ping, now));
+        if master.pings.len() > PINGS_MAX {
+            master.pings.pop_front();
         }
-        Some(Message::Ping(leader.ping))
+        Some(Message::Ping(master.ping))
     }
 
-    /// Time passes. To be called a few times in each heartbeat, after all that came was received.
-    pub(crate) fn tick(&mut self, now: Now) {
+    /// Advances the time. Must be called several times per heartbeat interval, after all received messages were processed.
+    pub(crate) fn tick(&mut self, now: NodeTime) {
         if now.saturating_sub(self.ticked) > self.timing.lease {
-            self.woke = now;
+            self.stalled_until = now;
         }
         self.ticked = now;
-        let woke = self.woke;
-        let late = |l: &Following| now.saturating_sub(l.heard.max(woke)) >= self.timing.lease;
-        if self.leader.as_ref().is_some_and(late) {
-            self.silent(now);
+        let stalled_until = self.stalled_until;
+        let late = |l: &MasterConnection| {
+            now.saturating_sub(l.last_answered.max(stalled_until)) >= self.timing.lease
+        };
+        if self.master.as_ref().is_some_and(late) {
+            self.on_silence(now);
         }
     }
 
-    /// What happened.
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    /// Takes the pending events.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
     }
 
-    /// What the store is to do.
-    pub(crate) fn jobs(&mut self) -> Vec<Job> {
+    /// Takes the pending store jobs.
+    pub(crate) fn take_jobs(&mut self) -> Vec<StoreJob> {
         core::mem::take(&mut self.jobs)
     }
 
-    fn silent(&mut self, now: Now) {
+    fn on_silence(&mut self, now: NodeTime) {
         let in_sync = self.in_sync(now);
-        if let Some(leader) = self.leader.take() {
-            let guid = leader.guid;
+        if let Some(master) = self.master.take() {
+            let guid = master.guid;
             self.events.push(Event::MasterSilent {
                 guid,
                 in_sync,
@@ -381,15 +392,15 @@ impl Follower {
         }
     }
 
-    fn step(&mut self, in_sync: bool, why: &str) {
-        let Some(leader) = &mut self.leader else {
+    fn set_in_sync(&mut self, in_sync: bool, why: &str) {
+        let Some(master) = &mut self.master else {
             return;
         };
-        if leader.in_sync == in_sync {
+        if master.in_sync == in_sync {
             return;
         }
-        leader.in_sync = in_sync;
-        let guid = leader.guid;
+        master.in_sync = in_sync;
+        let guid = master.guid;
         self.events.push(if in_sync {
             Event::InSync { guid }
         } else {
@@ -399,15 +410,15 @@ impl Follower {
     }
 
     /// A snapshot is complete.
-    fn whole(&mut self) {
-        let Some(leader) = &mut self.leader else {
+    fn end_snapshot(&mut self) {
+        let Some(master) = &mut self.master else {
             return;
         };
-        if let Taking::Snapshot { at, records, .. } =
-            core::mem::replace(&mut leader.taking, Taking::Nothing)
+        if let Receiving::Snapshot { at, records, .. } =
+            core::mem::replace(&mut master.receiving, Receiving::Start)
         {
-            leader.taking = Taking::Batches(at);
-            self.jobs.push(Job::Replace(at, records));
+            master.receiving = Receiving::Batches(at);
+            self.jobs.push(StoreJob::Replace(at, records));
         }
     }
 }

@@ -1,63 +1,63 @@
-//! The master's side of the copying: what each follower has, whom the master waits for, and since when. Pure: messages and times go
-//! in, messages and events come out.
+//! The master's side of replication: what each follower has acknowledged, which followers the master waits for, and since when. Without
+//! I/O: messages and times in, messages and events out.
 //!
-//! The promise behind [`Event::MasterSilent`]'s `in_sync`: as long as a follower may believe that it has everything, nothing counts
-//! as acknowledged that it has not. A follower believes so for two leases from the ping whose answer said so. So a follower is not
-//! given up before two leases after the last such answer, whatever happened to its connection.
+//! Invariant behind `in_sync` of [`Event::MasterSilent`]: while a follower may consider its replica complete, no batch counts as
+//! acknowledged that the follower lacks. A follower considers it complete for two leases from the ping whose pong said so. The master
+//! therefore waits for a follower until two leases after the last such pong, whatever happens to the connection.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::event::{Event, StandbyLossReason, Timing};
-use super::log::{Gap, Log, Position};
+use super::log::{BatchGap, BatchLog, Position};
 use super::wire::{Hello, Message, Refusal};
 
-/// Time since some beginning that stays.
-pub(crate) type Now = Duration;
+/// Time since the start of the node.
+pub(crate) type NodeTime = Duration;
 
-/// Followers at most; a further one is refused.
+/// Limit of followers; further ones are rejected.
 pub(crate) const FOLLOWERS_MAX: usize = 16;
-/// Batches on their way to one follower; more wait in the log.
+/// Limit of unacknowledged batches sent to a follower; further ones wait in the log.
 const WINDOW: u64 = 1024;
 
-/// Number of a connection; no two have the same.
+/// Unique number of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Conn(pub u64);
+pub(crate) struct ConnectionId(pub u64);
 
-/// What is to be sent to a follower.
+/// The next thing to send to a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outgoing {
-    /// This message.
+    /// A message.
     Message(Message<'static>),
     /// A batch.
     Batch {
         /// Its number.
         seq: u64,
-        /// It, encoded.
+        /// The encoded batch.
         body: Arc<[u8]>,
     },
-    /// Everything: whoever sends it reads the store, and says [`Leader::snapshot_sent`] when it is on its way.
+    /// All records: the sender reads the store and calls [`Leader::snapshot_sent`] before the last of them.
     Snapshot,
 }
 
-/// What a follower may not say.
+/// A follower violated the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it acknowledged what was not sent to it")]
-pub(crate) struct Offence;
+#[error("it acknowledged a batch that was not sent")]
+pub(crate) struct AckError;
 
-/// What a master knows of its followers.
+/// State of a master with its followers.
 #[derive(Debug)]
 pub(crate) struct Leader {
-    log: Log,
+    log: BatchLog,
     timing: Timing,
-    started: Now,
-    ticked: Now,
-    members: BTreeMap<u64, Member>,
-    /// When batches were committed that somebody in step has not acknowledged yet.
-    committed: VecDeque<(u64, Now)>,
+    started: NodeTime,
+    ticked: NodeTime,
+    followers: BTreeMap<u64, FollowerEntry>,
+    /// Commit times of batches that a follower in sync has not acknowledged yet.
+    committed: VecDeque<(u64, NodeTime)>,
     acknowledged: u64,
-    /// How long an answer has waited for the own disk: what it says is with nobody else either.
+    /// How long the oldest reply has waited for the local disk; its records are not at the followers either.
     disk_delay: Duration,
     protection: Protection,
     events: Vec<Event>,
@@ -65,7 +65,7 @@ pub(crate) struct Leader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protection {
-    /// It has just begun: standbys are given time to come.
+    /// The term has just started: standbys get time to connect.
     Early,
     Good,
     Lost,
@@ -73,22 +73,22 @@ enum Protection {
 
 /// A follower, by its GUID.
 #[derive(Debug)]
-struct Member {
-    link: Option<Link>,
-    /// What it has for certain.
+struct FollowerEntry {
+    link: Option<FollowerLink>,
+    /// The last acknowledged batch.
     acked: u64,
-    /// The last batch that left for it.
+    /// The last batch sent.
     sent: u64,
-    trust: Trust,
-    /// When it was last told that it is in step.
-    told: Option<Now>,
+    sync: SyncState,
+    /// When the last pong was sent that reported it in sync.
+    in_sync_sent: Option<NodeTime>,
 }
 
 #[derive(Debug)]
-struct Link {
-    conn: Conn,
-    heard: Now,
-    /// A ping that has no answer yet.
+struct FollowerLink {
+    conn: ConnectionId,
+    last_heard: NodeTime,
+    /// A ping without a pong.
     ping: Option<u64>,
     phase: Phase,
     resume: Option<Position>,
@@ -96,40 +96,43 @@ struct Link {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It needs everything.
-    Wanting,
-    /// Everything is being sent.
-    Sending,
-    /// Everything is sent, as of this batch, and not stored yet.
-    Storing(u64),
-    /// It gets batches. `goal`: when it has so many, it can be waited for.
-    Live { sent: u64, goal: u64 },
+    /// It needs a snapshot.
+    NeedsSnapshot,
+    /// A snapshot is being sent.
+    SendingSnapshot,
+    /// A snapshot as of this batch is sent and not acknowledged yet.
+    AwaitingSnapshotAck(u64),
+    /// It gets batches. It can be in sync once it has acknowledged `goal`.
+    Streaming { sent: u64, goal: u64 },
 }
 
-/// Whether the master waits for a follower.
+/// Whether the master waits for a follower's acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
+enum SyncState {
     /// No.
-    Out,
-    /// Yes; but the follower is not told so before it has all that is acknowledged: `threshold`.
+    OutOfSync,
+    /// Yes. It is reported in sync when it has acknowledged `threshold`, the last acknowledged batch at that time.
     Joining { threshold: u64 },
     /// Yes.
-    In,
-    /// Yes, and no longer than until this time, unless things get better: the reason is told then.
-    Doubtful { until: Now, why: StandbyLossReason },
+    InSync,
+    /// Yes, until this time at most unless it recovers; `why` is reported then.
+    Suspect {
+        until: NodeTime,
+        why: StandbyLossReason,
+    },
 }
 
 impl Leader {
-    /// Of who becomes master now.
+    /// Starts a term as master.
     #[must_use]
-    pub(crate) fn new(log: Log, timing: Timing, now: Now) -> Self {
+    pub(crate) fn new(log: BatchLog, timing: Timing, now: NodeTime) -> Self {
         Self {
             acknowledged: log.end().seq,
             log,
             timing,
             started: now,
             ticked: now,
-            members: BTreeMap::new(),
+            followers: BTreeMap::new(),
             committed: VecDeque::new(),
             disk_delay: Duration::ZERO,
             protection: Protection::Early,
@@ -137,190 +140,225 @@ impl Leader {
         }
     }
 
-    /// A batch is durable here.
+    /// A batch is durable at the master.
     ///
     /// # Errors
-    /// [`Gap`] if it is there already: nothing is sent of it.
-    pub(crate) fn committed(&mut self, seq: u64, body: Arc<[u8]>, now: Now) -> Result<(), Gap> {
+    /// [`BatchGap`] if its number is in use; the batch is dropped.
+    pub(crate) fn append(
+        &mut self,
+        seq: u64,
+        body: Arc<[u8]>,
+        now: NodeTime,
+    ) -> Result<(), BatchGap> {
         self.log.push(seq, body)?;
         self.committed.push_back((seq, now));
-        self.count();
+        self.update_acknowledged();
         Ok(())
     }
 
-    /// All up to here is at every follower that is in step; what is committed, if there is none.
+    /// The last batch that all followers in sync have acknowledged; without any, the last committed batch.
     #[must_use]
     pub(crate) const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Its history.
+    /// The history of this master.
     #[must_use]
-    pub(crate) const fn log(&self) -> &Log {
+    pub(crate) const fn log(&self) -> &BatchLog {
         &self.log
     }
 
-    /// GUIDs of followers that are connected, and whether each is in step.
+    /// GUIDs of the connected followers, and whether each is in sync.
     pub(crate) fn followers(&self) -> impl Iterator<Item = (u64, bool)> {
-        let connected = self.members.iter().filter(|(_, m)| m.link.is_some());
-        connected.map(|(guid, m)| (*guid, m.trust == Trust::In))
+        let connected = self.followers.iter().filter(|(_, m)| m.link.is_some());
+        connected.map(|(guid, m)| (*guid, m.sync == SyncState::InSync))
     }
 
-    /// A follower has connected. An older connection of it is served no more.
+    /// A follower has connected. It replaces an earlier connection of the same follower.
     ///
     /// # Errors
-    /// Why it is not served.
-    pub(crate) fn joined(&mut self, conn: Conn, hello: &Hello, now: Now) -> Result<(), Refusal> {
-        if !self.members.contains_key(&hello.guid) && self.members.len() >= FOLLOWERS_MAX {
+    /// The reason to reject it.
+    pub(crate) fn on_connected(
+        &mut self,
+        conn: ConnectionId,
+        hello: &Hello,
+        now: NodeTime,
+    ) -> Result<(), Refusal> {
+        if !self.followers.contains_key(&hello.guid) && self.followers.len() >= FOLLOWERS_MAX {
             return Err(Refusal::Full);
         }
         let at = hello.position.and_then(|at| self.log.locate(at));
-        let at = at.filter(|seq| self.log.follows(*seq));
+        let at = at.filter(|seq| self.log.has_all_after(*seq));
         let goal = self.log.end().seq;
-        let phase = at.map_or(Phase::Wanting, |sent| Phase::Live { sent, goal });
+        let phase = at.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
         let epoch = self.log.end().epoch;
         let resume = at.map(|seq| Position { epoch, seq });
         let until = self.timing.in_sync_validity();
-        let member = self.members.entry(hello.guid).or_insert(Member {
+        let follower = self.followers.entry(hello.guid).or_insert(FollowerEntry {
             link: None,
             acked: 0,
             sent: 0,
-            trust: Trust::Out,
-            told: None,
+            sync: SyncState::OutOfSync,
+            in_sync_sent: None,
         });
-        member.link = Some(Link {
+        follower.link = Some(FollowerLink {
             conn,
-            heard: now,
+            last_heard: now,
             ping: None,
             phase,
             resume,
         });
-        member.doubt(until, now, StandbyLossReason::Disconnected);
+        follower.suspect(until, now, StandbyLossReason::Disconnected);
         match at {
-            // What it had acknowledged it still has.
-            Some(seq) if seq >= member.acked => member.acked = seq,
+            // It still has what it had acknowledged.
+            Some(seq) if seq >= follower.acked => follower.acked = seq,
             Some(_) | None => {
-                if member.trust != Trust::Out {
+                if follower.sync != SyncState::OutOfSync {
                     let why = StandbyLossReason::RecordsLost;
                     self.events.push(Event::StandbyLost {
                         guid: hello.guid,
                         why,
                     });
                 }
-                member.acked = at.unwrap_or(0);
-                member.trust = Trust::Out;
+                follower.acked = at.unwrap_or(0);
+                follower.sync = SyncState::OutOfSync;
             }
         }
-        self.review(now);
+        self.update_followers(now);
         Ok(())
     }
 
-    /// Whether a ping waits for its answer.
+    /// Whether a ping is pending.
     #[must_use]
-    pub(crate) fn waits(&self) -> bool {
-        let mut links = self.members.values().filter_map(|m| m.link.as_ref());
+    pub(crate) fn has_pending_ping(&self) -> bool {
+        let mut links = self.followers.values().filter_map(|m| m.link.as_ref());
         links.any(|link| link.ping.is_some())
     }
 
-    /// Whether a connection is still that of a follower.
+    /// Whether the connection is the current one of a follower.
     #[must_use]
-    pub(crate) fn serves(&self, conn: Conn) -> bool {
-        self.members.values().any(|m| m.is(conn))
+    pub(crate) fn serves(&self, conn: ConnectionId) -> bool {
+        self.followers.values().any(|m| m.is_connected_by(conn))
     }
 
-    /// A follower asks whether the master is there.
-    pub(crate) fn pinged(&mut self, conn: Conn, ping: u64, now: Now) {
+    /// A ping of a follower.
+    pub(crate) fn on_ping(&mut self, conn: ConnectionId, ping: u64, now: NodeTime) {
         if let Some(link) = self.link(conn) {
             link.ping = Some(ping);
-            link.heard = now;
+            link.last_heard = now;
         }
-        self.review(now);
+        self.update_followers(now);
     }
 
-    /// A follower has all up to here.
+    /// A follower has stored all batches up to `at`.
     ///
     /// # Errors
-    /// [`Offence`] if that cannot be.
-    pub(crate) fn acked(&mut self, conn: Conn, at: Position, now: Now) -> Result<(), Offence> {
+    /// [`AckError`] if they were not sent.
+    pub(crate) fn on_ack(
+        &mut self,
+        conn: ConnectionId,
+        at: Position,
+        now: NodeTime,
+    ) -> Result<(), AckError> {
         let epoch = self.log.end().epoch;
-        let Some(member) = self.members.values_mut().find(|m| m.is(conn)) else {
+        let Some(follower) = self
+            .followers
+            .values_mut()
+            .find(|m| m.is_connected_by(conn))
+        else {
             return Ok(());
         };
-        let Some(link) = &mut member.link else {
+        let Some(link) = &mut follower.link else {
             return Ok(());
         };
-        link.heard = now;
+        link.last_heard = now;
         if at.epoch != epoch {
-            return Err(Offence);
+            return Err(AckError);
         }
         match link.phase {
-            Phase::Live { sent, .. } if at.seq <= sent => {
-                member.acked = member.acked.max(at.seq);
+            Phase::Streaming { sent, .. } if at.seq <= sent => {
+                follower.acked = follower.acked.max(at.seq);
             }
-            Phase::Storing(seq) if at.seq == seq => {
-                member.acked = seq;
+            Phase::AwaitingSnapshotAck(seq) if at.seq == seq => {
+                follower.acked = seq;
                 let goal = self.log.end().seq;
-                link.phase = Phase::Live { sent: seq, goal };
+                link.phase = Phase::Streaming { sent: seq, goal };
             }
-            // Of batches that left before everything was sent anew.
-            Phase::Sending | Phase::Storing(_) if at.seq <= member.sent => {}
-            Phase::Wanting | Phase::Sending | Phase::Storing(_) | Phase::Live { .. } => {
-                return Err(Offence);
+            // Acknowledges a batch sent before the snapshot.
+            Phase::SendingSnapshot | Phase::AwaitingSnapshotAck(_) if at.seq <= follower.sent => {}
+            Phase::NeedsSnapshot
+            | Phase::SendingSnapshot
+            | Phase::AwaitingSnapshotAck(_)
+            | Phase::Streaming { .. } => {
+                return Err(AckError);
             }
         }
-        self.review(now);
+        self.update_followers(now);
         Ok(())
     }
 
-    /// All records are sent, as of batch `seq`. To be said before the last of them leaves.
-    pub(crate) fn snapshot_sent(&mut self, conn: Conn, seq: u64) {
+    /// A snapshot as of batch `seq` is sent. Must be called before its last records are sent.
+    pub(crate) fn snapshot_sent(&mut self, conn: ConnectionId, seq: u64) {
         if let Some(link) = self.link(conn) {
-            link.phase = Phase::Storing(seq);
+            link.phase = Phase::AwaitingSnapshotAck(seq);
         }
     }
 
-    /// A connection is gone.
-    pub(crate) fn lost(&mut self, conn: Conn, now: Now) {
+    /// A connection ended.
+    pub(crate) fn on_disconnected(&mut self, conn: ConnectionId, now: NodeTime) {
         let in_sync_validity = self.timing.in_sync_validity();
-        if let Some(member) = self.members.values_mut().find(|m| m.is(conn)) {
-            member.link = None;
-            member.doubt(in_sync_validity, now, StandbyLossReason::Disconnected);
+        if let Some(follower) = self
+            .followers
+            .values_mut()
+            .find(|m| m.is_connected_by(conn))
+        {
+            follower.link = None;
+            follower.suspect(in_sync_validity, now, StandbyLossReason::Disconnected);
         }
-        self.review(now);
+        self.update_followers(now);
     }
 
-    /// What is to be sent next. `alive`: whether the program that this is for still turns its loop; pings are not answered for
-    /// one that hangs.
-    pub(crate) fn poll(&mut self, conn: Conn, alive: bool, now: Now) -> Option<Outgoing> {
+    /// The next thing to send. `alive`: the driver's loop runs; otherwise pings are not answered.
+    pub(crate) fn poll(
+        &mut self,
+        conn: ConnectionId,
+        alive: bool,
+        now: NodeTime,
+    ) -> Option<Outgoing> {
         let last = self.log.end().seq;
-        let member = self.members.values_mut().find(|m| m.is(conn))?;
-        let link = member.link.as_mut()?;
+        let follower = self
+            .followers
+            .values_mut()
+            .find(|m| m.is_connected_by(conn))?;
+        let link = follower.link.as_mut()?;
         if let Some(position) = link.resume.take() {
             return Some(Outgoing::Message(Message::Resume(position)));
         }
         if alive && let Some(ping) = link.ping.take() {
-            let in_sync = member.trust == Trust::In;
+            let in_sync = follower.sync == SyncState::InSync;
             if in_sync {
-                member.told = Some(now);
+                follower.in_sync_sent = Some(now);
             }
             return Some(Outgoing::Message(Message::Pong { ping, in_sync }));
         }
         match link.phase {
-            Phase::Wanting => {
-                link.phase = Phase::Sending;
+            Phase::NeedsSnapshot => {
+                link.phase = Phase::SendingSnapshot;
                 Some(Outgoing::Snapshot)
             }
-            Phase::Sending | Phase::Storing(_) => None,
-            Phase::Live { sent, .. } if sent >= last || sent >= member.acked + WINDOW => None,
-            Phase::Live { sent, goal } => {
+            Phase::SendingSnapshot | Phase::AwaitingSnapshotAck(_) => None,
+            Phase::Streaming { sent, .. } if sent >= last || sent >= follower.acked + WINDOW => {
+                None
+            }
+            Phase::Streaming { sent, goal } => {
                 let seq = sent + 1;
                 let Some(body) = self.log.get(seq) else {
-                    // It is so far behind that the log forgot what it needs.
-                    link.phase = Phase::Sending;
+                    // The log no longer contains the next batch.
+                    link.phase = Phase::SendingSnapshot;
                     return Some(Outgoing::Snapshot);
                 };
-                link.phase = Phase::Live { sent: seq, goal };
-                member.sent = seq;
+                link.phase = Phase::Streaming { sent: seq, goal };
+                follower.sent = seq;
                 Some(Outgoing::Batch {
                     seq,
                     body: body.clone(),
@@ -329,24 +367,24 @@ impl Leader {
         }
     }
 
-    /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
-    pub(crate) const fn disk_delay(&mut self, waits: Duration) {
-        self.disk_delay = waits;
+    /// Sets how long the oldest reply has waited for the local disk; zero if none waits. Must precede [`Self::tick`].
+    pub(crate) const fn set_disk_delay(&mut self, delay: Duration) {
+        self.disk_delay = delay;
     }
 
-    /// Time passes. To be called a few times in each heartbeat.
-    pub(crate) fn tick(&mut self, now: Now) {
+    /// Advances the time. Must be called several times per heartbeat interval.
+    pub(crate) fn tick(&mut self, now: NodeTime) {
         let gap = now.saturating_sub(self.ticked);
         self.ticked = now;
         if gap > self.timing.lease {
-            // The process did not run: followers have not been silent, nobody listened. Nor is anybody given up at once, so that who
-            // owns this can look first whether another became master.
+            // The process was stalled, so nothing was received from followers. No follower is dropped at once: the SM first verifies
+            // whether another one became master.
             self.events.push(Event::ProcessStalled(gap));
-            for member in self.members.values_mut() {
-                if let Some(link) = &mut member.link {
-                    link.heard = now;
+            for follower in self.followers.values_mut() {
+                if let Some(link) = &mut follower.link {
+                    link.last_heard = now;
                 }
-                if let Trust::Doubtful { until, .. } = &mut member.trust {
+                if let SyncState::Suspect { until, .. } = &mut follower.sync {
                     *until = (*until).max(now + self.timing.in_sync_validity());
                 }
             }
@@ -354,35 +392,41 @@ impl Leader {
                 *at = now;
             }
         }
-        self.review(now);
+        self.update_followers(now);
     }
 
-    /// What happened.
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    /// Takes the pending events.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
     }
 
-    fn link(&mut self, conn: Conn) -> Option<&mut Link> {
-        let member = self.members.values_mut().find(|m| m.is(conn))?;
-        member.link.as_mut()
+    fn link(&mut self, conn: ConnectionId) -> Option<&mut FollowerLink> {
+        let follower = self
+            .followers
+            .values_mut()
+            .find(|m| m.is_connected_by(conn))?;
+        follower.link.as_mut()
     }
 
-    /// Looks at every follower again, and counts.
-    fn review(&mut self, now: Now) {
+    /// Updates the state of all followers.
+    fn update_followers(&mut self, now: NodeTime) {
         let timing = self.timing;
         let last = self.log.end().seq;
         let acknowledged = self.acknowledged;
-        for (guid, member) in &mut self.members {
-            // Nothing that it lacks was committed before this time.
+        for (guid, follower) in &mut self.followers {
+            // No batch that it lacks was committed earlier.
             let waits_since = self
                 .committed
                 .get(
                     self.committed
-                        .partition_point(|(seq, _)| *seq <= member.acked),
+                        .partition_point(|(seq, _)| *seq <= follower.acked),
                 )
                 .map_or(now, |(_, at)| *at);
             let waits = now.saturating_sub(waits_since).max(self.disk_delay);
-            let quiet = member.link.as_ref().map(|l| now.saturating_sub(l.heard));
+            let quiet = follower
+                .link
+                .as_ref()
+                .map(|l| now.saturating_sub(l.last_heard));
             let trouble = match quiet {
                 None => Some(StandbyLossReason::Disconnected),
                 Some(quiet) if quiet > timing.lease => Some(StandbyLossReason::Silent),
@@ -391,60 +435,66 @@ impl Leader {
                 }
                 Some(_) => None,
             };
-            match (member.trust, trouble) {
-                (Trust::Out, None) => {
-                    if let Some(Phase::Live { goal, .. }) = member.link.as_ref().map(|l| l.phase)
-                        && member.acked >= goal
+            match (follower.sync, trouble) {
+                (SyncState::OutOfSync, None) => {
+                    if let Some(Phase::Streaming { goal, .. }) =
+                        follower.link.as_ref().map(|l| l.phase)
+                        && follower.acked >= goal
                     {
-                        member.trust = Trust::Joining {
+                        follower.sync = SyncState::Joining {
                             threshold: acknowledged,
                         };
                     }
                 }
-                (Trust::Out, Some(_)) | (Trust::In, None) => {}
-                (Trust::Joining { .. }, Some(_)) => {
-                    member.trust = Trust::Out;
-                    member.aim(last);
+                (SyncState::OutOfSync, Some(_)) | (SyncState::InSync, None) => {}
+                (SyncState::Joining { .. }, Some(_)) => {
+                    follower.sync = SyncState::OutOfSync;
+                    follower.set_goal(last);
                 }
-                (Trust::Joining { .. }, None) => {}
-                (Trust::In, Some(why)) => member.doubt(timing.in_sync_validity(), now, why),
-                (Trust::Doubtful { .. }, None) => {
-                    // Still waited for, so it has missed nothing.
+                (SyncState::Joining { .. }, None) => {}
+                (SyncState::InSync, Some(why)) => {
+                    follower.suspect(timing.in_sync_validity(), now, why)
+                }
+                (SyncState::Suspect { .. }, None) => {
+                    // It was waited for all the time, so it lacks nothing.
                     if matches!(
-                        member.link.as_ref().map(|l| l.phase),
-                        Some(Phase::Live { goal, .. }) if member.acked >= goal
+                        follower.link.as_ref().map(|l| l.phase),
+                        Some(Phase::Streaming { goal, .. }) if follower.acked >= goal
                     ) {
-                        member.trust = Trust::In;
+                        follower.sync = SyncState::InSync;
                     }
                 }
-                (Trust::Doubtful { .. }, Some(_)) => {}
+                (SyncState::Suspect { .. }, Some(_)) => {}
             }
-            if let Trust::Joining { threshold } = member.trust
-                && member.acked >= threshold
+            if let SyncState::Joining { threshold } = follower.sync
+                && follower.acked >= threshold
             {
-                member.trust = Trust::In;
+                follower.sync = SyncState::InSync;
                 self.events.push(Event::StandbyInSync { guid: *guid });
             }
-            if let Trust::Doubtful { until, why } = member.trust
+            if let SyncState::Suspect { until, why } = follower.sync
                 && now >= until
             {
-                member.trust = Trust::Out;
-                member.aim(last);
+                follower.sync = SyncState::OutOfSync;
+                follower.set_goal(last);
                 self.events.push(Event::StandbyLost { guid: *guid, why });
             }
-            // The peer is there for nobody: its connection ends, and it may come again.
+            // The peer is unreachable: the connection is closed, and it may reconnect.
             if quiet.is_some_and(|quiet| quiet > timing.limit.max(timing.in_sync_validity())) {
-                member.link = None;
+                follower.link = None;
             }
         }
-        let gone = |m: &Member| m.link.is_none() && m.trust == Trust::Out;
-        self.members.retain(|_, member| !gone(member));
-        self.count();
-        self.judge(now);
+        let gone = |m: &FollowerEntry| m.link.is_none() && m.sync == SyncState::OutOfSync;
+        self.followers.retain(|_, follower| !gone(follower));
+        self.update_acknowledged();
+        self.update_protection(now);
     }
 
-    fn count(&mut self) {
-        let waited_for = self.members.values().filter(|m| m.trust != Trust::Out);
+    fn update_acknowledged(&mut self) {
+        let waited_for = self
+            .followers
+            .values()
+            .filter(|m| m.sync != SyncState::OutOfSync);
         let least = waited_for.map(|m| m.acked).min();
         let all = least.unwrap_or(u64::MAX).min(self.log.end().seq);
         self.acknowledged = self.acknowledged.max(all);
@@ -454,12 +504,12 @@ impl Leader {
         self.committed.drain(..known);
     }
 
-    /// Whether anybody has a copy.
-    fn judge(&mut self, now: Now) {
+    /// Updates whether a replica exists.
+    fn update_protection(&mut self, now: NodeTime) {
         let good = self
-            .members
+            .followers
             .values()
-            .any(|m| matches!(m.trust, Trust::In | Trust::Doubtful { .. }));
+            .any(|m| matches!(m.sync, SyncState::InSync | SyncState::Suspect { .. }));
         let grace = now < self.started + self.timing.grace;
         self.protection = match (self.protection, good) {
             (Protection::Lost, true) => {
@@ -469,7 +519,7 @@ impl Leader {
             (Protection::Early | Protection::Good, true) => Protection::Good,
             (Protection::Early, false) if grace => Protection::Early,
             (Protection::Early | Protection::Good, false) => {
-                let why = "no standby holds a copy of the state".to_owned();
+                let why = "no standby in sync".to_owned();
                 self.events.push(Event::ProtectionLost(why));
                 Protection::Lost
             }
@@ -478,26 +528,28 @@ impl Leader {
     }
 }
 
-impl Member {
-    fn is(&self, conn: Conn) -> bool {
+impl FollowerEntry {
+    fn is_connected_by(&self, conn: ConnectionId) -> bool {
         self.link.as_ref().is_some_and(|link| link.conn == conn)
     }
 
-    /// It is told no more that it is in step, and given up when it cannot believe that any longer.
-    fn doubt(&mut self, in_sync_validity: Duration, now: Now, why: StandbyLossReason) {
-        match self.trust {
-            Trust::In => {
-                let until = self.told.map_or(now, |told| told + in_sync_validity);
-                self.trust = Trust::Doubtful { until, why };
+    /// It is not reported in sync any more, and is dropped when its last such report has expired.
+    fn suspect(&mut self, in_sync_validity: Duration, now: NodeTime, why: StandbyLossReason) {
+        match self.sync {
+            SyncState::InSync => {
+                let until = self
+                    .in_sync_sent
+                    .map_or(now, |in_sync_sent| in_sync_sent + in_sync_validity);
+                self.sync = SyncState::Suspect { until, why };
             }
-            Trust::Joining { .. } => self.trust = Trust::Out,
-            Trust::Out | Trust::Doubtful { .. } => {}
+            SyncState::Joining { .. } => self.sync = SyncState::OutOfSync,
+            SyncState::OutOfSync | SyncState::Suspect { .. } => {}
         }
     }
 
-    /// It has to have so many before it is waited for again.
-    fn aim(&mut self, last: u64) {
-        if let Some(Phase::Live { goal, .. }) = self.link.as_mut().map(|l| &mut l.phase) {
+    /// Sets the batch that it has to acknowledge before it can be in sync again.
+    fn set_goal(&mut self, last: u64) {
+        if let Some(Phase::Streaming { goal, .. }) = self.link.as_mut().map(|l| &mut l.phase) {
             *goal = last;
         }
     }
@@ -509,13 +561,13 @@ mod tests {
     use super::super::wire::NodeRole;
     use super::*;
 
-    const fn ms(ms: u64) -> Now {
+    const fn ms(ms: u64) -> NodeTime {
         Duration::from_millis(ms)
     }
 
-    /// What an answer says while the own disk hangs is committed nowhere: standbys must not believe that they have it.
+    /// Replies that wait for a slow local disk are not replicated: standbys must not consider their replica complete.
     #[test]
-    fn a_disk_that_hangs_is_told_to_standbys_before_answers_leave() {
+    fn slow_disk_of_the_master_ends_in_sync_before_replies_are_sent() {
         let timing = Timing {
             heartbeat: ms(100),
             lease: ms(300),
@@ -523,7 +575,7 @@ mod tests {
             ..Timing::default()
         };
         let at = Position { epoch: 1, seq: 7 };
-        let log = Log::new(2, Some(at), LogLimits::default());
+        let log = BatchLog::new(2, Some(at), LogLimits::default());
         let mut leader = Leader::new(log, timing, ms(0));
         let hello = Hello {
             fabric: String::new(),
@@ -532,41 +584,41 @@ mod tests {
             standing: NodeRole::Standby,
             position: Some(at),
         };
-        let conn = Conn(1);
-        leader.joined(conn, &hello, ms(0)).unwrap();
+        let conn = ConnectionId(1);
+        leader.on_connected(conn, &hello, ms(0)).unwrap();
         leader.poll(conn, true, ms(0)).unwrap();
-        let told = |leader: &mut Leader, ping: u64, now| {
-            leader.pinged(conn, ping, now);
+        let pong_in_sync = |leader: &mut Leader, ping: u64, now| {
+            leader.on_ping(conn, ping, now);
             leader.tick(now);
             match leader.poll(conn, true, now) {
                 Some(Outgoing::Message(Message::Pong { in_sync, .. })) => in_sync,
                 other => panic!("{other:?}"),
             }
         };
-        assert!(told(&mut leader, 1, ms(100)));
-        leader.disk_delay(ms(300));
-        assert!(told(&mut leader, 2, ms(400)));
-        leader.disk_delay(ms(450));
-        assert!(!told(&mut leader, 3, ms(550)));
-        leader.events();
-        // Two leases after the last word that said otherwise nobody believes it any more.
-        leader.disk_delay(ms(900));
-        assert!(!told(&mut leader, 4, ms(800)));
-        assert!(!told(&mut leader, 4, ms(999)));
+        assert!(pong_in_sync(&mut leader, 1, ms(100)));
+        leader.set_disk_delay(ms(300));
+        assert!(pong_in_sync(&mut leader, 2, ms(400)));
+        leader.set_disk_delay(ms(450));
+        assert!(!pong_in_sync(&mut leader, 3, ms(550)));
+        leader.take_events();
+        // Two leases after the last pong that reported in sync, no standby considers its replica complete.
+        leader.set_disk_delay(ms(900));
+        assert!(!pong_in_sync(&mut leader, 4, ms(800)));
+        assert!(!pong_in_sync(&mut leader, 4, ms(999)));
         assert!(
             !leader
-                .events()
+                .take_events()
                 .iter()
                 .any(|e| matches!(e, Event::ProtectionLost(_)))
         );
-        assert!(!told(&mut leader, 5, ms(1150)));
+        assert!(!pong_in_sync(&mut leader, 5, ms(1150)));
         assert!(
             leader
-                .events()
+                .take_events()
                 .iter()
                 .any(|e| matches!(e, Event::ProtectionLost(_)))
         );
-        leader.disk_delay(ms(0));
-        assert!(told(&mut leader, 6, ms(1250)));
+        leader.set_disk_delay(ms(0));
+        assert!(pong_in_sync(&mut leader, 6, ms(1250)));
     }
 }

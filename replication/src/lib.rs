@@ -1,9 +1,9 @@
 //! Replicas of the master SM's persisted records at the standbys, so that a takeover loses nothing.
 //!
 //! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to the master over TLS, with certificates on
-//! both sides. [`etcd`] implements it through a cluster of the site. Each runs on threads of its own: no call of the driver blocks.
-//! Values without I/O (`leader`, `follower`, `log`, `etcd::ledger`) decide from messages and times, and are tested in virtual time. Nothing
-//! here interprets a record or decides who is master: the election does.
+//! both sides. [`etcd`] implements it through an etcd cluster. Each runs on its own threads: no call of the driver blocks. State machines
+//! without I/O (`leader`, `follower`, `log`, `etcd::ledger`) decide from messages and times, and are tested in virtual time. This crate
+//! does not interpret records, and the election decides which SM is master.
 //!
 //! # Use
 //!
@@ -12,13 +12,13 @@
 //! let replication: Box<dyn Replication> = Box::new(tcp::TcpReplication::start(settings, Arc::new(store), sender)?);
 //! // The election changed the role. A master uses and changes records only after `Event::MasterReady`.
 //! replication.set_role(Role::Master { epoch });       // epoch: random; the store reports it in its position from the next batch on
-//! // The thread that writes state, after each commit:
+//! // The state writer, after each commit:
 //! replication.committed(seq, &batch);
 //! // The driver, in each round. Replies to clients wait until their batch is acknowledged, at most `timing.limit`:
 //! replication.report_alive();
 //! if replication.acknowledged() >= seq { send_reply() }
-//! // The driver's select: `events.recv()` (MasterSilent: query the master's SMInfo once, or take over); `RecordStore::acknowledged` wakes
-//! // the driver when replies can leave.
+//! // The driver's select: `events.recv()` (MasterSilent: query the master's SMInfo once, or take over).
+//! // `RecordStore::acknowledged` wakes the driver when replies can be sent.
 //! // A planned handover: wait until `acknowledged()` is the last committed batch, hand over, then
 //! replication.set_role(Role::Inactive(StepDownReason::HandingOver));
 //! ```
@@ -50,22 +50,21 @@ pub use log::{LogLimits, Position};
 pub use store_thread::StoreSnapshot;
 pub use wire::{FABRIC_NAME_MAX, StepDownReason};
 
-/// Events queued for the driver, at most. A driver that hangs fills the queue: further events are dropped, and counted in the log.
+/// Limit of events queued for the driver. Further events are dropped, and counted in the log.
 pub const EVENT_QUEUE_MAX: usize = 256;
 
 /// Why a store operation failed.
 #[derive(Debug, Error)]
 pub enum RecordStoreError {
-    /// It was closed.
+    /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// It cannot be read or written.
+    /// The store cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The store of a node. Calls may take as long as a disk does. They come from one thread, possibly while the state writer of a master
-/// runs.
+/// The store of a node. Calls may block on the disk. They come from one thread, possibly while a master's state writer runs.
 pub trait RecordStore: Send + Sync + 'static {
     /// The position of the records; `None` if it is unknown.
     fn position(&self) -> Option<Position>;
@@ -102,13 +101,13 @@ pub enum Role {
         /// Random, new for each mastership.
         epoch: u64,
     },
-    /// Standby: it holds a replica.
+    /// Standby, which maintains a replica.
     Standby,
-    /// Neither. If it was master: why it no longer is.
+    /// Neither master nor standby; after a term as master, with the reason.
     Inactive(StepDownReason),
 }
 
-/// A follower, for status pages.
+/// Another node, for status pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerStatus {
     /// GUID of its port.
@@ -132,11 +131,10 @@ pub struct ReplicationStatus {
     pub leader: Option<PeerStatus>,
 }
 
-/// Called when a replica is as complete as possible. The argument: whether it has all that the master acknowledged; `None`: as the last
-/// event reported.
+/// Called when the replica is as complete as possible, with whether it has all that the master acknowledged; `None`: as in the last event.
 pub type ReplicaCallback = Box<dyn FnOnce(Option<bool>) + Send>;
 
-/// ReplicationSettings of replication, but for the identity of this node.
+/// Settings of replication, except for the identity of this node.
 #[derive(Debug, Clone)]
 pub enum ReplicationSettings {
     /// From node to node.
@@ -155,8 +153,7 @@ impl ReplicationSettings {
         }
     }
 
-    /// Time without a turn of the driver's loop after which this node counts as hung: with etcd at most the age at which its leases
-    /// are old.
+    /// Stall of the driver's loop after which this node counts as stalled: with etcd at most the age at which its leases count as old.
     #[must_use]
     pub fn stall_limit(&self) -> Duration {
         match self {
@@ -168,13 +165,13 @@ impl ReplicationSettings {
         }
     }
 
-    /// The longest that a batch waits for acknowledgements, plus a second: after that it counts as unacknowledged, and the loss of
+    /// Longest time that a batch waits for acknowledgements, plus a second. After it the batch counts as acknowledged, and the loss of
     /// protection was reported.
     #[must_use]
     pub fn max_ack_delay(&self) -> Duration {
         let most = match self {
             Self::Tcp(settings) => settings.timing.limit,
-            // A master acknowledges without etcd only after its leases are old, and after what standbys saw of them last is.
+            // A master acknowledges without etcd only after its leases, as last seen by standbys, have become old.
             Self::Etcd(settings) => {
                 settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
             }
@@ -195,7 +192,7 @@ pub trait Replication: Send + Sync + fmt::Debug {
     /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without standbys no acknowledgement is needed.
     fn acknowledged(&self) -> u64;
 
-    /// Reports a turn of the driver's loop. Without one for a while, other nodes consider this one dead.
+    /// Reports that the driver's loop runs. Without a report for a while, other nodes consider this one dead.
     fn report_alive(&self);
 
     /// Sets how long a master's oldest reply has waited for its own disk; zero if none waits. Before it waits too long, standbys are no

@@ -1,7 +1,6 @@
-//! What a master changed lately, in order: so that a standby that was away for a moment gets what it missed, and no more.
+//! The recent history of a master: a standby that was disconnected briefly gets only the batches that it missed.
 //!
-//! A value of its own that reads and writes nothing. The history of each master has an epoch, a random number that nobody else
-//! has, so that two histories are never taken for one.
+//! Without I/O. The history of each master has an epoch, a unique random number, so that two histories are never confused.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -9,12 +8,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A place in a history: after a certain batch.
+/// A position in a history: after a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// Whose history: chosen at random by who became master.
+    /// The history's epoch, chosen at random by its master.
     pub epoch: u64,
-    /// Number of the last batch. A master goes on with the numbers of the one before.
+    /// Number of the last batch. A new master continues the numbers of its predecessor.
     pub seq: u64,
 }
 
@@ -24,7 +23,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// How much is remembered. Who was away for longer gets everything.
+/// Limits of the log. A standby that lacks older batches gets a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLimits {
     /// Batches.
@@ -42,22 +41,22 @@ impl Default for LogLimits {
     }
 }
 
-/// A batch that is there already.
+/// A batch with this number exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("batch {got} was committed where {wanted} was due")]
-pub(crate) struct Gap {
-    /// What was due.
+#[error("batch {got} committed, expected {wanted}")]
+pub(crate) struct BatchGap {
+    /// The expected number.
     pub wanted: u64,
-    /// What came.
+    /// The number of the batch.
     pub got: u64,
 }
 
-/// The end of the history of one master.
+/// The recent history of one master.
 #[derive(Debug, Clone)]
-pub(crate) struct Log {
+pub(crate) struct BatchLog {
     epoch: u64,
     base: Option<Position>,
-    /// Encoded batches, the last one is number `last`.
+    /// Encoded batches; the number of the last one is `last`.
     batches: VecDeque<Arc<[u8]>>,
     bytes: usize,
     start: u64,
@@ -65,8 +64,8 @@ pub(crate) struct Log {
     limits: LogLimits,
 }
 
-impl Log {
-    /// A history that begins now, with records that are those at `base` in an older one; `None` where nobody knows.
+impl BatchLog {
+    /// Starts a history from the records at `base` of an earlier one; `None` if their position is unknown.
     #[must_use]
     pub(crate) const fn new(epoch: u64, base: Option<Position>, limits: LogLimits) -> Self {
         let start = match base {
@@ -84,7 +83,7 @@ impl Log {
         }
     }
 
-    /// Where it is now.
+    /// The position of the last batch.
     #[must_use]
     pub(crate) const fn end(&self) -> Position {
         Position {
@@ -93,21 +92,21 @@ impl Log {
         }
     }
 
-    /// Where it began in the history before it.
+    /// The position in the earlier history at which this one starts.
     #[must_use]
     pub(crate) const fn base(&self) -> Option<Position> {
         self.base
     }
 
-    /// Puts a batch at the end. The oldest ones are forgotten where it gets too much; a batch that is too much by itself leaves
-    /// nothing, and nor does one that does not follow: who needs what is missing gets everything.
+    /// Appends a batch and drops the oldest ones beyond the limits. A batch that exceeds the limits alone, or does not follow the last one,
+    /// empties the log: followers that need the missing batches get a snapshot.
     ///
     /// # Errors
-    /// [`Gap`] if it is there already; nothing changes then.
-    pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), Gap> {
+    /// [`BatchGap`] if the number exists; nothing changes then.
+    pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), BatchGap> {
         let wanted = self.last.saturating_add(1);
         if seq < wanted {
-            return Err(Gap { wanted, got: seq });
+            return Err(BatchGap { wanted, got: seq });
         }
         if seq > wanted {
             self.batches.clear();
@@ -125,7 +124,7 @@ impl Log {
         Ok(())
     }
 
-    /// `at` in this history; `None` if it is not on it (a tail that nobody else has, or another fabric's past).
+    /// The batch number of a position; `None` if it is not part of this history (a diverged tail, or another fabric).
     #[must_use]
     pub(crate) fn locate(&self, at: Position) -> Option<u64> {
         if at.epoch == self.epoch {
@@ -135,20 +134,20 @@ impl Log {
         }
     }
 
-    /// Whether all that follows batch `seq` is still here.
+    /// Whether all batches after `seq` are available.
     #[must_use]
-    pub(crate) fn follows(&self, seq: u64) -> bool {
+    pub(crate) fn has_all_after(&self, seq: u64) -> bool {
         seq <= self.last && self.first() <= seq.saturating_add(1)
     }
 
-    /// A batch; `None` if it was forgotten or is not there yet.
+    /// A batch; `None` if it was dropped or does not exist yet.
     #[must_use]
     pub(crate) fn get(&self, seq: u64) -> Option<&Arc<[u8]>> {
         let at = seq.checked_sub(self.first())?;
         self.batches.get(usize::try_from(at).ok()?)
     }
 
-    /// Number of the oldest batch that is here, or of the next one if there is none.
+    /// Number of the oldest available batch, or of the next one if there is none.
     fn first(&self) -> u64 {
         let count = u64::try_from(self.batches.len()).unwrap_or(u64::MAX);
         self.last.saturating_add(1).saturating_sub(count)
@@ -163,14 +162,14 @@ mod tests {
         vec![0; len].into()
     }
 
-    /// Of a master that goes on from batch 9.
-    fn log(batches: usize, bytes: usize) -> Log {
+    /// The log of a master that continues from batch 9.
+    fn log(batches: usize, bytes: usize) -> BatchLog {
         let base = Position { epoch: 1, seq: 9 };
-        Log::new(2, Some(base), LogLimits { batches, bytes })
+        BatchLog::new(2, Some(base), LogLimits { batches, bytes })
     }
 
     #[test]
-    fn who_was_at_the_base_goes_on_from_it_and_others_do_not() {
+    fn follower_resumes_only_from_a_position_of_the_history() {
         let mut log = log(10, 1000);
         log.push(10, batch(1)).unwrap();
         let locate = |epoch, seq| log.locate(Position { epoch, seq });
@@ -179,11 +178,11 @@ mod tests {
         assert_eq!(locate(1, 8), None, "behind the base");
         assert_eq!(locate(2, 10), Some(10));
         assert_eq!(locate(2, 11), None, "ahead of its master");
-        assert_eq!(locate(2, 8), None, "before the beginning");
+        assert_eq!(locate(2, 8), None, "before the history");
     }
 
     #[test]
-    fn the_oldest_are_forgotten_by_count_and_by_size() {
+    fn oldest_batches_are_dropped_by_count_and_size() {
         let mut few = log(2, 1000);
         let mut small = log(100, 25);
         for seq in 10..=13 {
@@ -191,31 +190,31 @@ mod tests {
             small.push(seq, batch(10)).unwrap();
         }
         for log in [few, small] {
-            assert!(log.follows(11) && log.follows(13));
-            assert!(!log.follows(10) && !log.follows(14));
+            assert!(log.has_all_after(11) && log.has_all_after(13));
+            assert!(!log.has_all_after(10) && !log.has_all_after(14));
             assert!(log.get(11).is_none() && log.get(12).is_some() && log.get(14).is_none());
         }
     }
 
     #[test]
-    fn a_batch_that_is_too_much_leaves_nothing_but_its_number() {
+    fn oversized_batch_empties_the_log() {
         let mut log = log(10, 20);
         log.push(10, batch(5)).unwrap();
         log.push(11, batch(21)).unwrap();
-        assert!(!log.follows(10) && log.follows(11));
+        assert!(!log.has_all_after(10) && log.has_all_after(11));
         log.push(12, batch(5)).unwrap();
-        assert!(log.follows(11) && log.get(12).is_some());
+        assert!(log.has_all_after(11) && log.get(12).is_some());
     }
 
     #[test]
-    fn what_does_not_follow_leaves_nothing_before_it_and_repetitions_are_refused() {
+    fn gap_empties_the_log_and_repetition_is_rejected() {
         let mut log = log(10, 1000);
         log.push(10, batch(1)).unwrap();
         let wanted = 11;
-        assert_eq!(log.push(10, batch(1)), Err(Gap { wanted, got: 10 }));
+        assert_eq!(log.push(10, batch(1)), Err(BatchGap { wanted, got: 10 }));
         assert_eq!(log.end().seq, 10);
         log.push(12, batch(1)).unwrap();
-        assert!(!log.follows(10) && log.follows(11) && log.get(12).is_some());
+        assert!(!log.has_all_after(10) && log.has_all_after(11) && log.get(12).is_some());
         assert_eq!(log.end().seq, 12);
     }
 }

@@ -1,5 +1,5 @@
-//! What both ways of replication share between the driver and their thread: the queue of the store, events, acknowledgements, and
-//! whether the driver's loop still turns. It decides nothing.
+//! State shared by the driver and the replication thread in both implementations: requests to the store thread, events, acknowledgements,
+//! and whether the driver's loop runs.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -9,78 +9,78 @@ use std::sync::mpsc::Sender;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::event::Event;
-use crate::leader::Now;
+use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::store_thread::StoreRequest;
 use crate::{RecordStore, RecordStoreError, StoreSnapshot};
 
-/// Time of a node since any moment.
-type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
+/// Time since an arbitrary start.
+type NodeClock = Box<dyn Fn() -> Duration + Send + Sync>;
 
-/// A node, whichever way it replicates.
+/// A node, independent of the implementation of replication.
 pub(crate) struct Node {
-    copy: Arc<dyn RecordStore>,
-    asks: Sender<StoreRequest>,
+    store: Arc<dyn RecordStore>,
+    requests: Sender<StoreRequest>,
     events: mpsc::Sender<Event>,
-    /// Events that the driver did not take.
+    /// Events dropped because the driver's queue was full.
     dropped: AtomicU64,
-    /// Grows when there may be something to do.
+    /// Incremented when a task may have something to do.
     changed: watch::Sender<u64>,
     acknowledged: AtomicU64,
-    clock: Clock,
+    clock: NodeClock,
     began: Duration,
-    /// Longest time between turns of the driver's loop before the driver counts as hung.
-    hang: Duration,
-    /// Milliseconds from `began` to the last turn of the driver's loop.
-    pulse: AtomicU64,
-    /// How long the oldest reply had waited for the local disk at that turn, in milliseconds.
+    /// Stall of the driver's loop after which this node counts as stalled.
+    stall_limit: Duration,
+    /// Time of the last report that the driver's loop runs, in milliseconds since `began`.
+    last_alive: AtomicU64,
+    /// How long the oldest reply had waited for the local disk at that report, in milliseconds.
     disk_delay: AtomicU64,
 }
 
 impl Node {
     pub(crate) fn new(
-        copy: Arc<dyn RecordStore>,
-        asks: Sender<StoreRequest>,
+        store: Arc<dyn RecordStore>,
+        requests: Sender<StoreRequest>,
         events: mpsc::Sender<Event>,
-        hang: Duration,
+        stall_limit: Duration,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
         Self {
             began: clock(),
-            copy,
-            asks,
+            store,
+            requests,
             events,
             dropped: AtomicU64::new(0),
             changed: watch::Sender::new(0),
             acknowledged: AtomicU64::new(0),
             clock: Box::new(clock),
-            hang,
-            pulse: AtomicU64::new(0),
+            stall_limit,
+            last_alive: AtomicU64::new(0),
             disk_delay: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> NodeTime {
         (self.clock)().saturating_sub(self.began)
     }
 
-    /// Something may be to do.
+    /// Wakes the tasks that wait for changes.
     pub(crate) fn notify(&self) {
         self.changed.send_modify(|n| *n = n.wrapping_add(1));
     }
 
-    /// Changes when there may be something to do.
+    /// A receiver that is notified by [`Self::notify`].
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Waits until a condition holds, which is evaluated after each change.
+    /// Waits until a condition holds; it is evaluated after each change.
     pub(crate) async fn wait_until(&self, mut holds: impl FnMut() -> bool) {
-        // The sender lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = self.changes().wait_for(|_| holds()).await;
     }
 
-    /// Sets the number of the last acknowledged batch from the one before.
+    /// Replaces the number of the last acknowledged batch, given the one before.
     pub(crate) fn acknowledge(&self, next: impl Fn(u64) -> u64) {
         let next = |seq| Some(next(seq)).filter(|next| *next != seq);
         let order = Ordering::AcqRel;
@@ -88,7 +88,7 @@ impl Node {
             .acknowledged
             .fetch_update(order, Ordering::Acquire, next);
         if changed.is_ok() {
-            self.copy.acknowledged(self.acknowledged());
+            self.store.acknowledged(self.acknowledged());
         }
     }
 
@@ -97,53 +97,53 @@ impl Node {
         self.acknowledged.load(Ordering::Acquire)
     }
 
-    /// Passes an event to the driver. Events that it does not take are dropped and counted in the log.
+    /// Sends an event to the driver. If its queue is full, the event is dropped and counted in the log.
     pub(crate) fn send_event(&self, event: Event) {
-        tracing::debug!("replication: {event:?}");
+        tracing::debug!(?event, "replication event");
         if let Err(error) = self.events.try_send(event) {
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
-                tracing::error!("replication: {dropped} events were not taken: {error}");
+                tracing::error!(dropped, %error, "replication events dropped");
             }
         }
     }
 
-    /// The driver's loop turns.
+    /// The driver reports that its loop runs.
     pub(crate) fn report_alive(&self) {
-        self.pulse.store(millis(self.now()), Ordering::Relaxed);
+        self.last_alive.store(millis(self.now()), Ordering::Relaxed);
     }
 
-    /// Whether the driver's loop turned lately.
-    pub(crate) fn alive(&self) -> bool {
-        let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
-        self.now().saturating_sub(last) <= self.hang
+    /// Whether the driver's loop ran recently.
+    pub(crate) fn is_alive(&self) -> bool {
+        let last = Duration::from_millis(self.last_alive.load(Ordering::Relaxed));
+        self.now().saturating_sub(last) <= self.stall_limit
     }
 
-    pub(crate) fn set_disk_delay(&self, waits: Duration) {
-        self.disk_delay.store(millis(waits), Ordering::Relaxed);
+    pub(crate) fn set_disk_delay(&self, delay: Duration) {
+        self.disk_delay.store(millis(delay), Ordering::Relaxed);
     }
 
-    /// How long the oldest reply had waited for the local disk at the last turn of the driver's loop.
+    /// How long the oldest reply had waited for the local disk at the driver's last report.
     pub(crate) fn disk_delay(&self) -> Duration {
         Duration::from_millis(self.disk_delay.load(Ordering::Relaxed))
     }
 
-    /// Queues work for the store. Without its thread the program ends, and nobody needs a reply.
-    pub(crate) fn ask(&self, ask: StoreRequest) {
-        let _ = self.asks.send(ask);
+    /// Queues a request to the store thread. If that thread has ended, the program is ending.
+    pub(crate) fn request(&self, request: StoreRequest) {
+        let _ = self.requests.send(request);
     }
 
-    /// Where the store is when all that was queued before is done.
+    /// The position of the store after all queued requests.
     pub(crate) async fn position(&self) -> Option<Position> {
         let (reply, answer) = oneshot::channel();
-        self.ask(StoreRequest::Position(reply));
+        self.request(StoreRequest::Position(reply));
         answer.await.ok().flatten()
     }
 
-    /// All records.
+    /// Reads all records.
     pub(crate) async fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         let (reply, answer) = oneshot::channel();
-        self.ask(StoreRequest::ReadAll(reply));
+        self.request(StoreRequest::ReadAll(reply));
         answer.await.unwrap_or(Err(RecordStoreError::Closed))
     }
 }

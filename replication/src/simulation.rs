@@ -1,5 +1,5 @@
-//! Masters and standbys in virtual time, on connections that break, stall and deliver late, with processes that die or stop running
-//! for a while. What must hold is checked after every step.
+//! Masters and standbys in virtual time, with connections that break, stall and delay, and processes that die or stall. Invariants are
+//! checked after each step.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,9 +9,9 @@ use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use proptest::prelude::*;
 
 use super::event::{Event, Timing};
-use super::follower::{Follower, Job, Turn};
-use super::leader::{Conn, Leader, Now, Outgoing};
-use super::log::{Log, LogLimits, Position};
+use super::follower::{Follower, SessionId, StoreJob};
+use super::leader::{ConnectionId, Leader, NodeTime, Outgoing};
+use super::log::{BatchLog, LogLimits, Position};
 use super::wire::{Bytes, Hello, Message, NodeRole, decode, encode, encode_batch};
 
 const STEP: Duration = Duration::from_millis(10);
@@ -19,45 +19,45 @@ const NODES: usize = 3;
 
 type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
-/// What a test may do to the world.
+/// An action of a test.
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
-    /// The master commits so many batches.
+enum Fault {
+    /// The master commits this number of batches.
     Commit(u8),
-    /// It commits a batch in each of so many steps.
+    /// The master commits a batch in each of this number of steps.
     Load(u8),
-    /// A standby's connection breaks; what was under way is lost.
+    /// A standby's connection breaks; frames in flight are lost.
     Break(usize),
-    /// A standby's connection delivers nothing for so many steps, then all.
-    Stall(usize, u8),
-    /// A standby's disk does nothing for so many steps.
+    /// A standby's connection delivers nothing for this number of steps, then all.
+    DelayFrames(usize, u8),
+    /// A standby's disk does nothing for this number of steps.
     Disk(usize, u8),
-    /// A standby dies and starts again, with what is durable.
+    /// A standby dies and restarts with its durable state.
     Restart(usize),
-    /// The master's process does not run for so many steps.
-    Freeze(u8),
-    /// The master dies; the standby takes over, and the old one comes back as a standby.
+    /// The master's process is stalled for this number of steps.
+    StallMaster(u8),
+    /// The master dies; the standby takes over, and the old master returns as standby.
     TakeOver(usize),
     /// Time passes.
     Wait(u8),
 }
 
-fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
+fn faults() -> impl Strategy<Value = Vec<Fault>> {
     let one = prop_oneof![
-        6 => (1..40_u8).prop_map(Trouble::Commit),
-        2 => (1..60_u8).prop_map(Trouble::Load),
-        1 => (0..NODES).prop_map(Trouble::Break),
-        1 => (0..NODES, 1..200_u8).prop_map(|(n, s)| Trouble::Stall(n, s)),
-        1 => (0..NODES, 1..200_u8).prop_map(|(n, s)| Trouble::Disk(n, s)),
-        1 => (0..NODES).prop_map(Trouble::Restart),
-        1 => (1..120_u8).prop_map(Trouble::Freeze),
-        1 => (0..NODES).prop_map(Trouble::TakeOver),
-        6 => (1..60_u8).prop_map(Trouble::Wait),
+        6 => (1..40_u8).prop_map(Fault::Commit),
+        2 => (1..60_u8).prop_map(Fault::Load),
+        1 => (0..NODES).prop_map(Fault::Break),
+        1 => (0..NODES, 1..200_u8).prop_map(|(n, s)| Fault::DelayFrames(n, s)),
+        1 => (0..NODES, 1..200_u8).prop_map(|(n, s)| Fault::Disk(n, s)),
+        1 => (0..NODES).prop_map(Fault::Restart),
+        1 => (1..120_u8).prop_map(Fault::StallMaster),
+        1 => (0..NODES).prop_map(Fault::TakeOver),
+        6 => (1..60_u8).prop_map(Fault::Wait),
     ];
     prop::collection::vec(one, 1..60)
 }
 
-/// The store of a node: what is durable.
+/// The durable state of a node.
 #[derive(Debug, Clone, Default)]
 struct Disk {
     records: Records,
@@ -80,13 +80,13 @@ impl Disk {
         self.at = Some(at);
     }
 
-    fn work(&mut self, job: Job) -> Position {
+    fn work(&mut self, job: StoreJob) -> Position {
         match job {
-            Job::Apply(at, batch) => {
+            StoreJob::Apply(at, batch) => {
                 self.apply(at, &batch);
                 at
             }
-            Job::Replace(at, records) => {
+            StoreJob::Replace(at, records) => {
                 self.records = records.into_iter().collect();
                 self.at = Some(at);
                 at
@@ -95,37 +95,37 @@ impl Disk {
     }
 }
 
-/// One standby, with its connection to the master.
+/// A standby with its connection to the master.
 #[derive(Debug)]
 struct Node {
     disk: Disk,
     follower: Follower,
-    jobs: VecDeque<Job>,
-    busy_until: Now,
+    jobs: VecDeque<StoreJob>,
+    busy_until: NodeTime,
     wire: Option<Wire>,
 }
 
 #[derive(Debug)]
 struct Wire {
-    conn: Conn,
-    turn: Turn,
-    /// Frames under way, each way, with the time of their arrival.
-    down: VecDeque<(Now, Vec<u8>)>,
-    up: VecDeque<(Now, Vec<u8>)>,
-    stalled_until: Now,
+    conn: ConnectionId,
+    session: SessionId,
+    /// Frames in flight in both directions, with their arrival times.
+    down: VecDeque<(NodeTime, Vec<u8>)>,
+    up: VecDeque<(NodeTime, Vec<u8>)>,
+    stalled_until: NodeTime,
 }
 
 struct World {
-    now: Now,
+    now: NodeTime,
     timing: Timing,
     epoch: u64,
     next: u64,
     master: usize,
     leader: Leader,
-    frozen_until: Now,
+    stalled_until: NodeTime,
     /// The master's disk is that of its node.
     nodes: Vec<Node>,
-    /// What each batch of this epoch made of the records, from batch `start` on.
+    /// Records after each batch of this epoch, from batch `start` on.
     history: Vec<Records>,
     start: u64,
     told: Vec<Event>,
@@ -149,11 +149,11 @@ fn steps(n: u64) -> Duration {
     STEP * u32::try_from(n).unwrap()
 }
 
-fn read(frame: &[u8]) -> Message<'_> {
+fn decoded(frame: &[u8]) -> Message<'_> {
     decode(&frame[4..]).unwrap()
 }
 
-fn written(message: &Message<'_>) -> Vec<u8> {
+fn encoded(message: &Message<'_>) -> Vec<u8> {
     encode(message).unwrap()
 }
 
@@ -165,33 +165,37 @@ impl World {
             disk: disk.clone(),
             follower: Follower::new(timing),
             jobs: VecDeque::new(),
-            busy_until: Now::ZERO,
+            busy_until: NodeTime::ZERO,
             wire: None,
         };
         let mut world = Self {
-            now: Now::ZERO,
+            now: NodeTime::ZERO,
             timing,
             epoch: 0,
             next: 0,
             master: 0,
-            leader: Leader::new(Log::new(0, None, LogLimits::default()), timing, Now::ZERO),
-            frozen_until: Now::ZERO,
+            leader: Leader::new(
+                BatchLog::new(0, None, LogLimits::default()),
+                timing,
+                NodeTime::ZERO,
+            ),
+            stalled_until: NodeTime::ZERO,
             nodes: (0..NODES).map(|_| node()).collect(),
             history: Vec::new(),
             start: 0,
             told: Vec::new(),
         };
-        world.lead(0);
+        world.start_term(0);
         world
     }
 
-    fn fresh(&mut self) -> u64 {
+    fn new_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    fn lead(&mut self, node: usize) {
-        self.epoch = self.fresh();
+    fn start_term(&mut self, node: usize) {
+        self.epoch = self.new_number();
         self.master = node;
         let limits = LogLimits {
             batches: 50,
@@ -200,17 +204,17 @@ impl World {
         let disk = &self.nodes[node].disk;
         self.history = vec![disk.records.clone()];
         self.start = disk.at.map_or(0, |at| at.seq);
-        let log = Log::new(self.epoch, disk.at, limits);
+        let log = BatchLog::new(self.epoch, disk.at, limits);
         self.leader = Leader::new(log, self.timing, self.now);
-        self.frozen_until = self.now;
+        self.stalled_until = self.now;
     }
 
-    fn frozen(&self) -> bool {
-        self.now < self.frozen_until
+    fn stalled(&self) -> bool {
+        self.now < self.stalled_until
     }
 
     fn commit(&mut self) {
-        let n = self.fresh();
+        let n = self.new_number();
         let key = |n: u64| RecordKey::new(RecordKind::Lid, &[&[u8::try_from(n % 29).unwrap()]]);
         let mut changes = vec![RecordChange::Put(key(n), n.to_be_bytes().to_vec().into())];
         if n.is_multiple_of(5) {
@@ -226,46 +230,46 @@ impl World {
         disk.apply(Position { epoch, seq }, &batch);
         self.history.push(disk.records.clone());
         let body: Arc<[u8]> = encode_batch(&batch).unwrap().into();
-        self.leader.committed(seq, body, self.now).unwrap();
+        self.leader.append(seq, body, self.now).unwrap();
     }
 
-    fn cut(&mut self, node: usize) {
+    fn disconnect(&mut self, node: usize) {
         if let Some(wire) = self.nodes[node].wire.take() {
-            self.nodes[node].follower.broken(wire.turn);
-            self.leader.lost(wire.conn, self.now);
+            self.nodes[node].follower.on_disconnected(wire.session);
+            self.leader.on_disconnected(wire.conn, self.now);
         }
     }
 
     fn connect(&mut self, node: usize) {
         let free = self.nodes[node].wire.is_none() && self.nodes[node].jobs.is_empty();
-        if node == self.master || self.frozen() || !free {
+        if node == self.master || self.stalled() || !free {
             return;
         }
-        let conn = Conn(self.fresh());
+        let conn = ConnectionId(self.new_number());
         let n = &mut self.nodes[node];
-        let told = n.follower.turn();
+        let told = n.follower.session();
         let guid = self.master as u64;
-        let Some(turn) = n.follower.connected(guid, told, self.now) else {
+        let Some(session) = n.follower.on_connected(guid, told, self.now) else {
             return;
         };
         self.leader
-            .joined(conn, &hello(node as u64, n.disk.at), self.now)
+            .on_connected(conn, &hello(node as u64, n.disk.at), self.now)
             .unwrap();
         n.wire = Some(Wire {
             conn,
-            turn,
+            session,
             down: VecDeque::new(),
             up: VecDeque::new(),
             stalled_until: self.now,
         });
     }
 
-    /// One step of time.
+    /// Advances the time by one step.
     fn step(&mut self, delays: &mut impl FnMut() -> u64) -> Result<(), TestCaseError> {
         self.now += STEP;
         let now = self.now;
-        let frozen = self.frozen();
-        if !frozen {
+        let stalled = self.stalled();
+        if !stalled {
             self.leader.tick(now);
         }
         for at in 0..NODES {
@@ -273,20 +277,20 @@ impl World {
                 continue;
             }
             self.connect(at);
-            self.leader_to(at, frozen, delays);
-            self.at_node(at, delays)?;
+            self.run_leader(at, stalled, delays);
+            self.run_node(at, delays)?;
             self.check(at)?;
         }
-        if !frozen {
-            self.told.extend(self.leader.events());
+        if !stalled {
+            self.told.extend(self.leader.take_events());
         }
         Ok(())
     }
 
-    fn leader_to(&mut self, at: usize, frozen: bool, delays: &mut impl FnMut() -> u64) {
+    fn run_leader(&mut self, at: usize, stalled: bool, delays: &mut impl FnMut() -> u64) {
         let now = self.now;
         let node = &mut self.nodes[at];
-        let Some(wire) = node.wire.as_mut().filter(|_| !frozen) else {
+        let Some(wire) = node.wire.as_mut().filter(|_| !stalled) else {
             return;
         };
         let arrived = wire
@@ -295,19 +299,19 @@ impl World {
             .take_while(|(t, _)| *t <= now && now >= wire.stalled_until);
         let arrived = arrived.count();
         for (_, frame) in wire.up.drain(..arrived) {
-            let message = read(&frame);
+            let message = decoded(&frame);
             if let Message::Ping(n) = message {
-                self.leader.pinged(wire.conn, n, now);
+                self.leader.on_ping(wire.conn, n, now);
             } else if let Message::Ack(p) = message {
-                self.leader.acked(wire.conn, p, now).unwrap();
+                self.leader.on_ack(wire.conn, p, now).unwrap();
             } else {
-                panic!("a follower does not say {message:?}");
+                panic!("unexpected {message:?} from a follower");
             }
         }
         if !self.leader.serves(wire.conn) {
-            let turn = wire.turn;
+            let session = wire.session;
             node.wire = None;
-            node.follower.broken(turn);
+            node.follower.on_disconnected(session);
             return;
         }
         let arrival = |wire: &Wire, delay: u64| {
@@ -346,7 +350,7 @@ impl World {
         }
     }
 
-    fn at_node(
+    fn run_node(
         &mut self,
         at: usize,
         delays: &mut impl FnMut() -> u64,
@@ -361,39 +365,39 @@ impl World {
                 .take_while(|(t, _)| *t <= now && open)
                 .count();
             for (_, frame) in wire.down.drain(..arrived) {
-                let message = read(&frame);
-                if node.follower.follows(wire.turn) {
-                    let taken = node.follower.received(wire.turn, message, now);
+                let message = decoded(&frame);
+                if node.follower.follows(wire.session) {
+                    let taken = node.follower.on_message(wire.session, message, now);
                     prop_assert_eq!(taken, Ok(()));
                 }
             }
         }
-        node.jobs.extend(node.follower.jobs());
+        node.jobs.extend(node.follower.take_jobs());
         if now >= node.busy_until {
             while let Some(job) = node.jobs.pop_front() {
                 let at = node.disk.work(job);
-                node.follower.durable(node.follower.turn(), at);
+                node.follower.on_durable(node.follower.session(), at);
             }
         }
         node.follower.tick(now);
         if let Some(wire) = &mut node.wire {
-            while let Some(message) = node.follower.poll(wire.turn, now) {
+            while let Some(message) = node.follower.poll(wire.session, now) {
                 let soonest = wire.up.back().map_or(now, |(t, _)| *t);
                 let t = soonest.max(now + steps(delays()));
-                wire.up.push_back((t, written(&message)));
+                wire.up.push_back((t, encoded(&message)));
             }
-            if !node.follower.follows(wire.turn) {
+            if !node.follower.follows(wire.session) {
                 let conn = wire.conn;
                 node.wire = None;
-                if !self.now.lt(&self.frozen_until) {
-                    self.leader.lost(conn, now);
+                if !self.now.lt(&self.stalled_until) {
+                    self.leader.on_disconnected(conn, now);
                 }
             }
         }
         Ok(())
     }
 
-    /// What must hold at all times.
+    /// Invariants that hold at all times.
     fn check(&mut self, at: usize) -> Result<(), TestCaseError> {
         let acknowledged = self.leader.acknowledged();
         let node = &mut self.nodes[at];
@@ -406,7 +410,7 @@ impl World {
             prop_assert_eq!(
                 &node.disk.records,
                 &self.history[index(seq - self.start)],
-                "node {} has other records than its master had at {}",
+                "node {}: records differ from the master's at {}",
                 at,
                 seq
             );
@@ -416,66 +420,62 @@ impl World {
         if node.follower.in_sync(self.now) {
             prop_assert!(
                 complete,
-                "in step at {here:?}, {acknowledged} is acknowledged"
+                "in sync at {here:?}, but {acknowledged} is acknowledged"
             );
         }
-        for event in node.follower.events() {
+        for event in node.follower.take_events() {
             if let Event::MasterSilent { in_sync: true, .. } = event {
-                prop_assert!(complete, "silent, in step at {here:?} of {acknowledged}");
+                prop_assert!(complete, "silent, in sync at {here:?} of {acknowledged}");
             }
         }
         Ok(())
     }
 
-    fn act(
-        &mut self,
-        trouble: Trouble,
-        delays: &mut impl FnMut() -> u64,
-    ) -> Result<(), TestCaseError> {
+    fn act(&mut self, fault: Fault, delays: &mut impl FnMut() -> u64) -> Result<(), TestCaseError> {
         let step = |n: u8| STEP * u32::from(n);
-        match trouble {
-            Trouble::Commit(n) => {
-                if !self.frozen() {
+        match fault {
+            Fault::Commit(n) => {
+                if !self.stalled() {
                     (0..n).for_each(|_| self.commit());
                 }
             }
-            Trouble::Load(n) => {
+            Fault::Load(n) => {
                 for _ in 0..n {
-                    if !self.frozen() {
+                    if !self.stalled() {
                         self.commit();
                     }
                     self.step(delays)?;
                 }
             }
-            Trouble::Break(n) => self.cut(n),
-            Trouble::Stall(n, steps) => {
+            Fault::Break(n) => self.disconnect(n),
+            Fault::DelayFrames(n, steps) => {
                 if let Some(wire) = &mut self.nodes[n].wire {
                     wire.stalled_until = self.now + step(steps);
                 }
             }
-            Trouble::Disk(n, steps) => self.nodes[n].busy_until = self.now + step(steps),
-            Trouble::Restart(n) => {
+            Fault::Disk(n, steps) => self.nodes[n].busy_until = self.now + step(steps),
+            Fault::Restart(n) => {
                 if n != self.master {
-                    self.cut(n);
+                    self.disconnect(n);
                     self.nodes[n].jobs.clear();
                     self.nodes[n].follower = Follower::new(self.timing);
                 }
             }
-            Trouble::Freeze(steps) => self.frozen_until = self.now + step(steps),
-            Trouble::TakeOver(n) => {
+            Fault::StallMaster(steps) => self.stalled_until = self.now + step(steps),
+            Fault::TakeOver(n) => {
                 if n != self.master {
-                    (0..NODES).for_each(|at| self.cut(at));
+                    (0..NODES).for_each(|at| self.disconnect(at));
                     for node in &mut self.nodes {
-                        // What came is stored before anybody leads or follows anew.
+                        // Received jobs are stored before a new session or term.
                         while let Some(job) = node.jobs.pop_front() {
                             node.disk.work(job);
                         }
                         node.follower.stop();
                     }
-                    self.lead(n);
+                    self.start_term(n);
                 }
             }
-            Trouble::Wait(n) => {
+            Fault::Wait(n) => {
                 for _ in 0..n {
                     self.step(delays)?;
                 }
@@ -488,11 +488,11 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever breaks: who believes to be in step has all that was acknowledged; records are at each place of a history what the
-    /// master's were; and when nothing breaks any more, everybody is in step again, with all there is.
+    /// Under all faults: a node that considers itself in sync has all acknowledged batches; records at each position equal the master's;
+    /// and after the last fault, all nodes are in sync with all records.
     #[test]
-    fn nothing_acknowledged_is_missing_where_somebody_is_in_step(
-        troubles in troubles(),
+    fn standby_in_sync_has_all_acknowledged_batches(
+        faults in faults(),
         jitter in prop::collection::vec(0..4_u64, 64),
     ) {
         let mut world = World::new();
@@ -501,8 +501,8 @@ proptest! {
             at = (at + 1) % jitter.len();
             jitter[at]
         };
-        for trouble in troubles {
-            world.act(trouble, &mut delays)?;
+        for fault in faults {
+            world.act(fault, &mut delays)?;
         }
         for _ in 0..600 {
             world.step(&mut delays)?;
@@ -517,9 +517,10 @@ proptest! {
     }
 }
 
-/// A standby whose disk hangs is not waited for longer than the limit; nobody else being there is an alarm, once, and so is its end.
+/// The master waits for a standby with a hanging disk no longer than the limit. If no other is in sync, one alarm is raised, and its end is
+/// reported.
 #[test]
-fn a_standby_that_hangs_holds_nobody_up_for_long() {
+fn hanging_standby_delays_replies_up_to_the_limit() {
     let mut world = World::new();
     let mut at_once = || 0;
     let run = |world: &mut World, steps: usize, delays: &mut dyn FnMut() -> u64| {
@@ -553,17 +554,17 @@ fn a_standby_that_hangs_holds_nobody_up_for_long() {
     assert_eq!(told[1], &Event::ProtectionRestored);
 }
 
-/// Standbys of a master that hangs hear of it after the lease, and not before; the master hears that it hung.
+/// Standbys of a stalled master detect its silence after the lease, not before; the master detects its stall.
 #[test]
-fn a_frozen_master_is_silent_after_the_lease() {
+fn stalled_master_is_silent_after_the_lease() {
     let mut world = World::new();
     let mut at_once = || 0;
     for _ in 0..50 {
         world.step(&mut at_once).unwrap();
     }
     let began = world.now;
-    world.frozen_until = began + Duration::from_secs(1);
-    while world.nodes[1].follower.leader().is_some() {
+    world.stalled_until = began + Duration::from_secs(1);
+    while world.nodes[1].follower.master().is_some() {
         world.step(&mut at_once).unwrap();
     }
     let silent = world.now - began;

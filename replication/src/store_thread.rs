@@ -1,5 +1,5 @@
-//! The one thread that works on a standby's store, so that a disk that is slow delays nobody's heartbeat. It does things in the order in
-//! which they were asked for, and takes batches that wait together in one go.
+//! The thread that works on a standby's store, so that a slow disk delays no heartbeat. It executes requests in order and combines pending
+//! batches into one transaction.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -7,138 +7,142 @@ use std::sync::mpsc::Receiver;
 use ferrosm_core::records::RecordBatch;
 use tokio::sync::oneshot;
 
-use super::follower::{Job, RawRecord, Turn};
+use super::follower::{RawRecord, SessionId, StoreJob};
 use super::log::Position;
 use super::{RecordStore, RecordStoreError};
 
-/// All records, and what they are.
+/// All records and their position.
 #[derive(Debug)]
 pub struct StoreSnapshot {
-    /// Where the store is.
+    /// The position; `None` if unknown.
     pub at: Option<Position>,
-    /// Its records.
+    /// The records.
     pub records: Vec<RawRecord>,
 }
 
-/// What the thread is asked for. Not more waits than a master's window of batches for each connection, and a snapshot.
+/// A request to the thread. At most a master's window of batches per connection, and one snapshot, are pending.
 pub(super) enum StoreRequest {
-    /// Jobs of this turn. After one that failed, those of its turn are left out.
-    Jobs(Turn, Vec<Job>),
-    /// Where the store is when all before this is done.
+    /// Store jobs of a session. After a failed job, the remaining jobs of its session are skipped.
+    Jobs(SessionId, Vec<StoreJob>),
+    /// Reads the position after all earlier requests.
     Position(oneshot::Sender<Option<Position>>),
-    /// All records.
+    /// Reads all records.
     ReadAll(oneshot::Sender<Result<StoreSnapshot, RecordStoreError>>),
-    /// Told when all before this is done.
-    Settled(Box<dyn FnOnce(Option<Position>) + Send>),
+    /// Called when all earlier requests are done.
+    Flushed(Box<dyn FnOnce(Option<Position>) + Send>),
 }
 
-/// What the thread says of jobs.
+/// Result of store jobs.
 pub(super) enum StoreResult {
-    /// All up to here is durable.
-    Durable(Turn, Position),
-    /// It was not taken.
-    Failed(Turn, RecordStoreError),
+    /// All batches up to the position are durable.
+    Durable(SessionId, Position),
+    /// A job failed.
+    Failed(SessionId, RecordStoreError),
 }
 
-/// Starts the thread; it ends when nobody can ask it any longer.
+/// Starts the thread. It stops when all senders of requests are gone.
 ///
 /// # Errors
-/// The system has no thread.
+/// The system cannot create a thread.
 pub(super) fn start(
-    copy: Arc<dyn RecordStore>,
-    waiting: Receiver<StoreRequest>,
-    told: impl Fn(StoreResult) + Send + 'static,
+    store: Arc<dyn RecordStore>,
+    requests: Receiver<StoreRequest>,
+    on_result: impl Fn(StoreResult) + Send + 'static,
 ) -> std::io::Result<()> {
-    crate::thread::spawn("copy", move || work(copy.as_ref(), &waiting, &told))?;
+    crate::thread::spawn("store", move || run(store.as_ref(), &requests, &on_result))?;
     Ok(())
 }
 
-fn work(copy: &dyn RecordStore, waiting: &Receiver<StoreRequest>, told: &dyn Fn(StoreResult)) {
-    let mut group = Group {
-        copy,
-        told,
+fn run(
+    store: &dyn RecordStore,
+    requests: &Receiver<StoreRequest>,
+    on_result: &dyn Fn(StoreResult),
+) {
+    let mut pending = PendingBatches {
+        store,
+        on_result,
         failed: None,
-        turn: None,
+        session: None,
         at: None,
         batches: Vec::new(),
     };
-    while let Ok(first) = waiting.recv() {
+    while let Ok(first) = requests.recv() {
         let mut next = Some(first);
-        while let Some(ask) = next {
-            group.ask(ask);
-            next = waiting.try_recv().ok();
+        while let Some(request) = next {
+            pending.request(request);
+            next = requests.try_recv().ok();
         }
-        group.flush();
+        pending.flush();
     }
 }
 
-/// Batches that are stored together.
-struct Group<'a> {
-    copy: &'a dyn RecordStore,
-    told: &'a dyn Fn(StoreResult),
-    failed: Option<Turn>,
-    turn: Option<Turn>,
+/// Batches to be stored in one transaction.
+struct PendingBatches<'a> {
+    store: &'a dyn RecordStore,
+    on_result: &'a dyn Fn(StoreResult),
+    failed: Option<SessionId>,
+    session: Option<SessionId>,
     at: Option<Position>,
     batches: Vec<RecordBatch>,
 }
 
-impl Group<'_> {
-    fn ask(&mut self, ask: StoreRequest) {
-        match ask {
-            StoreRequest::Jobs(turn, jobs) => {
-                if self.turn != Some(turn) {
+impl PendingBatches<'_> {
+    fn request(&mut self, request: StoreRequest) {
+        match request {
+            StoreRequest::Jobs(session, jobs) => {
+                if self.session != Some(session) {
                     self.flush();
-                    self.turn = Some(turn);
+                    self.session = Some(session);
                 }
-                jobs.into_iter().for_each(|job| self.job(turn, job));
+                jobs.into_iter().for_each(|job| self.execute(session, job));
             }
-            // Who asked may have gone: then nobody needs the answer.
+            // The requester may be gone.
             StoreRequest::Position(reply) => {
                 self.flush();
-                let _ = reply.send(self.copy.position());
+                let _ = reply.send(self.store.position());
             }
             StoreRequest::ReadAll(reply) => {
                 self.flush();
-                let _ = reply.send(self.copy.read_all());
+                let _ = reply.send(self.store.read_all());
             }
-            StoreRequest::Settled(reply) => {
+            StoreRequest::Flushed(reply) => {
                 self.flush();
-                reply(self.copy.position());
+                reply(self.store.position());
             }
         }
     }
 
-    fn job(&mut self, turn: Turn, job: Job) {
-        if self.failed == Some(turn) {
+    fn execute(&mut self, session: SessionId, job: StoreJob) {
+        if self.failed == Some(session) {
             return;
         }
         match job {
-            Job::Apply(at, batch) => {
+            StoreJob::Apply(at, batch) => {
                 self.at = Some(at);
                 self.batches.push(batch);
             }
-            Job::Replace(at, records) => {
+            StoreJob::Replace(at, records) => {
                 self.flush();
-                let done = self.copy.replace(at, records);
-                self.say(turn, at, done);
+                let done = self.store.replace(at, records);
+                self.report(session, at, done);
             }
         }
     }
 
     fn flush(&mut self) {
-        if let (Some(turn), Some(at)) = (self.turn, self.at.take()) {
-            let done = self.copy.apply(at, &self.batches);
+        if let (Some(session), Some(at)) = (self.session, self.at.take()) {
+            let done = self.store.apply(at, &self.batches);
             self.batches.clear();
-            self.say(turn, at, done);
+            self.report(session, at, done);
         }
     }
 
-    fn say(&mut self, turn: Turn, at: Position, done: Result<(), RecordStoreError>) {
-        (self.told)(match done {
-            Ok(()) => StoreResult::Durable(turn, at),
+    fn report(&mut self, session: SessionId, at: Position, done: Result<(), RecordStoreError>) {
+        (self.on_result)(match done {
+            Ok(()) => StoreResult::Durable(session, at),
             Err(error) => {
-                self.failed = Some(turn);
-                StoreResult::Failed(turn, error)
+                self.failed = Some(session);
+                StoreResult::Failed(session, error)
             }
         });
     }

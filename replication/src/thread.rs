@@ -1,4 +1,4 @@
-//! Threads of this crate: they log in the span of the code that started them, which names the fabric. They decide nothing.
+//! Threads of this crate. They log in the span of the code that started them, which names the fabric.
 
 use core::future::Future;
 use std::io;
@@ -7,10 +7,10 @@ use std::thread::{Builder, JoinHandle};
 use tokio::sync::watch;
 use tracing::Span;
 
-/// Starts a thread in the span of this one.
+/// Starts a thread in the current span.
 ///
 /// # Errors
-/// The system has no thread left.
+/// The system cannot create a thread.
 pub(crate) fn spawn(
     name: &str,
     work: impl FnOnce() + Send + 'static,
@@ -21,18 +21,18 @@ pub(crate) fn spawn(
         .spawn(move || span.in_scope(work))
 }
 
-/// Whether a [`Worker`] is to end.
+/// Whether a [`Worker`] is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Not yet.
+    /// No.
     No,
-    /// With goodbyes.
+    /// Yes, and peers are notified.
     Graceful,
-    /// As a crash would.
-    AtOnce,
+    /// Yes, without notifying peers.
+    Immediate,
 }
 
-/// The thread of a node, with a runtime of its own. It ends when this is dropped.
+/// The thread of a node, with its own runtime. Stops when dropped.
 #[derive(Debug)]
 pub(crate) struct Worker {
     stop: watch::Sender<Stop>,
@@ -40,10 +40,10 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts it. What runs there is to end soon after [`stopped`] returns.
+    /// Starts the thread. Its future must return soon after [`stopped`] does.
     ///
     /// # Errors
-    /// The system has no thread or no runtime.
+    /// The system cannot create a thread or a runtime.
     pub(crate) fn start<F: Future<Output = ()>>(
         work: impl FnOnce(watch::Receiver<Stop>) -> F + Send + 'static,
     ) -> io::Result<Self> {
@@ -53,15 +53,15 @@ impl Worker {
         let (stop, stopped) = watch::channel(Stop::No);
         let thread = spawn("replication", move || {
             runtime.block_on(work(stopped));
-            // Nothing waits for a disk or a name server that hangs.
+            // Do not wait for a hanging disk or name server.
             runtime.shutdown_background();
         })?;
         let thread = Some(thread);
         Ok(Self { stop, thread })
     }
 
-    /// Ends it, and waits until it has ended. A panic is logged.
-    pub(crate) fn end(&mut self, how: Stop) {
+    /// Stops the thread and waits for its end. A panic is logged.
+    pub(crate) fn stop(&mut self, how: Stop) {
         self.stop.send_replace(how);
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
             tracing::error!("replication thread panicked");
@@ -71,13 +71,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.end(Stop::Graceful);
+        self.stop(Stop::Graceful);
     }
 }
 
-/// Waits until the thread is to end; how.
+/// Waits until the thread is to stop. Returns how.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<Stop>) -> Stop {
     let how = stop.wait_for(|how| *how != Stop::No).await;
-    // An error says that whoever could stop it is gone.
-    how.map_or(Stop::AtOnce, |how| *how)
+    // The sender is gone, so no one can request a stop.
+    how.map_or(Stop::Immediate, |how| *how)
 }

@@ -1,11 +1,10 @@
-//! Who may talk to whom: certificates of both sides, from files, signed by one authority. TLS 1.3 and nothing else.
+//! Mutual authentication of nodes by certificates from files, signed by one CA. TLS 1.3 only.
 //!
-//! The files are read again when they change, so that certificates can be renewed while the program runs; connections that are there
-//! stay. What is wrong with a file is one sentence.
+//! Changed files are read again, so certificates can be renewed while the program runs. Open connections are not affected.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "errors of other crates: long lists that grow"
+    reason = "non-exhaustive or long error enums of other crates"
 )]
 
 use core::time::Duration;
@@ -25,33 +24,33 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, Error as TlsError, RootCertStore, ServerConfig,
 };
 
-/// Where certificates are.
+/// Paths of the PEM files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Of the authority that signs all nodes' certificates; several are allowed, one after the other.
+    /// Certificates of the CAs that sign all nodes' certificates.
     pub ca: PathBuf,
-    /// Of this node, and what is between it and the authority.
+    /// Certificate of this node, with intermediate certificates.
     pub certificate: PathBuf,
-    /// Its key.
+    /// Private key of this node.
     pub key: PathBuf,
 }
 
-/// What is wrong with a file.
+/// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {what}", path.display())]
 struct FileError {
     /// The file.
     path: PathBuf,
-    /// A sentence.
+    /// The reason.
     what: String,
 }
 
-/// Why a certificate is not taken.
+/// Why a certificate is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// By this clock it is not valid now.
+    /// It has expired or is not valid yet.
     Time,
-    /// Anything else.
+    /// Any other reason.
     File,
 }
 
@@ -70,151 +69,157 @@ impl Cause {
     }
 }
 
-/// So long before a certificate expires that is told.
-const SOON: Duration = Duration::from_secs(30 * DAY.as_secs());
-/// So often that is said again.
+/// Time before expiry from which a warning is logged.
+const EXPIRY_WARNING: Duration = Duration::from_secs(30 * DAY.as_secs());
+/// Interval of repeated warnings.
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-/// What connections are made with.
+/// TLS configurations for new connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Configs {
-    /// For those that come.
+pub(crate) struct TlsConfigs {
+    /// For incoming connections.
     pub(crate) server: Arc<ServerConfig>,
-    /// For those that are made.
+    /// For outgoing connections.
     pub(crate) client: Arc<ClientConfig>,
 }
 
-/// Certificates that are renewed when their files are.
+/// Certificates that follow changes of their files.
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    now: Mutex<Now>,
+    now: Mutex<TlsState>,
 }
 
-type Stamps = [Option<SystemTime>; 3];
+type FileTimes = [Option<SystemTime>; 3];
 
 #[derive(Debug)]
-struct Now {
-    stamps: Stamps,
-    /// The last ones that were of use.
-    held: Option<Held>,
-    /// Why there are none of use.
-    fault: Option<FileError>,
-    /// When something was remarked last.
-    remarked: UnixTime,
+struct TlsState {
+    file_times: FileTimes,
+    /// The last usable certificates.
+    loaded: Option<LoadedCertificates>,
+    /// Why no certificates are usable.
+    error: Option<FileError>,
+    /// When a warning was logged last.
+    last_report: UnixTime,
 }
 
-/// What was in the files.
+/// Contents of the files.
 #[derive(Debug)]
-struct Held {
-    configs: Configs,
+struct LoadedCertificates {
+    configs: TlsConfigs,
     chain: Vec<CertificateDer<'static>>,
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
 }
 
-/// What an operator has to know of certificates.
+/// A message about certificates for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Remark {
-    /// They will not be of use for long.
-    Soon(String),
-    /// They are of no use.
-    Alarm(String),
+pub(crate) enum CertificateNotice {
+    /// They expire soon.
+    ExpiresSoon(String),
+    /// They are unusable.
+    Unusable(String),
 }
 
-impl Remark {
-    /// Says it.
+impl CertificateNotice {
+    /// Logs the message.
     pub(crate) fn log(&self) {
         match self {
-            Self::Soon(what) => tracing::warn!("replication: {what}"),
-            Self::Alarm(what) => tracing::error!("replication: {what}"),
+            Self::ExpiresSoon(reason) => {
+                tracing::warn!(reason, "replication certificate expires soon")
+            }
+            Self::Unusable(reason) => tracing::error!(reason, "replication certificates unusable"),
         }
     }
 }
 
 impl Tls {
-    /// Reads the files. Where they are of no use that is an alarm, and no reason to do without a subnet manager: they are read again
-    /// until they are.
+    /// Reads the files. Unusable files raise an alarm; the SM runs without replication, and the files are read again at each connection.
     #[must_use]
     pub(crate) fn read(files: TlsFiles) -> Self {
-        let stamps = files.stamps();
-        let remarked = UnixTime::now();
-        let (held, fault) = match files.read() {
-            Ok(held) => (Some(held), None),
+        let file_times = files.file_times();
+        let last_report = UnixTime::now();
+        let (loaded, error) = match files.read() {
+            Ok(loaded) => (Some(loaded), None),
             Err(error) => (None, Some(error)),
         };
-        let now = Now {
-            stamps,
-            held,
-            fault,
-            remarked,
+        let now = TlsState {
+            file_times,
+            loaded,
+            error,
+            last_report,
         };
-        let remark = now.remark(&files, remarked);
-        remark.iter().for_each(Remark::log);
+        let notice = now.notice(&files, last_report);
+        notice.iter().for_each(CertificateNotice::log);
         let now = Mutex::new(now);
         Self { files, now }
     }
 
-    /// What a connection is made with now; `None` as long as the files never were of use. Those that are wrong by now change nothing,
-    /// and are told once.
-    pub(crate) fn current(&self) -> Option<Configs> {
+    /// The configurations for a new connection; `None` if the files never were usable. New files that are unusable are logged once and not
+    /// used.
+    pub(crate) fn current(&self) -> Option<TlsConfigs> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamps = self.files.stamps();
-        // What was mended need not be younger: it may be who may read it.
-        if stamps != now.stamps || now.held.is_none() {
-            now.stamps = stamps;
-            now.take(self.files.read(), &self.files, UnixTime::now());
+        let file_times = self.files.file_times();
+        // A corrected file need not have a newer time: its permissions may have changed.
+        if file_times != now.file_times || now.loaded.is_none() {
+            now.file_times = file_times;
+            now.update(self.files.read(), &self.files, UnixTime::now());
         }
-        now.held.as_ref().map(|held| held.configs.clone())
+        now.loaded.as_ref().map(|loaded| loaded.configs.clone())
     }
 
-    /// What is to be said at this time, once a day.
-    fn reminder(&self, at: UnixTime) -> Option<Remark> {
+    /// The message that is due, at most one a day.
+    fn due_notice(&self, at: UnixTime) -> Option<CertificateNotice> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.remarked.as_secs().abs_diff(at.as_secs()) < DAY.as_secs() {
+        if now.last_report.as_secs().abs_diff(at.as_secs()) < DAY.as_secs() {
             return None;
         }
-        now.remarked = at;
-        now.remark(&self.files, at)
+        now.last_report = at;
+        now.notice(&self.files, at)
     }
 
-    /// Says once a day what is wrong with the certificates, or will be soon. To be called more often than that.
-    pub(crate) fn remind(&self, at: UnixTime) {
-        self.reminder(at).iter().for_each(Remark::log);
+    /// Logs once a day if the certificates are unusable or expire soon. Must be called more often.
+    pub(crate) fn log_daily(&self, at: UnixTime) {
+        self.due_notice(at).iter().for_each(CertificateNotice::log);
     }
 }
 
-impl Now {
-    /// The files were read again.
-    fn take(&mut self, read: Result<Held, FileError>, files: &TlsFiles, at: UnixTime) {
-        let remark = match read {
-            Ok(held) => {
-                tracing::info!("replication: certificates were read again");
-                self.held = Some(held);
-                self.fault = None;
-                self.remark(files, at)
+impl TlsState {
+    /// Processes the result of reading the files again.
+    fn update(
+        &mut self,
+        read: Result<LoadedCertificates, FileError>,
+        files: &TlsFiles,
+        at: UnixTime,
+    ) {
+        let notice = match read {
+            Ok(loaded) => {
+                tracing::info!("replication certificates reloaded");
+                self.loaded = Some(loaded);
+                self.error = None;
+                self.notice(files, at)
             }
-            Err(error) if self.held.is_some() => {
-                tracing::warn!(
-                    "replication: new certificates are of no use, the old ones stay: {error}"
-                );
+            Err(error) if self.loaded.is_some() => {
+                tracing::warn!(%error, "new replication certificates rejected");
                 return;
             }
-            Err(error) if self.fault.as_ref() == Some(&error) => return,
+            Err(error) if self.error.as_ref() == Some(&error) => return,
             Err(error) => {
-                self.fault = Some(error);
-                self.remark(files, at)
+                self.error = Some(error);
+                self.notice(files, at)
             }
         };
-        self.remarked = at;
-        remark.iter().for_each(Remark::log);
+        self.last_report = at;
+        notice.iter().for_each(CertificateNotice::log);
     }
 
-    fn remark(&self, files: &TlsFiles, at: UnixTime) -> Option<Remark> {
-        match (&self.held, &self.fault) {
-            (Some(held), _) => files.expires(&held.chain, &held.roots, &held.provider, at),
-            (None, Some(error)) => Some(Remark::Alarm(format!(
-                "{error}; there are no copies until that is mended"
+    fn notice(&self, files: &TlsFiles, at: UnixTime) -> Option<CertificateNotice> {
+        match (&self.loaded, &self.error) {
+            (Some(loaded), _) => {
+                files.expiry_notice(&loaded.chain, &loaded.roots, &loaded.provider, at)
+            }
+            (None, Some(error)) => Some(CertificateNotice::Unusable(format!(
+                "{error}; no replication until corrected"
             ))),
             (None, None) => None,
         }
@@ -222,7 +227,7 @@ impl Now {
 }
 
 impl TlsFiles {
-    fn stamps(&self) -> Stamps {
+    fn file_times(&self) -> FileTimes {
         [&self.ca, &self.certificate, &self.key].map(|path| {
             std::fs::metadata(path)
                 .and_then(|about| about.modified())
@@ -230,14 +235,13 @@ impl TlsFiles {
         })
     }
 
-    /// What is to be said of a client's certificate at this time. Whether servers take it is up to them and their authority: only that
-    /// it expires counts.
+    /// The message due for a client's certificate. Only its expiry is checked: whether the servers accept it depends on their CA.
     #[cfg(any(feature = "etcd", test))]
     #[must_use]
-    pub(crate) fn client_remark(&self, at: UnixTime) -> Option<Remark> {
+    pub(crate) fn client_notice(&self, at: UnixTime) -> Option<CertificateNotice> {
         let (roots, chain) = (self.roots().ok()?, certificates(&self.certificate).ok()?);
         let provider = Arc::new(ring::default_provider());
-        self.expires(&chain, &roots, &provider, at)
+        self.expiry_notice(&chain, &roots, &provider, at)
     }
 
     fn roots(&self) -> Result<Arc<RootCertStore>, FileError> {
@@ -245,53 +249,53 @@ impl TlsFiles {
         for certificate in certificates(&self.ca)? {
             roots
                 .add(certificate)
-                .map_err(|e| wrong(&self.ca, sentence(&e)))?;
+                .map_err(|e| file_error(&self.ca, describe(&e)))?;
         }
         Ok(Arc::new(roots))
     }
 
-    fn read(&self) -> Result<Held, FileError> {
+    fn read(&self) -> Result<LoadedCertificates, FileError> {
         let roots = self.roots()?;
         let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key)
-            .map_err(|e| unread(&self.key, "private key", &e))?;
+            .map_err(|e| pem_error(&self.key, "private key", &e))?;
         let provider = Arc::new(ring::default_provider());
-        self.check(&chain, &roots, &provider)?;
+        self.verify(&chain, &roots, &provider)?;
 
-        let refused = |e: TlsError| {
-            wrong(
+        let tls_error = |e: TlsError| {
+            file_error(
                 &self.key,
                 match e {
                     TlsError::InconsistentKeys(_) => {
-                        format!("is not the key of {}", self.certificate.display())
+                        format!("not the key of {}", self.certificate.display())
                     }
-                    _ => sentence(&e),
+                    _ => describe(&e),
                 },
             )
         };
         let clients = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|e| wrong(&self.ca, e.to_string()))?;
+            .map_err(|e| file_error(&self.ca, e.to_string()))?;
         let servers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|e| wrong(&self.ca, e.to_string()))?;
+            .map_err(|e| file_error(&self.ca, e.to_string()))?;
         let server = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
-            .map_err(refused)?
+            .map_err(tls_error)?
             .with_client_cert_verifier(clients)
             .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(refused)?;
+            .map_err(tls_error)?;
         let client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
-            .map_err(refused)?
+            .map_err(tls_error)?
             .with_webpki_verifier(servers)
             .with_client_auth_cert(chain.clone(), key)
-            .map_err(refused)?;
-        let configs = Configs {
+            .map_err(tls_error)?;
+        let configs = TlsConfigs {
             server: Arc::new(server),
             client: Arc::new(client),
         };
-        Ok(Held {
+        Ok(LoadedCertificates {
             configs,
             chain,
             roots,
@@ -299,47 +303,47 @@ impl TlsFiles {
         })
     }
 
-    /// That the certificate is not valid at this time, or will not be for long.
-    fn expires(
+    /// A message if the certificate is invalid at this time, or will be soon.
+    fn expiry_notice(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
         provider: &Arc<CryptoProvider>,
         at: UnixTime,
-    ) -> Option<Remark> {
-        let expired = |at| match self.valid(chain, roots, provider, at) {
+    ) -> Option<CertificateNotice> {
+        let expired = |at| match self.verify_at(chain, roots, provider, at) {
             Err((Cause::Time, error)) => Some(error),
             Err((Cause::File, _)) | Ok(()) => None,
         };
         if let Some(error) = expired(at) {
-            return Some(Remark::Alarm(format!(
-                "{error}; peers refuse this node until that is mended"
+            return Some(CertificateNotice::Unusable(format!(
+                "{error}; peers reject this node until it is renewed"
             )));
         }
-        let soon = UnixTime::since_unix_epoch(Duration::from_secs(at.as_secs()) + SOON);
+        let soon = UnixTime::since_unix_epoch(Duration::from_secs(at.as_secs()) + EXPIRY_WARNING);
         expired(soon).map(|_| {
             let path = self.certificate.display();
-            let days = SOON.as_secs() / DAY.as_secs();
-            Remark::Soon(format!(
-                "{path}: it, or one that signs it, expires within {days} days"
+            let days = EXPIRY_WARNING.as_secs() / DAY.as_secs();
+            CertificateNotice::ExpiresSoon(format!(
+                "{path}: the certificate, or one of its chain, expires within {days} days"
             ))
         })
     }
 
-    /// Whether others will take this node's certificate, as far as it can be known here, and whenever it is.
-    fn check(
+    /// Verifies, apart from its validity period, that peers will accept this node's certificate.
+    fn verify(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
         provider: &Arc<CryptoProvider>,
     ) -> Result<(), FileError> {
-        match self.valid(chain, roots, provider, UnixTime::now()) {
+        match self.verify_at(chain, roots, provider, UnixTime::now()) {
             Err((Cause::File, error)) => Err(error),
             Err((Cause::Time, _)) | Ok(()) => Ok(()),
         }
     }
 
-    fn valid(
+    fn verify_at(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
@@ -347,86 +351,92 @@ impl TlsFiles {
         at: UnixTime,
     ) -> Result<(), (Cause, FileError)> {
         let Some((own, between)) = chain.split_first() else {
-            let error = wrong(&self.certificate, "holds no certificate");
+            let error = file_error(&self.certificate, "contains no certificate");
             return Err((Cause::File, error));
         };
-        let told = |e: TlsError| {
-            let error = wrong(
+        let map_error = |e: TlsError| {
+            let error = file_error(
                 &self.certificate,
                 match e {
                     TlsError::InvalidCertificate(
                         CertificateError::UnknownIssuer | CertificateError::BadSignature,
                     ) => {
-                        format!("is not signed by the authority in {}", self.ca.display())
+                        format!("not signed by the CA in {}", self.ca.display())
                     }
-                    _ => sentence(&e),
+                    _ => describe(&e),
                 },
             );
             (Cause::of(&e), error)
         };
-        let parsed = ParsedCertificate::try_from(own).map_err(told)?;
+        let parsed = ParsedCertificate::try_from(own).map_err(map_error)?;
         let algorithms = provider.signature_verification_algorithms.all;
         verify_server_cert_signed_by_trust_anchor(&parsed, roots, between, at, algorithms)
-            .map_err(told)?;
+            .map_err(map_error)?;
         WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|e| (Cause::File, wrong(&self.ca, e.to_string())))?
+            .map_err(|e| (Cause::File, file_error(&self.ca, e.to_string())))?
             .verify_client_cert(own, between, at)
             .map(|_| ())
-            .map_err(told)
+            .map_err(map_error)
     }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
-    let found = CertificateDer::pem_file_iter(path).map_err(|e| unread(path, "certificate", &e))?;
+    let found =
+        CertificateDer::pem_file_iter(path).map_err(|e| pem_error(path, "certificate", &e))?;
     let found: Vec<_> = found
         .collect::<Result<_, _>>()
-        .map_err(|e| unread(path, "certificate", &e))?;
+        .map_err(|e| pem_error(path, "certificate", &e))?;
     if found.is_empty() {
-        return Err(wrong(path, "holds no certificate in PEM form"));
+        return Err(file_error(path, "contains no PEM certificate"));
     }
     Ok(found)
 }
 
-fn wrong(path: &Path, what: impl Into<String>) -> FileError {
+fn file_error(path: &Path, what: impl Into<String>) -> FileError {
     FileError {
         path: path.to_owned(),
         what: what.into(),
     }
 }
 
-fn unread(path: &Path, what: &str, e: &tokio_rustls::rustls::pki_types::pem::Error) -> FileError {
+fn pem_error(
+    path: &Path,
+    what: &str,
+    e: &tokio_rustls::rustls::pki_types::pem::Error,
+) -> FileError {
     use tokio_rustls::rustls::pki_types::pem::Error as Pem;
     match e {
-        Pem::Io(e) => wrong(path, format!("cannot read it: {e}")),
-        Pem::NoItemsFound => wrong(path, format!("holds no {what} in PEM form")),
-        _ => wrong(path, format!("holds no {what} that can be read: {e}")),
+        Pem::Io(e) => file_error(path, format!("cannot read file: {e}")),
+        Pem::NoItemsFound => file_error(path, format!("contains no PEM {what}")),
+        _ => file_error(path, format!("contains no valid {what}: {e}")),
     }
 }
 
-/// What TLS says, in an operator's words.
+/// A TLS error for the operator.
 #[must_use]
-pub(crate) fn sentence(e: &TlsError) -> String {
+pub(crate) fn describe(e: &TlsError) -> String {
     use CertificateError as C;
     match e {
         TlsError::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
-            "the certificate has expired".to_owned()
+            "certificate expired".to_owned()
         }
         TlsError::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. }) => {
-            "the certificate is not valid yet: is the clock right?".to_owned()
+            "certificate not valid yet (check the clock)".to_owned()
         }
         TlsError::InvalidCertificate(C::UnknownIssuer | C::BadSignature) => {
-            "the certificate is not signed by this site's authority".to_owned()
+            "certificate not signed by this site's CA".to_owned()
         }
         TlsError::InvalidCertificate(C::NotValidForNameContext { expected, .. }) => format!(
-            "the certificate is not for the name \"{}\": see replication.server-name",
+            "certificate not valid for the name \"{}\" (see replication.server-name)",
             expected.to_str()
         ),
         TlsError::InvalidCertificate(C::InvalidPurpose | C::InvalidPurposeContext { .. }) => {
-            "the certificate must be allowed for both ends of a connection (serverAuth and clientAuth)".to_owned()
+            "certificate not valid for both client and server authentication (serverAuth, clientAuth)"
+                .to_owned()
         }
-        TlsError::NoCertificatesPresented => "it shows no certificate".to_owned(),
-        TlsError::AlertReceived(alert) => format!("it refuses this node's certificate ({alert:?})"),
+        TlsError::NoCertificatesPresented => "peer presented no certificate".to_owned(),
+        TlsError::AlertReceived(alert) => format!("peer rejected this node's certificate ({alert:?})"),
         _ => e.to_string(),
     }
 }
@@ -444,8 +454,8 @@ mod tests {
         CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
     }
 
-    /// What is said of these files, with `{dir}` for their directory.
-    fn told(dir: &Path, files: [&str; 3]) -> String {
+    /// The error of these files, with `{dir}` for their directory.
+    fn file_error_of(dir: &Path, files: [&str; 3]) -> String {
         let [ca, certificate, key] = files.map(|name| dir.join(name));
         let files = TlsFiles {
             ca,
@@ -453,16 +463,16 @@ mod tests {
             key,
         };
         let tls = Tls::read(files);
-        let fault = tls.now.lock().unwrap().fault.clone();
-        assert_eq!(tls.current().is_none(), fault.is_some());
-        fault.map_or_else(
-            || "fine".to_owned(),
+        let error = tls.now.lock().unwrap().error.clone();
+        assert_eq!(tls.current().is_none(), error.is_some());
+        error.map_or_else(
+            || "usable".to_owned(),
             |error| error.to_string().replace(dir.to_str().unwrap(), "{dir}"),
         )
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_one_sentence() {
+    fn file_errors_name_the_file_and_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
@@ -481,40 +491,40 @@ mod tests {
         write("wrong-key", &KeyPair::generate().unwrap().serialize_pem());
         write("empty", "nothing");
 
-        assert_eq!(told(dir, ["ca", "sm1", "key"]), "fine");
-        let missing = "cannot read it: No such file or directory (os error 2)";
+        assert_eq!(file_error_of(dir, ["ca", "sm1", "key"]), "usable");
+        let missing = "cannot read file: No such file or directory (os error 2)";
         assert_eq!(
-            told(dir, ["none", "sm1", "key"]),
+            file_error_of(dir, ["none", "sm1", "key"]),
             format!("{{dir}}/none: {missing}")
         );
         assert_eq!(
-            told(dir, ["ca", "none", "key"]),
+            file_error_of(dir, ["ca", "none", "key"]),
             format!("{{dir}}/none: {missing}")
         );
         assert_eq!(
-            told(dir, ["ca", "sm1", "none"]),
+            file_error_of(dir, ["ca", "sm1", "none"]),
             format!("{{dir}}/none: {missing}")
         );
-        let empty = "{dir}/empty: holds no certificate in PEM form";
-        assert_eq!(told(dir, ["empty", "sm1", "key"]), empty);
-        assert_eq!(told(dir, ["ca", "empty", "key"]), empty);
+        let empty = "{dir}/empty: contains no PEM certificate";
+        assert_eq!(file_error_of(dir, ["empty", "sm1", "key"]), empty);
+        assert_eq!(file_error_of(dir, ["ca", "empty", "key"]), empty);
         assert_eq!(
-            told(dir, ["ca", "sm1", "empty"]),
-            "{dir}/empty: holds no private key in PEM form"
+            file_error_of(dir, ["ca", "sm1", "empty"]),
+            "{dir}/empty: contains no PEM private key"
         );
-        // An alarm, and no reason to do without a subnet manager.
-        assert_eq!(told(dir, ["ca", "old", "key"]), "fine");
+        // An expired certificate raises an alarm, but its files are usable.
+        assert_eq!(file_error_of(dir, ["ca", "old", "key"]), "usable");
         assert_eq!(
-            told(dir, ["other", "sm1", "key"]),
-            "{dir}/sm1: is not signed by the authority in {dir}/other"
+            file_error_of(dir, ["other", "sm1", "key"]),
+            "{dir}/sm1: not signed by the CA in {dir}/other"
         );
         assert_eq!(
-            told(dir, ["ca", "sm1", "wrong-key"]),
-            "{dir}/wrong-key: is not the key of {dir}/sm1"
+            file_error_of(dir, ["ca", "sm1", "wrong-key"]),
+            "{dir}/wrong-key: not the key of {dir}/sm1"
         );
     }
 
-    /// TlsFiles of a certificate with these dates, and who signs it.
+    /// Files of a certificate that is valid until this date.
     fn node(dir: &Path, ca: &CertifiedIssuer<'static, KeyPair>, until: (i32, u8, u8)) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["sm1".to_owned()]).unwrap();
@@ -531,9 +541,9 @@ mod tests {
         }
     }
 
-    /// However long the program runs with them.
+    /// Warnings are repeated for as long as the program runs.
     #[test]
-    fn certificates_that_expire_are_told_of_each_day() {
+    fn expiring_certificates_are_reported_daily() {
         let dir = tempfile::tempdir().unwrap();
         let files = node(dir.path(), &authority(), (2100, 1, 31));
         let path = files.certificate.display().to_string();
@@ -542,38 +552,37 @@ mod tests {
         let before = |days: u64, s: u64| {
             let end = Duration::from_secs(u64::try_from(end).unwrap());
             let at = end - Duration::from_secs(days * 86_400) + Duration::from_secs(s);
-            tls.reminder(UnixTime::since_unix_epoch(at))
+            tls.due_notice(UnixTime::since_unix_epoch(at))
         };
-        let soon = format!("{path}: it, or one that signs it, expires within 30 days");
-        let soon = Some(Remark::Soon(soon));
+        let soon = format!("{path}: the certificate, or one of its chain, expires within 30 days");
+        let soon = Some(CertificateNotice::ExpiresSoon(soon));
         assert_eq!((before(40, 0), before(31, 0)), (None, None));
         for day in [29, 28, 2] {
             assert_eq!(before(day, 0), soon);
             assert_eq!((before(day, 3600), before(day, 86_000)), (None, None));
         }
-        let expired = format!(
-            "{path}: the certificate has expired; peers refuse this node until that is mended"
-        );
-        let expired = Some(Remark::Alarm(expired));
+        let expired =
+            format!("{path}: certificate expired; peers reject this node until it is renewed");
+        let expired = Some(CertificateNotice::Unusable(expired));
         assert_eq!(before(0, 3600), expired);
         assert_eq!(before(0, 7200), None);
         assert_eq!(before(0, 90_100), expired);
-        // A clock that was set back.
+        // The clock was set back.
         assert_eq!(before(2, 0), soon);
         let of_client = |days: i64| {
             let at = u64::try_from(end - days * 86_400).unwrap();
-            files.client_remark(UnixTime::since_unix_epoch(Duration::from_secs(at)))
+            files.client_notice(UnixTime::since_unix_epoch(Duration::from_secs(at)))
         };
-        let told = [None, soon, expired];
-        assert_eq!([31, 29, -1].map(of_client), told);
-        // Of another authority than the servers'.
+        let expected = [None, soon, expired];
+        assert_eq!([31, 29, -1].map(of_client), expected);
+        // The CA of the servers may be another one.
         std::fs::write(&files.ca, authority().pem()).unwrap();
-        assert_eq!([31, 29, -1].map(of_client), told);
+        assert_eq!([31, 29, -1].map(of_client), expected);
     }
 
-    /// A start in the midst of a renewal.
+    /// The node starts during a renewal.
     #[test]
-    fn files_that_are_of_no_use_yet_are_read_again() {
+    fn unusable_files_are_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let ca = authority();
         let files = node(dir.path(), &ca, (2100, 1, 31));
@@ -582,19 +591,19 @@ mod tests {
         let tls = Tls::read(files.clone());
         assert!(tls.current().is_none() && tls.current().is_none());
         let at = UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs()) + DAY);
-        let told = tls.reminder(at);
+        let notice = tls.due_notice(at);
         assert!(
-            matches!(&told, Some(Remark::Alarm(what)) if what.ends_with("there are no copies until that is mended")),
-            "{told:?}"
+            matches!(&notice, Some(CertificateNotice::Unusable(what)) if what.ends_with("no replication until corrected")),
+            "{notice:?}"
         );
         std::fs::write(&files.key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
-        assert!(tls.current().is_none(), "the key of another");
+        assert!(tls.current().is_none(), "another key");
         std::fs::write(&files.key, key).unwrap();
         assert!(tls.current().is_some());
-        assert!(tls.now.lock().unwrap().fault.is_none());
+        assert!(tls.now.lock().unwrap().error.is_none());
     }
 
-    /// Renewed files are used from the next connection on; wrong ones change nothing.
+    /// Renewed files are used from the next connection on; unusable ones are not.
     #[test]
     fn renewed_files_are_read_again() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! What nodes say to each other: messages, their bytes, and the limits of both. Pure; what a peer sends never ends the program.
+//! Messages between nodes, their encoding and its limits. No input of a peer can panic.
 //!
-//! After the handshake of TLS both sides send [`PREAMBLE`]: a magic word and the version, which stay for all versions. Then
-//! frames: four bytes of length, big-endian, and a [`Message`] in postcard's form. Records are bytes here too.
+//! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, which is common to all versions. Frames follow: a
+//! length of four bytes, big-endian, and a [`Message`] in postcard's encoding. Records are opaque bytes.
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use serde::{Deserialize, Serialize};
@@ -9,148 +9,148 @@ use thiserror::Error;
 
 use super::log::Position;
 
-/// Version of what is said. A peer of another version is refused: who upgrades does it one node after the other, and has a standby
-/// again when two are alike.
+/// Version of the protocol. A peer of another version is rejected: during an upgrade of one node after another, replication resumes when
+/// two nodes have the same version.
 pub(crate) const VERSION: u16 = 1;
-/// What each side begins with.
+/// First bytes of each side.
 pub(crate) const PREAMBLE: [u8; 6] = {
     let [high, low] = VERSION.to_be_bytes();
     [b'F', b'S', b'M', b'R', high, low]
 };
-/// Bytes of a frame at most; longer batches are not sent: followers get everything instead.
+/// Limit of a frame in bytes. A longer batch is not sent; followers get a snapshot instead.
 pub(crate) const FRAME_MAX: usize = 64 << 20;
-/// Bytes of a frame at most before the peer has said who it is.
+/// Limit of a frame in bytes before the peer's hello.
 pub(crate) const HELLO_MAX: usize = 4096;
-/// Bytes of records in one frame of a snapshot, about: so that answers to pings do not wait behind more.
+/// Approximate size in bytes of the records in one frame of a snapshot. Pongs are sent between frames.
 pub(crate) const CHUNK: usize = 128 << 10;
-/// Bytes of records in a snapshot at most.
+/// Limit of the records of a snapshot in bytes.
 pub(crate) const SNAPSHOT_MAX: usize = 1 << 30;
-/// Bytes of the name of a fabric at most.
+/// Limit of a fabric name in bytes.
 pub const FABRIC_NAME_MAX: usize = 128;
 
-/// What was understood of a peer's bytes: nothing.
+/// Why a peer's bytes are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum WireError {
-    /// It is no ferrosm.
-    #[error("the peer does not speak ferrosm's replication")]
+    /// The peer is not ferrosm.
+    #[error("the peer does not use ferrosm's replication protocol")]
     Foreign,
-    /// It is one, of another version.
-    #[error("the peer speaks version {0} of the replication, this is version {VERSION}")]
+    /// The peer uses another version.
+    #[error("the peer uses version {0} of the replication protocol, this node version {VERSION}")]
     Version(u16),
-    /// A frame that may not be.
-    #[error("a message of {len} bytes, where {max} are allowed")]
+    /// The frame is too long.
+    #[error("a message of {len} bytes exceeds the limit of {max}")]
     TooLong {
-        /// What it says it has.
+        /// The announced length.
         len: usize,
-        /// What is allowed.
+        /// The limit.
         max: usize,
     },
-    /// Bytes that are no message.
-    #[error("a message that makes no sense")]
+    /// The bytes are not a valid message.
+    #[error("malformed message")]
     Garbled,
 }
 
-/// What a node is to the fabric, as it tells others.
+/// Role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NodeRole {
-    /// In charge.
+    /// Master.
     Master,
-    /// Ready to be.
+    /// Standby.
     Standby,
     /// Neither, or not yet.
     Inactive,
 }
 
-/// Who a node is.
+/// Identity of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// Which fabric it serves: subnet prefix and configured name.
+    /// The fabric that it serves: subnet prefix and configured name.
     pub fabric: String,
-    /// GUID of the port that it serves by.
+    /// GUID of its port.
     pub guid: u64,
     /// Its SM priority.
     pub priority: u8,
-    /// What it is now.
+    /// Its role.
     pub standing: NodeRole,
-    /// What its records are; `None` for a store of unknown past.
+    /// Position of its records; `None` if unknown.
     pub position: Option<Position>,
 }
 
-/// Why somebody is not served.
+/// Why a peer is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 pub(crate) enum Refusal {
     /// It serves another fabric.
-    #[error("it serves the fabric \"{0}\"")]
+    #[error("peer serves fabric \"{0}\"")]
     Fabric(String),
-    /// It has the GUID of who it talks to.
-    #[error("it has the same port GUID")]
+    /// It has the GUID of this node.
+    #[error("peer has the same port GUID")]
     SameGuid,
-    /// It asks one that is not master.
-    #[error("it is not master")]
+    /// This node is not master.
+    #[error("peer is not master")]
     NotMaster,
-    /// It is served on another connection.
-    #[error("a newer connection took the place of this one")]
+    /// The follower has a newer connection.
+    #[error("replaced by a newer connection")]
     Replaced,
     /// The records cannot be read.
-    #[error("its records cannot be read now")]
+    #[error("peer cannot read its records")]
     NoRecords,
-    /// There are too many followers.
-    #[error("it has as many followers as it can")]
+    /// The limit of followers is reached.
+    #[error("peer has reached its limit of followers")]
     Full,
 }
 
-/// Why a master leaves.
+/// Why a master steps down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepDownReason {
-    /// Another is to be master.
+    /// Another SM is to become master.
     HandingOver,
-    /// The program ends, or does not serve any longer.
+    /// The program stops.
     Stopping,
 }
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Message<'a> {
-    /// First message of the side that connected, and the answer.
+    /// First message of both sides.
     Hello(Hello),
-    /// Last message to a peer that is not served.
+    /// Last message to a rejected peer.
     Refused(Refusal),
-    /// Your records are those at this place of my history; what follows comes as batches.
+    /// The follower's records are those at this position of the master's history; batches follow.
     Resume(Position),
-    /// All my records come now; they are those at this place.
+    /// A snapshot of all records follows.
     Snapshot {
-        /// The place.
+        /// Its position.
         at: Position,
-        /// How many.
+        /// Number of records.
         records: u64,
     },
-    /// Some of them.
+    /// Records of a snapshot.
     #[serde(borrow)]
     Records(Vec<(Bytes<'a>, Bytes<'a>)>),
-    /// One batch of the history, as [`encode_batch`] made it.
+    /// A batch of the history.
     Batch {
         /// Its number.
         seq: u64,
-        /// It.
+        /// The batch, encoded by [`encode_batch`].
         #[serde(borrow)]
         body: Bytes<'a>,
     },
-    /// Of a follower: are you there?
+    /// Heartbeat of a follower.
     Ping(u64),
-    /// The answer.
+    /// Response to a ping.
     Pong {
         /// Number of the ping.
         ping: u64,
-        /// Whether the master waits for what this follower has.
+        /// Whether the follower is in sync: the master waits for its acknowledgements.
         in_sync: bool,
     },
-    /// Of a follower: all up to here is durable.
+    /// Of a follower: all batches up to here are durable.
     Ack(Position),
-    /// The master leaves, and means it.
+    /// The master steps down.
     Goodbye(StepDownReason),
 }
 
-/// Bytes as such (serde's own way with slices goes byte by byte).
+/// Raw bytes; serde would encode a slice byte by byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Bytes<'a>(#[serde(borrow)] pub &'a [u8]);
@@ -170,10 +170,10 @@ enum WireChange<'a> {
     Remove(Bytes<'a>),
 }
 
-/// A message as it is sent, with its length.
+/// Encodes a message with its length.
 ///
 /// # Errors
-/// [`WireError::TooLong`] for one that no peer would take.
+/// [`WireError::TooLong`] if it exceeds the limit of a frame.
 pub(crate) fn encode(message: &Message<'_>) -> Result<Vec<u8>, WireError> {
     let bytes = postcard::to_extend(message, vec![0; 4]).map_err(|_| WireError::Garbled)?;
     framed(bytes)
@@ -193,7 +193,7 @@ fn framed(mut bytes: Vec<u8>) -> Result<Vec<u8>, WireError> {
     Ok(bytes)
 }
 
-/// A message as it came, without its length. Bytes behind it are an error.
+/// Decodes a message without its length. Trailing bytes are an error.
 ///
 /// # Errors
 /// [`WireError::Garbled`].
@@ -204,10 +204,10 @@ pub(crate) fn decode(frame: &[u8]) -> Result<Message<'_>, WireError> {
     }
 }
 
-/// Whether what a peer began with is what this version begins with.
+/// Checks the preamble of a peer.
 ///
 /// # Errors
-/// Who it is instead.
+/// The peer is not ferrosm, or has another version.
 pub(crate) fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
     let [m0, m1, m2, m3, high, low] = got;
     if [m0, m1, m2, m3] != *b"FSMR" {
@@ -219,10 +219,10 @@ pub(crate) fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
     }
 }
 
-/// A batch as bytes, which are kept and sent.
+/// Encodes a batch.
 ///
 /// # Errors
-/// [`WireError::Garbled`] if it cannot be said, which no batch is.
+/// [`WireError::Garbled`]; does not occur for valid batches.
 pub(crate) fn encode_batch(batch: &RecordBatch) -> Result<Vec<u8>, WireError> {
     let changes: Vec<WireChange<'_>> = batch
         .changes
@@ -236,10 +236,10 @@ pub(crate) fn encode_batch(batch: &RecordBatch) -> Result<Vec<u8>, WireError> {
     postcard::to_allocvec(&changes).map_err(|_| WireError::Garbled)
 }
 
-/// The other way.
+/// Decodes a batch.
 ///
 /// # Errors
-/// [`WireError::Garbled`] for bytes that are no batch, and for kinds and keys that cannot be.
+/// [`WireError::Garbled`] for bytes that are not a batch, and for invalid kinds and keys.
 pub(crate) fn decode_batch(bytes: &[u8]) -> Result<RecordBatch, WireError> {
     let (changes, rest): (Vec<WireChange<'_>>, _) =
         postcard::take_from_bytes(bytes).map_err(|_| WireError::Garbled)?;
@@ -279,19 +279,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_arrive_as_they_were(batch in a_batch(), seq: u64) {
+        fn batches_survive_a_round_trip(batch in a_batch(), seq: u64) {
             let body = encode_batch(&batch).unwrap();
             let frame = encode(&Message::Batch { seq, body: Bytes(&body) }).unwrap();
             let Message::Batch { seq: got, body } = decode(&frame[4..]).unwrap() else {
-                panic!("another message");
+                panic!("unexpected message");
             };
             prop_assert_eq!(got, seq);
             prop_assert_eq!(decode_batch(body.0).unwrap(), batch);
         }
 
-        /// Any bytes are a message or an error; what is a message is the same one when it is sent again.
+        /// Arbitrary bytes are rejected or are a message; a message decodes to itself after encoding.
         #[test]
-        fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             if let Ok(message) = decode(&bytes) {
                 let again = encode(&message).unwrap();
                 prop_assert_eq!(decode(&again[4..]).unwrap(), message);
@@ -299,9 +299,9 @@ mod tests {
             let _ = decode_batch(&bytes);
         }
 
-        /// A message with some bytes changed or cut off is a message or an error.
+        /// A message with a changed byte or a truncated message is rejected or is a message.
         #[test]
-        fn no_torn_message_does_harm(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
+        fn corrupted_messages_are_handled(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
             let body = encode_batch(&batch).unwrap();
             let mut frame = encode(&Message::Batch { seq: 1, body: Bytes(&body) }).unwrap();
             let at = at.index(frame.len());
@@ -313,15 +313,15 @@ mod tests {
         }
     }
 
-    /// A length that a frame claims and does not have costs no memory: it is an error before anything is put aside for it.
+    /// A claimed length allocates no memory; it is rejected first.
     #[test]
-    fn a_claimed_length_is_not_believed() {
-        // Records, and 2^32-1 of them.
+    fn claimed_length_allocates_nothing() {
+        // Records with a claimed count of 2^32-1.
         assert_eq!(
             decode(&[4, 0xff, 0xff, 0xff, 0xff, 0x0f]),
             Err(WireError::Garbled)
         );
-        // A batch of as many changes.
+        // A batch with as many changes.
         assert_eq!(
             decode_batch(&[0xff, 0xff, 0xff, 0xff, 0x0f]),
             Err(WireError::Garbled)
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_something_else_is_told_apart() {
+    fn foreign_peers_and_versions_are_distinguished() {
         assert_eq!(check_preamble(PREAMBLE), Ok(()));
         assert_eq!(check_preamble(*b"FSMR\x00\x02"), Err(WireError::Version(2)));
         assert_eq!(check_preamble(*b"GET / "), Err(WireError::Foreign));

@@ -369,7 +369,7 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
     let mut stranger = site.start_with(settings, 1).standby();
     assert_eq!(
         stranger.refused(),
-        "it serves the fabric \"fe80000000000000 test\""
+        "peer serves fabric \"fe80000000000000 test\""
     );
     drop(stranger);
 
@@ -393,7 +393,7 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
     drop(stranger);
     let mut stranger = site.start_with(settings, 1).standby();
     let why = stranger.refused();
-    assert!(why.contains("refuses this node's certificate"), "{why}");
+    assert!(why.contains("rejected this node's certificate"), "{why}");
     let why = master.refused();
     assert!(why.contains("a node that connected"), "{why}");
     drop(stranger);
@@ -454,7 +454,7 @@ fn who_shows_no_certificate_hears_nothing() {
     assert!(got.is_empty());
     assert_eq!(
         master.refused(),
-        "a node that connected: it shows no certificate"
+        "incoming connection: peer presented no certificate"
     );
     serves(&site, &mut master);
 }
@@ -476,11 +476,11 @@ fn garbage_ends_a_connection_and_nothing_else() {
     let cases: [(&[u8], &str); 5] = [
         (
             b"GET / HTTP/1.1\r\n\r\n",
-            "does not speak ferrosm's replication",
+            "does not use ferrosm's replication",
         ),
-        (b"FSMR\x00\x09", "speaks version 9"),
+        (b"FSMR\x00\x09", "uses version 9"),
         (b"FSMR\x00\x01\xff\xff\xff\xff", "4294967295 bytes"),
-        (b"FSMR\x00\x01\x00\x00\x00\x03abc", "makes no sense"),
+        (b"FSMR\x00\x01\x00\x00\x00\x03abc", "malformed message"),
         (
             b"FSMR\x00\x01\x00\x00\x00\x02\x06\x01",
             "does not belong here",

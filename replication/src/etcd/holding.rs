@@ -1,7 +1,7 @@
-//! A master with etcd: it holds the key, keeps its leases alive while the driver turns, and writes batches that are refused when the key
+//! A master with etcd: it holds the key, keeps its leases alive while the driver sessions, and writes batches that are refused when the key
 //! is not its own any more.
 //!
-//! Two leases are renewed by turns. When the owner dies, the older of them has not been renewed for a quarter to a half of the time after
+//! Two leases are renewed by sessions. When the owner dies, the older of them has not been renewed for a quarter to a half of the time after
 //! which it counts as old, so that a death is noticed early, although etcd counts whole seconds. The owner itself gives up before others
 //! can: it counts from when the question left, and only to nine tenths of that time.
 
@@ -17,7 +17,7 @@ use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
 use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
 use super::shared::{Core, PAUSE, PAUSE_MAX, STAYS, Shared};
-use crate::leader::Now;
+use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::wire::StepDownReason;
 
@@ -33,7 +33,7 @@ pub(super) struct Held {
     created: i64,
     holder: Holder,
     /// When the last renewals left.
-    fresh: Cell<[Now; 2]>,
+    fresh: Cell<[NodeTime; 2]>,
 }
 
 /// Leads for as long as this is not ended from outside.
@@ -82,7 +82,7 @@ async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
 
 /// Holds the key for as long as that goes well.
 async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallible, Trouble> {
-    while held.is_none() && !shared.node.alive() {
+    while held.is_none() && !shared.node.is_alive() {
         // Who hangs, or whose own port is gone, is to hold nothing.
         sleep(PAUSE).await;
     }
@@ -147,7 +147,7 @@ fn tell_renewed(shared: &Shared, held: &Held) {
     shared.ledger(|ledger| ledger.renewed(a.min(b) + silence * 9 / 10));
 }
 
-/// Renews the leases by turns, with whichever member answers, and looks whether the key is still this node's.
+/// Renews the leases by sessions, with whichever member answers, and looks whether the key is still this node's.
 async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
     let silence = Duration::from_secs(held.holder.silence_s.into());
     let mut pause = PAUSE;
@@ -155,7 +155,7 @@ async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
         let fresh = held.fresh.get();
         let older = usize::from(fresh[0] > fresh[1]);
         sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.node.now())).await;
-        if !shared.node.alive() {
+        if !shared.node.is_alive() {
             sleep(PAUSE).await;
             continue;
         }

@@ -34,7 +34,7 @@ const GARBLED: Trouble = Trouble::Garbled("the prefix of this fabric");
 pub(super) struct Holder {
     pub(super) guid: u64,
     pub(super) epoch: u64,
-    /// Renewed by turns; the key is bound to the first.
+    /// Renewed by sessions; the key is bound to the first.
     pub(super) leases: [i64; 2],
     /// If one of them was not renewed for so long, in seconds, its owner counts as gone; it has stepped down before.
     pub(super) silence_s: u8,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::leader::Now;
+use crate::leader::NodeTime;
 use crate::log::Position;
 
 /// Operations in one transaction; etcd takes 128.
@@ -54,13 +54,13 @@ enum Says {
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) epoch: u64,
-    began: Now,
+    began: NodeTime,
     limit: Duration,
     /// The last batch that was committed here; `None` before the first one, if it is not known otherwise.
     last: Option<u64>,
     /// The last one that etcd has.
     written: Option<u64>,
-    waiting: VecDeque<(Numbered, Now)>,
+    waiting: VecDeque<(Numbered, NodeTime)>,
     bytes: usize,
     /// What etcd has is not what comes before what waits.
     anew: bool,
@@ -71,15 +71,15 @@ pub(super) struct Ledger {
     /// In etcd's log.
     logged: (u64, usize),
     /// Until when the leases are good; `None` without the key.
-    sure_until: Option<Now>,
+    sure_until: Option<NodeTime>,
     /// It was told that it is not the only master for certain.
     unsure: bool,
     /// Since when nothing goes well, and the last reason.
-    trouble: Option<(Now, String)>,
+    trouble: Option<(NodeTime, String)>,
     announced: bool,
     way: Way,
     /// When the last renewal of a lease may have come to etcd.
-    touched: Now,
+    touched: NodeTime,
     /// Age at which standbys take a lease for old.
     silence: Duration,
     says: Says,
@@ -91,7 +91,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) const fn new(epoch: u64, limit: Duration, silence: Duration, now: Now) -> Self {
+    pub(super) const fn new(epoch: u64, limit: Duration, silence: Duration, now: NodeTime) -> Self {
         Self {
             epoch,
             began: now,
@@ -126,7 +126,7 @@ impl Ledger {
     }
 
     /// A batch is durable here.
-    pub(super) fn committed(&mut self, seq: u64, body: Arc<[u8]>, now: Now) {
+    pub(super) fn committed(&mut self, seq: u64, body: Arc<[u8]>, now: NodeTime) {
         let follows = self.last.is_none_or(|last| seq == last + 1);
         if !follows {
             self.give_up();
@@ -160,7 +160,7 @@ impl Ledger {
         known: Option<Position>,
         store: Option<Position>,
         head: Option<Position>,
-        now: Now,
+        now: NodeTime,
     ) {
         self.cut_off();
         let begins = self
@@ -199,7 +199,7 @@ impl Ledger {
     }
 
     /// The leases are good until then. To hear the same again is no renewal: what was told of it stands.
-    pub(super) fn renewed(&mut self, until: Now) {
+    pub(super) fn renewed(&mut self, until: NodeTime) {
         if self.sure_until < Some(until) {
             self.sure_until = Some(until);
             self.unsure = false;
@@ -220,7 +220,7 @@ impl Ledger {
     }
 
     /// Something did not go well.
-    pub(super) fn failed(&mut self, why: String, now: Now) {
+    pub(super) fn failed(&mut self, why: String, now: NodeTime) {
         match &mut self.trouble {
             Some((_, last)) => *last = why,
             None => self.trouble = Some((now, why)),
@@ -289,7 +289,7 @@ impl Ledger {
     }
 
     /// It is about to say that etcd has everything.
-    pub(super) const fn saying(&mut self, now: Now) {
+    pub(super) const fn saying(&mut self, now: NodeTime) {
         self.says = Says::Either;
         self.touched = now;
     }
@@ -303,7 +303,7 @@ impl Ledger {
     }
 
     /// A lease that standbys believe may be renewed in etcd about now.
-    pub(super) fn touches(&mut self, now: Now) {
+    pub(super) fn touches(&mut self, now: NodeTime) {
         if self.says != Says::Alone {
             self.touched = now;
         }
@@ -327,7 +327,7 @@ impl Ledger {
     }
 
     /// Whether etcd keeps up: then nothing more is acknowledged alone, and soon the key can say so.
-    fn keeps_up(&mut self, now: Now) {
+    fn keeps_up(&mut self, now: NodeTime) {
         // The rest goes with the next transaction.
         if self.waiting.len() >= OPS || self.anew || self.disk_delay >= self.limit {
             return;
@@ -347,7 +347,7 @@ impl Ledger {
     }
 
     /// etcd has all records, as of this batch.
-    pub(super) fn wrote_everything(&mut self, seq: u64, now: Now) {
+    pub(super) fn wrote_everything(&mut self, seq: u64, now: NodeTime) {
         self.logged = (0, 0);
         self.reading = false;
         self.last = self.last.max(Some(seq));
@@ -364,7 +364,7 @@ impl Ledger {
     }
 
     /// etcd has all up to this batch.
-    pub(super) fn wrote(&mut self, seq: u64, now: Now) {
+    pub(super) fn wrote(&mut self, seq: u64, now: NodeTime) {
         self.written = self.written.max(Some(seq));
         while let Some(((_, body), _)) = self.waiting.front().filter(|((s, _), _)| *s <= seq) {
             self.bytes -= body.len();
@@ -390,14 +390,14 @@ impl Ledger {
     }
 
     /// Time passes.
-    pub(super) fn tick(&mut self, now: Now) {
+    pub(super) fn tick(&mut self, now: NodeTime) {
         if self.sure_until.is_some_and(|until| now >= until)
             && !core::mem::replace(&mut self.unsure, true)
         {
             let why = self.why("etcd did not take the renewal of the lease in time");
             self.events.push(Event::LeaseLost(why));
         }
-        let long = |since: Now| now.saturating_sub(since) >= self.limit;
+        let long = |since: NodeTime| now.saturating_sub(since) >= self.limit;
         let waits = self.waiting.front().is_some_and(|(_, since)| long(*since));
         let troubled = self.trouble.as_ref().is_some_and(|(since, _)| long(*since));
         let waits = waits || self.disk_delay >= self.limit;

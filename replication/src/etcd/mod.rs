@@ -55,6 +55,6 @@ pub struct EtcdSettings {
     pub silence_s: u8,
     /// The longest that a reply to a client waits for etcd.
     pub limit: Duration,
-    /// Time without a turn of the driver's loop after which it hangs.
+    /// Time without a session of the driver's loop after which it hangs.
     pub hang: Duration,
 }

@@ -61,7 +61,7 @@ impl EtcdReplication {
 
     /// Ends at once, as a crash would.
     pub fn abort(mut self) {
-        self.worker.end(Stop::AtOnce);
+        self.worker.stop(Stop::Immediate);
     }
 }
 
@@ -142,9 +142,9 @@ async fn remind(files: Option<TlsFiles>) {
         days.tick().await;
         let files = files.clone();
         // A disk that is slow delays no lease.
-        let look = move || files.client_remark(UnixTime::now());
-        if let Ok(Some(remark)) = tokio::task::spawn_blocking(look).await {
-            remark.log();
+        let look = move || files.client_notice(UnixTime::now());
+        if let Ok(Some(notice)) = tokio::task::spawn_blocking(look).await {
+            notice.log();
         }
     }
 }
@@ -157,7 +157,7 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
         let role = shared.with(|core| core.role);
         let mut held = None;
         let ended = tokio::select! {
-            () = turn(shared, role, &mut held) => None,
+            () = session(shared, role, &mut held) => None,
             () = shared.another(role) => None,
             how = stopped(&mut stop) => Some(how),
         };
@@ -166,7 +166,7 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
             core.role
         });
         if let Some(held) = held
-            && ended != Some(Stop::AtOnce)
+            && ended != Some(Stop::Immediate)
         {
             let leaving = match (now, ended) {
                 (Role::Inactive(leaving), None) => leaving,
@@ -186,7 +186,7 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
 }
 
 /// What is done in a role, for as long as it lasts.
-async fn turn(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>) {
+async fn session(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>) {
     match role {
         Role::Master { .. } => holding::lead(shared, held).await,
         Role::Standby => watching::follow(shared).await,

@@ -11,8 +11,8 @@ use super::EtcdSettings;
 use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
-use crate::follower::Turn;
-use crate::leader::Now;
+use crate::follower::SessionId;
+use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::node::Node;
 use crate::wire::StepDownReason;
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     /// By the clock that goes on while the machine is suspended, as etcd's does.
     pub(super) node: Node,
     /// Turns that there were.
-    turns: AtomicU64,
+    sessions: AtomicU64,
 }
 
 /// What a standby saw of a master last. A master whose leases are renewed acknowledges nothing that etcd has not, and before it does it
@@ -48,7 +48,7 @@ pub(super) enum Seen {
     /// Nothing that says so.
     Nothing,
     /// Leases that were not old, then.
-    Fresh(Now),
+    Fresh(NodeTime),
     /// It went, and has written all.
     Left,
 }
@@ -59,12 +59,12 @@ pub(super) enum Seen {
 pub(super) struct Term {
     term: u64,
     /// Since when it is known to be another one; `None` for the first that was seen.
-    since: Option<Now>,
+    since: Option<NodeTime>,
 }
 
 impl Term {
     /// Whether leases say something of their owners in this term.
-    pub(super) fn settled(&mut self, term: u64, now: Now, lasts: Duration) -> bool {
+    pub(super) fn settled(&mut self, term: u64, now: NodeTime, lasts: Duration) -> bool {
         if self.term != term {
             self.since = (self.term != 0).then_some(now);
             self.term = term;
@@ -90,7 +90,7 @@ pub(super) struct Core {
     /// What etcd has was found to be of no use here, and that was told.
     pub(super) unreadable: bool,
     /// When etcd was in trouble last, seen from here as standby, or between that and anything else.
-    pub(super) troubled: Option<Now>,
+    pub(super) troubled: Option<NodeTime>,
     /// Of the last time as master: etcd may lack what was acknowledged.
     pub(super) apart: bool,
 }
@@ -122,7 +122,7 @@ impl Shared {
                 apart: true,
             }),
             node,
-            turns: AtomicU64::new(0),
+            sessions: AtomicU64::new(0),
         }
     }
 
@@ -172,8 +172,8 @@ impl Shared {
     }
 
     /// A number for what is stored next: what failed before says nothing of it.
-    pub(super) fn turn(&self) -> Turn {
-        Turn::numbered(self.turns.fetch_add(1, Ordering::Relaxed))
+    pub(super) fn session(&self) -> SessionId {
+        SessionId::numbered(self.sessions.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Waits until the role is another one.

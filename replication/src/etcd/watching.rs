@@ -13,8 +13,8 @@ use super::link::{Member, Trouble};
 use super::shared::{GOING, PAUSE, SETTLE, STAYS, Seen, Shared};
 use crate::PeerStatus;
 use crate::event::Event;
-use crate::follower::{Job, Turn};
-use crate::leader::Now;
+use crate::follower::{SessionId, StoreJob};
+use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::store_thread::StoreRequest;
 use crate::wire::decode_batch;
@@ -28,7 +28,7 @@ const WAITING_MAX: u64 = 16_384;
 /// What etcd has that the store has not.
 #[derive(Debug)]
 struct Missing {
-    jobs: Vec<Job>,
+    jobs: Vec<StoreJob>,
     /// Where the store is after them; `None`: etcd has nothing.
     head: Option<Position>,
     /// etcd's revision of this.
@@ -88,7 +88,7 @@ async fn missing(
             if parts != base.parts {
                 return Err(Trouble::Garbled("snapshot"));
             }
-            jobs.push(Job::Replace(base.at, all.all()));
+            jobs.push(StoreJob::Replace(base.at, all.all()));
             base.at
         }
     };
@@ -98,7 +98,7 @@ async fn missing(
             return Err(Trouble::Garbled("log"));
         }
         last = position.seq;
-        jobs.push(Job::Apply(position, batch));
+        jobs.push(StoreJob::Apply(position, batch));
     }
     if last != head.seq {
         return Err(Trouble::Garbled("head"));
@@ -140,7 +140,7 @@ pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
     }
 }
 
-async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<bool, Trouble> {
+async fn settle_with(shared: &Shared, member: &Member, began: NodeTime) -> Result<bool, Trouble> {
     let gone = loop {
         let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
             break true;
@@ -168,7 +168,7 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
     if !found.jobs.is_empty() {
         shared
             .node
-            .ask(StoreRequest::Jobs(shared.turn(), found.jobs));
+            .request(StoreRequest::Jobs(shared.session(), found.jobs));
     }
     let now = shared.node.position().await;
     shared.with(|core| core.known = now);
@@ -187,7 +187,7 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
         let mut watching = Watching {
             shared,
             member,
-            turn: shared.turn(),
+            session: shared.session(),
             leader: None,
             leader_at: 0,
             silent: false,
@@ -230,7 +230,7 @@ fn rest(trouble: &Trouble, last: Duration) -> Duration {
 struct Watching<'a> {
     shared: &'a Arc<Shared>,
     member: Member,
-    turn: Turn,
+    session: SessionId,
     leader: Option<Holder>,
     /// etcd's revision of what is known of it.
     leader_at: i64,
@@ -254,7 +254,9 @@ impl Watching<'_> {
         self.last = found.head.or(at);
         self.since = self.last.map_or(0, |at| at.seq);
         if !found.jobs.is_empty() {
-            shared.node.ask(StoreRequest::Jobs(self.turn, found.jobs));
+            shared
+                .node
+                .request(StoreRequest::Jobs(self.session, found.jobs));
         }
         let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
         let (pair, revision) = member.get(shared.keys.leader()).await?;
@@ -360,9 +362,10 @@ impl Watching<'_> {
                 Some(last) if at.seq == last.seq + 1 => {
                     let batch = decode_batch(&bytes)?;
                     self.last = Some(at);
-                    self.shared
-                        .node
-                        .ask(StoreRequest::Jobs(self.turn, vec![Job::Apply(at, batch)]));
+                    self.shared.node.request(StoreRequest::Jobs(
+                        self.session,
+                        vec![StoreJob::Apply(at, batch)],
+                    ));
                 }
                 Some(_) | None => return Err(Trouble::Forgotten),
             }
@@ -490,7 +493,7 @@ impl Watching<'_> {
 }
 
 /// Whether etcd was in trouble less than two leases ago.
-fn is_uncertain(troubled: Option<Now>, now: Now, silence_s: u8) -> bool {
+fn is_uncertain(troubled: Option<NodeTime>, now: NodeTime, silence_s: u8) -> bool {
     let time = Duration::from_secs(silence_s.into()) * 2;
     troubled.is_some_and(|at| now.saturating_sub(at) < time)
 }

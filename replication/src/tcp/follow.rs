@@ -1,4 +1,4 @@
-//! The connecting side: a standby asks each of its peers whether it is master, and follows the one that is.
+//! The connecting side: a standby queries each peer until it finds the master, and follows it.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,174 +12,180 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::frames::{Broken, greet, receive, send};
+use super::frames::{ConnectionError, exchange_preambles, receive, send};
 use super::shared::Shared;
 use crate::Role;
-use crate::follower::{Offence, Turn};
+use crate::follower::{ProtocolError, SessionId};
 use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, Refusal, decode};
 
-/// Time for one try.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two tries: first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// Time for one attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval of attempts: first and longest.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Whom a try found.
+/// Result of an attempt.
 enum Found {
-    /// The master, on this connection, in this turn.
-    Master(Turn, Box<TlsStream<TcpStream>>),
-    /// Nobody to follow.
-    Nobody,
-    /// This node itself.
+    /// The peer is master; the connection and its session.
+    Master(SessionId, Box<TlsStream<TcpStream>>),
+    /// The peer is not to be followed.
+    NotMaster,
+    /// The peer is this node.
     Itself,
 }
 
-/// Asks one peer again and again while this node is standby, and follows it when it is master.
-pub(super) async fn seek(shared: Arc<Shared>, peer: String, place: usize) {
-    let seed = shared.settings.guid ^ u64::try_from(place).unwrap_or(0).rotate_left(32);
-    let mut pauses = Pauses::new(seed);
+/// Queries a peer repeatedly while this node is standby, and follows it if it is master.
+pub(super) async fn poll_peer(shared: Arc<Shared>, peer: String, index: usize) {
+    let seed = shared.settings.guid ^ u64::try_from(index).unwrap_or(0).rotate_left(32);
+    let mut backoff = Backoff::new(seed);
     loop {
         let is_standby = || shared.with(|core, _| core.role == Role::Standby);
         shared.node.wait_until(is_standby).await;
-        let free = shared.with(|core, _| core.follower.leader().is_none());
+        let free = shared.with(|core, _| core.follower.master().is_none());
         let found = if free {
-            attempt(&shared, &peer).await
+            connect(&shared, &peer).await
         } else {
-            Ok(Found::Nobody)
+            Ok(Found::NotMaster)
         };
         match found {
             Ok(Found::Itself) => return,
-            Ok(Found::Nobody) => {}
-            Ok(Found::Master(turn, stream)) => {
-                shared.content(&peer);
-                pauses.restart();
-                follow(&shared, &peer, turn, stream).await;
+            Ok(Found::NotMaster) => {}
+            Ok(Found::Master(session, stream)) => {
+                shared.clear_peer_error(&peer);
+                backoff.restart();
+                follow(&shared, &peer, session, stream).await;
             }
-            Err(broken) => told(&shared, &peer, &broken),
+            Err(error) => report(&shared, &peer, &error),
         }
-        sleep(pauses.next()).await;
+        sleep(backoff.next()).await;
     }
 }
 
-fn told(shared: &Shared, peer: &str, broken: &Broken) {
-    if broken.is_mistake() {
-        shared.complain(peer, broken.to_string());
+fn report(shared: &Shared, peer: &str, error: &ConnectionError) {
+    if error.needs_operator() {
+        shared.report_peer_error(peer, error.to_string());
     } else {
-        tracing::debug!("replication: {peer}: {broken}");
+        tracing::debug!(peer, %error, "replication connection closed");
     }
 }
 
-/// Follows, also over connections that break, until the peer is master no longer or cannot be reached.
-async fn follow(shared: &Arc<Shared>, peer: &str, turn: Turn, stream: Box<TlsStream<TcpStream>>) {
-    let mut now = (turn, stream);
-    let mut pauses = Pauses::new(shared.settings.guid);
+/// Follows a master, reconnecting until it is no longer master or unreachable.
+async fn follow(
+    shared: &Arc<Shared>,
+    peer: &str,
+    session: SessionId,
+    stream: Box<TlsStream<TcpStream>>,
+) {
+    let mut now = (session, stream);
+    let mut backoff = Backoff::new(shared.settings.guid);
     loop {
-        let (turn, stream) = now;
-        let broken = listen(shared, turn, *stream).await;
-        told(shared, peer, &broken);
-        let refused = broken.is_mistake();
+        let (session, stream) = now;
+        let error = receive_from_master(shared, session, *stream).await;
+        report(shared, peer, &error);
+        let refused = error.needs_operator();
         let again = shared.change(|core, _| {
-            let following = core.follower.follows(turn);
-            core.follower.broken(turn);
+            let following = core.follower.follows(session);
+            core.follower.on_disconnected(session);
             following
         });
         if !again {
             return;
         }
         if refused {
-            // It will not think otherwise at once.
-            sleep(pauses.next()).await;
+            // The rejection is likely to persist.
+            sleep(backoff.next()).await;
         }
-        match attempt(shared, peer).await {
-            Ok(Found::Master(turn, stream)) => now = (turn, stream),
-            Ok(Found::Nobody | Found::Itself) | Err(_) => {
-                shared.change(|core, now| core.follower.gone(turn, now));
+        match connect(shared, peer).await {
+            Ok(Found::Master(session, stream)) => now = (session, stream),
+            Ok(Found::NotMaster | Found::Itself) | Err(_) => {
+                shared.change(|core, now| core.follower.on_master_unreachable(session, now));
                 return;
             }
         }
     }
 }
 
-/// One connection to a peer, and the question whether it is master.
-async fn attempt(shared: &Arc<Shared>, peer: &str) -> Result<Found, Broken> {
-    let configs = shared.tls.current().ok_or(Broken::Unready)?;
-    let told = shared.with(|core, _| core.follower.turn());
+/// Connects to a peer and queries its role.
+async fn connect(shared: &Arc<Shared>, peer: &str) -> Result<Found, ConnectionError> {
+    let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
+    let previous = shared.with(|core, _| core.follower.session());
     let position = shared.node.position().await;
-    let asked = async {
+    let query = async {
         let stream = TcpStream::connect(peer).await?;
         stream.set_nodelay(true)?;
         let connector = TlsConnector::from(configs.client);
-        let mut stream = connector.connect(name(shared, peer)?, stream).await?;
-        greet(&mut stream).await?;
-        let asked = shared.node.now();
+        let mut stream = connector
+            .connect(certificate_name(shared, peer)?, stream)
+            .await?;
+        exchange_preambles(&mut stream).await?;
+        let hello_sent = shared.node.now();
         send(&mut stream, &Message::Hello(shared.hello(position))).await?;
         stream.flush().await?;
         let mut frame = Vec::new();
         receive(&mut stream, &mut frame, HELLO_MAX).await?;
         let Message::Hello(hello) = decode(&frame)? else {
-            return Err(Offence::Order.into());
+            return Err(ProtocolError::UnexpectedMessage.into());
         };
-        Ok::<_, Broken>((stream, hello, asked))
+        Ok::<_, ConnectionError>((stream, hello, hello_sent))
     };
-    let (stream, hello, asked) = timeout(PATIENCE, asked).await.map_err(|_| Broken::Late)??;
+    let (stream, hello, hello_sent) = timeout(CONNECT_TIMEOUT, query)
+        .await
+        .map_err(|_| ConnectionError::TimedOut)??;
     if hello.guid == shared.settings.guid {
-        return itself(shared, peer);
+        // All nodes may have the same list of peers.
+        tracing::debug!(peer, "replication peer is this node");
+        return Ok(Found::Itself);
     }
     if hello.fabric != shared.settings.fabric {
         return Err(Refusal::Fabric(hello.fabric).into());
     }
     if hello.standing != NodeRole::Master {
-        return Ok(Found::Nobody);
+        return Ok(Found::NotMaster);
     }
-    let turn = shared.change(|core, _| {
+    let session = shared.change(|core, _| {
         let standby = core.role == Role::Standby;
-        standby.then(|| core.follower.connected(hello.guid, told, asked))
+        standby.then(|| core.follower.on_connected(hello.guid, previous, hello_sent))
     });
-    Ok(turn
-        .flatten()
-        .map_or(Found::Nobody, |turn| Found::Master(turn, Box::new(stream))))
-}
-
-/// A peer has this node's GUID: it is this node, where all nodes have the same list of peers.
-fn itself(shared: &Shared, peer: &str) -> Result<Found, Broken> {
-    tracing::debug!(
-        "replication: {peer} is this node ({:016x})",
-        shared.settings.guid
-    );
-    Ok(Found::Itself)
+    Ok(session.flatten().map_or(Found::NotMaster, |session| {
+        Found::Master(session, Box::new(stream))
+    }))
 }
 
 /// The name that the peer's certificate must have.
-fn name(shared: &Shared, peer: &str) -> Result<ServerName<'static>, Broken> {
+fn certificate_name(shared: &Shared, peer: &str) -> Result<ServerName<'static>, ConnectionError> {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = shared.settings.server_name.as_deref().unwrap_or(host);
-    let bad = |_| std::io::Error::other(format!("\"{name}\" can be no name of a certificate"));
+    let bad = |_| std::io::Error::other(format!("invalid certificate name \"{name}\""));
     Ok(ServerName::try_from(name.to_owned()).map_err(bad)?)
 }
 
-/// Takes what the master sends until that ends.
-async fn listen(shared: &Arc<Shared>, turn: Turn, stream: TlsStream<TcpStream>) -> Broken {
+/// Processes the master's messages until the connection ends.
+async fn receive_from_master(
+    shared: &Arc<Shared>,
+    session: SessionId,
+    stream: TlsStream<TcpStream>,
+) -> ConnectionError {
     let (reader, writer): (ReadHalf<_>, WriteHalf<_>) = tokio::io::split(stream);
-    let is_over = || !shared.with(|core, _| core.follower.follows(turn));
+    let is_over = || !shared.with(|core, _| core.follower.follows(session));
     let done = tokio::select! {
-        done = hear(shared, turn, BufReader::with_capacity(CHUNK, reader)) => done,
-        done = speak(shared, turn, BufWriter::new(writer)) => done,
+        done = receive_messages(shared, session, BufReader::with_capacity(CHUNK, reader)) => done,
+        done = send_messages(shared, session, BufWriter::new(writer)) => done,
         () = shared.node.wait_until(is_over) => Ok(()),
     };
-    done.err().unwrap_or(Broken::Ended)
+    done.err().unwrap_or(ConnectionError::Closed)
 }
 
-async fn hear<R: AsyncRead + Unpin>(
+async fn receive_messages<R: AsyncRead + Unpin>(
     shared: &Shared,
-    turn: Turn,
+    session: SessionId,
     mut from: R,
-) -> Result<(), Broken> {
+) -> Result<(), ConnectionError> {
     let mut frame = Vec::new();
     loop {
         receive(&mut from, &mut frame, FRAME_MAX).await?;
         let message = decode(&frame)?;
-        shared.with(|core, now| core.follower.received(turn, message, now))?;
-        if shared.with(|core, _| core.follower.follows(turn)) {
+        shared.with(|core, now| core.follower.on_message(session, message, now))?;
+        if shared.with(|core, _| core.follower.follows(session)) {
             shared.node.notify();
         } else {
             return Ok(());
@@ -187,16 +193,16 @@ async fn hear<R: AsyncRead + Unpin>(
     }
 }
 
-async fn speak<W: AsyncWrite + Unpin>(
+async fn send_messages<W: AsyncWrite + Unpin>(
     shared: &Shared,
-    turn: Turn,
+    session: SessionId,
     mut to: W,
-) -> Result<(), Broken> {
+) -> Result<(), ConnectionError> {
     let mut changed = shared.node.changes();
     let step = shared.settings.timing.heartbeat / 5;
     loop {
         changed.mark_unchanged();
-        while let Some(message) = shared.with(|core, now| core.follower.poll(turn, now)) {
+        while let Some(message) = shared.with(|core, now| core.follower.poll(session, now)) {
             send(&mut to, &message).await?;
         }
         to.flush().await?;
@@ -207,29 +213,29 @@ async fn speak<W: AsyncWrite + Unpin>(
     }
 }
 
-/// Times between tries: each up to twice the one before, not the same for all nodes, and the same again for the same seed.
+/// Exponential backoff with jitter: deterministic for a seed, and different for each node.
 #[derive(Debug)]
-struct Pauses {
+struct Backoff {
     next: Duration,
     random: ChaCha8Rng,
 }
 
-impl Pauses {
+impl Backoff {
     fn new(seed: u64) -> Self {
         Self {
-            next: PAUSES.0,
+            next: BACKOFF.0,
             random: ChaCha8Rng::seed_from_u64(seed),
         }
     }
 
     const fn restart(&mut self) {
-        self.next = PAUSES.0;
+        self.next = BACKOFF.0;
     }
 
-    /// From half of what is due to all of it.
+    /// From half of the interval to all of it.
     fn next(&mut self) -> Duration {
         let due = self.next;
-        self.next = due.saturating_mul(2).min(PAUSES.1);
+        self.next = due.saturating_mul(2).min(BACKOFF.1);
         self.random.random_range(due / 2..=due)
     }
 }
@@ -239,14 +245,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_their_limit_and_differ_between_nodes() {
+    fn backoff_grows_to_its_limit_and_differs_between_nodes() {
         let all = |seed| {
-            let mut pauses = Pauses::new(seed);
-            (0..20).map(|_| pauses.next()).collect::<Vec<_>>()
+            let mut backoff = Backoff::new(seed);
+            (0..20).map(|_| backoff.next()).collect::<Vec<_>>()
         };
         assert_eq!(all(1), all(1));
         assert_ne!(all(1), all(2));
-        assert!(all(3).iter().all(|p| *p >= PAUSES.0 / 2 && *p <= PAUSES.1));
-        assert!(all(3)[10..].iter().all(|p| *p >= PAUSES.1 / 2));
+        assert!(
+            all(3)
+                .iter()
+                .all(|p| *p >= BACKOFF.0 / 2 && *p <= BACKOFF.1)
+        );
+        assert!(all(3)[10..].iter().all(|p| *p >= BACKOFF.1 / 2));
     }
 }

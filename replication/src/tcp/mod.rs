@@ -1,7 +1,7 @@
 //! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
 //!
-//! It runs on a thread with a runtime of its own, so that a busy driver delays nothing; but pings are answered only while the driver's
-//! loop turns ([`Replication::pulse`]). `Leader` and `Follower` decide, under one lock that is never held across an await.
+//! It runs on a thread with its own runtime, so a busy driver does not delay it. Pings are answered only while the driver's loop runs
+//! ([`Replication::report_alive`]). `Leader` and `Follower` decide, under one lock that is never held across an await.
 
 mod follow;
 mod frames;
@@ -30,53 +30,53 @@ use super::wire::FABRIC_NAME_MAX;
 use super::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role, store_thread};
 use shared::Shared;
 
-/// Time between two attempts to listen.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Time for goodbyes at the end of the program.
-const GOODBYE: Duration = Duration::from_millis(500);
+/// Interval of attempts to listen.
+const LISTEN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Time to notify peers when the program stops.
+const NOTIFY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// TcpSettings of replication from node to node.
+/// Settings of replication from node to node.
 #[derive(Debug, Clone)]
 pub struct TcpSettings {
-    /// Subnet prefix and configured name: nodes of another fabric are refused.
+    /// Subnet prefix and configured name; nodes of another fabric are rejected.
     pub fabric: String,
-    /// GUID of the port that this SM serves by.
+    /// GUID of the SM's port.
     pub guid: u64,
     /// Its SM priority.
     pub priority: u8,
-    /// Where it listens, `address:port`.
+    /// Listen address, `address:port`.
     pub listen: String,
-    /// The other nodes, `host:port`. This node itself may be among them.
+    /// The nodes, `host:port`; may include this one.
     pub peers: Vec<String>,
-    /// Name that every peer's certificate must have; `None`: the name in `peers`.
+    /// Name in every peer's certificate; `None`: the name in `peers`.
     pub server_name: Option<String>,
-    /// Certificates.
+    /// Certificate files.
     pub files: TlsFiles,
-    /// Times.
+    /// Timing.
     pub timing: Timing,
-    /// Time without a turn of the driver's loop after which it hangs.
+    /// Stall of the driver's loop after which this node counts as stalled.
     pub hang: Duration,
     /// Limits of the log for standbys that reconnect.
     pub log: LogLimits,
 }
 
-/// Why replication does not start.
+/// Why replication cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The address.
-    #[error("cannot listen at {at}")]
+    /// The listen address cannot be used.
+    #[error("cannot listen on {at}")]
     Listen {
         /// The address.
         at: String,
-        /// What the system says.
+        /// The system's error.
         #[source]
         error: std::io::Error,
     },
-    /// The name is too long.
-    #[error("the name of the fabric has more than {FABRIC_NAME_MAX} bytes")]
+    /// The fabric name is too long.
+    #[error("fabric name exceeds {FABRIC_NAME_MAX} bytes")]
     Fabric,
-    /// A thread or a runtime.
-    #[error("cannot start its thread")]
+    /// A thread or a runtime cannot be created.
+    #[error("cannot start the replication thread")]
     Thread(#[source] std::io::Error),
 }
 
@@ -88,51 +88,48 @@ pub struct TcpReplication {
 }
 
 impl TcpReplication {
-    /// Starts its threads and listens. Its role is [`Role::Inactive`] at first. Invalid certificates are read again later.
+    /// Starts the threads and listens. The role is [`Role::Inactive`] at first. Invalid certificates are read again later.
     ///
     /// # Errors
-    /// [`StartError`]; no thread runs then.
+    /// [`StartError`]; no thread is left running.
     pub fn start(
         settings: TcpSettings,
-        copy: Arc<dyn RecordStore>,
+        store: Arc<dyn RecordStore>,
         events: mpsc::Sender<Event>,
     ) -> Result<Self, StartError> {
         if settings.fabric.len() > FABRIC_NAME_MAX {
             return Err(StartError::Fabric);
         }
         let tls = Tls::read(settings.files.clone());
-        let unheard = |error| StartError::Listen {
+        let listen_error = |error| StartError::Listen {
             at: settings.listen.clone(),
             error,
         };
         let listener = match bind(&settings.listen) {
             Ok(listener) => Some(listener),
-            // The network may come up later than this.
+            // The address may not be configured yet.
             Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
-                tracing::warn!(
-                    "replication: cannot listen at {} yet: {error}",
-                    settings.listen
-                );
+                tracing::warn!(listen = settings.listen, %error, "cannot bind replication listener");
                 None
             }
-            Err(error) => return Err(unheard(error)),
+            Err(error) => return Err(listen_error(error)),
         };
         let address = listener.as_ref().map(std::net::TcpListener::local_addr);
-        let address = address.transpose().map_err(unheard)?;
-        let (asks, waiting) = std::sync::mpsc::channel();
+        let address = address.transpose().map_err(listen_error)?;
+        let (request_sender, requests) = std::sync::mpsc::channel();
         let began = Instant::now();
         let clock = move || began.elapsed();
-        let node = Node::new(copy.clone(), asks, events, settings.hang, clock);
+        let node = Node::new(store.clone(), request_sender, events, settings.hang, clock);
         let shared = Arc::new(Shared::new(settings, tls, node));
         let weak = Arc::downgrade(&shared);
         let stored = move |stored| {
             if let Some(shared) = weak.upgrade() {
-                shared.stored(stored);
+                shared.on_store_result(stored);
             }
         };
-        store_thread::start(copy, waiting, stored).map_err(StartError::Thread)?;
-        let mine = shared.clone();
-        let worker = Worker::start(move |stop| run(mine, listener, stop));
+        store_thread::start(store, requests, stored).map_err(StartError::Thread)?;
+        let task_state = shared.clone();
+        let worker = Worker::start(move |stop| run(task_state, listener, stop));
         Ok(Self {
             worker: worker.map_err(StartError::Thread)?,
             shared,
@@ -140,15 +137,15 @@ impl TcpReplication {
         })
     }
 
-    /// The address that it listens on, with the port that the system chose if the setting has port 0; `None` if it cannot listen yet.
+    /// The listen address, with the port that the system chose for port 0; `None` if the address is not available yet.
     #[must_use]
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Ends at once, without goodbyes, as after a crash.
+    /// Stops at once without notifying peers, as after a crash.
     pub fn abort(mut self) {
-        self.worker.end(Stop::AtOnce);
+        self.worker.stop(Stop::Immediate);
     }
 }
 
@@ -182,7 +179,7 @@ impl Replication for TcpReplication {
     }
 
     fn complete_replica(&self, then: ReplicaCallback) {
-        self.shared.settled(then);
+        self.shared.after_store_requests(then);
     }
 
     fn status(&self) -> ReplicationStatus {
@@ -196,25 +193,28 @@ fn bind(at: &str) -> std::io::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-/// Listens as soon as it can.
+/// Listens as soon as the address is available.
 async fn listen(shared: Arc<Shared>, mut listener: Option<std::net::TcpListener>) {
     let listener = loop {
         if let Some(listener) = listener {
             break listener;
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(LISTEN_RETRY_INTERVAL).await;
         listener = bind(&shared.settings.listen).ok();
         if listener.is_some() {
-            tracing::info!("replication: listens at {}", shared.settings.listen);
+            tracing::info!(
+                listen = shared.settings.listen,
+                "replication listener bound"
+            );
         }
     };
     match TcpListener::from_std(listener) {
         Ok(listener) => serve::listen(shared, listener).await,
-        Err(error) => tracing::error!("replication: cannot listen: {error}"),
+        Err(error) => tracing::error!(%error, "cannot start replication listener"),
     }
 }
 
-/// Everything that goes on in the thread, until it is told to end.
+/// All tasks of the thread, until it is stopped.
 async fn run(
     shared: Arc<Shared>,
     listener: Option<std::net::TcpListener>,
@@ -223,18 +223,18 @@ async fn run(
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(listen(shared.clone(), listener));
     tasks.spawn(tick(shared.clone()));
-    for (place, peer) in shared.settings.peers.iter().enumerate() {
-        tasks.spawn(follow::seek(shared.clone(), peer.clone(), place));
+    for (index, peer) in shared.settings.peers.iter().enumerate() {
+        tasks.spawn(follow::poll_peer(shared.clone(), peer.clone(), index));
     }
     if stopped(&mut stop).await == Stop::Graceful {
         shared.leave();
-        let parted = shared.node.wait_until(|| shared.parted());
-        let _ = tokio::time::timeout(GOODBYE, parted).await;
+        let notified = shared.node.wait_until(|| shared.are_followers_notified());
+        let _ = tokio::time::timeout(NOTIFY_TIMEOUT, notified).await;
     }
     tasks.shutdown().await;
 }
 
-/// Time, for leader, follower and certificates.
+/// Advances the time of leader, follower and certificates.
 async fn tick(shared: Arc<Shared>) {
     let step = (shared.settings.timing.heartbeat / 5).max(Duration::from_millis(2));
     let mut ticks = tokio::time::interval(step);
@@ -242,6 +242,6 @@ async fn tick(shared: Arc<Shared>) {
     loop {
         ticks.tick().await;
         shared.tick();
-        shared.tls.remind(UnixTime::now());
+        shared.tls.log_daily(UnixTime::now());
     }
 }

@@ -1,4 +1,4 @@
-//! The listening side: peers come, say who they are, and are served if this node is master.
+//! The listening side: accepts peers, reads their hello, and serves them if this node is master.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::frames::{Broken, greet, receive, send};
-use super::shared::{Next, Shared};
-use crate::follower::{Offence, RawRecord};
-use crate::leader::{Conn, Leader, Outgoing};
+use super::frames::{ConnectionError, exchange_preambles, receive, send};
+use super::shared::{NextAction, Shared};
+use crate::follower::{ProtocolError, RawRecord};
+use crate::leader::{ConnectionId, Leader, Outgoing};
 use crate::log::Position;
 use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, NodeRole, Refusal, decode};
 
-/// Connections at the same time; more wait in the system's queue.
+/// Limit of concurrent connections; further ones wait in the system's backlog.
 const CONNECTIONS_MAX: usize = 64;
-/// Time that a peer has to say who it is.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Time to wait when the system has no connection to give.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Time within which a peer must send its hello.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause after the system failed to accept a connection.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Takes connections for ever.
+/// Accepts connections until the task ends.
 pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut tasks = JoinSet::new();
     loop {
-        // Nobody closes the semaphore.
-        let Ok(place) = places.clone().acquire_owned().await else {
+        // The semaphore is never closed.
+        let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -39,51 +39,54 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
                 tasks.spawn(async move {
                     let peer = from.ip().to_string();
                     match serve(&shared, stream, &peer).await {
-                        Err(broken) if broken.is_mistake() => {
-                            shared.complain(&peer, format!("a node that connected: {broken}"));
+                        Err(error) if error.needs_operator() => {
+                            shared
+                                .report_peer_error(&peer, format!("incoming connection: {error}"));
                         }
-                        Err(broken) => tracing::debug!("replication: {from}: {broken}"),
+                        Err(error) => {
+                            tracing::debug!(peer = %from, %error, "replication connection closed")
+                        }
                         Ok(()) => {}
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {
-                tracing::warn!("replication: cannot take a connection: {error}");
-                sleep(PAUSE).await;
+                tracing::warn!(%error, "cannot accept replication connection");
+                sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
         while tasks.try_join_next().is_some() {}
     }
 }
 
-async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<(), Broken> {
+async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
-    let configs = shared.tls.current().ok_or(Broken::Unready)?;
+    let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
     let acceptor = TlsAcceptor::from(configs.server);
-    let (mut stream, hello) = timeout(PATIENCE, async {
+    let (mut stream, hello) = timeout(CONNECT_TIMEOUT, async {
         let mut stream = acceptor.accept(stream).await?;
-        greet(&mut stream).await?;
+        exchange_preambles(&mut stream).await?;
         let mut frame = Vec::new();
         receive(&mut stream, &mut frame, HELLO_MAX).await?;
         let Message::Hello(hello) = decode(&frame)? else {
-            return Err(Offence::Order.into());
+            return Err(ProtocolError::UnexpectedMessage.into());
         };
-        Ok::<_, Broken>((stream, hello))
+        Ok::<_, ConnectionError>((stream, hello))
     })
     .await
-    .map_err(|_| Broken::Late)??;
+    .map_err(|_| ConnectionError::TimedOut)??;
 
     let own = shared.hello(None);
     let master = own.standing == NodeRole::Master;
-    // A node that finds itself among its peers sees that by the answer.
+    // A node that is in its own list of peers recognises itself by the response.
     let itself = hello.guid == own.guid;
     send(&mut stream, &Message::Hello(own)).await?;
     stream.flush().await?;
     if itself || !master {
         return Ok(());
     }
-    let joined = acceptable(shared, &hello).and_then(|()| shared.join(&hello));
+    let joined = check_fabric(shared, &hello).and_then(|()| shared.accept_follower(&hello));
     let conn = match joined {
         Ok(conn) => conn,
         Err(why) => {
@@ -92,23 +95,23 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
             return Err(why.into());
         }
     };
-    shared.content(peer);
+    shared.clear_peer_error(peer);
     let (reader, writer) = tokio::io::split(stream);
     let is_over = || {
         let serves = |l: &Leader| l.serves(conn);
         !shared.with(|core, _| core.leader.as_ref().is_some_and(serves))
     };
     let done = tokio::select! {
-        done = hear(shared, conn, BufReader::with_capacity(CHUNK, reader)) => done,
-        done = speak(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => done,
-        // A write may hang with the peer; the leader gives it up in time.
-        () = shared.node.wait_until(is_over) => Err(Broken::Ended),
+        done = receive_messages(shared, conn, BufReader::with_capacity(CHUNK, reader)) => done,
+        done = send_messages(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => done,
+        // A write may hang with the peer; the leader closes such connections.
+        () = shared.node.wait_until(is_over) => Err(ConnectionError::Closed),
     };
-    shared.change(|core, now| core.leader.as_mut().map(|l| l.lost(conn, now)));
+    shared.change(|core, now| core.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
     done
 }
 
-fn acceptable(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
+fn check_fabric(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
     if hello.fabric == shared.settings.fabric {
         Ok(())
     } else {
@@ -116,12 +119,12 @@ fn acceptable(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
     }
 }
 
-/// What the follower says.
-async fn hear<R: AsyncRead + Unpin>(
+/// Receives the follower's messages.
+async fn receive_messages<R: AsyncRead + Unpin>(
     shared: &Shared,
-    conn: Conn,
+    conn: ConnectionId,
     mut from: R,
-) -> Result<(), Broken> {
+) -> Result<(), ConnectionError> {
     let mut frame = Vec::new();
     loop {
         receive(&mut from, &mut frame, HELLO_MAX).await?;
@@ -132,10 +135,10 @@ async fn hear<R: AsyncRead + Unpin>(
             };
             match message {
                 Message::Ping(ping) => {
-                    leader.pinged(conn, ping, now);
+                    leader.on_ping(conn, ping, now);
                     true
                 }
-                Message::Ack(at) => leader.acked(conn, at, now).is_ok(),
+                Message::Ack(at) => leader.on_ack(conn, at, now).is_ok(),
                 Message::Hello(_)
                 | Message::Refused(_)
                 | Message::Resume(_)
@@ -147,71 +150,74 @@ async fn hear<R: AsyncRead + Unpin>(
             }
         });
         if !fine {
-            return Err(Offence::Order.into());
+            return Err(ProtocolError::UnexpectedMessage.into());
         }
     }
 }
 
-/// What the follower is told.
-async fn speak<W: AsyncWrite + Unpin>(
+/// Sends messages to the follower.
+async fn send_messages<W: AsyncWrite + Unpin>(
     shared: &Shared,
-    conn: Conn,
+    conn: ConnectionId,
     mut to: W,
-) -> Result<(), Broken> {
+) -> Result<(), ConnectionError> {
     let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
-        match shared.next(conn) {
-            Next::Send(Outgoing::Message(message)) => send(&mut to, &message).await?,
-            Next::Send(Outgoing::Batch { seq, body }) => {
+        match shared.next_action(conn) {
+            NextAction::Send(Outgoing::Message(message)) => send(&mut to, &message).await?,
+            NextAction::Send(Outgoing::Batch { seq, body }) => {
                 let body = Bytes(&body);
                 send(&mut to, &Message::Batch { seq, body }).await?;
             }
-            Next::Send(Outgoing::Snapshot) => snapshot(shared, conn, &mut to).await?,
-            Next::Wait => {
+            NextAction::Send(Outgoing::Snapshot) => send_snapshot(shared, conn, &mut to).await?,
+            NextAction::Wait => {
                 to.flush().await?;
                 if changed.changed().await.is_err() {
                     return Ok(());
                 }
             }
-            Next::Goodbye(leaving) => {
+            NextAction::Goodbye(leaving) => {
                 send(&mut to, &Message::Goodbye(leaving)).await?;
                 to.flush().await?;
                 to.shutdown().await?;
                 return Ok(());
             }
-            Next::End => return Err(Refusal::Replaced.into()),
+            NextAction::End => return Err(Refusal::Replaced.into()),
         }
     }
 }
 
-/// Sends everything; answers to pings go between.
-async fn snapshot<W: AsyncWrite + Unpin>(
+/// Sends a snapshot, with pongs in between.
+async fn send_snapshot<W: AsyncWrite + Unpin>(
     shared: &Shared,
-    conn: Conn,
+    conn: ConnectionId,
     to: &mut W,
-) -> Result<(), Broken> {
-    let everything = shared.node.read_all().await;
-    let place = everything.as_ref().ok().and_then(|e| place(shared, e.at));
-    let (Ok(everything), Some(at)) = (everything, place) else {
+) -> Result<(), ConnectionError> {
+    let snapshot = shared.node.read_all().await;
+    let position = snapshot
+        .as_ref()
+        .ok()
+        .and_then(|e| history_position(shared, e.at));
+    let (Ok(snapshot), Some(at)) = (snapshot, position) else {
         send(to, &Message::Refused(Refusal::NoRecords)).await?;
         to.flush().await?;
         return Err(Refusal::NoRecords.into());
     };
-    let records = u64::try_from(everything.records.len()).unwrap_or(u64::MAX);
+    let records = u64::try_from(snapshot.records.len()).unwrap_or(u64::MAX);
     send(to, &Message::Snapshot { at, records }).await?;
-    let mut rest = &everything.records[..];
-    while let Some(some) = chunk(&mut rest) {
+    let mut rest = &snapshot.records[..];
+    while let Some(some) = next_chunk(&mut rest) {
         if rest.is_empty() {
             shared.with(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
         }
         send(to, &Message::Records(some)).await?;
-        // Everything else waits until the records are gone.
-        while let Next::Send(Outgoing::Message(message)) = shared.next(conn) {
+        // Other messages wait until the records are sent.
+        while let NextAction::Send(Outgoing::Message(message)) = shared.next_action(conn) {
             send(to, &message).await?;
         }
         to.flush().await?;
-        // Others have their turn, though this connection could take more.
+        // Yield to other tasks, even if this connection accepts more.
         tokio::task::yield_now().await;
     }
     if records == 0 {
@@ -220,13 +226,13 @@ async fn snapshot<W: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// Where records are in this master's history that the store says to be those at `at`.
-fn place(shared: &Shared, at: Option<Position>) -> Option<Position> {
+/// The position in this master's history of records at `at`.
+fn history_position(shared: &Shared, at: Option<Position>) -> Option<Position> {
     shared.with(|core, _| {
         let log = core.leader.as_ref()?.log();
         let epoch = log.end().epoch;
         match at {
-            // The store may be ahead of the log by what is being committed.
+            // The store may be ahead of the log by the batch being committed.
             Some(at) if at.epoch == epoch => Some(at),
             at if at == log.base() => {
                 let seq = at.map_or(0, |at| at.seq);
@@ -237,8 +243,8 @@ fn place(shared: &Shared, at: Option<Position>) -> Option<Position> {
     })
 }
 
-/// The next records that go into one frame; at least one.
-fn chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a>)>> {
+/// The records of the next frame; at least one.
+fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a>)>> {
     let mut bytes = 0;
     let mut count = 0;
     while let Some((key, value)) = rest.get(count) {

@@ -1,4 +1,4 @@
-//! What the tasks and the driver have in common: leader and follower under one lock, and who is told when they change.
+//! State shared by the tasks and the driver: leader and follower under one lock, and the notification of changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,18 +8,18 @@ use ferrosm_core::records::RecordBatch;
 use super::TcpSettings;
 use crate::event::Event;
 use crate::follower::Follower;
-use crate::leader::{Conn, Leader, Now, Outgoing};
-use crate::log::{Log, Position};
+use crate::leader::{ConnectionId, Leader, NodeTime, Outgoing};
+use crate::log::{BatchLog, Position};
 use crate::node::Node;
 use crate::store_thread::{StoreRequest, StoreResult};
 use crate::tls::Tls;
 use crate::wire::{self, Hello, NodeRole, Refusal, StepDownReason};
 use crate::{PeerStatus, ReplicaCallback, ReplicationStatus, Role};
 
-/// Complaints about peers that are remembered, so that each is told once.
-const COMPLAINTS_MAX: usize = 64;
+/// Limit of remembered errors of peers; each is reported once.
+const PEER_ERRORS_MAX: usize = 64;
 
-/// All of it.
+/// The shared state.
 pub(super) struct Shared {
     pub(super) settings: TcpSettings,
     pub(super) tls: Tls,
@@ -27,17 +27,17 @@ pub(super) struct Shared {
     core: Mutex<Core>,
 }
 
-/// What is under the lock.
+/// The state under the lock.
 pub(super) struct Core {
     pub(super) role: Role,
     pub(super) leader: Option<Leader>,
-    /// The leader leaves: followers are told when they have all.
-    pub(super) farewell: Option<StepDownReason>,
+    /// The master steps down: followers are notified after the last batch.
+    pub(super) stepping_down: Option<StepDownReason>,
     pub(super) follower: Follower,
-    /// The last batch that was committed before this node led, in the history that it begins.
-    before_lead: u64,
+    /// The last batch that was committed before the start of the term, in its history.
+    committed_before_term: u64,
     conns: u64,
-    complaints: BTreeMap<String, String>,
+    peer_errors: BTreeMap<String, String>,
 }
 
 impl Shared {
@@ -46,11 +46,11 @@ impl Shared {
             core: Mutex::new(Core {
                 role: Role::Inactive(StepDownReason::Stopping),
                 leader: None,
-                farewell: None,
+                stepping_down: None,
                 follower: Follower::new(settings.timing),
-                before_lead: 0,
+                committed_before_term: 0,
                 conns: 0,
-                complaints: BTreeMap::new(),
+                peer_errors: BTreeMap::new(),
             }),
             settings,
             tls,
@@ -58,36 +58,36 @@ impl Shared {
         }
     }
 
-    /// Does something under the lock, and passes on what comes of it.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core, Now) -> T) -> T {
+    /// Calls `f` under the lock and forwards the resulting events and store jobs.
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core, NodeTime) -> T) -> T {
         let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         let done = f(&mut core, self.node.now());
-        self.pass_on(&mut core);
+        self.forward(&mut core);
         done
     }
 
-    /// The same, and everybody looks whether there is something to do.
-    pub(super) fn change<T>(&self, f: impl FnOnce(&mut Core, Now) -> T) -> T {
+    /// The same, and wakes all tasks.
+    pub(super) fn change<T>(&self, f: impl FnOnce(&mut Core, NodeTime) -> T) -> T {
         let done = self.with(f);
         self.node.notify();
         done
     }
 
-    fn pass_on(&self, core: &mut Core) {
-        let jobs = core.follower.jobs();
+    fn forward(&self, core: &mut Core) {
+        let jobs = core.follower.take_jobs();
         if !jobs.is_empty() {
-            let turn = core.follower.turn();
-            self.node.ask(StoreRequest::Jobs(turn, jobs));
+            let session = core.follower.session();
+            self.node.request(StoreRequest::Jobs(session, jobs));
         }
-        let events = core.follower.events();
+        let events = core.follower.take_events();
         events
             .into_iter()
             .for_each(|event| self.node.send_event(event));
         if let Some(leader) = &mut core.leader {
-            let events = leader.events();
+            let events = leader.take_events();
             let acknowledged = leader.acknowledged();
             self.node.acknowledge(|_| acknowledged);
-            if core.farewell.is_none() {
+            if core.stepping_down.is_none() {
                 events
                     .into_iter()
                     .for_each(|event| self.node.send_event(event));
@@ -95,64 +95,64 @@ impl Shared {
         }
     }
 
-    /// Something is wrong with a peer that an operator should know; once for each reason.
-    pub(super) fn complain(&self, peer: &str, why: String) {
+    /// Reports an error of a peer, once for each reason.
+    pub(super) fn report_peer_error(&self, peer: &str, why: String) {
         self.with(|core, _| {
-            if core.complaints.get(peer) == Some(&why) {
+            if core.peer_errors.get(peer) == Some(&why) {
                 return;
             }
-            if core.complaints.len() >= COMPLAINTS_MAX {
-                core.complaints.clear();
+            if core.peer_errors.len() >= PEER_ERRORS_MAX {
+                core.peer_errors.clear();
             }
-            core.complaints.insert(peer.to_owned(), why.clone());
+            core.peer_errors.insert(peer.to_owned(), why.clone());
             let peer = peer.to_owned();
             self.node.send_event(Event::PeerRejected { peer, why });
         });
     }
 
-    /// A peer is what it should be.
-    pub(super) fn content(&self, peer: &str) {
-        self.with(|core, _| core.complaints.remove(peer));
+    /// A peer has no error any more.
+    pub(super) fn clear_peer_error(&self, peer: &str) {
+        self.with(|core, _| core.peer_errors.remove(peer));
     }
 
-    /// Told when all that was asked of the store before is done.
-    pub(super) fn settled(&self, then: ReplicaCallback) {
+    /// Calls `then` when all earlier store requests are done.
+    pub(super) fn after_store_requests(&self, then: ReplicaCallback) {
         self.node
-            .ask(StoreRequest::Settled(Box::new(move |_| then(None))));
+            .request(StoreRequest::Flushed(Box::new(move |_| then(None))));
     }
 
     pub(super) fn tick(&self) {
-        let woken = self.with(|core, now| {
+        let wake = self.with(|core, now| {
             core.follower.tick(now);
             let leader = core.leader.as_mut()?;
             let before = leader.acknowledged();
-            leader.disk_delay(self.node.disk_delay());
+            leader.set_disk_delay(self.node.disk_delay());
             leader.tick(now);
-            let gone = core.farewell.is_some() && leader.followers().next().is_none();
-            // Pings wait for the driver to turn again.
-            let waits = leader.waits() && self.node.alive();
-            let told = gone || waits || leader.acknowledged() != before;
+            let gone = core.stepping_down.is_some() && leader.followers().next().is_none();
+            // Pings wait until the driver's loop runs.
+            let pings = leader.has_pending_ping() && self.node.is_alive();
+            let wake = gone || pings || leader.acknowledged() != before;
             if gone {
                 core.leader = None;
-                core.farewell = None;
+                core.stepping_down = None;
             }
-            told.then_some(())
+            wake.then_some(())
         });
-        if woken.is_some() {
+        if wake.is_some() {
             self.node.notify();
         }
     }
 
     pub(super) fn set_role(self: &Arc<Self>, role: Role) {
-        // The driver turns: it says so.
+        // The call shows that the driver's loop runs.
         self.node.report_alive();
         self.change(|core, _| {
             if core.role == role {
                 return;
             }
             core.role = role;
-            if core.leader.is_some() && core.farewell.is_none() {
-                core.farewell = Some(match role {
+            if core.leader.is_some() && core.stepping_down.is_none() {
+                core.stepping_down = Some(match role {
                     Role::Inactive(leaving) => leaving,
                     Role::Standby | Role::Master { .. } => StepDownReason::HandingOver,
                 });
@@ -162,36 +162,37 @@ impl Shared {
                 Role::Inactive(_) => core.follower.stop(),
                 Role::Master { epoch } => {
                     core.follower.stop();
-                    core.before_lead = 0;
-                    self.lead_when_settled(epoch);
+                    core.committed_before_term = 0;
+                    self.start_term_after_store_requests(epoch);
                 }
             }
         });
     }
 
-    fn lead_when_settled(self: &Arc<Self>, epoch: u64) {
+    fn start_term_after_store_requests(self: &Arc<Self>, epoch: u64) {
         let weak = Arc::downgrade(self);
-        self.node.ask(StoreRequest::Settled(Box::new(move |base| {
-            if let Some(shared) = weak.upgrade() {
-                shared.lead(epoch, base);
-            }
-        })));
+        self.node
+            .request(StoreRequest::Flushed(Box::new(move |base| {
+                if let Some(shared) = weak.upgrade() {
+                    shared.start_term(epoch, base);
+                }
+            })));
     }
 
-    /// All that came before is stored: the node may lead.
-    fn lead(self: &Arc<Self>, epoch: u64, base: Option<Position>) {
+    /// All earlier store jobs are done: the term can start.
+    fn start_term(self: &Arc<Self>, epoch: u64, base: Option<Position>) {
         self.change(|core, now| {
             if core.role != (Role::Master { epoch }) {
                 return;
             }
-            if base.is_some_and(|base| base.seq < core.before_lead) {
-                // Something was committed after the question: it is in no log, and would never come to anybody.
-                self.lead_when_settled(epoch);
+            if base.is_some_and(|base| base.seq < core.committed_before_term) {
+                // A batch was committed after the position was read. It is in no log, so followers would never get it.
+                self.start_term_after_store_requests(epoch);
                 return;
             }
-            let log = Log::new(epoch, base, self.settings.log);
+            let log = BatchLog::new(epoch, base, self.settings.log);
             core.leader = Some(Leader::new(log, self.settings.timing, now));
-            core.farewell = None;
+            core.stepping_down = None;
             self.node.send_event(Event::MasterReady);
         });
     }
@@ -199,47 +200,49 @@ impl Shared {
     pub(super) fn committed(&self, seq: u64, batch: &RecordBatch) {
         let body = match wire::encode_batch(batch) {
             Ok(body) => body,
-            Err(error) => return tracing::error!("replication: batch {seq}: {error}"),
+            Err(error) => return tracing::error!(seq, %error, "batch not replicated"),
         };
         self.change(|core, now| {
-            // Before it leads: standbys get everything then, with what this batch changed.
-            if !core.leading() {
-                core.before_lead = core.before_lead.max(seq);
+            // Before the start of the term: standbys get this batch with a snapshot.
+            if !core.is_serving() {
+                core.committed_before_term = core.committed_before_term.max(seq);
                 return;
             }
             let done = core
                 .leader
                 .as_mut()
-                .map(|l| l.committed(seq, body.into(), now));
+                .map(|l| l.append(seq, body.into(), now));
             if let Some(Err(gap)) = done {
-                tracing::error!("replication: {gap}");
+                tracing::error!(error = %gap, "batch not replicated");
             }
         });
     }
 
-    /// The program ends.
+    /// The program stops.
     pub(super) fn leave(&self) {
         self.change(|core, _| {
             core.follower.stop();
             core.role = Role::Inactive(StepDownReason::Stopping);
             if core.leader.is_some() {
-                core.farewell.get_or_insert(StepDownReason::Stopping);
+                core.stepping_down.get_or_insert(StepDownReason::Stopping);
             }
         });
     }
 
-    /// Whether all followers were told.
-    pub(super) fn parted(&self) -> bool {
+    /// Whether all followers were notified.
+    pub(super) fn are_followers_notified(&self) -> bool {
         self.with(|core, _| {
             let leader = core.leader.as_ref();
             leader.is_none_or(|l| l.followers().next().is_none())
         })
     }
 
-    pub(super) fn stored(&self, stored: StoreResult) {
+    pub(super) fn on_store_result(&self, stored: StoreResult) {
         self.change(|core, _| match stored {
-            StoreResult::Durable(turn, at) => core.follower.durable(turn, at),
-            StoreResult::Failed(turn, error) => core.follower.failed(turn, &error.to_string()),
+            StoreResult::Durable(session, at) => core.follower.on_durable(session, at),
+            StoreResult::Failed(session, error) => {
+                core.follower.on_store_failed(session, &error.to_string())
+            }
         });
     }
 
@@ -256,18 +259,18 @@ impl Shared {
                 all.map(|(guid, in_sync)| PeerStatus { guid, in_sync })
                     .collect()
             }),
-            leader: core.follower.leader().map(|guid| PeerStatus {
+            leader: core.follower.master().map(|guid| PeerStatus {
                 guid,
                 in_sync: core.follower.in_sync(now),
             }),
         })
     }
 
-    /// What this node says of itself.
+    /// The hello of this node.
     pub(super) fn hello(&self, position: Option<Position>) -> Hello {
         let standing = self.with(|core, _| match core.role {
-            // One that hangs, or does not lead yet, is nobody's master.
-            Role::Master { .. } if core.leading() && self.node.alive() => NodeRole::Master,
+            // A node that is stalled, or has not started its term, does not respond as master.
+            Role::Master { .. } if core.is_serving() && self.node.is_alive() => NodeRole::Master,
             Role::Standby => NodeRole::Standby,
             Role::Master { .. } | Role::Inactive(_) => NodeRole::Inactive,
         });
@@ -280,48 +283,50 @@ impl Shared {
         }
     }
 
-    /// Takes a follower on.
-    pub(super) fn join(&self, hello: &Hello) -> Result<Conn, Refusal> {
+    /// Accepts a follower.
+    pub(super) fn accept_follower(&self, hello: &Hello) -> Result<ConnectionId, Refusal> {
         self.change(|core, now| {
             core.conns += 1;
-            let conn = Conn(core.conns);
-            let leading = core.leading();
-            let leader = core.leader.as_mut().filter(|_| leading);
-            leader.ok_or(Refusal::NotMaster)?.joined(conn, hello, now)?;
+            let conn = ConnectionId(core.conns);
+            let is_serving = core.is_serving();
+            let leader = core.leader.as_mut().filter(|_| is_serving);
+            leader
+                .ok_or(Refusal::NotMaster)?
+                .on_connected(conn, hello, now)?;
             Ok(conn)
         })
     }
 
-    /// What is to be sent to a follower next.
-    pub(super) fn next(&self, conn: Conn) -> Next {
+    /// The next action on a follower's connection.
+    pub(super) fn next_action(&self, conn: ConnectionId) -> NextAction {
         self.with(|core, now| {
-            let alive = self.node.alive();
+            let alive = self.node.is_alive();
             let Some(leader) = core.leader.as_mut().filter(|l| l.serves(conn)) else {
-                return Next::End;
+                return NextAction::End;
             };
-            match (leader.poll(conn, alive, now), core.farewell) {
-                (Some(out), _) => Next::Send(out),
-                (None, Some(leaving)) => Next::Goodbye(leaving),
-                (None, None) => Next::Wait,
+            match (leader.poll(conn, alive, now), core.stepping_down) {
+                (Some(out), _) => NextAction::Send(out),
+                (None, Some(leaving)) => NextAction::Goodbye(leaving),
+                (None, None) => NextAction::Wait,
             }
         })
     }
 }
 
-/// What a connection to a follower is to do.
-pub(super) enum Next {
+/// Action on a connection to a follower.
+pub(super) enum NextAction {
     /// Send this.
     Send(Outgoing),
     /// Wait for a change.
     Wait,
-    /// Say goodbye and end.
+    /// Send Goodbye and close.
     Goodbye(StepDownReason),
-    /// End.
+    /// Close.
     End,
 }
 
 impl Core {
-    pub(super) fn leading(&self) -> bool {
-        self.leader.is_some() && self.farewell.is_none()
+    pub(super) fn is_serving(&self) -> bool {
+        self.leader.is_some() && self.stepping_down.is_none()
     }
 }

@@ -9,7 +9,7 @@ fn at(epoch: u64, seq: u64) -> Position {
     Position { epoch, seq }
 }
 
-fn ms(ms: u64) -> Now {
+fn ms(ms: u64) -> NodeTime {
     Duration::from_millis(ms)
 }
 
@@ -22,7 +22,7 @@ fn ledger() -> Ledger {
 }
 
 /// The key says that etcd has everything.
-fn together(l: &mut Ledger, now: Now) {
+fn together(l: &mut Ledger, now: NodeTime) {
     assert_eq!(l.work(), Work::Together);
     l.saying(now);
     l.said();
