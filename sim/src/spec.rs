@@ -5,7 +5,7 @@
 use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
-use crate::generate::hardware::{self, Caps};
+use crate::generate::hardware::{self, HardwareCaps};
 
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;
@@ -96,7 +96,7 @@ pub struct NodeOptions {
     /// Cleared CapabilityMask2 bits.
     pub fewer_capabilities2: u16,
     /// Hardware limits that replace those of the model.
-    pub caps: Option<Caps>,
+    pub caps: Option<HardwareCaps>,
     /// The node runs an SRP target: IsDeviceManagementSupported is set, and an I/O unit replies.
     pub srp_target: bool,
     /// Sets of PortInfo succeed but do not change OperationalVLs.
@@ -106,7 +106,7 @@ pub struct NodeOptions {
 impl NodeSpec {
     /// Hardware limits and capabilities, with the options applied.
     #[must_use]
-    pub fn caps(&self) -> Caps {
+    pub fn caps(&self) -> HardwareCaps {
         let caps = self
             .options
             .caps
@@ -117,7 +117,7 @@ impl NodeSpec {
         } else {
             0
         } | o.more_capabilities;
-        Caps {
+        HardwareCaps {
             capability_mask: (caps.capability_mask | more) & !o.fewer_capabilities,
             capability_mask2: (caps.capability_mask2 | o.more_capabilities2)
                 & !o.fewer_capabilities2,

@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemI
 use ferrosm_mad::time::Instant;
 
 use super::counters::NodeCounters;
-use crate::generate::hardware::Caps;
+use crate::generate::hardware::HardwareCaps;
 use crate::spec::{NodeOptions, NodeSpec};
 
 /// SubnetTimeOut after power-on: about 1 s.
@@ -32,7 +32,7 @@ pub(crate) struct Node {
     pub(crate) vendor_id: u32,
     pub(crate) device_id: u16,
     pub(crate) options: NodeOptions,
-    pub(crate) caps: Caps,
+    pub(crate) caps: HardwareCaps,
     pub(crate) enhanced_port0: bool,
     pub(crate) description: [u8; 64],
     pub(crate) switch: Option<Box<Switch>>,
@@ -304,7 +304,7 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
 }
 
 /// CapabilityMask and CapabilityMask2 of an end port: those of the hardware model and of its speeds.
-fn capabilities(node: &NodeSpec, caps: &Caps, max: LinkSpeed) -> (CapMask, CapMask2) {
+fn capabilities(node: &NodeSpec, caps: &HardwareCaps, max: LinkSpeed) -> (CapMask, CapMask2) {
     const EXTENDED_SPEED_BITS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
     let mut mask = caps.capability_mask;
     if node.options.agent.is_old() {

@@ -1,4 +1,4 @@
-//! The fabric that is made of a checked plan.
+//! Builds the description of a fabric from a checked plan.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
@@ -8,12 +8,12 @@ use super::hardware;
 use super::plan::{Plan, PlanNode, PlanPort, below, shuffle};
 use crate::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
-/// GUIDs of nodes are this far apart, so that GUIDs of ports fit between.
+/// Distance between node GUIDs, with room for port GUIDs.
 const GUID_STRIDE: u64 = 16;
 const SWITCH_GUIDS: u64 = 0x0002_c903_0000_0000;
 const CA_GUIDS: u64 = 0x0002_c904_0000_0000;
 
-/// Gives a checked plan its GUIDs, device numbers, speeds and order.
+/// Assigns GUIDs, device IDs, speeds and the order of nodes.
 pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> FabricSpec {
     let mut rng = options.rng("build");
     let count = plan.nodes.len();
@@ -38,7 +38,7 @@ pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> Fabri
     if options.shuffle {
         shuffle(&mut rng, &mut order);
         shuffle(&mut rng, &mut numbers);
-        // The first record is where a subnet manager attaches.
+        // The SM attaches to the first record.
         if let Some(first_host) = order.iter().position(|n| plan.nodes[*n].is_host()) {
             order.swap(0, first_host);
         }
@@ -104,7 +104,7 @@ fn node_spec(plan: &Plan, node: usize, speed: LinkSpeed, guid: &dyn Fn(usize) ->
         kind: n.kind,
         description: n.name.clone(),
         node_guid: NodeGuid(own),
-        // An aggregation CA belongs to the chassis of its switch.
+        // An aggregation CA has the system image GUID of its switch.
         system_image_guid: SystemImageGuid(n.inside.map_or(own, guid)),
         num_ports,
         lids: vec![(Lid::NONE, Lmc(0)); port_guids.len()],

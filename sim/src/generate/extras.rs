@@ -1,21 +1,21 @@
-//! The options: what real fabrics have beyond the regular shape.
+//! Options: features of real fabrics beyond the regular shape.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::plan::{HOST_PORTS, Plan, PlanPort, shuffle};
+use super::plan::{MAX_HOST_PORTS, Plan, PlanPort, shuffle};
 use super::{SpecProblem, hardware, number};
 use crate::spec::DisjointSets;
 
-/// More nodes than this are refused before they are made; the exact rule is that of LIDs.
-const MANY_NODES: usize = 200_000;
+/// Early limit on the number of nodes; the exact limit is the number of LIDs.
+const MAX_NODES: usize = 200_000;
 
-/// The options of a text, with their defaults.
+/// Parsed options with their defaults.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) sharp: bool,
-    /// Parts per million of the cables between switches.
+    /// Fraction of switch-to-switch links to drop, in parts per million.
     pub(super) drop_ppm: usize,
     pub(super) planes: usize,
     pub(super) parallel: usize,
@@ -60,9 +60,9 @@ impl Options {
                 ("dual-port", None) => o.dual_port = true,
                 ("mixed-speeds", None) => o.mixed_speeds = true,
                 ("shuffle", None) => o.shuffle = true,
-                ("drop", Some(_)) => o.drop_ppm = part_per_million(given)?,
+                ("drop", Some(_)) => o.drop_ppm = parse_parts_per_million(given)?,
                 ("planes", Some(_)) => {
-                    o.planes = number("planes", given, 1, HOST_PORTS as u64)?;
+                    o.planes = number("planes", given, 1, MAX_HOST_PORTS as u64)?;
                 }
                 ("parallel", Some(_)) => o.parallel = number("parallel", given, 1, 254)?,
                 ("spine-hosts", Some(_)) => {
@@ -80,8 +80,7 @@ impl Options {
         Ok(o)
     }
 
-    /// Each purpose draws from its own stream, so that one option does not change what another
-    /// draws.
+    /// A random stream per purpose, so that one option does not change the numbers of another.
     pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(purpose.bytes().fold(0, |all, b| all * 31 + u64::from(b)));
@@ -89,7 +88,7 @@ impl Options {
     }
 }
 
-fn part_per_million(text: &str) -> Result<usize, SpecProblem> {
+fn parse_parts_per_million(text: &str) -> Result<usize, SpecProblem> {
     match text.parse::<f64>() {
         #[expect(
             clippy::cast_possible_truncation,
@@ -100,7 +99,7 @@ fn part_per_million(text: &str) -> Result<usize, SpecProblem> {
         _ => Err(SpecProblem::Value {
             name: "drop",
             text: text.to_owned(),
-            expected: "a part from 0 to 1".to_owned(),
+            expected: "a fraction from 0 to 1".to_owned(),
         }),
     }
 }
@@ -116,8 +115,8 @@ fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
         })
 }
 
-/// Changes a plan as the options say, in an order in which each sees what it needs: cables that are
-/// dropped have no loopback, and aggregation nodes get the last port of the finished switch.
+/// Applies the options in order of dependency: dropped links have no loopbacks, and aggregation nodes get the last
+/// port of the finished switch.
 pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
     planes(plan, o.planes)?;
     parallel(plan, o.parallel)?;
@@ -132,17 +131,17 @@ pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
     if o.sharp {
         aggregation_nodes(plan)?;
     }
-    islands(plan, o.islands)
+    add_islands(plan, o.islands)
 }
 
-/// The same switches and cables again for every plane; each plane has ports of its own on the
-/// hosts, and nothing else in common with the others.
+/// Copies all switches and links for each plane. Hosts have a port in each plane; planes have nothing else in
+/// common.
 fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     if count == 1 {
         return Ok(());
     }
-    switches(plan, "planes need a switch, and there is none")?;
-    if plan.nodes.len().saturating_mul(count) > MANY_NODES {
+    switches(plan, "planes requires a switch")?;
+    if plan.nodes.len().saturating_mul(count) > MAX_NODES {
         return Err(SpecProblem::Lids(plan.nodes.len() * count));
     }
     let one = plan.clone();
@@ -150,7 +149,7 @@ fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
         if node.is_host() {
             node.used *= count;
             node.ports = node.used;
-            if node.ports > HOST_PORTS {
+            if node.ports > MAX_HOST_PORTS {
                 return Err(SpecProblem::HostPorts(node.ports));
             }
         } else {
@@ -214,7 +213,7 @@ fn drop_cables(plan: &mut Plan, o: &Options) {
         .collect();
     let mut wanted = trunks.len() * o.drop_ppm / 1_000_000;
     shuffle(&mut rng, &mut trunks);
-    // The cables of a drawn spanning tree stay; the others go in drawn order.
+    // The links of a random spanning tree remain; the others are dropped in random order.
     let mut sets = DisjointSets::new(plan.nodes.len());
     let mut kept = vec![true; plan.links.len()];
     for i in trunks {
@@ -235,7 +234,7 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
         .collect();
     if count > 0 && bare.is_empty() {
         return Err(SpecProblem::Rule(
-            "spine-hosts needs switches without hosts, and all have some",
+            "spine-hosts requires switches without hosts",
         ));
     }
     for host in 0..count {
@@ -244,8 +243,8 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// One more port of each host, on the next switch that has hosts; between two bare hosts, on each
-/// other.
+/// Adds a port to each host, connected to the next switch with hosts; two hosts without a switch are connected by
+/// a second link.
 fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     let hosts: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.nodes[*n].is_host())
@@ -262,7 +261,10 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
             }
         }
     }
-    if let Some(host) = hosts.iter().find(|h| plan.nodes[**h].used >= HOST_PORTS) {
+    if let Some(host) = hosts
+        .iter()
+        .find(|h| plan.nodes[**h].used >= MAX_HOST_PORTS)
+    {
         return Err(SpecProblem::HostPorts(plan.nodes[*host].used + 1));
     }
     for host in &hosts {
@@ -294,7 +296,7 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     if count == 0 {
         return Ok(());
     }
-    let all = switches(plan, "routers need a switch, and there is none")?;
+    let all = switches(plan, "routers requires a switch")?;
     for i in 0..count {
         let router = plan.add(NodeType::Router, format!("gateway-{i}"), 2);
         plan.link(router, all[i % all.len()]);
@@ -302,13 +304,13 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// Cables (2 ports) or plugs (1 port) from a switch to itself, one switch after the other; on
-/// switches with free ports as long as there are any.
+/// Adds loopback cables (2 ports) or plugs (1 port) to switches in turn, as long as possible to switches with free
+/// ports.
 fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), SpecProblem> {
     if count == 0 {
         return Ok(());
     }
-    let all = switches(plan, "loopbacks and plugs need a switch, and there is none")?;
+    let all = switches(plan, "loopbacks and plugs require a switch")?;
     let mut left = count;
     let mut may_grow = false;
     while left > 0 {
@@ -338,10 +340,10 @@ fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), Spe
 }
 
 fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
-    for switch in switches(plan, "sharp needs a switch, and there is none")? {
+    for switch in switches(plan, "sharp requires a switch")? {
         let port = plan.nodes[switch].ports + 1;
         plan.nodes[switch].ports = port;
-        // No free port is left below: the extra port is the last, as in hardware.
+        // With no free port below, the extra port is the last one, as in hardware.
         let node = plan.add(NodeType::Ca, hardware::AGGREGATION_NAME.to_owned(), 1);
         plan.nodes[node].inside = Some(switch);
         plan.nodes[node].used = 1;
@@ -351,9 +353,9 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-fn islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+fn add_islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     let one = plan.clone();
-    if one.nodes.len().saturating_mul(count) > MANY_NODES {
+    if one.nodes.len().saturating_mul(count) > MAX_NODES {
         return Err(SpecProblem::Lids(one.nodes.len() * count));
     }
     for island in 1..count {

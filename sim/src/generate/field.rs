@@ -1,26 +1,26 @@
-//! Arithmetic in the finite field with Q elements, for graphs that are defined over one.
+//! Arithmetic in the finite field with Q = P^N elements.
 //!
-//! Elements are numbers from 0 to Q - 1: the digits of the number in base P are the coefficients of
-//! a polynomial over the prime field. Owns nothing but tables; never knows what they are for.
+//! Elements are numbers from 0 to Q - 1, whose base-P digits are the coefficients of a polynomial over the prime
+//! field.
 
-/// The field with P^N elements as tables of logarithms.
+/// The field with P^N elements, as logarithm tables.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct FiniteField {
     p: usize,
     q: usize,
-    /// The powers 0 to Q - 2 of the primitive element.
+    /// Powers 0 to Q - 2 of the primitive element.
     powers: Vec<usize>,
-    /// What power an element is; nothing for 0, whose place holds 0.
+    /// Logarithm of each element; 0 for the element 0, which has none.
     logs: Vec<usize>,
 }
 
-impl Field {
-    /// The field of that size; none if the size is no power of a prime.
+impl FiniteField {
+    /// Creates the field; `None` if the size is not a prime power.
     pub(super) fn new(q: usize) -> Option<Self> {
         let p = prime_base(q)?;
         let degree = (1..).find(|n| p.checked_pow(*n).is_none_or(|all| all >= q))?;
-        // A monic polynomial X^N + r(X) that makes some element run through all others before it
-        // comes back to 1 is irreducible, and that element is primitive.
+        // A monic polynomial X^N + r(X) for which an element generates all other non-zero elements is irreducible,
+        // and that element is primitive.
         (0..q).find_map(|rest| {
             (1..q).find_map(|generator| Self::generated(p, q, degree, rest, generator))
         })
@@ -43,7 +43,7 @@ impl Field {
         (at == 1).then_some(Self { p, q, powers, logs })
     }
 
-    /// The primitive element to some power.
+    /// A power of the primitive element.
     pub(super) fn power(&self, exponent: usize) -> usize {
         self.powers[exponent % (self.q - 1)]
     }
@@ -61,7 +61,7 @@ impl Field {
     }
 }
 
-/// The prime that a number is a power of.
+/// The prime of which a number is a power.
 pub(super) fn prime_base(q: usize) -> Option<usize> {
     let p = (2..=q).find(|d| q.is_multiple_of(*d))?;
     let mut left = q;
@@ -80,14 +80,14 @@ fn digitwise(p: usize, mut a: usize, mut b: usize, f: impl Fn(usize, usize) -> u
     all
 }
 
-/// The product of polynomials, where X^N counts as -rest(X).
+/// Product of polynomials, with X^N = -rest(X).
 fn multiply(p: usize, q: usize, degree: u32, rest: usize, a: usize, b: usize) -> usize {
     if degree == 1 {
         return a * b % p;
     }
     let minus_rest = digitwise(p, 0, rest, |x, y| x + p - y);
     let mut all = 0;
-    // Horner's rule from the highest coefficient of b on.
+    // Horner's rule, from the highest coefficient of b.
     for place in (0..degree).rev() {
         let carry = all / (q / p);
         all = all % (q / p) * p;
@@ -107,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_laws_of_a_field_hold() {
+    fn field_axioms_hold() {
         for q in [2, 3, 4, 5, 7, 8, 9, 11, 16, 25, 27] {
-            let f = Field::new(q).unwrap();
+            let f = FiniteField::new(q).unwrap();
             for a in 0..q {
                 assert!((0..q).any(|b| f.add(a, b) == 0), "{q}: -{a}");
                 assert_eq!(f.mul(a, 1), a);
-                // Multiplication by anything but 0 loses nothing.
+                // Multiplication by a non-zero element is injective.
                 let mut products: Vec<_> = (0..q).map(|b| f.mul(a, b)).collect();
                 products.sort_unstable();
                 products.dedup();
@@ -131,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_no_prime_power_have_no_field() {
+    fn sizes_other_than_prime_powers_are_rejected() {
         for q in [0, 1, 6, 10, 12, 15, 36] {
-            assert!(Field::new(q).is_none(), "{q}");
+            assert!(FiniteField::new(q).is_none(), "{q}");
         }
     }
 }

@@ -1,32 +1,35 @@
-//! Groups of switches with global cables between them, and the graphs of diameter two.
+//! Dragonflies, and graphs of diameter two.
 
-use super::field::{Field, prime_base};
+use super::field::{FiniteField, prime_base};
 use super::plan::Plan;
-use super::shapes::{MANY, PORTS, USUAL_PORTS, fits};
+use super::shapes::{DEFAULT_RADIX, MAX_PORTS, MAX_SWITCHES, check_size};
 use super::{SpecProblem, number};
 
-/// Kim and others, "Technology-driven, highly-scalable dragonfly topology", 2008: groups of routers,
-/// each cabled to all of its group, with global cables between groups.
+/// Dragonfly (Kim et al., "Technology-driven, highly-scalable dragonfly topology", 2008): groups of fully
+/// connected routers, with global links between groups.
 pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[a, g, h, p] = numbers else {
         return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
     };
-    let (a, g) = (number("A", a, 1, PORTS)?, number("G", g, 1, MANY)?);
-    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
-    fits(a * g, p)?;
+    let (a, g) = (
+        number("A", a, 1, MAX_PORTS)?,
+        number("G", g, 1, MAX_SWITCHES)?,
+    );
+    let (h, p) = (number("H", h, 0, MAX_PORTS)?, number("P", p, 0, MAX_PORTS)?);
+    check_size(a * g, p)?;
     if a - 1 + h + p > 254 {
         return Err(SpecProblem::Ports(a - 1 + h + p));
     }
     if g > 1 && a * h < g - 1 {
         return Err(SpecProblem::Rule(
-            "A × H global cables of a group do not reach the G - 1 other groups",
+            "the A * H global links of a group do not reach all G - 1 other groups",
         ));
     }
     let mut plan = Plan::default();
     let mut at = Vec::with_capacity(a * g);
     for group in 0..g {
         for r in 0..a {
-            let switch = plan.switch(format!("router-{group}-{r}"), USUAL_PORTS);
+            let switch = plan.switch(format!("router-{group}-{r}"), DEFAULT_RADIX);
             at.push(switch);
             for host in 0..p {
                 plan.host(&format!("host-{group}-{r}-{host}"), switch);
@@ -42,24 +45,24 @@ pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// Shpiner and others, "Dragonfly+: low cost topology for scaling datacenters", 2017: groups are
-/// two-level trees, hosts are on their leaves, global cables on their spines.
+/// Dragonfly+ (Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters", 2017): groups are
+/// two-level trees, with hosts at the leaves and global links at the spines.
 pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[g, l, s, h, p] = numbers else {
         return Err(SpecProblem::Form("dragonfly+:G,L,S,H,P"));
     };
-    let g = number("G", g, 1, MANY)?;
-    let (l, s) = (number("L", l, 1, PORTS)?, number("S", s, 1, PORTS)?);
-    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
-    fits(g.saturating_mul(l), p)?;
-    fits(g.saturating_mul(l + s), 0)?;
+    let g = number("G", g, 1, MAX_SWITCHES)?;
+    let (l, s) = (number("L", l, 1, MAX_PORTS)?, number("S", s, 1, MAX_PORTS)?);
+    let (h, p) = (number("H", h, 0, MAX_PORTS)?, number("P", p, 0, MAX_PORTS)?);
+    check_size(g.saturating_mul(l), p)?;
+    check_size(g.saturating_mul(l + s), 0)?;
     let ports = (s + p).max(l + h);
     if ports > 254 {
         return Err(SpecProblem::Ports(ports));
     }
     if g > 1 && s * h < g - 1 {
         return Err(SpecProblem::Rule(
-            "S × H global cables of a group do not reach the G - 1 other groups",
+            "the S * H global links of a group do not reach all G - 1 other groups",
         ));
     }
     let mut plan = Plan::default();
@@ -67,10 +70,10 @@ pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     for group in 0..g {
         let first = spines.len();
         for i in 0..s {
-            spines.push(plan.switch(format!("spine-{group}-{i}"), USUAL_PORTS));
+            spines.push(plan.switch(format!("spine-{group}-{i}"), DEFAULT_RADIX));
         }
         for i in 0..l {
-            let leaf = plan.switch(format!("leaf-{group}-{i}"), USUAL_PORTS);
+            let leaf = plan.switch(format!("leaf-{group}-{i}"), DEFAULT_RADIX);
             for host in 0..p {
                 plan.host(&format!("host-{group}-{i}-{host}"), leaf);
             }
@@ -85,8 +88,8 @@ pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// As many cables between each pair of groups as all of them can have; a group hands out the ports
-/// of its switches in turn.
+/// Connects each pair of groups by as many links as all pairs can have; a group uses the ports of its switches in
+/// turn.
 fn global_cables(
     plan: &mut Plan,
     groups: usize,
@@ -109,21 +112,21 @@ fn global_cables(
     }
 }
 
-/// Besta and Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014: the graphs
-/// of McKay, Miller and Širáň, as Hafner gives them for q = 4w - 1, 4w and 4w + 1.
+/// Slim Fly (Besta and Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014): the graphs of
+/// McKay, Miller and Širáň, as constructed by Hafner for q = 4w - 1, 4w and 4w + 1.
 pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let (text, hosts) = match numbers {
         [q] => (q, None),
         [q, hosts] => (q, Some(hosts)),
         _ => return Err(SpecProblem::Form("slim-fly:Q[,H]")),
     };
-    // 2 Q² switches have LIDs up to here.
+    // Largest Q for which 2 Q^2 switches have LIDs.
     let q = number("Q", text, 3, 156)?;
-    let field = Field::new(q)
+    let field = FiniteField::new(q)
         .filter(|_| has_graph(q))
         .ok_or_else(|| no_graph(q))?;
-    // The elements that have the same parity as exponents of the primitive element; for 4w - 1,
-    // where -1 is an odd power, the second half of them is mirrored.
+    // Elements with equal parity of their exponent; for 4w - 1, where -1 is an odd power, the second half is
+    // mirrored.
     let set = |odd: usize| -> Vec<usize> {
         let exponents: Vec<usize> = match q % 4 {
             3 => {
@@ -144,19 +147,19 @@ pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let generators = [set(0), set(1)];
     let degree = q + generators[0].len();
     let hosts = match hosts {
-        Some(text) => number("H", text, 0, PORTS)?,
+        Some(text) => number("H", text, 0, MAX_PORTS)?,
         None => degree.div_ceil(2),
     };
     if degree + hosts > 254 {
         return Err(SpecProblem::Ports(degree + hosts));
     }
-    fits(2 * q * q, hosts)?;
+    check_size(2 * q * q, hosts)?;
     let mut plan = Plan::default();
     let mut at = Vec::with_capacity(2 * q * q);
     for half in 0..2 {
         for x in 0..q {
             for y in 0..q {
-                let switch = plan.switch(format!("switch-{half}-{x}-{y}"), USUAL_PORTS);
+                let switch = plan.switch(format!("switch-{half}-{x}-{y}"), DEFAULT_RADIX);
                 at.push(switch);
                 for host in 0..hosts {
                     plan.host(&format!("host-{half}-{x}-{y}-{host}"), switch);
@@ -170,7 +173,7 @@ pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
             for y in 0..q {
                 for step in set {
                     let other = field.add(y, *step);
-                    // The sets are closed under negation, so each pair is met from both ends.
+                    // The sets are closed under negation, so each pair occurs from both ends.
                     if y < other {
                         plan.link(column[y], column[other]);
                     }

@@ -1,15 +1,14 @@
-//! Real products: what nodes of a generation call themselves and how large their tables are.
+//! Hardware models: identities, table sizes and capabilities of real devices.
 //!
-//! Identities are those of the PCI ID database and of real `ibnetdiscover` files; capability masks
-//! are what `ibstat` shows for the product, without the bits of attributes that the simulated agent
-//! does not have (CableInfo, HierarchyInfo). Sizes that no public dump shows are those of the
-//! neighbouring generation. Owns facts; changes nothing.
+//! Identities are from the PCI ID database and from real `ibnetdiscover` files. Capability masks are those that
+//! `ibstat` shows, without the bits of attributes that the simulated agent does not implement (CableInfo,
+//! HierarchyInfo). Unpublished sizes are those of the neighbouring generation.
 
 use ferrosm_mad::attr::{CapMask, CapMask2, LinkSpeed, MtuCode, NodeType};
 
-/// Mellanox, later NVIDIA: the OUI that its chips report.
+/// Mellanox, later NVIDIA: OUI reported by its chips.
 pub const MELLANOX: u32 = 0x00_02C9;
-/// Mellanox's PCI vendor number, which some of its chips report instead.
+/// Mellanox's PCI vendor ID, which some of its chips report instead.
 pub const MELLANOX_PCI: u32 = 0x00_15B3;
 /// Voltaire.
 pub const VOLTAIRE: u32 = 0x00_08F1;
@@ -18,14 +17,14 @@ pub const QLOGIC: u32 = 0x00_1175;
 /// Bull.
 pub const BULL: u32 = 0x00_119F;
 
-/// Mellanox, as generators use it.
+/// Vendor used by the generators.
 pub(super) const VENDOR: u32 = MELLANOX;
-/// The device number of the aggregation CA inside a switch.
+/// Device ID of the aggregation CA inside a switch.
 pub(super) const AGGREGATION_DEVICE: u16 = 0xcf09;
-/// What that CA is called on every real fabric.
+/// NodeDescription of that CA.
 pub(super) const AGGREGATION_NAME: &str = "Mellanox Technologies Aggregation Node";
 
-/// Generations that a mixed fabric draws from, slowest first.
+/// Generations of a mixed fabric, slowest first.
 pub(super) const GENERATIONS: [LinkSpeed; 6] = [
     LinkSpeed::Qdr,
     LinkSpeed::Fdr,
@@ -35,58 +34,58 @@ pub(super) const GENERATIONS: [LinkSpeed; 6] = [
     LinkSpeed::Xdr,
 ];
 
-/// How large a node's tables are and what it says that it can do.
+/// Table sizes and capabilities of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caps {
+pub struct HardwareCaps {
     /// PortInfo.MTUCap.
     pub mtu_cap: MtuCode,
-    /// PortInfo.VLCap, coded: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
+    /// VLCap code: 1 is VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
     pub vl_cap: u8,
-    /// Entries of the high-priority arbitration table, at most 64.
+    /// Size of the high-priority arbitration table, at most 64.
     pub vl_arb_high_cap: u8,
-    /// Entries of the low-priority arbitration table, at most 64.
+    /// Size of the low-priority arbitration table, at most 64.
     pub vl_arb_low_cap: u8,
-    /// GUIDs of an end port.
+    /// Size of an end port's GUID table.
     pub guid_cap: u8,
-    /// P_Keys of an end port (of a switch: port 0).
+    /// Size of the P_Key table of an end port (for a switch: of port 0).
     pub partition_cap: u16,
-    /// P_Keys of an external port of a switch.
+    /// Size of the P_Key table of an external switch port.
     pub partition_enforcement_cap: u16,
-    /// Entries of a switch's linear forwarding table; a multiple of 64.
+    /// Size of the LFT; a multiple of 64.
     pub linear_fdb_cap: u16,
-    /// Entries of a switch's multicast forwarding table; a multiple of 32.
+    /// Size of the MFT; a multiple of 32.
     pub multicast_fdb_cap: u16,
-    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 refuses the short forms.
+    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 rejects the short forms.
     pub optimized_sl_to_vl: u8,
-    /// PortInfo.CapabilityMask of an end port, without what follows from speeds.
+    /// CapabilityMask of an end port, without bits that depend on the speed.
     pub capability_mask: u32,
-    /// PortInfo.CapabilityMask2 of an end port, without what follows from speeds.
+    /// CapabilityMask2 of an end port, without bits that depend on the speed.
     pub capability_mask2: u16,
-    /// Mellanox ExtendedPortInfo (FDR10) is known.
+    /// Mellanox ExtendedPortInfo (FDR10) is implemented.
     pub ext_port_info: bool,
     /// NodeInfo.Revision.
     pub revision: u32,
 }
 
-/// A product.
+/// A hardware model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Product {
+pub struct HardwareModel {
     /// CA, switch or router.
     pub kind: NodeType,
     /// NodeInfo.VendorID.
     pub vendor_id: u32,
     /// NodeInfo.DeviceID.
     pub device_id: u16,
-    /// The family's name.
+    /// Name of the family.
     pub family: &'static str,
-    /// A board that it is sold on.
+    /// A board with this chip.
     pub board: &'static str,
-    /// Ports of that board.
+    /// Number of ports of the board.
     pub ports: u8,
-    /// The fastest that it links at.
+    /// Maximum speed.
     pub max_speed: LinkSpeed,
-    /// Sizes.
-    pub caps: Caps,
+    /// Table sizes and capabilities.
+    pub caps: HardwareCaps,
 }
 
 const TRAPS: u32 = CapMask::TRAP | CapMask::CAP_MASK_NOTICE | CapMask::SYSTEM_IMAGE_GUID;
@@ -96,8 +95,8 @@ const HOST: u32 = 1 << 16 | 1 << 20;
 const AUTOMATIC_MIGRATION: u32 = 1 << 5;
 const MASK2: u32 = CapMask::CAP_MASK2 | CapMask::EXTENDED_SPEEDS | CapMask::OTHER_LOCAL_CHANGES;
 
-/// What a node of no known product is: everything that there is, in the usual sizes.
-pub(crate) const CA: Caps = Caps {
+/// CA of an unknown model: all capabilities, common sizes.
+pub(crate) const CA: HardwareCaps = HardwareCaps {
     mtu_cap: MtuCode::Mtu4096,
     vl_cap: 4,
     vl_arb_high_cap: 8,
@@ -114,8 +113,8 @@ pub(crate) const CA: Caps = Caps {
     revision: 0,
 };
 
-/// The same for a switch.
-pub(crate) const SWITCH: Caps = Caps {
+/// Switch of an unknown model.
+pub(crate) const SWITCH: HardwareCaps = HardwareCaps {
     guid_cap: 1,
     partition_cap: 32,
     partition_enforcement_cap: 32,
@@ -131,31 +130,31 @@ pub(crate) const SWITCH: Caps = Caps {
 };
 
 /// ConnectX-3 and later: `ibstat` shows 0x2651e848, from ConnectX-6 on 0xa651e848.
-const CONNECTX: Caps = Caps {
+const CONNECTX: HardwareCaps = HardwareCaps {
     capability_mask: COMMON | HOST | MASK2 | CapMask::MULTICAST_PKEY_TRAP_SUPPRESSION,
     ext_port_info: true,
     ..CA
 };
-const CONNECTX_4: Caps = Caps {
+const CONNECTX_4: HardwareCaps = HardwareCaps {
     capability_mask2: CapMask2::PORT_INFO_EXTENDED,
     ..CONNECTX
 };
 /// ConnectX and ConnectX-2: 0x02510868.
-const CONNECTX_2: Caps = Caps {
+const CONNECTX_2: HardwareCaps = HardwareCaps {
     guid_cap: 128,
     capability_mask: COMMON | HOST | AUTOMATIC_MIGRATION,
     ..CA
 };
 /// InfiniHost III: 0x02510a68.
-const INFINIHOST: Caps = Caps {
+const INFINIHOST: HardwareCaps = HardwareCaps {
     mtu_cap: MtuCode::Mtu2048,
     vl_cap: 3,
     partition_cap: 64,
     capability_mask: COMMON | HOST | AUTOMATIC_MIGRATION | CapMask::LED_INFO,
     ..CA
 };
-/// No extended speeds, and MLIDs up to 0xC3FF or 0xCFFF.
-const INFINISCALE: Caps = Caps {
+/// No extended speeds, MLIDs up to 0xC3FF or 0xCFFF.
+const INFINISCALE: HardwareCaps = HardwareCaps {
     mtu_cap: MtuCode::Mtu2048,
     multicast_fdb_cap: 0x400,
     optimized_sl_to_vl: 0,
@@ -163,36 +162,36 @@ const INFINISCALE: Caps = Caps {
     revision: 0xA1,
     ..SWITCH
 };
-const INFINISCALE_4: Caps = Caps {
+const INFINISCALE_4: HardwareCaps = HardwareCaps {
     mtu_cap: MtuCode::Mtu4096,
     multicast_fdb_cap: 0x1000,
     capability_mask: COMMON | CapMask::LED_INFO | CapMask::MULTICAST_FDB_TOP,
     ..INFINISCALE
 };
-const SWITCH_IB: Caps = Caps {
+const SWITCH_IB: HardwareCaps = HardwareCaps {
     ext_port_info: true,
     capability_mask2: CapMask2::PORT_INFO_EXTENDED,
     ..SWITCH
 };
-const SWITCHX: Caps = Caps {
+const SWITCHX: HardwareCaps = HardwareCaps {
     capability_mask2: 0,
     ..SWITCH_IB
 };
-/// 8192 MLIDs and OptimizedSLtoVLMapping 3 come from an example in a public parser's comment, not from a device's dump.
-const QUANTUM_2: Caps = Caps {
+/// 8192 MLIDs and OptimizedSLtoVLMapping 3 are from an example in a public parser's comment, not from a device.
+const QUANTUM_2: HardwareCaps = HardwareCaps {
     multicast_fdb_cap: 0x2000,
     optimized_sl_to_vl: 3,
     ext_port_info: false,
     ..SWITCH_IB
 };
-const NEWEST_CA: Caps = Caps {
+const NEWEST_CA: HardwareCaps = HardwareCaps {
     ext_port_info: false,
     ..CONNECTX_4
 };
 
-macro_rules! products {
+macro_rules! models {
     ($($kind:ident $vendor:ident $device:literal $family:literal $board:literal $ports:literal $speed:ident $caps:ident;)*) => {
-        &[$(Product {
+        &[$(HardwareModel {
             kind: NodeType::$kind,
             vendor_id: $vendor,
             device_id: $device,
@@ -205,8 +204,8 @@ macro_rules! products {
     };
 }
 
-/// All products that are known, adapters first, oldest first.
-pub const PRODUCTS: &[Product] = products! {
+/// All known models, CAs first, oldest first.
+pub const HARDWARE_MODELS: &[HardwareModel] = models! {
     Ca MELLANOX 0x5a44 "InfiniHost" "MTPB23108" 2 Sdr INFINIHOST;
     Ca MELLANOX 0x6274 "InfiniHost III Lx" "MHGS18" 1 Ddr INFINIHOST;
     Ca MELLANOX 0x6278 "InfiniHost III Ex" "MHEA28" 2 Sdr INFINIHOST;
@@ -247,32 +246,32 @@ pub const PRODUCTS: &[Product] = products! {
     Switch MELLANOX 0xd2f4 "Quantum-X800" "Q3400" 144 Xdr QUANTUM_2;
 };
 
-/// The product with these numbers.
+/// The model with these IDs.
 #[must_use]
-pub fn product(kind: NodeType, vendor_id: u32, device_id: u16) -> Option<&'static Product> {
+pub fn model(kind: NodeType, vendor_id: u32, device_id: u16) -> Option<&'static HardwareModel> {
     let vendor_id = if vendor_id == MELLANOX_PCI {
         MELLANOX
     } else {
         vendor_id
     };
-    PRODUCTS
+    HARDWARE_MODELS
         .iter()
         .find(|p| (p.kind, p.vendor_id, p.device_id) == (kind, vendor_id, device_id))
 }
 
-/// Sizes of a node: its product's, or the usual ones.
+/// Table sizes and capabilities of a model, or common ones if it is unknown.
 #[must_use]
-pub fn caps(kind: NodeType, vendor_id: u32, device_id: u16) -> Caps {
-    if let Some(product) = product(kind, vendor_id, device_id) {
-        return product.caps;
+pub fn caps(kind: NodeType, vendor_id: u32, device_id: u16) -> HardwareCaps {
+    if let Some(model) = model(kind, vendor_id, device_id) {
+        return model.caps;
     }
-    Caps {
+    HardwareCaps {
         ext_port_info: vendor_id == MELLANOX || vendor_id == MELLANOX_PCI,
         ..if kind == NodeType::Switch { SWITCH } else { CA }
     }
 }
 
-/// The device number of a node that was built for a speed.
+/// Device ID of a node built for a speed.
 pub(super) fn device(kind: NodeType, speed: LinkSpeed) -> u16 {
     let (switch, ca) = match speed {
         LinkSpeed::Sdr | LinkSpeed::Ddr => (0xb924, 0x6282),
@@ -291,25 +290,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_generation_has_a_switch_and_an_adapter_that_reach_its_speed() {
+    fn every_generation_has_a_switch_and_a_ca_of_its_speed() {
         for speed in LinkSpeed::ALL {
             for kind in [NodeType::Ca, NodeType::Switch] {
-                let product = product(kind, VENDOR, device(kind, speed)).unwrap();
-                assert!(product.max_speed >= speed, "{}", product.family);
+                let model = model(kind, VENDOR, device(kind, speed)).unwrap();
+                assert!(model.max_speed >= speed, "{}", model.family);
             }
         }
     }
 
     #[test]
-    fn products_are_told_apart_and_their_tables_can_be_read_in_blocks() {
-        let mut numbers: Vec<_> = PRODUCTS
+    fn models_are_distinct_and_have_tables_of_whole_blocks() {
+        let mut numbers: Vec<_> = HARDWARE_MODELS
             .iter()
             .map(|p| (p.kind, p.vendor_id, p.device_id))
             .collect();
         numbers.sort_unstable();
         numbers.dedup();
-        assert_eq!(numbers.len(), PRODUCTS.len());
-        for p in PRODUCTS {
+        assert_eq!(numbers.len(), HARDWARE_MODELS.len());
+        for p in HARDWARE_MODELS {
             let c = p.caps;
             assert_eq!(c.linear_fdb_cap == 0, p.kind != NodeType::Switch);
             assert_eq!((c.linear_fdb_cap % 64, c.multicast_fdb_cap % 32), (0, 0));
@@ -325,10 +324,10 @@ mod tests {
         }
     }
 
-    /// OpenSM's list of nodes that know ExtendedPortInfo (osm_subnet.c), by its numbers.
+    /// OpenSM's list of devices with ExtendedPortInfo (osm_subnet.c), by device ID.
     #[test]
-    fn extended_port_info_is_known_to_those_whom_open_sm_asks() {
-        for p in PRODUCTS.iter().filter(|p| p.vendor_id == MELLANOX) {
+    fn extended_port_info_is_implemented_by_the_models_that_opensm_queries() {
+        for p in HARDWARE_MODELS.iter().filter(|p| p.vendor_id == MELLANOX) {
             let asked = matches!(
                 p.device_id,
                 0x1003..=0x101b | 0xa2d2 | 0xc738..=0xc73b | 0xc839 | 0xcb20 | 0xcf08 | 0xcf09 | 0xd2f0

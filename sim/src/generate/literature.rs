@@ -1,17 +1,17 @@
-//! Shapes against their definitions: what the papers say of degrees, distances and ancestors.
+//! Checks shapes against their definitions in the literature: degrees, distances and common ancestors.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::*;
 use crate::spec::NodeIdx;
 
-/// Switches and the cables between them, as a graph of its own.
-struct Switches {
+/// The graph of switches and their links.
+struct SwitchGraph {
     spec: FabricSpec,
     next: BTreeMap<NodeIdx, Vec<NodeIdx>>,
 }
 
-impl Switches {
+impl SwitchGraph {
     fn of(text: &str) -> Self {
         let spec = from_spec(text).unwrap();
         let mut next: BTreeMap<NodeIdx, Vec<NodeIdx>> = spec
@@ -45,7 +45,7 @@ impl Switches {
         found
     }
 
-    /// The longest of all shortest ways between switches that `of` picks.
+    /// The largest distance between the switches that `of` selects.
     fn diameter(&self, of: impl Fn(&str) -> bool) -> usize {
         let picked: BTreeSet<_> = self.next.keys().filter(|n| of(self.name(**n))).collect();
         let far = |from: &NodeIdx| {
@@ -90,7 +90,7 @@ fn slim_flies_have_diameter_two_and_the_degree_of_their_definition() {
         (13, 19),
         (16, 24),
     ] {
-        let graph = Switches::of(&format!("slim-fly:{q},1"));
+        let graph = SwitchGraph::of(&format!("slim-fly:{q},1"));
         assert_eq!(graph.next.len(), 2 * q * q);
         assert_eq!(graph.degrees(), BTreeSet::from([degree]), "{q}");
         assert!(graph.is_simple(), "{q}");
@@ -100,8 +100,9 @@ fn slim_flies_have_diameter_two_and_the_degree_of_their_definition() {
 
 #[test]
 fn the_slim_fly_of_five_is_the_hoffman_singleton_graph() {
-    // The only graph of 50 nodes, degree 7 and girth 5: neighbours share no neighbour, others one.
-    let graph = Switches::of("slim-fly:5,1");
+    // The only graph with 50 nodes, degree 7 and girth 5: adjacent nodes have no common neighbour, other pairs
+    // one.
+    let graph = SwitchGraph::of("slim-fly:5,1");
     for (a, of_a) in &graph.next {
         for (b, of_b) in graph.next.range(a + 1..) {
             let shared = of_a.iter().filter(|n| of_b.contains(n)).count();
@@ -111,14 +112,14 @@ fn the_slim_fly_of_five_is_the_hoffman_singleton_graph() {
 }
 
 #[test]
-fn a_hyperx_is_as_wide_as_it_has_dimensions() {
+fn diameter_of_a_hyperx_is_its_number_of_dimensions() {
     for (text, degree, diameter) in [
         ("hyperx:3,4,1", 5, 2),
         ("hyperx:1,4,1", 3, 1),
         ("hyperx:3x3x3,1", 6, 3),
         ("hyperx:2x2x2x2,1", 4, 4),
     ] {
-        let graph = Switches::of(text);
+        let graph = SwitchGraph::of(text);
         assert!(graph.is_simple());
         assert_eq!(graph.degrees(), BTreeSet::from([degree]), "{text}");
         assert_eq!(graph.diameter(|_| true), diameter, "{text}");
@@ -126,11 +127,11 @@ fn a_hyperx_is_as_wide_as_it_has_dimensions() {
 }
 
 #[test]
-fn any_two_routers_of_a_dragonfly_are_three_hops_apart() {
-    // One cable for each pair of groups: G = A × H + 1.
+fn diameter_of_a_dragonfly_is_three() {
+    // One link per pair of groups: G = A * H + 1.
     for (a, h) in [(4, 2), (3, 3), (6, 1), (2, 1)] {
         let g = a * h + 1;
-        let graph = Switches::of(&format!("dragonfly:{a},{g},{h},1"));
+        let graph = SwitchGraph::of(&format!("dragonfly:{a},{g},{h},1"));
         assert!(graph.is_simple());
         assert_eq!(graph.degrees(), BTreeSet::from([a - 1 + h]));
         assert_eq!(graph.diameter(|_| true), 3, "{a},{g},{h}");
@@ -139,7 +140,7 @@ fn any_two_routers_of_a_dragonfly_are_three_hops_apart() {
 
 #[test]
 fn leaves_of_a_dragonfly_plus_are_two_hops_apart_in_a_group_and_three_between_groups() {
-    let graph = Switches::of("dragonfly+:9,4,4,2,1");
+    let graph = SwitchGraph::of("dragonfly+:9,4,4,2,1");
     assert!(graph.is_simple());
     assert_eq!(graph.diameter(|name| name.starts_with("leaf-3-")), 2);
     assert_eq!(graph.diameter(|name| name.starts_with("leaf-")), 3);
@@ -157,13 +158,13 @@ fn grids_have_the_diameter_of_their_sides() {
         ("ring:7", 3),
         ("ring:8", 4),
     ] {
-        assert_eq!(Switches::of(text).diameter(|_| true), diameter, "{text}");
+        assert_eq!(SwitchGraph::of(text).diameter(|_| true), diameter, "{text}");
     }
 }
 
 #[test]
-fn a_fat_tree_of_k_ports_is_four_hops_wide_and_all_its_ports_are_used() {
-    let graph = Switches::of("fat-tree:6");
+fn diameter_of_a_fat_tree_is_four_and_all_ports_are_used() {
+    let graph = SwitchGraph::of("fat-tree:6");
     assert_eq!(graph.diameter(|n| n.starts_with("leaf-")), 4);
     let mut cables = vec![0; graph.spec.nodes.len()];
     for link in &graph.spec.links {
@@ -171,7 +172,7 @@ fn a_fat_tree_of_k_ports_is_four_hops_wide_and_all_its_ports_are_used() {
         cables[link.b.node] += 1;
     }
     assert!(graph.next.keys().all(|n| cables[*n] == 6));
-    // Of two leaves in different pods, every core is a common ancestor: (K/2)² ways.
+    // Every core is a common ancestor of two leaves in different pods: (K/2)^2 paths.
     let two = (graph.named("leaf-0-0")[0], graph.named("leaf-5-2")[0]);
     let (from, to) = (graph.distances(two.0), graph.distances(two.1));
     let cores = graph.named("core-");
@@ -180,7 +181,7 @@ fn a_fat_tree_of_k_ports_is_four_hops_wide_and_all_its_ports_are_used() {
 }
 
 /// Ancestors of a level 1 switch, by level.
-fn ancestors(graph: &Switches, leaf: NodeIdx, levels: usize) -> Vec<BTreeSet<NodeIdx>> {
+fn ancestors(graph: &SwitchGraph, leaf: NodeIdx, levels: usize) -> Vec<BTreeSet<NodeIdx>> {
     let mut sets = vec![BTreeSet::from([leaf])];
     for level in 2..=levels {
         let start = format!("level{level}-");
@@ -196,7 +197,7 @@ fn ancestors(graph: &Switches, leaf: NodeIdx, levels: usize) -> Vec<BTreeSet<Nod
 }
 
 #[test]
-fn two_leaves_of_a_pgft_meet_at_as_many_nodes_as_its_widths_say() {
+fn common_ancestors_of_pgft_leaves_follow_from_its_widths() {
     // The first two have constant bisection: Mi Pi = Wi+1 Pi+1 below every level but the top.
     for (m, w, p) in [
         ([4, 4, 2], [1, 4, 4], [1, 1, 1]),
@@ -204,7 +205,7 @@ fn two_leaves_of_a_pgft_meet_at_as_many_nodes_as_its_widths_say() {
         ([2, 3, 2], [1, 2, 3], [1, 3, 2]),
     ] {
         let list = |n: [usize; 3]| format!("{},{},{}", n[0], n[1], n[2]);
-        let graph = Switches::of(&format!("pgft:{}/{}/{}", list(m), list(w), list(p)));
+        let graph = SwitchGraph::of(&format!("pgft:{}/{}/{}", list(m), list(w), list(p)));
         let leaves = graph.named("level1-");
         assert_eq!(leaves.len(), m[1] * m[2]);
         for (i, a) in leaves.iter().enumerate() {
@@ -213,7 +214,7 @@ fn two_leaves_of_a_pgft_meet_at_as_many_nodes_as_its_widths_say() {
                 let met = (1..=3)
                     .find(|l| !of_a[l - 1].is_disjoint(&of_b[l - 1]))
                     .unwrap();
-                // The highest digit of the label in which they differ says where they meet.
+                // The highest label digit in which they differ determines the level of their common ancestors.
                 let digits = |n: &NodeIdx| {
                     graph
                         .name(*n)
@@ -229,7 +230,7 @@ fn two_leaves_of_a_pgft_meet_at_as_many_nodes_as_its_widths_say() {
                 assert_eq!(common, w[1..met].iter().product::<usize>());
             }
         }
-        // Cables between two nodes of neighbouring levels: exactly Pi, or none.
+        // Links between two nodes of adjacent levels: exactly Pi, or none.
         for (level, parallel) in [(1, p[1]), (2, p[2])] {
             let start = format!("level{}-", level + 1);
             for node in graph.named(&format!("level{level}-")) {
@@ -248,24 +249,23 @@ fn two_leaves_of_a_pgft_meet_at_as_many_nodes_as_its_widths_say() {
 }
 
 #[test]
-fn each_level_of_an_xgft_is_as_wide_as_its_definition_says() {
-    let graph = Switches::of("xgft:3,4,5/1,2,3");
+fn xgft_levels_have_the_defined_width() {
+    let graph = SwitchGraph::of("xgft:3,4,5/1,2,3");
     let widths: Vec<_> = (1..=3)
         .map(|l| graph.named(&format!("level{l}-")).len())
         .collect();
     assert_eq!(widths, [4 * 5, 5 * 2, 2 * 3]);
     assert_eq!(graph.spec.ca_count(), 60);
-    // Two widths of hosts are two planes, which only the hosts have in common.
-    let planes = Switches::of("xgft:3,2/2,2");
+    // Two parents of a host form two planes, which have only the hosts in common.
+    let planes = SwitchGraph::of("xgft:3,2/2,2");
     let found = planes.distances(planes.named("level1-")[0]);
     assert_eq!(found.len() * 2, planes.next.len());
 }
 
 #[test]
-fn a_pgft_deals_its_cables_out_round_by_round() {
-    // Zahavi's numbering: the k-th cable from child a to parent b is up port b + k × W and down
-    // port a + k × M.
-    let graph = Switches::of("pgft:2,3/1,2/1,2");
+fn pgft_links_are_numbered_round_robin() {
+    // Zahavi's numbering: link k from child a to parent b uses up port b + k * W and down port a + k * M.
+    let graph = SwitchGraph::of("pgft:2,3/1,2/1,2");
     for link in &graph.spec.links {
         let ends =
             [link.a, link.b].map(|e| (graph.spec.nodes[e.node].description.as_str(), e.port));
@@ -285,7 +285,7 @@ fn a_pgft_deals_its_cables_out_round_by_round() {
 }
 
 #[test]
-fn rails_of_gpu_pods_stay_apart_up_to_the_spines() {
+fn rails_of_gpu_pods_are_disjoint_below_the_spines() {
     // Scalable units of 32 servers with 8 GPUs: switch counts of NVIDIA's reference architecture.
     for (text, leaves, spines, cores) in [
         ("rail-pods:1,32,8", 8, 4, 0),
@@ -293,7 +293,7 @@ fn rails_of_gpu_pods_stay_apart_up_to_the_spines() {
         ("rail-pods:4,32,8,16,0", 32, 16, 0),
         ("rail-pods:16,32,8", 128, 128, 64),
     ] {
-        let graph = Switches::of(text);
+        let graph = SwitchGraph::of(text);
         let count = |part: &str| {
             let all = graph.next.keys();
             all.filter(|n| graph.name(**n).contains(part)).count()
@@ -305,7 +305,7 @@ fn rails_of_gpu_pods_stay_apart_up_to_the_spines() {
         );
         assert!(graph.next.values().all(|n| n.len() <= 64));
     }
-    let graph = Switches::of("rail-pods:2,3,4");
+    let graph = SwitchGraph::of("rail-pods:2,3,4");
     for link in &graph.spec.links {
         let ends = [link.a, link.b].map(|e| graph.spec.nodes[e.node].description.clone());
         let Some((server, rail)) = ends.iter().find_map(|e| e.split_once(" mlx5_")) else {
@@ -316,13 +316,13 @@ fn rails_of_gpu_pods_stay_apart_up_to_the_spines() {
         assert!(ends.contains(&leaf), "{ends:?}");
     }
     assert_eq!(graph.spec.nodes[0].description, "dgx01 mlx5_0");
-    // Same rail: one leaf; other rail: over a spine; other pod: over a core.
+    // Same rail: one leaf; other rail: through a spine; other pod: through a core.
     assert_eq!(graph.diameter(|n| n.starts_with("pod00-leaf")), 2);
     assert_eq!(graph.diameter(|n| n.contains("leaf")), 4);
 }
 
 #[test]
-fn a_hosts_ports_are_in_the_planes_of_their_numbers() {
+fn host_port_n_is_in_plane_n() {
     let spec = from_spec("fat-tree2:8,4,4;planes=3").unwrap();
     let mut seen = 0;
     for link in &spec.links {

@@ -1,50 +1,48 @@
-//! Fabrics from a line of text: every shape that people build, with the oddities that real fabrics
-//! have.
+//! Generators: fabrics from a line of text.
 //!
-//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. Nothing here is random
-//! beyond the seed in the text: the same text is the same fabric on every machine. Owns the meaning
-//! of the text; never simulates.
+//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. The same text gives the same fabric on
+//! every machine; random choices depend only on the seed in the text.
 //!
-//! | shape | what it is |
+//! | shape | description |
 //! |---|---|
 //! | `fat-tree:K` | three levels of K-port switches (K even): K³/4 hosts, 5K²/4 switches |
-//! | `fat-tree2:RADIX,LEAVES,HOSTS` | two levels; RADIX/2 uplinks a leaf (fewer where HOSTS leave fewer ports) |
-//! | `xgft:M1,..,Mh/W1,..,Wh` | generalised tree: a node of level i has Mi children, one of level i - 1 has Wi parents; hosts are level 0 |
-//! | `pgft:M1,..,Mh/W1,..,Wh/P1,..,Ph` | the same, with Pi cables between a child and a parent |
-//! | `rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]]` | servers with a HCA for each GPU; HCA r of a pod's servers is on the pod's leaf r |
-//! | `torus:X,Y[,Z][,H]` | grid that wraps; H hosts a switch (default 1); a side of 2 has one cable, not two |
-//! | `mesh:X,Y[,Z][,H]` | grid that does not wrap; three numbers are X,Y,Z, so X,Y,1,H is flat with H hosts |
-//! | `hyperx:A,B[,H]`, `hyperx:AxBxC[,H]` | switches, each cabled to all that differ from it in one coordinate |
+//! | `fat-tree2:RADIX,LEAVES,HOSTS` | two levels; RADIX/2 uplinks per leaf (fewer if HOSTS leave fewer ports) |
+//! | `xgft:M1,..,Mh/W1,..,Wh` | generalised tree: a node of level i has Mi children, a node of level i - 1 has Wi parents; hosts are level 0 |
+//! | `pgft:M1,..,Mh/W1,..,Wh/P1,..,Ph` | XGFT with Pi links between a child and a parent |
+//! | `rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]]` | servers with an HCA per GPU; HCA r of a pod's servers is attached to the pod's leaf r |
+//! | `torus:X,Y[,Z][,H]` | torus; H hosts per switch (default 1); a side of 2 has one link, not two |
+//! | `mesh:X,Y[,Z][,H]` | mesh; three numbers are X,Y,Z, so X,Y,1,H is two-dimensional with H hosts |
+//! | `hyperx:A,B[,H]`, `hyperx:AxBxC[,H]` | switches, each connected to all that differ from it in one coordinate |
 //! | `dragonfly:A,G,H,P` | G groups of A routers (full mesh) with H global cables and P hosts each |
 //! | `dragonfly+:G,L,S,H,P` | G groups of L leaves with P hosts each, cabled to S spines with H global cables each |
-//! | `slim-fly:Q[,H]` | 2Q² switches of diameter 2; H hosts a switch (default: half of the cables between switches) |
-//! | `random:N,R,H,SEED` | N switches, connected, at most R cables between switches on each, H hosts each |
-//! | `ring:N[,H]` | N switches in a circle |
+//! | `slim-fly:Q[,H]` | 2Q² switches of diameter 2; H hosts per switch (default: half of the switch-to-switch links) |
+//! | `random:N,R,H,SEED` | N connected switches, at most R links to other switches per switch, H hosts each |
+//! | `ring:N[,H]` | ring of N switches |
 //! | `star:H`, `single-switch:H` | one switch |
-//! | `back-to-back` | two hosts and a cable |
+//! | `back-to-back` | two hosts and a link |
 //!
-//! | option | what it adds |
+//! | option | effect |
 //! |---|---|
-//! | `sharp` | an aggregation CA inside every switch, on an extra port after the last |
-//! | `planes=N` | all switches N times; port n of a host is in plane n |
-//! | `drop=F` | removes the part F (0 to 1) of the cables between switches, as far as it stays connected |
-//! | `parallel=N` | lays every cable between switches N times |
-//! | `spine-hosts=N` | N more hosts, on switches that have none |
-//! | `loopbacks=N` | N cables from a switch to itself |
-//! | `plugs=N` | N loopback plugs: a port that hears itself |
-//! | `routers=N` | N two-port routers, the first port of each on a switch |
-//! | `dual-port` | hosts have one port more, on the next switch that has hosts |
-//! | `mixed-speeds` | every node is of a drawn generation, QDR to the fabric's own; a link is as slow as its slower end |
-//! | `speed=NAME` | the fabric's generation: QDR, FDR, EDR, HDR (default), NDR (default above 41 ports), XDR |
-//! | `islands=N` | N copies that no cable joins |
-//! | `shuffle` | GUIDs and records in drawn order (a host stays first) |
-//! | `seed=N` | for all that is drawn; default 1 |
+//! | `sharp` | adds an aggregation CA to every switch, on an extra port after the last |
+//! | `planes=N` | N copies of all switches; port n of a host is in plane n |
+//! | `drop=F` | drops the fraction F (0 to 1) of the switch-to-switch links, as long as the fabric stays connected |
+//! | `parallel=N` | N parallel links in place of each switch-to-switch link |
+//! | `spine-hosts=N` | adds N hosts to switches without hosts |
+//! | `loopbacks=N` | adds N links from a switch to itself |
+//! | `plugs=N` | adds N loopback plugs: a port connected to itself |
+//! | `routers=N` | adds N two-port routers, with the first port on a switch |
+//! | `dual-port` | adds a port to each host, on the next switch with hosts |
+//! | `mixed-speeds` | random generation per node, from QDR to the fabric's; a link has the speed of its slower end |
+//! | `speed=NAME` | generation: QDR, FDR, EDR, HDR (default), NDR (default above 41 ports), XDR |
+//! | `islands=N` | N copies without links between them |
+//! | `shuffle` | GUIDs and records in random order (a host stays first) |
+//! | `seed=N` | random seed; default 1 |
 //!
 //! docs/topologies.md has pictures, counts and sources.
 //!
-//! Options may make a switch larger than its radix, never larger than 254 ports. Hosts come first,
-//! then switches, routers and aggregation nodes. A CA's port n has its node GUID + n, a switch's
-//! port 0 its node GUID. All nodes come up without LIDs.
+//! Options may make a switch larger than its radix, up to 254 ports. Hosts come first, then switches, routers and
+//! aggregation nodes. The GUID of a CA's port n is its node GUID + n; that of a switch's port 0 is the node GUID.
+//! No node has a LID.
 
 mod build;
 mod extras;
@@ -54,9 +52,9 @@ pub mod hardware;
 #[cfg(test)]
 mod literature;
 mod plan;
-mod shapes;
 #[cfg(test)]
-pub(crate) mod sound;
+pub(crate) mod properties;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod trees;
@@ -68,77 +66,77 @@ use crate::spec::FabricSpec;
 use extras::Options;
 use plan::Plan;
 
-/// A text that is no fabric.
+/// A text that does not describe a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{spec}`: {problem}")]
 pub struct SpecTextError {
-    /// The whole text.
+    /// The text.
     pub spec: String,
-    /// What is wrong with it.
+    /// Reason.
     pub problem: SpecProblem,
 }
 
-/// What is wrong with the text of a fabric.
+/// Why a text does not describe a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecProblem {
-    /// No such shape.
+    /// Unknown shape.
     #[error(
         "unknown shape `{0}`, expected fat-tree, fat-tree2, xgft, pgft, rail-pods, torus, mesh, hyperx, dragonfly, \
          dragonfly+, slim-fly, random, ring, star, single-switch or back-to-back"
     )]
     UnknownShape(String),
-    /// Too few or too many numbers.
+    /// Wrong number of parameters.
     #[error("expected {0}")]
     Form(&'static str),
-    /// A number that is none, or that is out of range.
+    /// Invalid or out-of-range parameter.
     #[error("{name} is `{text}`, expected {expected}")]
     Value {
-        /// Which.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was written.
+        /// Given value.
         text: String,
-        /// What may be written.
+        /// Valid values.
         expected: String,
     },
-    /// No such option, or not with or without a value.
+    /// Unknown option, or with a missing or unexpected value.
     #[error(
         "unknown option `{0}`, expected sharp, drop=F, planes=N, parallel=N, spine-hosts=N, loopbacks=N, \
          plugs=N, routers=N, dual-port, mixed-speeds, speed=NAME, islands=N, shuffle or seed=N"
     )]
     UnknownOption(String),
-    /// A switch would need more ports than a node can have.
-    #[error("a switch would need {0} ports, the most that a node can have is 254")]
+    /// More ports than a switch can have.
+    #[error("a switch needs {0} ports, the maximum is 254")]
     Ports(usize),
-    /// A host would need more ports than its GUIDs leave place for.
-    #[error("a host would need {0} ports, the most that a host here has is 15")]
+    /// More ports than a host can have here.
+    #[error("a host needs {0} ports, the maximum is 15")]
     HostPorts(usize),
-    /// No graph of McKay, Miller and Širáň has that size.
+    /// No McKay-Miller-Širáň graph of this size.
     #[error(
-        "slim-fly:Q needs a prime power of the form 4w-1, 4w or 4w+1; {q} is none; nearest are {below} and {above}"
+        "slim-fly:Q: {q} is not a prime power of the form 4w-1, 4w or 4w+1 (nearest: {below} and {above})"
     )]
     NoGraph {
-        /// What was asked for.
+        /// Given Q.
         q: usize,
-        /// The next smaller size (or the smallest of all).
+        /// Next smaller valid Q (or the smallest).
         below: usize,
-        /// The next larger one.
+        /// Next larger valid Q.
         above: usize,
     },
     /// No host.
-    #[error("there is no host, and a subnet manager needs one")]
+    #[error("the fabric has no host for the SM")]
     NoHost,
-    /// More end ports than LIDs.
-    #[error("{0} end ports need a LID, the unicast LID space has 49151")]
+    /// More end ports than unicast LIDs.
+    #[error("{0} end ports exceed the 49151 unicast LIDs")]
     Lids(usize),
-    /// A shape's own rule.
+    /// A rule of the shape is violated.
     #[error("{0}")]
     Rule(&'static str),
 }
 
-/// The fabric that a text describes (see the module).
+/// Generates the fabric that a text describes (see the module documentation).
 ///
 /// # Errors
-/// [`SpecTextError`], one sentence that names the text and what is wrong with it.
+/// [`SpecTextError`].
 pub fn from_spec(text: &str) -> Result<FabricSpec, SpecTextError> {
     let text = text.trim();
     parse(text).map_err(|problem| SpecTextError {
@@ -152,16 +150,16 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
     let shape = parts.next().unwrap_or_default().trim();
     let (name, numbers) = shape.split_once(':').unwrap_or((shape, ""));
     let options = Options::parse(parts)?;
-    let mut plan = draw(name.trim(), numbers.trim())?;
+    let mut plan = plan_shape(name.trim(), numbers.trim())?;
     extras::apply(&mut plan, &options)?;
     check(&plan)?;
     let fastest = options.speed.unwrap_or_else(|| default_speed(&plan));
     Ok(build::build(&plan, &options, fastest))
 }
 
-/// The plan of a shape with its numbers.
-fn draw(name: &str, text: &str) -> Result<Plan, SpecProblem> {
-    let numbers = &shapes::split(text)[..];
+/// Plans a shape.
+fn plan_shape(name: &str, text: &str) -> Result<Plan, SpecProblem> {
+    let numbers = &shapes::split_at_commas(text)[..];
     match name {
         "fat-tree" => shapes::fat_tree(numbers),
         "fat-tree2" => shapes::fat_tree2(numbers),
@@ -182,7 +180,7 @@ fn draw(name: &str, text: &str) -> Result<Plan, SpecProblem> {
     }
 }
 
-/// What is sold with that many ports.
+/// Generation of switches with that many ports.
 fn default_speed(plan: &Plan) -> LinkSpeed {
     if plan.nodes.iter().any(|n| n.ports > 41) {
         LinkSpeed::Ndr
@@ -216,7 +214,7 @@ fn check(plan: &Plan) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// A number of the text within bounds.
+/// Parses a number within bounds.
 fn number(name: &'static str, text: &str, min: u64, max: u64) -> Result<usize, SpecProblem> {
     text.parse::<u64>()
         .ok()

@@ -1,39 +1,39 @@
-//! The plan that shapes draw and options change: nodes and cables without GUIDs, speeds and order.
+//! Plan of a fabric: nodes and links before GUIDs, speeds and order are assigned.
 
 use ferrosm_mad::attr::NodeType;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Ports of a host, whose GUIDs must fit before the next node's.
-pub(super) const HOST_PORTS: usize = 15;
+/// Maximum number of host ports: their GUIDs must fit before the next node's.
+pub(super) const MAX_HOST_PORTS: usize = 15;
 
-/// A port of a plan; numbers above 254 are refused before the fabric is made.
+/// A port in a plan; numbers above 254 are rejected before the fabric is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlanPort {
     pub(super) node: usize,
     pub(super) port: usize,
 }
 
-/// A node of a plan.
+/// A node in a plan.
 #[derive(Debug, Clone)]
 pub(super) struct PlanNode {
     pub(super) kind: NodeType,
     pub(super) name: String,
     pub(super) ports: usize,
-    /// Ports 1 to `used` are cabled or were.
+    /// Number of ports with a link, including dropped links.
     pub(super) used: usize,
-    /// The switch that an aggregation CA sits in.
+    /// The switch that contains an aggregation CA.
     pub(super) inside: Option<usize>,
 }
 
 impl PlanNode {
-    /// A place where programs run, and a subnet manager too.
+    /// Whether it is a host, where programs and the SM can run.
     pub(super) fn is_host(&self) -> bool {
         self.kind == NodeType::Ca && self.inside.is_none()
     }
 }
 
-/// Nodes and cables before they have GUIDs, speeds and an order.
+/// Nodes and links of a planned fabric.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<PlanNode>,
@@ -56,21 +56,21 @@ impl Plan {
         self.add(NodeType::Switch, name, ports)
     }
 
-    /// A new host on a switch.
+    /// Adds a host to a switch.
     pub(super) fn host(&mut self, name: &str, switch: usize) -> usize {
         let host = self.add(NodeType::Ca, format!("{name} mlx5_0"), 1);
         self.link(host, switch);
         host
     }
 
-    /// A cable between the next ports of two nodes; a node without a free port grows.
+    /// Connects the next ports of two nodes; a node without a free port gets one more.
     pub(super) fn link(&mut self, a: usize, b: usize) {
         let a = self.next_port(a);
         let b = self.next_port(b);
         self.links.push((a, b));
     }
 
-    /// The next port of a node, which grows where it has none.
+    /// The next port of a node, added if none is free.
     pub(super) fn next_port(&mut self, node: usize) -> PlanPort {
         let n = &mut self.nodes[node];
         n.used += 1;
@@ -82,12 +82,12 @@ impl Plan {
         self.nodes[node].kind == NodeType::Switch
     }
 
-    /// Whether a cable joins two different switches.
+    /// Whether a link connects two different switches.
     pub(super) fn is_trunk(&self, link: (PlanPort, PlanPort)) -> bool {
         link.0.node != link.1.node && self.is_switch(link.0.node) && self.is_switch(link.1.node)
     }
 
-    /// For each node, the number of hosts cabled to it.
+    /// Number of hosts attached to each node.
     pub(super) fn hosts_on(&self) -> Vec<usize> {
         let mut count = vec![0; self.nodes.len()];
         for (a, b) in &self.links {
@@ -102,8 +102,7 @@ impl Plan {
     }
 }
 
-/// A number below `bound`, the same on every machine; the bias of one in 2^64 / bound does not
-/// matter here.
+/// A random number below `bound`, equal on all machines. The bias of bound / 2^64 is negligible.
 pub(super) fn below(rng: &mut ChaCha8Rng, bound: usize) -> usize {
     let wide = u128::from(rng.next_u64()) * (bound as u128);
     usize::try_from(wide >> 64).unwrap_or(0)
@@ -122,7 +121,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn drawn_numbers_stay_below_their_bound_and_reach_it() {
+    fn random_numbers_cover_the_range_below_the_bound() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut seen = [false; 5];
         for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! The regular shapes: which switch is cabled to which, and where the hosts are.
+//! Regular shapes: links between switches, and hosts.
 
 use ferrosm_mad::attr::NodeType;
 use rand::SeedableRng;
@@ -7,18 +7,18 @@ use rand_chacha::ChaCha8Rng;
 use super::plan::{Plan, below, shuffle};
 use super::{SpecProblem, number};
 
-/// Switches with fewer cables have this many ports all the same.
-pub(super) const USUAL_PORTS: usize = 36;
-/// What the numbers of a HyperX are called.
+/// Minimum number of ports of a switch.
+pub(super) const DEFAULT_RADIX: usize = 36;
+/// Names of HyperX parameters.
 const DIMENSIONS: [&str; 16] = [
     "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P",
 ];
-/// More switches than this would have no LIDs anyway.
-pub(super) const MANY: u64 = 49_151;
-pub(super) const PORTS: u64 = 254;
+/// Maximum number of switches: each needs a LID.
+pub(super) const MAX_SWITCHES: u64 = 49_151;
+pub(super) const MAX_PORTS: u64 = 254;
 
-/// Numbers behind commas; none for an empty text.
-pub(super) fn split(text: &str) -> Vec<&str> {
+/// Splits at commas; empty for an empty text.
+pub(super) fn split_at_commas(text: &str) -> Vec<&str> {
     if text.trim().is_empty() {
         Vec::new()
     } else {
@@ -26,18 +26,18 @@ pub(super) fn split(text: &str) -> Vec<&str> {
     }
 }
 
-/// Hosts a switch where the text may leave it out.
+/// Hosts per switch; 1 if omitted.
 fn hosts_or_one(text: Option<&&str>) -> Result<usize, SpecProblem> {
-    text.map_or(Ok(1), |t| number("H", t, 0, PORTS))
+    text.map_or(Ok(1), |t| number("H", t, 0, MAX_PORTS))
 }
 
-/// Refuses a size before memory is spent on it; the exact count is checked on the finished plan.
-pub(super) fn fits(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
-    at_most_lids(switches.saturating_mul(hosts_each + 1))
+/// Rejects a size before memory is allocated; the exact count is checked on the finished plan.
+pub(super) fn check_size(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
+    check_lid_count(switches.saturating_mul(hosts_each + 1))
 }
 
-/// Refuses what has more end ports than there are LIDs.
-pub(super) fn at_most_lids(lids: usize) -> Result<(), SpecProblem> {
+/// Rejects more end ports than unicast LIDs.
+pub(super) fn check_lid_count(lids: usize) -> Result<(), SpecProblem> {
     if lids > 49_151 {
         Err(SpecProblem::Lids(lids))
     } else {
@@ -49,10 +49,10 @@ pub(super) fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[k] = numbers else {
         return Err(SpecProblem::Form("fat-tree:K"));
     };
-    let k = number("K", k, 2, PORTS)?;
+    let k = number("K", k, 2, MAX_PORTS)?;
     if k % 2 == 1 {
         return Err(SpecProblem::Rule(
-            "K is odd, and half of a switch's ports go up: it must be even",
+            "K must be even: half of a switch's ports are uplinks",
         ));
     }
     let half = k / 2;
@@ -90,7 +90,7 @@ pub(super) fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[radix, leaves, hosts] = numbers else {
         return Err(SpecProblem::Form("fat-tree2:RADIX,LEAVES,HOSTS"));
     };
-    let radix = number("RADIX", radix, 2, PORTS)?;
+    let radix = number("RADIX", radix, 2, MAX_PORTS)?;
     let leaves = number("LEAVES", leaves, 1, radix as u64)?;
     let hosts = number("HOSTS", hosts, 0, radix as u64 - 1)?;
     let up = (radix / 2).min(radix - hosts);
@@ -103,7 +103,7 @@ pub(super) fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         for host in 0..hosts {
             plan.host(&format!("host-{leaf}-{host}"), at);
         }
-        // Dealt out in turn over all leaves, so that no spine gets more than its radix.
+        // Distributed over all leaves in turn, so that no spine exceeds its radix.
         for u in 0..up {
             plan.link(at, spines[(leaf * up + u) % spines.len()]);
         }
@@ -122,7 +122,7 @@ pub(super) fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
     }
     let mut sides = [1; 3];
     for ((side, text), name) in sides.iter_mut().zip(numbers).zip(["X", "Y", "Z"]) {
-        *side = number(name, text, 1, MANY)?;
+        *side = number(name, text, 1, MAX_SWITCHES)?;
     }
     let hosts = hosts_or_one(numbers.get(3))?;
     grid_of(sides, hosts, wraps)
@@ -132,18 +132,18 @@ pub(super) fn ring(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     if !(1..=2).contains(&numbers.len()) {
         return Err(SpecProblem::Form("ring:N[,H]"));
     }
-    let n = number("N", numbers[0], 1, MANY)?;
+    let n = number("N", numbers[0], 1, MAX_SWITCHES)?;
     grid_of([n, 1, 1], hosts_or_one(numbers.get(1))?, true)
 }
 
 fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecProblem> {
-    fits(
+    check_size(
         sides
             .iter()
             .fold(1usize, |all, side| all.saturating_mul(*side)),
         hosts,
     )?;
-    // Sides of 1 have no place in a name, except where all are.
+    // Sides of 1 are omitted from names, unless all are 1.
     let label = |c: [usize; 3]| {
         let wide: Vec<_> = c
             .iter()
@@ -163,7 +163,7 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
         for y in 0..sides[1] {
             for z in 0..sides[2] {
                 let cell = [x, y, z];
-                let at = plan.switch(format!("switch-{}", label(cell)), USUAL_PORTS);
+                let at = plan.switch(format!("switch-{}", label(cell)), DEFAULT_RADIX);
                 cells.push((cell, at));
                 for host in 0..hosts {
                     plan.host(&format!("host-{}-{host}", label(cell)), at);
@@ -185,8 +185,8 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
     Ok(plan)
 }
 
-/// Ahn and others, "HyperX: topology, routing, and packaging of efficient large-scale networks",
-/// 2009: in every dimension, a switch is cabled to all that differ from it in that dimension alone.
+/// HyperX (Ahn et al., "HyperX: topology, routing, and packaging of efficient large-scale networks", 2009): in
+/// every dimension, a switch is connected to all that differ from it in that dimension only.
 pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let bad = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
     let (texts, hosts): (Vec<&str>, _) = match numbers {
@@ -201,7 +201,7 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     }
     let mut sides = Vec::new();
     for (text, name) in texts.iter().zip(DIMENSIONS) {
-        sides.push(number(name, text, 1, PORTS)?);
+        sides.push(number(name, text, 1, MAX_PORTS)?);
     }
     let hosts = hosts_or_one(hosts)?;
     let ports = sides.iter().map(|s| s - 1).sum::<usize>() + hosts;
@@ -209,7 +209,7 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         return Err(SpecProblem::Ports(ports));
     }
     let count = sides.iter().fold(1usize, |all, s| all.saturating_mul(*s));
-    fits(count, hosts)?;
+    check_size(count, hosts)?;
     let mut plan = Plan::default();
     let at: Vec<usize> = (0..count)
         .map(|i| {
@@ -220,7 +220,7 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
             }
             digits.reverse();
             let label = digits.join("-");
-            let switch = plan.switch(format!("switch-{label}"), USUAL_PORTS);
+            let switch = plan.switch(format!("switch-{label}"), DEFAULT_RADIX);
             for host in 0..hosts {
                 plan.host(&format!("host-{label}-{host}"), switch);
             }
@@ -228,7 +228,7 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         })
         .collect();
     for i in 0..count {
-        // The switches that differ in one digit are a stride apart.
+        // Switches that differ in one digit are a stride apart.
         let mut stride = count;
         for side in &sides {
             stride /= side;
@@ -245,27 +245,30 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[n, r, h, seed] = numbers else {
         return Err(SpecProblem::Form("random:N,R,H,SEED"));
     };
-    let (n, r) = (number("N", n, 1, MANY)?, number("R", r, 1, PORTS)?);
-    let h = number("H", h, 0, PORTS)?;
+    let (n, r) = (
+        number("N", n, 1, MAX_SWITCHES)?,
+        number("R", r, 1, MAX_PORTS)?,
+    );
+    let h = number("H", h, 0, MAX_PORTS)?;
     let seed = number("SEED", seed, 0, u64::MAX)?;
-    fits(n, h)?;
+    check_size(n, h)?;
     if n > 2 && r < 2 {
         return Err(SpecProblem::Rule(
-            "R is 1, which cannot connect more than 2 switches",
+            "R = 1 cannot connect more than 2 switches",
         ));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
     let mut plan = Plan::default();
     let at: Vec<_> = (0..n)
         .map(|i| {
-            let switch = plan.switch(format!("switch-{i}"), USUAL_PORTS);
+            let switch = plan.switch(format!("switch-{i}"), DEFAULT_RADIX);
             for host in 0..h {
                 plan.host(&format!("host-{i}-{host}"), switch);
             }
             switch
         })
         .collect();
-    // A circle in drawn order keeps it connected.
+    // A ring in random order makes it connected.
     let mut circle: Vec<usize> = (0..n).collect();
     shuffle(&mut rng, &mut circle);
     let mut degree = vec![0; n];
@@ -301,9 +304,9 @@ pub(super) fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[h] = numbers else {
         return Err(SpecProblem::Form("star:H"));
     };
-    let hosts = number("H", h, 1, PORTS)?;
+    let hosts = number("H", h, 1, MAX_PORTS)?;
     let mut plan = Plan::default();
-    let switch = plan.switch("switch-0".to_owned(), USUAL_PORTS);
+    let switch = plan.switch("switch-0".to_owned(), DEFAULT_RADIX);
     for host in 0..hosts {
         plan.host(&format!("host-{host}"), switch);
     }

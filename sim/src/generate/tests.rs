@@ -1,8 +1,8 @@
-//! Shapes by their arithmetic, and what is said of texts that are none.
+//! Sizes of shapes, and errors of invalid texts.
 
 use super::*;
 
-/// Text and, from the shape's own arithmetic: switches, hosts, cables.
+/// Text, and its number of switches, hosts and links.
 const SIZES: &[(&str, usize, usize, usize)] = &[
     ("fat-tree:4", 20, 16, 48),
     ("fat-tree:36", 1620, 11_664, 34_992),
@@ -50,7 +50,7 @@ const SIZES: &[(&str, usize, usize, usize)] = &[
 ];
 
 #[test]
-fn each_shape_has_the_size_that_its_arithmetic_says() {
+fn shapes_have_the_computed_size() {
     for (text, switches, cas, links) in SIZES {
         let spec = from_spec(text).unwrap();
         let found = (spec.switch_count(), spec.ca_count(), spec.links.len());
@@ -59,20 +59,17 @@ fn each_shape_has_the_size_that_its_arithmetic_says() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_sentence() {
+fn invalid_texts_are_rejected_with_a_reason() {
     for (text, message) in [
         (
             "fat-tree:5",
-            "`fat-tree:5`: K is odd, and half of a switch's ports go up: it must be even",
+            "`fat-tree:5`: K must be even: half of a switch's ports are uplinks",
         ),
         (
             "fat-tree:60",
-            "`fat-tree:60`: 58500 end ports need a LID, the unicast LID space has 49151",
+            "`fat-tree:60`: 58500 end ports exceed the 49151 unicast LIDs",
         ),
-        (
-            "ring:3,0",
-            "`ring:3,0`: there is no host, and a subnet manager needs one",
-        ),
+        ("ring:3,0", "`ring:3,0`: the fabric has no host for the SM"),
         (
             "ring:x",
             "`ring:x`: N is `x`, expected a number from 1 to 49151",
@@ -80,27 +77,27 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ("torus:3", "`torus:3`: expected torus:X,Y[,Z][,H]"),
         (
             "hyperx:200,100,1",
-            "`hyperx:200,100,1`: a switch would need 299 ports, the most that a node can have is 254",
+            "`hyperx:200,100,1`: a switch needs 299 ports, the maximum is 254",
         ),
         (
             "ring:3;parallel=200",
-            "`ring:3;parallel=200`: a switch would need 401 ports, the most that a node can have is 254",
+            "`ring:3;parallel=200`: a switch needs 401 ports, the maximum is 254",
         ),
         (
             "star:254;sharp",
-            "`star:254;sharp`: a switch would need 255 ports, the most that a node can have is 254",
+            "`star:254;sharp`: a switch needs 255 ports, the maximum is 254",
         ),
         (
             "ring:3;drop=2",
-            "`ring:3;drop=2`: drop is `2`, expected a part from 0 to 1",
+            "`ring:3;drop=2`: drop is `2`, expected a fraction from 0 to 1",
         ),
         (
             "ring:4;spine-hosts=1",
-            "`ring:4;spine-hosts=1`: spine-hosts needs switches without hosts, and all have some",
+            "`ring:4;spine-hosts=1`: spine-hosts requires switches without hosts",
         ),
         (
             "slim-fly:6",
-            "`slim-fly:6`: slim-fly:Q needs a prime power of the form 4w-1, 4w or 4w+1; 6 is none; nearest are 5 and 7",
+            "`slim-fly:6`: slim-fly:Q: 6 is not a prime power of the form 4w-1, 4w or 4w+1 (nearest: 5 and 7)",
         ),
         (
             "slim-fly:2",
@@ -116,19 +113,19 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ),
         (
             "pgft:4,2/4,2/4,1",
-            "`pgft:4,2/4,2/4,1`: a host would need 16 ports, the most that a host here has is 15",
+            "`pgft:4,2/4,2/4,1`: a host needs 16 ports, the maximum is 15",
         ),
         (
             "xgft:40,40,40/1,20,20",
-            "`xgft:40,40,40/1,20,20`: 66800 end ports need a LID, the unicast LID space has 49151",
+            "`xgft:40,40,40/1,20,20`: 66800 end ports exceed the 49151 unicast LIDs",
         ),
         (
             "xgft:200,2/1,60",
-            "`xgft:200,2/1,60`: a switch would need 260 ports, the most that a node can have is 254",
+            "`xgft:200,2/1,60`: a switch needs 260 ports, the maximum is 254",
         ),
         (
             "rail-pods:1,4,8,5",
-            "`rail-pods:1,4,8,5`: a leaf has as many cables up as SERVERS, and must reach every one of the SPINES",
+            "`rail-pods:1,4,8,5`: a leaf has SERVERS uplinks, fewer than SPINES",
         ),
         (
             "rail-pods:1,4",
@@ -136,7 +133,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ),
         (
             "dragonfly+:9,2,2,3,1",
-            "`dragonfly+:9,2,2,3,1`: S × H global cables of a group do not reach the G - 1 other groups",
+            "`dragonfly+:9,2,2,3,1`: the S * H global links of a group do not reach all G - 1 other groups",
         ),
         (
             "star:3;planes=16",
@@ -144,7 +141,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ),
         (
             "back-to-back;planes=2",
-            "`back-to-back;planes=2`: planes need a switch, and there is none",
+            "`back-to-back;planes=2`: planes requires a switch",
         ),
         (
             "hyperx:3x0x3",
@@ -152,7 +149,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ),
         (
             "back-to-back;sharp",
-            "`back-to-back;sharp`: sharp needs a switch, and there is none",
+            "`back-to-back;sharp`: sharp requires a switch",
         ),
     ] {
         assert_eq!(from_spec(text).unwrap_err().to_string(), message);
@@ -172,14 +169,14 @@ fn what_is_wrong_is_said_in_one_sentence() {
 }
 
 #[test]
-fn every_pair_in_a_row_or_column_of_a_hyperx_is_cabled_once() {
+fn hyperx_pairs_in_a_row_or_column_have_one_link() {
     let spec = from_spec("hyperx:3,3,1").unwrap();
     let mut degrees = vec![0; spec.nodes.len()];
     let mut pairs = std::collections::BTreeSet::new();
     for link in &spec.links {
         degrees[link.a.node] += 1;
         degrees[link.b.node] += 1;
-        assert!(pairs.insert((link.a.node, link.b.node)), "cabled twice");
+        assert!(pairs.insert((link.a.node, link.b.node)), "two links");
     }
     let switches = spec
         .nodes
@@ -190,7 +187,7 @@ fn every_pair_in_a_row_or_column_of_a_hyperx_is_cabled_once() {
 }
 
 #[test]
-fn all_groups_of_a_dragonfly_are_cabled_to_each_other() {
+fn all_dragonfly_groups_are_connected_pairwise() {
     let spec = from_spec("dragonfly:4,9,2,1").unwrap();
     let group = |node: usize| {
         let name = spec.nodes[node].description.strip_prefix("router-")?;
@@ -208,7 +205,7 @@ fn all_groups_of_a_dragonfly_are_cabled_to_each_other() {
 }
 
 #[test]
-fn aggregation_nodes_sit_on_an_extra_last_port() {
+fn aggregation_nodes_use_an_extra_last_port() {
     let spec = from_spec("fat-tree2:40,4,20;sharp").unwrap();
     for switch in spec.nodes.iter().filter(|n| n.kind == NodeType::Switch) {
         assert_eq!(switch.num_ports, 41);
@@ -228,7 +225,7 @@ fn aggregation_nodes_sit_on_an_extra_last_port() {
 }
 
 #[test]
-fn mixed_speeds_are_mixed_and_agree_with_the_devices() {
+fn mixed_speeds_vary_and_match_the_devices() {
     let spec = from_spec("fat-tree2:8,8,4;mixed-speeds;seed=5").unwrap();
     let speeds: std::collections::BTreeSet<_> = spec.links.iter().map(|l| l.speed).collect();
     assert!(speeds.len() > 2, "{speeds:?}");
@@ -246,7 +243,7 @@ fn mixed_speeds_are_mixed_and_agree_with_the_devices() {
 }
 
 #[test]
-fn the_table_in_the_documentation_is_true() {
+fn documented_sizes_are_correct() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/topologies.md");
     let text = std::fs::read_to_string(path).unwrap();
     let mut shapes = std::collections::BTreeSet::new();
@@ -262,7 +259,7 @@ fn the_table_in_the_documentation_is_true() {
         assert_eq!(found.map(Some), told, "{name}");
         shapes.insert(name.split(':').next().unwrap().to_owned());
     }
-    // Every shape that an unknown one is answered with has a row.
+    // Every shape that the error for unknown shapes lists has a row.
     let all = from_spec("none").unwrap_err().to_string();
     let list = all.split_once("expected ").unwrap().1.replace(" or ", ", ");
     for shape in list.split(", ").filter(|s| *s != "single-switch") {

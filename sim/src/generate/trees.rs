@@ -1,76 +1,79 @@
-//! Trees by their general definition: XGFT, PGFT, and pods of GPU servers cabled rail by rail.
+//! Trees: XGFT, PGFT, and rail-optimised pods of GPU servers.
 
 use ferrosm_mad::attr::NodeType;
 
-use super::plan::{HOST_PORTS, Plan};
-use super::shapes::{MANY, PORTS, USUAL_PORTS, at_most_lids, split};
+use super::plan::{MAX_HOST_PORTS, Plan};
+use super::shapes::{DEFAULT_RADIX, MAX_PORTS, MAX_SWITCHES, check_lid_count, split_at_commas};
 use super::{SpecProblem, number};
 
-/// Levels that anyone has built, and some more.
-const LEVELS: usize = 8;
-/// Ports of the switches that such pods are built of.
+/// Maximum number of levels.
+const MAX_LEVELS: usize = 8;
+/// Radix of the switches of rail pods.
 const POD_RADIX: usize = 64;
 
 const XGFT: &str = "xgft:M1,M2,.../W1,W2,...";
 const PGFT: &str = "pgft:M1,M2,.../W1,W2,.../P1,P2,...";
 
-/// One level of a tree: what lies between it and the level below.
+/// Parameters of a tree level, relative to the level below.
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct TreeLevel {
     /// Children of a node of this level.
     m: usize,
-    /// Parents, in this level, of a node below.
+    /// Parents, in this level, of a node of the level below.
     w: usize,
-    /// Cables between the two.
+    /// Links between a parent and a child.
     p: usize,
 }
 
-/// Öhring and others, "On generalized fat trees", 1995: a PGFT whose cables are single.
+/// XGFT (Öhring et al., "On generalized fat trees", 1995): a PGFT with single links.
 pub(super) fn xgft(text: &str) -> Result<Plan, SpecProblem> {
-    let [m, w] = lists(text, XGFT)?;
+    let [m, w] = parse_lists(text, XGFT)?;
     tree(&m, &w, &vec![1; m.len()])
 }
 
-/// Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
-/// collectives", 2011: parallel ports generalised fat tree.
+/// PGFT (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
+/// collectives", 2011): parallel ports generalised fat tree.
 pub(super) fn pgft(text: &str) -> Result<Plan, SpecProblem> {
-    let [m, w, p] = lists(text, PGFT)?;
+    let [m, w, p] = parse_lists(text, PGFT)?;
     tree(&m, &w, &p)
 }
 
-/// Lists of numbers behind each other, each as long as the first.
-fn lists<const N: usize>(text: &str, form: &'static str) -> Result<[Vec<usize>; N], SpecProblem> {
+/// Parses parse_lists of numbers, all of equal length.
+fn parse_lists<const N: usize>(
+    text: &str,
+    form: &'static str,
+) -> Result<[Vec<usize>; N], SpecProblem> {
     let parts: Vec<&str> = text.split('/').collect();
-    let mut lists: [Vec<usize>; N] = core::array::from_fn(|_| Vec::new());
+    let mut parse_lists: [Vec<usize>; N] = core::array::from_fn(|_| Vec::new());
     if parts.len() != N {
         return Err(SpecProblem::Form(form));
     }
-    for ((list, part), name) in lists.iter_mut().zip(parts).zip(["M", "W", "P"]) {
-        for text in split(part) {
-            let most = if name == "M" { MANY } else { PORTS };
+    for ((list, part), name) in parse_lists.iter_mut().zip(parts).zip(["M", "W", "P"]) {
+        for text in split_at_commas(part) {
+            let most = if name == "M" { MAX_SWITCHES } else { MAX_PORTS };
             list.push(number(name, text, 1, most)?);
         }
     }
-    let levels = lists.first().map_or(0, Vec::len);
-    if levels == 0 || levels > LEVELS || lists.iter().any(|l| l.len() != levels) {
+    let levels = parse_lists.first().map_or(0, Vec::len);
+    if levels == 0 || levels > MAX_LEVELS || parse_lists.iter().any(|l| l.len() != levels) {
         return Err(SpecProblem::Form(form));
     }
-    Ok(lists)
+    Ok(parse_lists)
 }
 
 fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
-    let levels: Vec<Level> = m
+    let levels: Vec<TreeLevel> = m
         .iter()
         .zip(w)
         .zip(p)
-        .map(|((m, w), p)| Level {
+        .map(|((m, w), p)| TreeLevel {
             m: *m,
             w: *w,
             p: *p,
         })
         .collect();
     let host_ports = levels.first().map_or(0, |l| l.w.saturating_mul(l.p));
-    if host_ports > HOST_PORTS {
+    if host_ports > MAX_HOST_PORTS {
         return Err(SpecProblem::HostPorts(host_ports));
     }
     for (i, level) in levels.iter().enumerate() {
@@ -82,7 +85,7 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
     }
     let switches = (1..=levels.len()).fold(0usize, |all, l| all.saturating_add(width(&levels, l)));
     let ends = width(&levels, 0).saturating_mul(host_ports);
-    at_most_lids(switches.saturating_add(ends))?;
+    check_lid_count(switches.saturating_add(ends))?;
 
     let mut plan = Plan::default();
     let mut below: Vec<usize> = (0..width(&levels, 0))
@@ -95,11 +98,11 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
         let here: Vec<usize> = (0..width(&levels, i + 1))
             .map(|at| {
                 let name = format!("level{}-{}", i + 1, label(&levels, i + 1, at));
-                plan.switch(name, USUAL_PORTS)
+                plan.switch(name, DEFAULT_RADIX)
             })
             .collect();
-        // A node's number is its label read from the highest level down, so the digits above and
-        // below that of this level are a quotient and a remainder.
+        // A node's number is its label read from the highest level down, so the digits above and below that of
+        // this level are a quotient and a remainder.
         let low: usize = levels[..i].iter().map(|l| l.w).product();
         let high: usize = levels[i + 1..].iter().map(|l| l.m).product();
         for h in 0..high {
@@ -121,8 +124,8 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// Nodes of a level: hosts are level 0.
-fn width(levels: &[Level], level: usize) -> usize {
+/// Number of nodes of a level; hosts are level 0.
+fn width(levels: &[TreeLevel], level: usize) -> usize {
     let up = levels[..level]
         .iter()
         .fold(1usize, |all, l| all.saturating_mul(l.w));
@@ -131,8 +134,8 @@ fn width(levels: &[Level], level: usize) -> usize {
         .fold(up, |all, l| all.saturating_mul(l.m))
 }
 
-/// The label of a node: its digits, the highest level first.
-fn label(levels: &[Level], level: usize, mut index: usize) -> String {
+/// Label of a node: its digits, from the highest level down.
+fn label(levels: &[TreeLevel], level: usize, mut index: usize) -> String {
     let mut digits = Vec::with_capacity(levels.len());
     for (i, l) in levels.iter().enumerate() {
         let base = if i < level { l.w } else { l.m };
@@ -143,14 +146,14 @@ fn label(levels: &[Level], level: usize, mut index: usize) -> String {
     digits.join("-")
 }
 
-/// Pods of servers with one HCA for each GPU: rail r's HCAs of a pod share a leaf.
+/// Pods of servers with an HCA per GPU: the HCAs of rail r of a pod share a leaf.
 pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
-    let numbers = &split(text)[..];
+    let numbers = &split_at_commas(text)[..];
     let (pods, servers, gpus) = match numbers {
         [pods, servers, gpus, ..] if numbers.len() <= 5 => (
-            number("PODS", pods, 1, MANY)?,
-            number("SERVERS", servers, 1, PORTS / 2)?,
-            number("GPUS", gpus, 1, PORTS)?,
+            number("PODS", pods, 1, MAX_SWITCHES)?,
+            number("SERVERS", servers, 1, MAX_PORTS / 2)?,
+            number("GPUS", gpus, 1, MAX_PORTS)?,
         ),
         _ => {
             return Err(SpecProblem::Form(
@@ -158,21 +161,21 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
             ));
         }
     };
-    at_most_lids(pods.saturating_mul(servers * gpus + gpus))?;
+    check_lid_count(pods.saturating_mul(servers * gpus + gpus))?;
     let up = gpus * servers;
     let cores = match numbers.get(4) {
-        Some(text) => number("CORES", text, 0, MANY)?,
+        Some(text) => number("CORES", text, 0, MAX_SWITCHES)?,
         None if pods == 1 => 0,
         None => (pods * up).div_ceil(POD_RADIX),
     };
     let spines = match (numbers.get(3), cores) {
-        (Some(text), _) => number("SPINES", text, 1, MANY)?,
+        (Some(text), _) => number("SPINES", text, 1, MAX_SWITCHES)?,
         (None, 0) => (pods * up).div_ceil(POD_RADIX),
         (None, _) => up.div_ceil(POD_RADIX / 2),
     };
-    // Without cores, the pods share their spines.
+    // Without cores, pods share their spines.
     let groups = if cores == 0 { 1 } else { pods };
-    at_most_lids(pods * (up + gpus) + groups.saturating_mul(spines) + cores)?;
+    check_lid_count(pods * (up + gpus) + groups.saturating_mul(spines) + cores)?;
     let down = (pods / groups * up).div_ceil(spines);
     let core_ports = pods * (spines * down).div_ceil(cores.max(1));
     for ports in [
@@ -186,12 +189,12 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
     }
     if spines > servers {
         return Err(SpecProblem::Rule(
-            "a leaf has as many cables up as SERVERS, and must reach every one of the SPINES",
+            "a leaf has SERVERS uplinks, fewer than SPINES",
         ));
     }
     if cores > spines * down {
         return Err(SpecProblem::Rule(
-            "there are more CORES than the spines of a pod have cables up",
+            "CORES exceeds the uplinks of a pod's spines",
         ));
     }
 
@@ -224,8 +227,8 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
                 plan.link(hca, *leaf);
             }
         }
-        // Each leaf has as many cables up as down, dealt out in turn; a leaf begins where the one
-        // before it ended, so that no spine gets more than its share.
+        // Each leaf has as many uplinks as downlinks, distributed in turn; a leaf starts where the previous one
+        // ended, so that the spines are loaded evenly.
         for (i, leaf) in leaves.iter().enumerate() {
             for u in 0..servers {
                 let turn = (if groups == 1 { pod * gpus + i } else { i }) * servers + u;
@@ -233,7 +236,7 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
             }
         }
         if cores > 0 {
-            // As many cables up as down. Spine s of every pod is cabled to the same cores.
+            // As many uplinks as downlinks. Spine s of every pod is connected to the same cores.
             for (s, spine) in shared.iter().enumerate() {
                 for u in 0..down {
                     plan.link(*spine, top[(s * down + u) % cores]);

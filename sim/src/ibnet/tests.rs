@@ -324,7 +324,7 @@ proptest! {
     /// Every generated fabric, with any LIDs and names, comes back from its text as it was.
     #[test]
     fn fabrics_survive_writing(
-        text in crate::generate::sound::any_text(),
+        text in crate::generate::properties::any_text(),
         lids in proptest::collection::vec((0u16..0xC000, 0u8..8), 8),
         name in "[ -~]{1,64}",
     ) {

@@ -1,4 +1,4 @@
-//! A statement as it was written: names and not yet indices, so that it can be written back.
+//! Statements as written, with names instead of indices, so that they can be printed again.
 
 use std::time::Duration;
 
@@ -8,38 +8,38 @@ use ferrosm_mad::mad::Status;
 
 use crate::faults::Garbage;
 
-/// A line: when, how often, what.
+/// A line: time, repetition and command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// When it happens (first).
+    /// Time of the first execution.
     pub when: When,
-    /// Whether it happens again.
+    /// Repetition, if any.
     pub every: Option<Repetition>,
-    /// What happens.
+    /// Command.
     pub command: Command,
 }
 
-/// When a statement happens.
+/// Time of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// At the time of the statement before; the first one at once.
+    /// At the time of the previous statement; the first one immediately.
     Same,
-    /// So long after the scenario began.
+    /// At a time since the start of the scenario.
     At(Duration),
-    /// So long after the statement before.
+    /// At a time since the previous statement.
     After(Duration),
 }
 
-/// How a statement is repeated.
+/// Repetition of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repetition {
-    /// Time between two.
+    /// Period.
     pub period: Duration,
-    /// How often in all, at least once.
+    /// Total number of executions, at least 1.
     pub times: u32,
 }
 
-/// Where on its line something stood, for errors: of no account when statements are compared.
+/// Column of a name, for error messages; ignored in comparisons.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextColumn(pub u32);
 
@@ -54,24 +54,24 @@ impl Eq for TextColumn {}
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeRef {
-    /// By NodeDescription.
+    /// NodeDescription.
     Name(String, TextColumn),
-    /// By its GUID or that of one of its ports.
+    /// GUID of the node or of one of its ports.
     Guid(u64, TextColumn),
-    /// By its place in the fabric.
+    /// Index in the fabric.
     Index(usize, TextColumn),
 }
 
 /// A port: `leaf1[3]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortRef {
-    /// The node.
+    /// Node.
     pub node: NodeRef,
-    /// The port number.
+    /// Port number.
     pub port: u8,
 }
 
-/// A node or a port of it.
+/// A node or port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The node.
@@ -80,10 +80,10 @@ pub enum Target {
     Port(PortRef),
 }
 
-/// One or both directions of a cable.
+/// One or both directions of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkRef {
-    /// Both.
+    /// Both directions.
     Both(PortRef),
     /// What arrives at the port.
     Into(PortRef),
@@ -91,38 +91,35 @@ pub enum LinkRef {
     OutOf(PortRef),
 }
 
-/// Where something goes wrong.
+/// Scope of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScopeRef {
-    /// Everywhere.
+    /// The whole fabric.
     All,
-    /// At a node.
+    /// A node.
     Node(NodeRef),
-    /// On a cable.
+    /// A link.
     Link(LinkRef),
 }
 
-/// From 0 to 100, as it was written.
+/// A probability in percent, as written.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Percent(pub f64);
 
 impl Percent {
-    /// Always.
+    /// 100 %.
     pub const ALL: Self = Self(100.0);
 
-    /// From 0 to 1.
+    /// As a number from 0 to 1.
     #[must_use]
     pub fn chance(self) -> f64 {
         self.0 / 100.0
     }
 }
 
-/// What is done to a cable without further words.
+/// Commands for links without further arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum LinkVerb {
     Cut,
     Restore,
@@ -130,12 +127,9 @@ pub enum LinkVerb {
     Unplug,
 }
 
-/// What is done to a node without further words.
+/// Commands for nodes without further arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum NodeVerb {
     Off,
     On,
@@ -147,12 +141,9 @@ pub enum NodeVerb {
     KeepVls,
 }
 
-/// What MADs meet on their way.
+/// Transport faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum TransportSetting {
     Loss(Percent),
     Duplicate(Percent),
@@ -160,12 +151,9 @@ pub enum TransportSetting {
     Latency(Duration),
 }
 
-/// What agents do.
+/// Agent faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum AgentSetting {
     Service(Duration),
     Backlog(u32),
@@ -174,25 +162,22 @@ pub enum AgentSetting {
     Garbage(Option<Garbage>, Percent),
 }
 
-/// A subnet manager of somebody else.
+/// A foreign SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForeignSpec {
-    /// 0 to 15.
+    /// Priority, 0 to 15.
     pub priority: u8,
-    /// Its GUID; that of the port unless said.
+    /// GUID; `None`: that of the port.
     pub guid: Option<u64>,
-    /// What it says it is.
+    /// State reported in SMInfo.
     pub state: SmState,
-    /// Whether it does as it is asked.
+    /// Whether it obeys Set(SMInfo).
     pub obeys: bool,
 }
 
-/// What happens.
+/// A command.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum Command {
     Link(LinkVerb, PortRef),
     Flap {
@@ -228,17 +213,14 @@ pub enum Command {
     Heal(ScopeRef),
     /// Adds to a counter.
     Count(PortRef, String, u64, TextColumn),
-    /// Gives a counter a value.
+    /// Sets a counter.
     Counter(PortRef, String, u64, TextColumn),
     Query(Query),
 }
 
-/// A question to a server.
+/// A query to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the words themselves; docs/scenario.md explains them"
-)]
+#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum Query {
     Counters(Option<Target>),
     Clients,

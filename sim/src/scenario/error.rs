@@ -1,55 +1,55 @@
-//! What is wrong with a scenario, and where.
+//! Errors of scenarios with their position.
 
-/// A line that is no statement, or names what is not there.
+/// An invalid statement, or one that names something unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct ScenarioError {
-    /// The line, counted from 1.
+    /// Line, from 1.
     pub line: u32,
-    /// The character of the line where it goes wrong, counted from 1.
+    /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// Reason.
     pub problem: ScenarioProblem,
 }
 
-/// What is wrong.
+/// Why a statement is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioProblem {
-    /// Something else should stand here.
+    /// Syntax error.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What should.
+        /// Expected syntax.
         expected: String,
-        /// What does.
+        /// Actual token.
         found: String,
     },
-    /// A text that does not end.
-    #[error("the quoted text has no end")]
+    /// A quoted text without closing quote.
+    #[error("unterminated quoted text")]
     OpenQuote,
-    /// No node is called so.
-    #[error("there is no node {0}")]
+    /// Unknown node.
+    #[error("unknown node {0}")]
     NoSuchNode(String),
-    /// Several nodes are called so.
-    #[error("{count} nodes are called {name}: use a GUID or an index")]
+    /// Ambiguous node name.
+    #[error("{count} nodes are named {name}: use a GUID or an index")]
     AmbiguousNode {
-        /// The name or GUID.
+        /// Name or GUID.
         name: String,
-        /// How many.
+        /// Number of nodes with it.
         count: usize,
     },
-    /// The node has no such port.
-    #[error("{node} has no port {port} for this")]
+    /// Unknown or unsuitable port.
+    #[error("{node} has no suitable port {port}")]
     NoSuchPort {
-        /// The node.
+        /// Node.
         node: String,
-        /// The port.
+        /// Port number.
         port: u8,
     },
-    /// A question where something should happen.
-    #[error("a question has no place in a scenario")]
-    Question,
-    /// No counter is called so.
-    #[error("there is no counter {0}")]
+    /// A query in a scenario.
+    #[error("queries are not allowed in a scenario")]
+    QueryInScenario,
+    /// Unknown counter.
+    #[error("unknown counter {0}")]
     NoSuchCounter(String),
 }
 

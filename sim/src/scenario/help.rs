@@ -1,105 +1,93 @@
-//! The commands and what they do, in a line each: what a server answers to `help`.
+//! Help texts of all commands, for `help`.
 
-/// Every command: how it is written, and what it does.
+/// Every command: its syntax and effect.
 pub const HELP: &[(&str, &str)] = &[
-    ("cut PORT", "the link goes down and stays down"),
-    ("restore PORT", "a cut link trains"),
-    ("bounce PORT", "the link goes down and trains again"),
+    ("cut PORT", "take the link down"),
+    ("restore PORT", "retrain a cut link"),
+    ("bounce PORT", "take the link down and retrain it"),
     (
         "flap PORT period TIME times N",
-        "cut and restored so often, cut for half of each period",
+        "cut and restore N times, cut for the first half of each period",
     ),
-    (
-        "training TIME",
-        "time that links need to come up from now on",
-    ),
-    ("unplug PORT", "the cable is pulled out of both ports"),
-    ("plug PORT PORT WIDTH SPEED", "a new cable"),
-    ("move PORT PORT", "the end of a cable goes to another port"),
-    ("swap PORT PORT", "the ends of two cables change places"),
+    ("training TIME", "set the training time of links"),
+    ("unplug PORT", "remove the cable"),
+    ("plug PORT PORT WIDTH SPEED", "add a cable"),
+    ("move PORT PORT", "move a cable end to another port"),
+    ("swap PORT PORT", "swap two cable ends"),
     (
         "degrade PORT WIDTH SPEED",
-        "the link comes back with no more than this",
+        "retrain the link with this maximum width and speed",
     ),
     ("off NODE", "power off"),
     ("on NODE", "power on"),
-    ("reboot NODE", "power off and on: all tables are lost"),
+    ("reboot NODE", "power off and on: all tables are reset"),
     (
         "hang NODE",
-        "the agent answers nothing; a switch goes on forwarding",
+        "stop all replies of the agent; a switch still forwards",
     ),
-    ("unhang NODE", "it answers again"),
+    ("unhang NODE", "resume replies"),
+    ("srp-target NODE", "start an SRP target; sends trap 144"),
+    ("srp-off NODE", "stop the SRP target; sends trap 144"),
+    ("keep-vls NODE", "ignore OperationalVLs in Sets of PortInfo"),
     (
-        "srp-target NODE",
-        "a storage target (SRP) begins to run there, and trap 144",
+        "rename NODE TEXT",
+        "change the NodeDescription; sends trap 144",
     ),
-    ("srp-off NODE", "it ends, and trap 144"),
-    (
-        "keep-vls NODE",
-        "Sets of PortInfo leave OperationalVLs of its ports as they are",
-    ),
-    ("rename NODE TEXT", "a new NodeDescription, and trap 144"),
-    ("guid NODE|PORT GUID", "a new node or port GUID"),
-    ("lid PORT LID [lmc N]", "a LID that no SM gave"),
+    ("guid NODE|PORT GUID", "change a node or port GUID"),
+    ("lid PORT LID [lmc N]", "change the LID without the SM"),
     (
         "corrupt-lft NODE lid LID port N",
-        "one forwarding entry changes",
+        "change an LFT entry without the SM",
     ),
     (
         "trap NUMBER NODE|PORT",
-        "the node sends a trap about itself or a port",
+        "send a trap about the node or port",
     ),
     (
         "sm NODE|PORT [priority N] [guid GUID] [state STATE] [stubborn]",
-        "an SM that nobody invited",
+        "add a foreign SM",
     ),
-    ("sm NODE|PORT off", "it is gone without a word"),
-    ("loss CHANCE [PLACE]", "MADs are lost"),
-    ("duplicate CHANCE [PLACE]", "MADs arrive twice"),
+    ("sm NODE|PORT off", "kill the foreign SM without handover"),
+    ("loss CHANCE [PLACE]", "lose MADs"),
+    ("duplicate CHANCE [PLACE]", "duplicate MADs"),
     (
         "jitter TIME [PLACE]",
-        "MADs take up to so much longer, and overtake each other",
+        "add up to this latency to MADs, which can reorder them",
     ),
     (
         "latency TIME [PLACE]",
-        "MADs take so long for a link, or so much longer at a node",
+        "set the latency of links, or add latency at a node",
     ),
     (
         "drain TIME CABLE",
-        "the receiver takes one MAD in this time: the others wait, ever longer",
+        "let the receiver drain one MAD in this time; others wait",
     ),
     (
         "error attr ATTRIBUTE CHANCE [PLACE]",
-        "MADs of one attribute are lost",
+        "lose MADs of one attribute",
     ),
-    ("service TIME [NODE]", "time that an agent takes for a MAD"),
+    ("service TIME [NODE]", "set the processing time per MAD"),
     (
         "backlog N [NODE]",
-        "MADs that may wait for an agent; 0 is no limit",
+        "set the length of the agent's queue; 0 is unlimited",
     ),
-    ("delay TIME [NODE]", "answers leave later"),
-    (
-        "refuse STATUS|off [NODE]",
-        "Sets are answered with this status and not done",
-    ),
+    ("delay TIME [NODE]", "delay replies"),
+    ("refuse STATUS|off [NODE]", "reject Sets with this status"),
     (
         "garbage KIND|off [CHANCE] [NODE]",
-        "answers are wrong: data, status, tid, attribute, modifier, any",
+        "corrupt replies: data, status, tid, attribute, modifier, any",
     ),
-    ("heal [PLACE]", "ends the faults of a place, or all of them"),
-    ("count PORT COUNTER N", "adds to a counter of the PMA"),
-    (
-        "counter PORT COUNTER N",
-        "gives a counter of the PMA this value",
-    ),
-    ("counters [NODE|PORT]", "what was counted"),
-    ("clients", "the programs that are attached"),
-    ("links", "the links and their states"),
-    ("status", "the fabric in a few lines"),
-    ("help", "this"),
+    ("heal [PLACE]", "end the faults of a scope, or all faults"),
+    ("count PORT COUNTER N", "add to a PMA counter"),
+    ("counter PORT COUNTER N", "set a PMA counter"),
+    ("counters [NODE|PORT]", "show port counters"),
+    ("clients", "show attached programs"),
+    ("links", "show links and their states"),
+    ("status", "show a summary of the fabric"),
+    ("help", "show this help"),
 ];
 
-/// The same as text, one command a line.
+/// The help text, one command per line.
 #[must_use]
 pub fn help() -> String {
     let width = HELP.iter().map(|(how, _)| how.len()).max().unwrap_or(0);

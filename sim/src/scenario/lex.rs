@@ -1,4 +1,4 @@
-//! Words, quoted texts and brackets of a line, each with its column.
+//! Tokens of a line: words, quoted texts and brackets, with their columns.
 
 use super::error::{ScenarioError, ScenarioProblem};
 
@@ -11,8 +11,8 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// For messages.
-    pub(super) fn shown(&self) -> String {
+    /// Text for error messages.
+    pub(super) fn for_message(&self) -> String {
         match self {
             Self::Word(text) => format!("`{text}`"),
             Self::Quoted(text) => format!("{text:?}"),
@@ -22,7 +22,7 @@ impl Token {
     }
 }
 
-/// The tokens of a line up to a remark, and the column after the last.
+/// The tokens of a line up to a comment, and the column after the last one.
 pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioError> {
     let mut found = Vec::new();
     let mut chars = line.chars().zip(1u32..).peekable();
@@ -48,7 +48,7 @@ pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioErr
                     end = at + 1;
                     match c {
                         '"' => break,
-                        // A backslash keeps the character after it.
+                        // A backslash escapes the next character.
                         '\\' => text.extend(chars.next().map(|(c, _)| c)),
                         c => text.push(c),
                     }
@@ -57,7 +57,7 @@ pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioErr
             }
             c => {
                 let mut text = String::from(c);
-                while let Some((c, at)) = chars.next_if(|(c, _)| is_plain(*c)) {
+                while let Some((c, at)) = chars.next_if(|(c, _)| is_word_char(*c)) {
                     text.push(c);
                     end = at + 1;
                 }
@@ -69,7 +69,7 @@ pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioErr
     Ok((found, end))
 }
 
-/// Whether a character can stand in a word.
-pub(super) fn is_plain(c: char) -> bool {
+/// Whether a character can be part of a word.
+pub(super) fn is_word_char(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '[' | ']' | '"' | '#')
 }

@@ -1,8 +1,8 @@
-//! What happens to a fabric and when, as text: one statement a line.
+//! Scenarios: scheduled changes of a fabric as text, one statement per line.
 //!
-//! A line is read into a [`Statement`], which says what was written and can be written back; it is
-//! then resolved against a [`Fabric`] into [`FabricAction`]s and the times when they happen. This module
-//! does nothing to a fabric itself. The language is described in `docs/scenario.md`.
+//! A line is parsed into a [`Statement`], which can be printed again, and resolved against a [`Fabric`] into
+//! [`FabricAction`]s with their times. This module does not modify a fabric. `docs/scenario.md` describes the
+//! language.
 //!
 //! ```
 //! use ferrosm_mad::time::Instant;
@@ -38,35 +38,35 @@ pub use resolve::NodeNames;
 use crate::fabric::Fabric;
 use crate::faults::FabricAction;
 
-/// What the times of statements are counted from.
+/// Reference times of statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptClock {
-    /// When the scenario (or the server) began: `at` counts from here.
+    /// Start of the scenario (or the server): base of `at`.
     pub start: Instant,
-    /// The time of the statement before, or the present: `after` counts from here.
+    /// Time of the previous statement, or the current time: base of `after`.
     pub last: Instant,
 }
 
 impl ScriptClock {
-    /// The clock of a scenario that begins now.
+    /// The clock of a scenario that starts now.
     #[must_use]
     pub const fn new(start: Instant) -> Self {
         Self { start, last: start }
     }
 }
 
-/// A scenario: statements and the lines where they stand.
+/// A scenario: statements with their line numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
-    /// In the order of the text, each with its line, counted from 1.
+    /// Statements in the order of the text, with line numbers from 1.
     pub statements: Vec<(u32, Statement)>,
 }
 
 impl Script {
-    /// Reads a text; empty lines and remarks are skipped.
+    /// Parses a text; empty lines and comments are skipped.
     ///
     /// # Errors
-    /// The first line that is no statement, and the column where it goes wrong.
+    /// The first invalid statement with its position.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let mut statements = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -77,11 +77,10 @@ impl Script {
         Ok(Self { statements })
     }
 
-    /// What happens when, if the scenario begins at `start`: in the order of the text.
+    /// Actions with their times if the scenario starts at `start`, in the order of the text.
     ///
     /// # Errors
-    /// The first statement that names something that the fabric does not have, or that is a
-    /// question.
+    /// The first statement that names something unknown, or is a query.
     pub fn plan(
         &self,
         fabric: &Fabric,
@@ -101,15 +100,15 @@ impl Script {
 }
 
 impl Statement {
-    /// Reads one line; `None` if there is nothing on it but a remark.
+    /// Parses one line; `None` if it is empty or a comment.
     ///
     /// # Errors
-    /// If it is no statement; the error is on line 1.
+    /// If it is invalid; the error has line 1.
     pub fn parse(line: &str) -> Result<Option<Self>, ScenarioError> {
         parse::statement(line)
     }
 
-    /// When it happens, and moves the clock to the first of these times.
+    /// Times of execution. Sets the clock to the first of them.
     pub fn times(&self, clock: &mut ScriptClock) -> Vec<Instant> {
         clock.last = match self.when {
             When::Same => clock.last,
@@ -121,10 +120,10 @@ impl Statement {
         (0..times).map(nth).collect()
     }
 
-    /// What happens when. `names` are those of `fabric`.
+    /// Actions with their times. `names` are those of `fabric`.
     ///
     /// # Errors
-    /// If it names something that the fabric does not have, or is a question.
+    /// If it names something unknown, or is a query.
     pub fn plan(
         &self,
         names: &NodeNames,

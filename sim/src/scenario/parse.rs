@@ -1,4 +1,4 @@
-//! Statements read: a line to a [`Statement`], or what was expected where.
+//! Parser of statements.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::print::{GARBAGE, SM_STATES};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// Reads a line; `None` where there is nothing but a remark.
+/// Parses a line; `None` if it is empty or a comment.
 pub(super) fn statement(line: &str) -> Result<Option<Statement>> {
     let (tokens, end) = tokens(line)?;
     if tokens.is_empty() {
@@ -59,7 +59,10 @@ impl Parser {
 
     fn expected(&self, what: &str) -> ScenarioError {
         let found = self.tokens.get(self.next);
-        let found = found.map_or_else(|| "the end of the line".to_owned(), |(t, _)| t.shown());
+        let found = found.map_or_else(
+            || "the end of the line".to_owned(),
+            |(t, _)| t.for_message(),
+        );
         let expected = what.to_owned();
         ScenarioError::new(self.column(), ScenarioProblem::Expected { expected, found })
     }
@@ -71,14 +74,14 @@ impl Parser {
         }
     }
 
-    /// Takes a word if it is this one.
+    /// Consumes a word if it is `word`.
     fn keyword(&mut self, word: &str) -> bool {
         let here = self.peek_word() == Some(word);
         self.next += usize::from(here);
         here
     }
 
-    fn must(&mut self, word: &str) -> Result<()> {
+    fn expect_keyword(&mut self, word: &str) -> Result<()> {
         if self.keyword(word) {
             Ok(())
         } else {
@@ -92,7 +95,7 @@ impl Parser {
         here
     }
 
-    /// A word that `read` understands.
+    /// Consumes a word that `read` accepts.
     fn word<T>(&mut self, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         match self.peek_word().and_then(read) {
             Some(value) => {
@@ -103,7 +106,7 @@ impl Parser {
         }
     }
 
-    /// One of the words of a list.
+    /// Consumes one of a list of words.
     fn one_of<T: Copy>(&mut self, what: &str, list: &[(T, &str)]) -> Result<T> {
         self.word(what, |w| list.iter().find(|e| e.1 == w).map(|e| e.0))
     }
@@ -113,25 +116,25 @@ impl Parser {
     }
 
     fn time(&mut self) -> Result<Duration> {
-        self.word("a time as 2s, 100ms, 5us or 300ns", time)
+        self.word("a duration such as 2s, 100ms, 5us or 300ns", time)
     }
 
     fn percent(&mut self) -> Result<Percent> {
-        self.word("a chance from 0% to 100%", percent)
+        self.word("a probability from 0% to 100%", percent)
     }
 
     fn every(&mut self) -> Result<Repetition> {
         let period = self.time()?;
-        let times = self.word("how many times, at least 1", |w| {
+        let times = self.word("a repetition count of at least 1", |w| {
             number(w)
                 .and_then(|n| u32::try_from(n).ok())
                 .filter(|n| *n > 0)
         })?;
-        self.must("times")?;
+        self.expect_keyword("times")?;
         Ok(Repetition { period, times })
     }
 
-    /// A text in quotes or a word.
+    /// A quoted text or a word.
     fn text(&mut self, what: &str) -> Result<String> {
         let text = match self.tokens.get(self.next) {
             Some((Token::Word(text) | Token::Quoted(text), _)) => text.clone(),
@@ -155,7 +158,7 @@ impl Parser {
         })
     }
 
-    /// A node and perhaps a port of it.
+    /// A node, or a port of it.
     fn target(&mut self) -> Result<Target> {
         let node = self.node()?;
         if !self.bracket(&Token::Open) {
@@ -173,7 +176,7 @@ impl Parser {
         match self.target()? {
             Target::Port(port) => Ok(port),
             Target::Node(_) => {
-                let error = self.expected("a port number in brackets, as in NODE[1]");
+                let error = self.expected("a port number in brackets, such as NODE[1]");
                 self.next = begin;
                 Err(error)
             }
@@ -191,7 +194,7 @@ impl Parser {
         Ok(LinkRef::Both(self.port()?))
     }
 
-    fn place(&mut self) -> Result<ScopeRef> {
+    fn scope(&mut self) -> Result<ScopeRef> {
         if self.next == self.tokens.len() || self.keyword("all") {
             return Ok(ScopeRef::All);
         }
@@ -207,7 +210,7 @@ impl Parser {
         }
     }
 
-    /// All nodes or one.
+    /// All nodes, or one.
     fn nodes(&mut self) -> Result<Option<NodeRef>> {
         if self.next == self.tokens.len() || self.keyword("all") {
             return Ok(None);
@@ -245,19 +248,19 @@ impl Parser {
         if let Some((verb, _)) = NodeVerb::ALL.into_iter().find(|e| e.1 == verb) {
             return Ok(Command::Node(verb, self.node()?));
         }
-        if let Some(set) = self.wire(&verb)? {
-            return Ok(Command::Wire(set, self.place()?));
+        if let Some(set) = self.transport_setting(&verb)? {
+            return Ok(Command::Wire(set, self.scope()?));
         }
-        if let Some(set) = self.agent(&verb)? {
+        if let Some(set) = self.agent_setting(&verb)? {
             return Ok(Command::Agent(set, self.nodes()?));
         }
         Ok(match verb.as_str() {
             "flap" => {
                 let port = self.port()?;
-                self.must("period")?;
+                self.expect_keyword("period")?;
                 let period = self.time()?;
-                self.must("times")?;
-                let times = self.number("how many times")?;
+                self.expect_keyword("times")?;
+                let times = self.number("a repetition count")?;
                 Command::Flap {
                     port,
                     period,
@@ -293,25 +296,25 @@ impl Parser {
             }
             "corrupt-lft" => {
                 let node = self.node()?;
-                self.must("lid")?;
+                self.expect_keyword("lid")?;
                 let lid = Lid(self.number("a LID")?);
-                self.must("port")?;
+                self.expect_keyword("port")?;
                 let port = self.number("a port number from 0 to 255")?;
                 Command::CorruptLft { node, lid, port }
             }
-            "trap" => Command::Trap(self.number("the number of a trap")?, self.target()?),
+            "trap" => Command::Trap(self.number("a trap number")?, self.target()?),
             "sm" => self.sm()?,
             "drain" => Command::Drain(self.time()?, self.cable()?),
             "error" => {
-                self.must("attr")?;
-                let attr = self.word("an attribute as 0x15 or PortInfo", attribute)?;
-                Command::Error(attr, self.percent()?, self.place()?)
+                self.expect_keyword("attr")?;
+                let attr = self.word("an attribute such as 0x15 or PortInfo", attribute)?;
+                Command::Error(attr, self.percent()?, self.scope()?)
             }
-            "heal" => Command::Heal(self.place()?),
+            "heal" => Command::Heal(self.scope()?),
             "count" | "counter" => {
                 let port = self.port()?;
                 let column = TextColumn(self.column());
-                let name = self.text("the name of a counter")?;
+                let name = self.text("a counter name")?;
                 let n = self.number("a number")?;
                 if verb == "count" {
                     Command::Count(port, name, n, column)
@@ -332,7 +335,7 @@ impl Parser {
         })
     }
 
-    fn wire(&mut self, verb: &str) -> Result<Option<TransportSetting>> {
+    fn transport_setting(&mut self, verb: &str) -> Result<Option<TransportSetting>> {
         Ok(Some(match verb {
             "loss" => TransportSetting::Loss(self.percent()?),
             "duplicate" => TransportSetting::Duplicate(self.percent()?),
@@ -342,15 +345,15 @@ impl Parser {
         }))
     }
 
-    fn agent(&mut self, verb: &str) -> Result<Option<AgentSetting>> {
+    fn agent_setting(&mut self, verb: &str) -> Result<Option<AgentSetting>> {
         Ok(Some(match verb {
             "service" => AgentSetting::Service(self.time()?),
-            "backlog" => AgentSetting::Backlog(self.number("how many MADs may wait")?),
+            "backlog" => AgentSetting::Backlog(self.number("a queue length")?),
             "delay" => AgentSetting::Delay(self.time()?),
             "refuse" if self.keyword("off") => AgentSetting::Refuse(None),
-            "refuse" => {
-                AgentSetting::Refuse(Some(Status(self.number("a status as 0x1c, or `off`")?)))
-            }
+            "refuse" => AgentSetting::Refuse(Some(Status(
+                self.number("a status such as 0x1c, or `off`")?,
+            ))),
             "garbage" if self.keyword("off") => AgentSetting::Garbage(None, Percent::ALL),
             "garbage" => {
                 let what = "data, status, tid, attribute, modifier, any or off";
@@ -398,7 +401,7 @@ impl Parser {
     }
 }
 
-/// Decimal, or hexadecimal after `0x`.
+/// Decimal, or hexadecimal with `0x`.
 fn number(word: &str) -> Option<u64> {
     match word.strip_prefix("0x") {
         Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),

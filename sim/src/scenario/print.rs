@@ -1,4 +1,4 @@
-//! Statements written back: what is written is read as the same statement.
+//! Printing of statements in the syntax of the parser.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::ast::{
     AgentSetting, Command, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef, Query, ScopeRef,
     Statement, Target, TransportSetting, When,
 };
-use super::lex::is_plain;
+use super::lex::is_word_char;
 use crate::faults::Garbage;
 
-/// A time in its largest whole unit.
+/// A duration in its largest whole unit.
 struct Time(Duration);
 
 impl Display for Time {
@@ -27,7 +27,7 @@ impl Display for Time {
     }
 }
 
-/// Any text, in quotes.
+/// A quoted text.
 struct Quoted<'a>(&'a str);
 
 impl Display for Quoted<'_> {
@@ -54,7 +54,7 @@ impl Display for NodeRef {
         match self {
             Self::Name(name, _) => {
                 let begins = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-                if begins && name.chars().all(is_plain) {
+                if begins && name.chars().all(is_word_char) {
                     f.write_str(name)
                 } else {
                     Quoted(name).fmt(f)
@@ -139,7 +139,7 @@ pub(super) const SM_STATES: [(SmState, &str); 4] = [
     (SmState::Master, "master"),
 ];
 
-/// The word of a value in a list of words.
+/// The keyword of a value.
 fn word<T: PartialEq>(list: &[(T, &'static str)], value: &T) -> &'static str {
     list.iter().find(|(v, _)| v == value).map_or("?", |e| e.1)
 }
@@ -171,11 +171,16 @@ impl Display for Command {
                 ends: [a, b],
                 width,
                 speed,
-            } => write!(f, "plug {a} {b} {}x {}", width.0, low(speed.name())),
+            } => write!(f, "plug {a} {b} {}x {}", width.0, lower_case(speed.name())),
             Self::Move(from, to) => write!(f, "move {from} {to}"),
             Self::Swap(one, other) => write!(f, "swap {one} {other}"),
             Self::Degrade(port, speed, width) => {
-                write!(f, "degrade {port} {}x {}", width.0, low(speed.name()))
+                write!(
+                    f,
+                    "degrade {port} {}x {}",
+                    width.0,
+                    lower_case(speed.name())
+                )
             }
             Self::Training(time) => write!(f, "training {}", Time(*time)),
             Self::Node(verb, node) => write!(f, "{} {node}", word(&NodeVerb::ALL, verb)),
@@ -210,7 +215,7 @@ impl Display for Command {
     }
 }
 
-fn low(text: &str) -> String {
+fn lower_case(text: &str) -> String {
     text.to_ascii_lowercase()
 }
 

@@ -1,4 +1,4 @@
-//! NodeNames become indices, and commands become actions.
+//! Resolution of names to indices, and of commands to actions.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// What the nodes of a fabric are called at some time.
+/// Names and GUIDs of a fabric's nodes.
 #[derive(Debug, Clone, Default)]
 pub struct NodeNames {
     by_name: BTreeMap<String, Vec<NodeIdx>>,
@@ -26,7 +26,7 @@ pub struct NodeNames {
 }
 
 impl NodeNames {
-    /// The names of a fabric as it is now.
+    /// The current names and GUIDs.
     #[must_use]
     pub fn of(fabric: &Fabric) -> Self {
         let mut names = Self {
@@ -48,10 +48,10 @@ impl NodeNames {
         names
     }
 
-    /// The node that is meant.
+    /// The node of a reference.
     ///
     /// # Errors
-    /// If there is none, or several.
+    /// If it is unknown or ambiguous.
     pub fn node(&self, node: &NodeRef) -> Result<NodeIdx> {
         let (found, column) = match node {
             NodeRef::Name(name, column) => (self.by_name.get(name), column),
@@ -77,9 +77,10 @@ impl NodeNames {
         }
     }
 
-    /// The port that is meant: any that the node has, port 0 included where it is a switch.
+    /// The port of a reference: any port of the node, including port 0 of a switch.
     ///
     /// # Errors
+    /// If the node or port does not exist.
     /// If there is no such node or port.
     pub fn port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
         let node = self.node(&port.node)?;
@@ -92,10 +93,10 @@ impl NodeNames {
         }
     }
 
-    /// The end port that is meant: of a switch port 0, of another node the port, or the first with a
-    /// cable.
+    /// The end port of a reference: port 0 of a switch, otherwise the given port or the first one with a link_direction.
     ///
     /// # Errors
+    /// If the node or end port does not exist.
     /// If there is no such node or end port.
     pub fn end_port(&self, target: &Target, fabric: &Fabric) -> Result<PortAt> {
         match target {
@@ -118,8 +119,8 @@ impl NodeNames {
         }
     }
 
-    /// A port for a cable.
-    fn plug(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
+    /// A port that can have a link_direction.
+    fn cable_port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
         if port.port == 0 {
             self.node(&port.node)?;
             return Err(no_such_port(port));
@@ -127,19 +128,21 @@ impl NodeNames {
         self.port(port, fabric)
     }
 
-    fn cable(&self, cable: &LinkRef, fabric: &Fabric) -> Result<LinkDirection> {
-        Ok(match cable {
-            LinkRef::Both(port) => LinkDirection::Both(self.plug(port, fabric)?),
-            LinkRef::Into(port) => LinkDirection::Into(self.plug(port, fabric)?),
-            LinkRef::OutOf(port) => LinkDirection::OutOf(self.plug(port, fabric)?),
+    fn link_direction(&self, link_direction: &LinkRef, fabric: &Fabric) -> Result<LinkDirection> {
+        Ok(match link_direction {
+            LinkRef::Both(port) => LinkDirection::Both(self.cable_port(port, fabric)?),
+            LinkRef::Into(port) => LinkDirection::Into(self.cable_port(port, fabric)?),
+            LinkRef::OutOf(port) => LinkDirection::OutOf(self.cable_port(port, fabric)?),
         })
     }
 
-    fn place(&self, place: &ScopeRef, fabric: &Fabric) -> Result<FaultScope> {
-        Ok(match place {
+    fn scope(&self, scope: &ScopeRef, fabric: &Fabric) -> Result<FaultScope> {
+        Ok(match scope {
             ScopeRef::All => FaultScope::Fabric,
             ScopeRef::Node(node) => FaultScope::Node(self.node(node)?),
-            ScopeRef::Link(cable) => FaultScope::Link(self.cable(cable, fabric)?),
+            ScopeRef::Link(link_direction) => {
+                FaultScope::Link(self.link_direction(link_direction, fabric)?)
+            }
         })
     }
 }
@@ -176,16 +179,16 @@ fn counter(name: &str, column: TextColumn) -> Result<PortCounter> {
         })
 }
 
-/// What a command does to a fabric.
+/// The action of a command.
 pub(super) fn action(
     command: &Command,
     names: &NodeNames,
     fabric: &Fabric,
 ) -> Result<FabricAction> {
-    let plug = |port: &PortRef| names.plug(port, fabric);
+    let cable_port = |port: &PortRef| names.cable_port(port, fabric);
     Ok(match command {
         Command::Link(verb, port) => {
-            let at = plug(port)?;
+            let at = cable_port(port)?;
             match verb {
                 LinkVerb::Cut => FabricAction::Cut(at),
                 LinkVerb::Restore => FabricAction::Restore(at),
@@ -198,7 +201,7 @@ pub(super) fn action(
             period,
             times,
         } => FabricAction::Flap {
-            at: plug(port)?,
+            at: cable_port(port)?,
             period: *period,
             times: *times,
         },
@@ -207,14 +210,16 @@ pub(super) fn action(
             width,
             speed,
         } => FabricAction::AddCable(LinkSpec {
-            a: plug(a)?,
-            b: plug(b)?,
+            a: cable_port(a)?,
+            b: cable_port(b)?,
             width: *width,
             speed: *speed,
         }),
-        Command::Move(from, to) => FabricAction::MoveCable(plug(from)?, plug(to)?),
-        Command::Swap(one, other) => FabricAction::SwapCables(plug(one)?, plug(other)?),
-        Command::Degrade(port, speed, width) => FabricAction::Degrade(plug(port)?, *speed, *width),
+        Command::Move(from, to) => FabricAction::MoveCable(cable_port(from)?, cable_port(to)?),
+        Command::Swap(one, other) => FabricAction::SwapCables(cable_port(one)?, cable_port(other)?),
+        Command::Degrade(port, speed, width) => {
+            FabricAction::Degrade(cable_port(port)?, *speed, *width)
+        }
         Command::Training(time) => FabricAction::LinkTraining(*time),
         Command::Node(verb, node) => {
             let node = names.node(node)?;
@@ -258,8 +263,8 @@ pub(super) fn action(
             FabricAction::AddForeignSm(at, Box::new(foreign))
         }
         Command::SmOff(target) => FabricAction::RemoveForeignSm(names.end_port(target, fabric)?),
-        Command::Wire(set, place) => FabricAction::Wire(
-            names.place(place, fabric)?,
+        Command::Wire(set, scope) => FabricAction::Wire(
+            names.scope(scope, fabric)?,
             match set {
                 TransportSetting::Loss(chance) => TransportFault::Loss(chance.chance()),
                 TransportSetting::Duplicate(chance) => TransportFault::Duplicate(chance.chance()),
@@ -267,7 +272,9 @@ pub(super) fn action(
                 TransportSetting::Latency(time) => TransportFault::Latency(*time),
             },
         ),
-        Command::Drain(time, cable) => FabricAction::Drain(names.cable(cable, fabric)?, *time),
+        Command::Drain(time, link_direction) => {
+            FabricAction::Drain(names.link_direction(link_direction, fabric)?, *time)
+        }
         Command::Agent(set, node) => FabricAction::Agent(
             node.as_ref().map(|node| names.node(node)).transpose()?,
             match set {
@@ -278,10 +285,10 @@ pub(super) fn action(
                 AgentSetting::Garbage(kind, chance) => AgentFault::Garbage(*kind, chance.chance()),
             },
         ),
-        Command::Error(attr, chance, place) => {
-            FabricAction::AttrLoss(names.place(place, fabric)?, *attr, chance.chance())
+        Command::Error(attr, chance, scope) => {
+            FabricAction::AttrLoss(names.scope(scope, fabric)?, *attr, chance.chance())
         }
-        Command::Heal(place) => FabricAction::Heal(names.place(place, fabric)?),
+        Command::Heal(scope) => FabricAction::Heal(names.scope(scope, fabric)?),
         Command::Count(port, name, n, column) => FabricAction::Count {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
@@ -292,6 +299,6 @@ pub(super) fn action(
             counter: counter(name, *column)?,
             value: *value,
         },
-        Command::Query(_) => return Err(ScenarioError::new(1, ScenarioProblem::Question)),
+        Command::Query(_) => return Err(ScenarioError::new(1, ScenarioProblem::QueryInScenario)),
     })
 }

@@ -1,4 +1,4 @@
-//! What is written is read back the same; what is wrong is said with its place.
+//! Statements are parsed as printed; errors have their position.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::generate;
 fn node() -> impl Strategy<Value = NodeRef> {
     let at = TextColumn(0);
     prop_oneof![
-        // Anything can be a description, words of the language and brackets included.
+        // Any text can be a description, including keywords and brackets.
         ".{0,20}".prop_map(move |name| NodeRef::Name(name, at)),
         "[a-zA-Z_][a-zA-Z0-9_./-]{0,12}".prop_map(move |name| NodeRef::Name(name, at)),
         prop::sample::select(vec![
@@ -182,16 +182,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn what_is_written_is_read_as_the_same(statement in statement()) {
+    fn printed_statements_are_parsed_as_equal(statement in statement()) {
         let text = statement.to_string();
         let again = Statement::parse(&text);
         prop_assert_eq!(again.as_ref(), Ok(&Some(statement)), "{}", text);
         prop_assert_eq!(again.unwrap().unwrap().to_string(), text);
     }
 
-    /// Whatever comes in over a socket: an answer, and a place on the line that was sent.
+    /// Any input gives a statement or an error with a position in it.
     #[test]
-    fn no_line_is_too_strange(line in "[a-z0-9\\[\\]\" #%.]{0,40}|.{0,60}") {
+    fn any_line_gives_a_statement_or_an_error_position(line in "[a-z0-9\\[\\]\" #%.]{0,40}|.{0,60}") {
         if let Err(error) = Statement::parse(&line) {
             prop_assert!((1..=line.chars().count() + 1).contains(&(error.column as usize)));
         }
@@ -203,7 +203,7 @@ fn wrong(line: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_have_a_reason_and_a_position() {
     for (line, expected) in [
         (
             "fly h1",
@@ -215,7 +215,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "cut leaf1",
-            "column 10: expected a port number in brackets, as in NODE[1], found the end of the line",
+            "column 10: expected a port number in brackets, such as NODE[1], found the end of the line",
         ),
         (
             "cut \"leaf 1\"[x]",
@@ -225,18 +225,18 @@ fn what_is_wrong_is_said_with_its_place() {
             "cut leaf1[3",
             "column 12: expected `]`, found the end of the line",
         ),
-        ("cut \"leaf", "column 5: the quoted text has no end"),
+        ("cut \"leaf", "column 5: unterminated quoted text"),
         (
             "at noon cut a[1]",
-            "column 4: expected a time as 2s, 100ms, 5us or 300ns, found `noon`",
+            "column 4: expected a duration such as 2s, 100ms, 5us or 300ns, found `noon`",
         ),
         (
             "loss 120% all",
-            "column 6: expected a chance from 0% to 100%, found `120%`",
+            "column 6: expected a probability from 0% to 100%, found `120%`",
         ),
         (
             "every 1s 0 times cut a[1]",
-            "column 10: expected how many times, at least 1, found `0`",
+            "column 10: expected a repetition count of at least 1, found `0`",
         ),
         (
             "bounce a[1] b[1]",
@@ -295,7 +295,7 @@ fn planned(text: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn times_count_from_the_start_and_from_the_statement_before() {
+fn at_counts_from_the_start_and_after_from_the_previous_statement() {
     let text = "
         heal
         at 2s reboot 0
@@ -309,7 +309,7 @@ fn times_count_from_the_start_and_from_the_statement_before() {
 }
 
 #[test]
-fn nodes_are_known_by_name_guid_and_place() {
+fn nodes_are_found_by_name_guid_and_index() {
     let fabric = fabric();
     let names = NodeNames::of(&fabric);
     let find = |text: &str| {
@@ -334,7 +334,7 @@ fn nodes_are_known_by_name_guid_and_place() {
 }
 
 #[test]
-fn names_of_nothing_are_refused_where_they_stand() {
+fn unknown_names_are_rejected_with_their_position() {
     let fabric = fabric();
     for (line, column, problem) in [
         (
@@ -343,7 +343,7 @@ fn names_of_nothing_are_refused_where_they_stand() {
             ScenarioProblem::NoSuchNode("nowhere".to_owned()),
         ),
         ("off 99", 5, ScenarioProblem::NoSuchNode("99".to_owned())),
-        ("status", 1, ScenarioProblem::Question),
+        ("status", 1, ScenarioProblem::QueryInScenario),
         (
             "cut  0[200]",
             6,
@@ -376,13 +376,13 @@ fn names_of_nothing_are_refused_where_they_stand() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 1, column 5: 2 nodes are called twin: use a GUID or an index"
+        "line 1, column 5: 2 nodes are named twin: use a GUID or an index"
     );
 }
 
-/// Each command can be read from its line in the list, with examples in place of the capitals.
+/// The syntax in each help entry can be parsed, with examples in place of the capitals.
 #[test]
-fn the_list_of_commands_is_of_commands() {
+fn help_lists_valid_commands() {
     for (how, _) in HELP {
         let example = how
             .replace("NODE|PORT", "h1")

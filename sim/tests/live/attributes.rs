@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{AttrId, Lid, PKey, PortGuid, PortNum, Vl};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp;
-use ferrosm_sim::generate::hardware::{Caps, PRODUCTS, caps};
+use ferrosm_sim::generate::hardware::{HARDWARE_MODELS, HardwareCaps, caps};
 use ferrosm_sim::spec::{AgentModel, FabricSpec, PortAt};
 
 use crate::rig::{Rig, chain, path_to};
@@ -30,7 +30,7 @@ fn status(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> Option<Sta
 }
 
 /// A chain of one switch whose node has other sizes.
-fn with_caps(node: usize, change: impl FnOnce(&mut Caps)) -> Rig {
+fn with_caps(node: usize, change: impl FnOnce(&mut HardwareCaps)) -> Rig {
     let mut spec = chain(1);
     let mut caps = spec.nodes[node].caps();
     change(&mut caps);
@@ -40,40 +40,36 @@ fn with_caps(node: usize, change: impl FnOnce(&mut Caps)) -> Rig {
 
 #[test]
 fn every_product_says_what_it_is_and_how_large_its_tables_are() {
-    for product in PRODUCTS {
-        let node = if product.kind == NodeType::Switch {
-            1
-        } else {
-            2
-        };
+    for model in HARDWARE_MODELS {
+        let node = if model.kind == NodeType::Switch { 1 } else { 2 };
         let mut spec = chain(1);
-        spec.nodes[node].vendor_id = product.vendor_id;
-        spec.nodes[node].device_id = product.device_id;
+        spec.nodes[node].vendor_id = model.vendor_id;
+        spec.nodes[node].device_id = model.device_id;
         for link in &mut spec.links {
-            link.speed = product.max_speed;
+            link.speed = model.max_speed;
         }
         let mut rig = Rig::new(&spec);
-        let c = product.caps;
+        let c = model.caps;
         let info = NodeInfo::decode(&read(&mut rig, node, id::NODE_INFO, 0));
         let told = (info.vendor_id, info.device_id, info.partition_cap);
-        let expected = (product.vendor_id, product.device_id, c.partition_cap);
-        assert_eq!(told, expected, "{}", product.family);
+        let expected = (model.vendor_id, model.device_id, c.partition_cap);
+        assert_eq!(told, expected, "{}", model.family);
         assert_eq!(info.revision, c.revision);
         let end = if node == 1 { 0 } else { 1 };
         let port = rig.port_info(&path_to(node), end);
         assert_eq!(port.mtu_cap, c.mtu_cap);
         assert_eq!((port.vl_cap, port.guid_cap), (c.vl_cap, c.guid_cap));
-        let extended = product.max_speed > LinkSpeed::Fdr10;
+        let extended = model.max_speed > LinkSpeed::Fdr10;
         assert_eq!(
             port.capability_mask.has(CapMask::EXTENDED_SPEEDS),
             extended,
             "{}",
-            product.family
+            model.family
         );
         let linked = rig.port_info(&path_to(node), 1);
-        let speed = product.max_speed;
+        let speed = model.max_speed;
         assert_ne!(speed, LinkSpeed::Fdr10, "it would be told as QDR");
-        assert_eq!(linked.speed(), Some(speed), "{}", product.family);
+        assert_eq!(linked.speed(), Some(speed), "{}", model.family);
         if node == 1 {
             let info = SwitchInfo::decode(&read(&mut rig, 1, id::SWITCH_INFO, 0));
             let told = (info.linear_fdb_cap, info.multicast_fdb_cap);

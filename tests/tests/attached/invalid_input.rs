@@ -229,7 +229,7 @@ fn invalid_statements_are_rejected() {
     for (text, word) in [
         ("cut host-0[x]\n", "line 1, column 12"),
         ("loss 20%\nexplode all\n", "line 2, column 1"),
-        ("cut nobody[1]\n", "there is no node nobody"),
+        ("cut nobody[1]\n", "unknown node nobody"),
     ] {
         fs::write(dir.join("plan"), text).unwrap();
         let done = run(
@@ -247,12 +247,12 @@ fn invalid_statements_are_rejected() {
     let sim = FabricServer::shape("star:2");
     for (statement, word) in [
         ("explode", "found `explode`"),
-        ("cut nobody[1]", "there is no node nobody"),
+        ("cut nobody[1]", "unknown node nobody"),
         ("cut 0[77]", "77"),
         ("loss much", "much"),
         ("unplug 0[200]", "200"),
         ("judge", "no subnet manager"),
-        ("cut \"open", "the quoted text has no end"),
+        ("cut \"open", "unterminated quoted text"),
     ] {
         refused(&sim.try_tell(statement), 1, &[word]);
         lives(&sim);

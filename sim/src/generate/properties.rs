@@ -1,5 +1,4 @@
-//! Properties of every text: random shapes with random options give sound fabrics, of the size
-//! that the documentation says.
+//! Property tests: random shapes with random options give consistent fabrics of the documented size.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +7,22 @@ use proptest::prelude::*;
 use super::*;
 use crate::spec::{DisjointSets, PortAt};
 
-/// What a shape is made of, by its own arithmetic, not by looking at what was made.
+/// ExpectedSize of a shape, computed from its parameters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Size {
+pub(crate) struct ExpectedSize {
     switches: usize,
     hosts: usize,
     host_ports: usize,
-    /// Cables between switches; unknown for drawn shapes.
+    /// Switch-to-switch links; `None` for random shapes.
     trunks: Option<usize>,
-    /// Parts that hold together by switches alone.
+    /// Connected components of the switch graph.
     parts: usize,
-    /// Some switches have no hosts.
+    /// Whether some switches have no hosts.
     bare: bool,
 }
 
-fn size(switches: usize, hosts: usize, trunks: usize) -> Size {
-    Size {
+fn size(switches: usize, hosts: usize, trunks: usize) -> ExpectedSize {
+    ExpectedSize {
         switches,
         hosts,
         host_ports: 1,
@@ -33,11 +32,11 @@ fn size(switches: usize, hosts: usize, trunks: usize) -> Size {
     }
 }
 
-fn bare(size: Size) -> Size {
-    Size { bare: true, ..size }
+fn bare(size: ExpectedSize) -> ExpectedSize {
+    ExpectedSize { bare: true, ..size }
 }
 
-fn grid_size(sides: [usize; 3], hosts: usize, wraps: bool) -> Size {
+fn grid_size(sides: [usize; 3], hosts: usize, wraps: bool) -> ExpectedSize {
     let all: usize = sides.iter().product();
     let trunks = sides
         .iter()
@@ -52,9 +51,9 @@ fn grid_size(sides: [usize; 3], hosts: usize, wraps: bool) -> Size {
     size(all, all * hosts, trunks)
 }
 
-fn tree_size(m: &[usize], w: &[usize], p: &[usize]) -> Size {
+fn tree_size(m: &[usize], w: &[usize], p: &[usize]) -> ExpectedSize {
     let width = |l: usize| m[l..].iter().product::<usize>() * w[..l].iter().product::<usize>();
-    Size {
+    ExpectedSize {
         switches: (1..=m.len()).map(width).sum(),
         hosts: width(0),
         host_ports: w[0] * p[0],
@@ -64,12 +63,12 @@ fn tree_size(m: &[usize], w: &[usize], p: &[usize]) -> Size {
     }
 }
 
-fn joined(numbers: &[usize]) -> String {
+fn join_with_commas(numbers: &[usize]) -> String {
     let texts: Vec<_> = numbers.iter().map(usize::to_string).collect();
     texts.join(",")
 }
 
-fn any_shape() -> impl Strategy<Value = (String, Size)> {
+fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
     let level = || (1usize..4, 1usize..3, 1usize..3);
     prop_oneof![
         (1usize..4).prop_map(|half| {
@@ -87,13 +86,18 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
             let m: Vec<_> = levels.iter().map(|l| l.0).collect();
             let w: Vec<_> = levels.iter().map(|l| l.1).collect();
             let p: Vec<_> = levels.iter().map(|l| l.2).collect();
-            let text = format!("pgft:{}/{}/{}", joined(&m), joined(&w), joined(&p));
+            let text = format!(
+                "pgft:{}/{}/{}",
+                join_with_commas(&m),
+                join_with_commas(&w),
+                join_with_commas(&p)
+            );
             (text, tree_size(&m, &w, &p))
         }),
         proptest::collection::vec(level(), 1..4).prop_map(|levels| {
             let m: Vec<_> = levels.iter().map(|l| l.0).collect();
             let w: Vec<_> = levels.iter().map(|l| l.1).collect();
-            let text = format!("xgft:{}/{}", joined(&m), joined(&w));
+            let text = format!("xgft:{}/{}", join_with_commas(&m), join_with_commas(&w));
             (text, tree_size(&m, &w, &vec![1; m.len()]))
         }),
         (1usize..4, 1usize..4, 1usize..5, 1usize..4, 0usize..3).prop_map(|(p, s, g, spines, c)| {
@@ -148,7 +152,7 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
             )
         }),
         (1usize..16, 2usize..5, 1usize..3, any::<u64>()).prop_map(|(n, r, h, s)| {
-            let size = Size {
+            let size = ExpectedSize {
                 trunks: None,
                 ..size(n, n * h, 0)
             };
@@ -160,8 +164,8 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
     ]
 }
 
-/// Texts of every shape, small, with every option, and the size that each should have.
-fn any_case() -> impl Strategy<Value = (String, Size, usize)> {
+/// Small texts of every shape with every option, with their expected sizes.
+fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
     let flags = vec![
         "sharp",
         "dual-port",
@@ -187,21 +191,21 @@ fn any_case() -> impl Strategy<Value = (String, Size, usize)> {
             let planes = if flag("planes=2") { 2 } else { 1 };
             let islands = if flag("islands=2") { 2 } else { 1 };
             let guests = if size.bare { guests } else { 0 };
-            let size = Size {
+            let size = ExpectedSize {
                 switches: size.switches * planes,
                 trunks: size.trunks.map(|t| t * planes * parallel),
                 parts: size.parts * planes * islands,
                 host_ports: size.host_ports * planes + usize::from(flag("dual-port")),
                 ..size
             };
-            // Of one island: what the options add in cables that are not between two switches.
+            // Per copy: links that options add, other than between two switches.
             let more = size.hosts * size.host_ports
                 + guests * (1 + usize::from(flag("dual-port")))
                 + loops
                 + usize::from(flag("plugs=1"))
                 + routers
                 + if flag("sharp") { size.switches } else { 0 };
-            let size = Size { hosts: size.hosts + guests, ..size };
+            let size = ExpectedSize { hosts: size.hosts + guests, ..size };
             let words: String = flags.iter().map(|f| format!(";{f}")).collect();
             let text = format!(
                 "{shape};drop=0.{drop};spine-hosts={guests};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
@@ -211,7 +215,7 @@ fn any_case() -> impl Strategy<Value = (String, Size, usize)> {
     )
 }
 
-/// Texts of every shape, small, with every option.
+/// Small texts of every shape with every option.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     any_case().prop_map(|(text, _, _)| text)
 }
@@ -219,11 +223,10 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Every text gives a sound fabric: GUIDs are unique, a port has one cable, all is connected as
-    /// far as it should be, the counts are those of the documentation, and it comes out the same
-    /// again.
+    /// GUIDs are unique, a port has one link, the number of components and the counts are as documented, and the
+    /// result is reproducible.
     #[test]
-    fn every_fabric_is_sound((text, size, more) in any_case()) {
+    fn every_fabric_is_consistent((text, size, more) in any_case()) {
         let spec = from_spec(&text).unwrap();
         prop_assert_eq!(&spec, &from_spec(&text).unwrap());
         prop_assert_eq!(spec.nodes[0].kind, NodeType::Ca);
@@ -250,7 +253,7 @@ proptest! {
             let ends = if link.a == link.b { vec![link.a] } else { vec![link.a, link.b] };
             for end in ends {
                 prop_assert!(end.port >= 1 && end.port <= spec.nodes[end.node].num_ports);
-                prop_assert!(cabled.insert(end), "two cables in one port");
+                prop_assert!(cabled.insert(end), "two links at one port");
             }
         }
 
@@ -273,7 +276,7 @@ proptest! {
             }
         }
 
-        // What holds together by switches alone: a CA or a router forwards nothing.
+        // Components connected by switches: CAs and routers do not forward.
         let mut sets = DisjointSets::new(spec.nodes.len());
         let mut parts = spec.switch_count();
         for link in spec.links.iter().filter(|l| is_switch(l.a) && is_switch(l.b)) {
