@@ -1,7 +1,7 @@
-//! Whether tables that are in the switches may stay: what an engine would have to prove of its own, and what it promises.
+//! Adoption of installed tables: verification that tables read back from the switches may stay.
 //!
-//! A subnet manager that takes a fabric over knows what is installed, and perhaps with which lanes it was meant. That is taken
-//! for a routing if it is one. It never makes it better, and it never changes an entry for a LID that somebody has.
+//! At takeover or restart, a subnet manager knows the installed tables and possibly their SLs and VLs. It adopts them as a
+//! routing if they pass verification. Adoption does not improve routes and changes no entry for a LID in use.
 
 use std::sync::Arc;
 
@@ -10,51 +10,52 @@ use rayon::prelude::*;
 
 use crate::engine::{Routing, TreeConstraint};
 use crate::multicast::PortSet;
-use crate::select::REPAIRED_LOAD_MAX;
+use crate::select::REROUTED_LOAD_MAX;
 use crate::tables::{Lft, Tables};
 use crate::topology::{SwitchIdx, Topology};
 use crate::verify::{Proof, TreePorts, VerifyError, verify_with_trees};
 
-/// Why tables cannot stay.
+/// Why installed tables are not adopted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdoptError {
-    /// There is not a table for each switch.
-    #[error("not all tables are known")]
+    /// Some switch has no table.
+    #[error("forwarding tables of some switches are unknown")]
     MissingTables,
-    /// They need more data VLs than may be used now.
-    #[error("there are fewer data VLs than it needs")]
+    /// The routing needs more data VLs than are usable.
+    #[error("too few data VLs")]
     TooFewVls,
-    /// They do not pass the proof.
+    /// The tables fail verification.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// Repairs have put too much on one cable.
-    #[error("too many routes share one cable")]
+    /// Incremental reroutes have overloaded a channel.
+    #[error("too many routes on one channel")]
     Load,
 }
 
 impl AdoptError {
-    /// One sentence, with switches named by `label`.
+    /// The reason, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
-            Self::Verify(failure) => failure.describe(label),
+            Self::Verify(error) => error.describe(label),
             Self::MissingTables | Self::TooFewVls | Self::Load => self.to_string(),
         }
     }
 }
 
-/// Takes tables as they are installed, with the lanes and promises that they were made with, for a routing of this graph. Entries
-/// for LIDs that nobody has are dropped. A promise of trees that the tables do not keep any more is not made again.
+/// Verifies installed tables, with the VL plan and the tree constraint of their engine, and returns them as a routing of this
+/// graph. Entries for unused LIDs are removed. A tree constraint that the tables no longer satisfy becomes
+/// [`TreeConstraint::Search`].
 ///
-/// `vls` are the data VLs that may be used; `busiest` is [`crate::LastRun::baseline_max_load`].
+/// `vls` is the number of usable data VLs; `baseline_max_load` is [`crate::LastRun::baseline_max_load`].
 ///
 /// # Errors
-/// They cannot stay.
+/// The tables cannot be adopted.
 pub fn adopt(
     topo: &Topology,
     mut routing: Routing,
     vls: u8,
-    busiest: u64,
+    baseline_max_load: u64,
 ) -> Result<(Routing, Proof), AdoptError> {
     if routing.tables.len() != topo.num_switches() {
         return Err(AdoptError::MissingTables);
@@ -62,49 +63,49 @@ pub fn adopt(
     if routing.vl_plan.vls > vls {
         return Err(AdoptError::TooFewVls);
     }
-    routing.tables = without_strangers(topo, routing.tables);
-    let (tables, lanes) = (&routing.tables, &routing.vl_plan);
+    routing.tables = without_unused_lids(topo, routing.tables);
+    let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
     let tree = match &routing.trees {
-        TreeConstraint::Within { up, sl } => spanning(topo, up, *sl),
+        TreeConstraint::Within { up, sl } => spanning_tree_ports(topo, up, *sl),
         TreeConstraint::Ordered(_) | TreeConstraint::Search => None,
     };
-    let mut kept = match &routing.trees {
+    let mut constraint_holds = match &routing.trees {
         TreeConstraint::Search => true,
-        TreeConstraint::Ordered(order) => climbs_first(topo, tables, order),
+        TreeConstraint::Ordered(order) => is_up_down(topo, tables, order),
         TreeConstraint::Within { .. } => tree.is_some(),
     };
-    let mut proof = verify_with_trees(topo, tables, lanes, tree.as_slice());
+    let mut proof = verify_with_trees(topo, tables, vl_plan, tree.as_slice());
     if proof.is_err() && tree.is_some() {
-        kept = false;
-        proof = verify_with_trees(topo, tables, lanes, &[]);
+        constraint_holds = false;
+        proof = verify_with_trees(topo, tables, vl_plan, &[]);
     }
     let proof = proof.map_err(AdoptError::Verify)?;
-    if busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * busiest {
+    if baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * baseline_max_load {
         return Err(AdoptError::Load);
     }
-    if !kept {
+    if !constraint_holds {
         routing.trees = TreeConstraint::Search;
     }
     Ok((routing, proof))
 }
 
-/// The tables without entries for LIDs that nobody has.
-fn without_strangers(topo: &Topology, tables: Tables) -> Tables {
+/// The tables without entries for LIDs that are not in use.
+fn without_unused_lids(topo: &Topology, tables: Tables) -> Tables {
     let mut owned = vec![false; usize::from(topo.top_lid().raw()) + 1];
     for d in topo.destinations() {
         owned[usize::from(d.lid.raw())] = true;
     }
     let clean = |table: Arc<Lft>| {
-        let strange = |(lid, port): (usize, &u8)| {
+        let is_stale = |(lid, port): (usize, &u8)| {
             *port != PortNum::DROP.raw() && !owned.get(lid).copied().unwrap_or(false)
         };
-        if !table.entries().iter().enumerate().any(strange) {
+        if !table.entries().iter().enumerate().any(is_stale) {
             return table;
         }
         let entries = table.entries().iter().enumerate();
         let entries: Vec<u8> = entries
             .map(|(lid, port)| {
-                if strange((lid, port)) {
+                if is_stale((lid, port)) {
                     PortNum::DROP.raw()
                 } else {
                     *port
@@ -116,9 +117,8 @@ fn without_strangers(topo: &Topology, tables: Tables) -> Tables {
     tables.into_par_iter().map(clean).collect()
 }
 
-/// Whether every route first climbs and descends then, in an order of the switches (their places): whoever is sent to downwards
-/// sends on downwards.
-fn climbs_first(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
+/// Whether every route is up/down in a switch order (given by position): a switch that is reached downwards forwards downwards.
+fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
     if order.len() != topo.num_switches() {
         return false;
     }
@@ -131,7 +131,7 @@ fn climbs_first(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
         let here = d.switch.index();
         (0..order.len()).filter(|v| *v != here).all(|v| {
             let Some(u) = next(v, d.lid) else { return true };
-            // Equal places would be no order.
+            // Equal positions are no order: neither up nor down.
             let down = order[u] > order[v];
             let up = order[u] < order[v];
             let goes_down = || next(u, d.lid).is_none_or(|w| order[w] > order[u]);
@@ -140,8 +140,8 @@ fn climbs_first(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
     })
 }
 
-/// A spanning tree as tables would have it if every end port were a member; `None` if a cable of it is not there.
-fn spanning(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Option<TreePorts> {
+/// MFT entries of a spanning tree with every end port as a member; `None` if a link of the tree does not exist.
+fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Option<TreePorts> {
     if up.len() != topo.num_switches() {
         return None;
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_made_stays_to_the_letter() {
+    fn engine_output_is_adopted_unchanged() {
         let topo = square();
         for engine in ["updn", "nue", "dfsssp"] {
             let routing = routed(&topo, engine);
@@ -199,9 +199,9 @@ mod tests {
         }
     }
 
-    /// Every route goes round clockwise: everybody is reached, and packets can wait for each other in a circle.
+    /// All routes go clockwise: every LID is reachable, with a credit loop.
     #[test]
-    fn tables_that_can_deadlock_do_not() {
+    fn tables_with_a_credit_loop_are_rejected() {
         let topo = square();
         let mut routing = routed(&topo, "updn");
         for s in topo.switches() {
@@ -211,22 +211,22 @@ mod tests {
             }
             routing.tables[s.index()] = Arc::new(table);
         }
-        let refused = adopt(&topo, routing, 15, 0).unwrap_err();
-        let AdoptError::Verify(failure) = refused else {
-            panic!("{refused}");
+        let rejected = adopt(&topo, routing, 15, 0).unwrap_err();
+        let AdoptError::Verify(error) = rejected else {
+            panic!("{rejected}");
         };
-        assert!(failure.cycle.is_some());
+        assert!(error.cycle.is_some());
     }
 
     #[test]
-    fn other_reasons_why_they_do_not() {
+    fn overload_and_missing_vls_or_tables_are_rejected() {
         let topo = square();
         let mut routing = routed(&topo, "updn");
         let (_, proof) = adopt(&topo, routing.clone(), 15, 0).unwrap();
         assert!(adopt(&topo, routing.clone(), 15, proof.max_load).is_ok());
-        let little = proof.max_load / REPAIRED_LOAD_MAX - 1;
+        let low_load = proof.max_load / REROUTED_LOAD_MAX - 1;
         assert_eq!(
-            adopt(&topo, routing.clone(), 15, little).err(),
+            adopt(&topo, routing.clone(), 15, low_load).err(),
             Some(AdoptError::Load)
         );
         routing.vl_plan.vls = 3;
@@ -242,9 +242,8 @@ mod tests {
         );
     }
 
-    /// A LID that nobody has is dropped, all others stay; an order that the tables do not keep is no promise.
     #[test]
-    fn leftovers_go_and_broken_promises_too() {
+    fn unused_lids_and_violated_orders_are_dropped() {
         let topo = square();
         let mut routing = routed(&topo, "updn");
         let mut entries = routing.tables[0].entries().to_vec();
@@ -252,10 +251,10 @@ mod tests {
         entries[100] = 1;
         routing.tables[0] = Arc::new(Lft::from_entries(entries));
         let TreeConstraint::Ordered(order) = &routing.trees else {
-            panic!("up and down has an order");
+            panic!("updn has an order");
         };
-        let turned = order.iter().map(|place| 100 - place).collect();
-        routing.trees = TreeConstraint::Ordered(turned);
+        let reversed = order.iter().map(|position| 100 - position).collect();
+        routing.trees = TreeConstraint::Ordered(reversed);
         let (adopted, _) = adopt(&topo, routing.clone(), 15, 0).unwrap();
         assert_eq!(adopted.tables[0].get(Lid(100)), PortNum::DROP);
         assert_eq!(adopted.tables[1..], routing.tables[1..]);

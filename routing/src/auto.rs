@@ -1,9 +1,8 @@
 //! The automatic choice: which engines suit a fabric, by its structure (ADR 0008).
 //!
-//! This is advice only; [`crate::select`] acts on it. Where the structure says which engine is right (whole grids, even
-//! trees), that engine is installed without comparison. On any other fabric a fast engine that always succeeds is the
-//! baseline, and slower ones are compared with it as far as the work budget goes. After losses nothing is chosen anew:
-//! the routing in force is repaired.
+//! [`crate::select`] runs the engines that this module names. A complete grid or a regular tree determines the engine, which is
+//! used without comparison. On any other fabric, a fast engine that always succeeds is the baseline, and slower engines are
+//! compared with it within the work budget. A loss does not change the engine: the installed routing is rerouted incrementally.
 
 use crate::diagnostics::Structure;
 use crate::engine::Request;
@@ -15,21 +14,20 @@ use crate::topology::{SwitchIdx, Topology};
 /// Engines to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// Engines made for the structure, best first. The first whose tables pass the proof is installed. They are fast, so
-    /// they have no budget.
+    /// Engines for the detected structure, best first, without a budget. The first whose tables pass verification is used.
     pub structured: &'static [&'static str],
-    /// Fast engines for what remains, also without a budget: the first whose tables pass the proof is the baseline.
+    /// Fast engines for other fabrics, without a budget. The first whose tables pass verification is the baseline.
     pub baseline: &'static [&'static str],
-    /// Engines that are compared with the baseline, each within its share of the budget.
+    /// Engines to compare with the baseline, each within its share of the budget.
     pub candidates: &'static [&'static str],
-    /// Data VLs that they may use; `None` for as many as there are.
+    /// Maximum number of data VLs; `None`: all usable VLs.
     pub vls: Option<u8>,
-    /// What the structure is and what it is not: one sentence for the operator.
+    /// The detected structure, for the operator.
     pub reason: Structure,
 }
 
 impl Advice {
-    /// Engines for a structure. If their tables fail the proof, the engines for an unknown structure follow.
+    /// Engines for a structure, then the engines for an unknown structure in case all of them fail.
     fn structured(engines: &'static [&'static str], reason: Structure) -> Self {
         Self {
             structured: engines,
@@ -52,7 +50,7 @@ impl Advice {
     }
 }
 
-/// Detects the structure of the fabric and names the engines for it.
+/// Detects the structure of the fabric and returns the engines for it.
 #[must_use]
 pub fn advise(request: &Request<'_>) -> Advice {
     let (topo, hints) = (request.topo, request.hints);
@@ -75,7 +73,7 @@ pub fn advise(request: &Request<'_>) -> Advice {
     };
     let no_grid = match grid(topo, hints) {
         Ok(found) => {
-            // Where links are missing, the detours of dimension order crowd some links; another engine may do better.
+            // With missing links, the detours of dimension order overload some links; another engine may be better.
             let family = (found.family(), found.is_whole());
             let reason = Structure::Grid(Box::new(found));
             return match family {
@@ -104,7 +102,7 @@ pub fn advise(request: &Request<'_>) -> Advice {
     Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }
 
-/// Trees are routed on one VL: repairs are fast then, and programs that choose their own SL cannot cause a credit loop.
+/// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL cannot cause a credit loop.
 fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
     let even = is_even(topo, tree);
     let reason = Structure::Tree {
@@ -127,7 +125,7 @@ fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
     }
 }
 
-/// Whether all switches of a level have as many cables up, and as many down, as the others.
+/// Whether all switches of a level have the same number of uplinks and of downlinks.
 fn is_even(topo: &Topology, tree: &Tree) -> bool {
     let mut by_level: Vec<Option<(usize, usize)>> = vec![None; tree.levels()];
     tree.level_cables == 0

@@ -1,26 +1,25 @@
-//! Which of several proven routings is taken, where the choice is free.
+//! Selects the best of several verified routings.
 //!
-//! Two figures count. Routes over the busiest channel ([`Proof::max_load`]): when everybody sends to everybody, all wait for
-//! that one. Flows over the busiest channel in a shift, on average ([`crate::quality::Shift`]): when everybody sends to one
-//! other, as in the stages of a collective. Better by one may be worse by the other, so they are multiplied; the first counts
-//! twice (its square), since it does not depend on the order in which a program numbers its processes. The least product is
-//! best. Products within a few percent of it are equal: of these the one that moves the fewest entries of what is installed
-//! is taken, of those the one with the fewest lanes, and of those the one that was advised first. So a restart on the same
-//! fabric moves nothing. It knows nothing of engines, and no clock.
+//! Two figures count: routes over the busiest channel ([`Proof::max_load`]), which limit all-to-all traffic, and the mean
+//! number of flows over the busiest channel in a shift ([`crate::quality::Shift`]), which limit the stages of a collective. The
+//! cost is `max_load` squared times the shift figure; `max_load` has the greater weight because it does not depend on the order
+//! in which a program numbers its processes. Routings within 5 % of the lowest cost count as equal: of these, the one that
+//! changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A restart on an
+//! unchanged fabric therefore changes no entry.
 
 use crate::diagnostics::{Diagnostic, RoutingFigures};
 use crate::engine::{Request, Routing};
 use crate::quality::{Effort, shifts_by_leaf};
 use crate::verify::Proof;
 
-/// Products that are so many hundredths of the least are as good.
-const AS_GOOD: f64 = 1.05;
+/// Costs up to this multiple of the lowest count as equal.
+const COST_TOLERANCE: f64 = 1.05;
 
-/// Shifts that are tried of each routing.
-const SHIFTS: usize = 64;
+/// Number of shifts evaluated per routing.
+const SHIFTS_MAX: usize = 64;
 
-/// The best of some routings, which are in the order of advice; and a note that says what was compared, if there is a choice.
-pub(crate) fn best(
+/// Returns the best of the routings, which are in order of preference, and a diagnostic if there was more than one.
+pub(crate) fn select_best(
     request: &Request<'_>,
     mut passed: Vec<(Routing, Proof)>,
 ) -> (Option<(Routing, Proof)>, Option<Diagnostic>) {
@@ -28,7 +27,7 @@ pub(crate) fn best(
         return (passed.pop(), None);
     }
     let effort = Effort {
-        shifts_max: SHIFTS,
+        shifts_max: SHIFTS_MAX,
         ..Effort::default()
     };
     let shift = |(routing, _): &(Routing, Proof)| {
@@ -41,11 +40,11 @@ pub(crate) fn best(
         .map(|((routing, proof), &shift)| Figures {
             max_load: proof.max_load,
             shift,
-            lanes: proof.vls_used,
-            moved: moved(request, routing),
+            vls: proof.vls_used,
+            changed_entries: changed_entries(request, routing),
         });
     let figures: Vec<Figures> = figures.collect();
-    let at = choose(&figures);
+    let at = best_index(&figures);
     let compared = passed
         .iter()
         .zip(&figures)
@@ -53,26 +52,26 @@ pub(crate) fn best(
             engine: routing.engine,
             max_load: figures.max_load,
             shift: figures.shift,
-            vls: figures.lanes,
+            vls: figures.vls,
         });
-    let note = Diagnostic::Compared {
+    let diagnostic = Diagnostic::Compared {
         routings: compared.collect(),
         best: passed[at].0.engine,
     };
-    (Some(passed.swap_remove(at)), Some(note))
+    (Some(passed.swap_remove(at)), Some(diagnostic))
 }
 
-/// What counts of a routing.
+/// Figures by which a routing is selected.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     max_load: u64,
     shift: f64,
-    lanes: u8,
-    moved: usize,
+    vls: u8,
+    changed_entries: usize,
 }
 
-/// Entries that differ from what is installed, as far as that is known.
-fn moved(request: &Request<'_>, routing: &Routing) -> usize {
+/// Number of entries that differ from the installed tables, as far as these are known.
+fn changed_entries(request: &Request<'_>, routing: &Routing) -> usize {
     let known = |s: usize| request.previous.get(s);
     let tables = routing.tables.iter().enumerate();
     tables
@@ -85,20 +84,20 @@ fn moved(request: &Request<'_>, routing: &Routing) -> usize {
 }
 
 impl Figures {
-    fn product(self) -> f64 {
+    fn cost(self) -> f64 {
         let max_load = self.max_load as f64;
         max_load * max_load * self.shift
     }
 }
 
-/// The place of the best; 0 if there are none.
-fn choose(figures: &[Figures]) -> usize {
-    let least = figures
+/// Index of the best routing; 0 if there are none.
+fn best_index(figures: &[Figures]) -> usize {
+    let lowest = figures
         .iter()
-        .map(|f| f.product())
+        .map(|f| f.cost())
         .fold(f64::INFINITY, f64::min);
-    let good = (0..figures.len()).filter(|&i| figures[i].product() <= least * AS_GOOD);
-    good.min_by_key(|&i| (figures[i].moved, figures[i].lanes, i))
+    let good = (0..figures.len()).filter(|&i| figures[i].cost() <= lowest * COST_TOLERANCE);
+    good.min_by_key(|&i| (figures[i].changed_entries, figures[i].vls, i))
         .unwrap_or(0)
 }
 
@@ -106,47 +105,47 @@ fn choose(figures: &[Figures]) -> usize {
 mod tests {
     use super::*;
 
-    fn of(list: &[(u64, f64, u8)]) -> usize {
-        let figures = list.iter().map(|&(max_load, shift, lanes)| Figures {
+    fn best_of(list: &[(u64, f64, u8)]) -> usize {
+        let figures = list.iter().map(|&(max_load, shift, vls)| Figures {
             max_load,
             shift,
-            lanes,
-            moved: 0,
+            vls,
+            changed_entries: 0,
         });
-        choose(&figures.collect::<Vec<_>>())
+        best_index(&figures.collect::<Vec<_>>())
     }
 
     #[test]
-    fn the_busiest_cable_counts_more_than_the_shift() {
-        assert_eq!(of(&[(376, 6.7, 4), (298, 6.75, 5), (234, 7.0, 5)]), 2);
-        assert_eq!(of(&[(216, 4.2, 8), (132, 6.7, 8)]), 1);
+    fn max_load_has_more_weight_than_shifts() {
+        assert_eq!(best_of(&[(376, 6.7, 4), (298, 6.75, 5), (234, 7.0, 5)]), 2);
+        assert_eq!(best_of(&[(216, 4.2, 8), (132, 6.7, 8)]), 1);
     }
 
     #[test]
-    fn a_little_less_load_is_not_worth_much_worse_shifts() {
-        assert_eq!(of(&[(120, 3.7, 2), (112, 6.2, 8)]), 0);
+    fn slightly_lower_load_does_not_outweigh_much_worse_shifts() {
+        assert_eq!(best_of(&[(120, 3.7, 2), (112, 6.2, 8)]), 0);
     }
 
     #[test]
-    fn of_equals_the_fewest_lanes_then_the_first() {
-        assert_eq!(of(&[(100, 2.0, 4), (101, 2.0, 1), (99, 2.0, 2)]), 1);
-        assert_eq!(of(&[(100, 2.0, 2), (99, 2.0, 2)]), 0);
+    fn equal_costs_are_decided_by_vls_then_order() {
+        assert_eq!(best_of(&[(100, 2.0, 4), (101, 2.0, 1), (99, 2.0, 2)]), 1);
+        assert_eq!(best_of(&[(100, 2.0, 2), (99, 2.0, 2)]), 0);
     }
 
     #[test]
-    fn of_equals_what_is_installed_stays() {
-        let figures = |max_load, lanes, moved| Figures {
+    fn equal_costs_are_decided_by_changed_entries_first() {
+        let figures = |max_load, vls, changed_entries| Figures {
             max_load,
             shift: 2.0,
-            lanes,
-            moved,
+            vls,
+            changed_entries,
         };
-        assert_eq!(choose(&[figures(100, 1, 40), figures(101, 2, 0)]), 1);
-        assert_eq!(choose(&[figures(100, 1, 40), figures(120, 2, 0)]), 0);
+        assert_eq!(best_index(&[figures(100, 1, 40), figures(101, 2, 0)]), 1);
+        assert_eq!(best_index(&[figures(100, 1, 40), figures(120, 2, 0)]), 0);
     }
 
     #[test]
-    fn nothing_to_carry_is_equal() {
-        assert_eq!(of(&[(0, 0.0, 1), (0, 0.0, 1)]), 0);
+    fn first_is_selected_without_any_load() {
+        assert_eq!(best_of(&[(0, 0.0, 1), (0, 0.0, 1)]), 0);
     }
 }

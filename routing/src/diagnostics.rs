@@ -1,4 +1,4 @@
-//! What engines, the choice of engines and repairs decided, for logs and reports. Switches are named by their LIDs.
+//! Decisions of engines, of engine selection and of the incremental reroute, for logs and reports. Switches are named by LID.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use crate::structure::dragonfly::{Dragonfly, DragonflyMismatch};
 use crate::structure::grid::{DimKind, Grid, GridMismatch};
 use crate::structure::tree::{Tree, TreeMismatch};
 
-/// One decision on the way to a routing. `Display` is one sentence.
+/// One decision. `Display` is one line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Diagnostic {
     /// `auto`: the structure of the fabric.
     Structure(Structure),
-    /// No engine before this one could route the fabric.
+    /// All engines earlier in the list failed.
     Fallback,
     /// Routings of several engines were compared.
     Compared {
@@ -22,15 +22,15 @@ pub enum Diagnostic {
         /// The engine whose routing is used.
         best: &'static str,
     },
-    /// The routing was repaired.
+    /// The installed routing was rerouted incrementally.
     Rerouted(RerouteSummary),
-    /// The text of a note of an earlier process.
+    /// The text of a diagnostic, restored from the state directory.
     Restored(String),
-    /// `dor`: dimensions, in the order of routing.
+    /// `dor`: dimensions in routing order.
     Dimensions(Box<Grid>),
-    /// `dor`: so many dimensions of rings use two VLs with datelines.
+    /// `dor`: number of ring dimensions that use two VLs with datelines.
     Datelines(usize),
-    /// `dor`: no packet passes the first switch of a ring.
+    /// `dor`: no path crosses the first switch of a ring.
     CutRings,
     /// `dor`: paths with detours.
     Detours {
@@ -38,72 +38,72 @@ pub enum Diagnostic {
         detours: usize,
         /// All paths between switches.
         paths: usize,
-        /// Pairs of switches on further VLs.
+        /// Pairs of switches on additional VLs.
         pairs: usize,
-        /// The further VLs.
+        /// Additional VLs.
         vls: usize,
     },
-    /// `dor`: multicast has this SL and a VL of its own.
+    /// `dor`: multicast has this SL and a separate VL.
     MulticastSl(u8),
-    /// `torus-2QoS`: kind and size of the axes, in the order of routing.
+    /// `torus-2QoS`: kind and size of the axes in routing order.
     Axes(Vec<(DimKind, usize)>),
-    /// `torus-2QoS`: too few VLs for two levels of service.
+    /// `torus-2QoS`: too few VLs for two QoS levels.
     OneServiceLevel {
-        /// VLs for two levels.
+        /// VLs that two levels need.
         needed: u8,
-        /// VLs that may be used.
-        have: u8,
+        /// Usable VLs.
+        usable: u8,
     },
-    /// `torus-2QoS`: no spanning tree in dimension order goes with the routes.
+    /// `torus-2QoS`: no spanning tree in dimension order is deadlock-free together with the routes.
     NoSpanningTree,
-    /// `file`: LIDs that are not where the file has them.
+    /// `file`: LIDs whose location differs from the file.
     MovedLids {
         /// Number of LIDs.
         count: usize,
         /// The first of them.
         first: Lid,
     },
-    /// The tree of a tree engine.
+    /// Tree engines: the detected tree.
     Tree(TreeFigures),
-    /// `ftree`: a list of ports names no port of the fabric.
+    /// `ftree`: a configured port list contains no port of the fabric.
     UnusedPortList(&'static str),
-    /// Pairs of switches above the leaves have no path up and down.
+    /// Pairs of switches above the leaves without an up/down path.
     DownUpPairs {
         /// Pairs of switches.
         pairs: usize,
         /// VLs of the routing.
         vls: u8,
     },
-    /// `dnup`: so many switches with end ports are the lowest level.
+    /// `dnup`: number of edge switches, which form the lowest level.
     LowestLevel(usize),
-    /// `updn`: the order of the switches.
+    /// `updn`: the switch order.
     Order {
         /// LID of the first switch.
         top: Lid,
-        /// How the order was found.
+        /// How the order was chosen.
         strategy: &'static str,
     },
-    /// Paths between end ports are longer than the shortest.
+    /// Paths between end ports are longer than shortest paths.
     LongerPaths {
         /// Hops of all paths.
         hops: u64,
-        /// Hops of the shortest paths.
-        least: u64,
-        /// VLs, where more of them may shorten paths.
+        /// Hops of shortest paths.
+        shortest: u64,
+        /// VLs, if more of them can shorten paths.
         vls: Option<u8>,
     },
-    /// `dfsssp`, `lash`: shortest paths have no credit loop on one VL.
+    /// `dfsssp`, `lash`: shortest paths are free of credit loops on one VL.
     OneVl,
     /// `dfsssp`, `lash`: VLs of a routing without credit loops.
     Vls(u8),
-    /// `dfsssp`, `lash`: replies cannot use the SL of their request everywhere.
+    /// `dfsssp`, `lash`: some replies cannot use the SL of their request.
     OneWaySls,
-    /// `nue`: VLs of pairs of switches.
+    /// `nue`: VLs of the routing; each pair of switches uses one.
     PairVls(u8),
 }
 
 impl Diagnostic {
-    /// What the repair changed, if the note is of one.
+    /// The summary of an incremental reroute, if this is one.
     #[must_use]
     pub const fn as_reroute(&self) -> Option<&RerouteSummary> {
         if let Self::Rerouted(repair) = self {
@@ -114,12 +114,12 @@ impl Diagnostic {
     }
 }
 
-/// The structure of a fabric, as far as it is known.
+/// The structure of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Structure {
-    /// Tables were given in a file.
+    /// Not detected: tables are read from a file.
     TablesInFile,
-    /// A torus was described in a file.
+    /// A torus that is described in a file.
     DescribedTorus(Box<Grid>),
     /// A tree.
     Tree {
@@ -136,18 +136,18 @@ pub enum Structure {
     Grid(Box<Grid>),
     /// A dragonfly.
     Dragonfly(Box<Dragonfly>),
-    /// No known shape.
+    /// Unknown structure.
     Unknown {
-        /// Why it is no tree.
+        /// Why it is not a tree.
         tree: TreeMismatch,
-        /// Why it is no grid.
+        /// Why it is not a grid.
         grid: GridMismatch,
-        /// Why it is no dragonfly.
+        /// Why it is not a dragonfly.
         dragonfly: DragonflyMismatch,
     },
 }
 
-/// Figures of a routing that was compared with others.
+/// Figures by which routings of several engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoutingFigures {
     /// Its engine.
@@ -156,7 +156,7 @@ pub struct RoutingFigures {
     pub max_load: u64,
     /// Flows over the busiest channel in a shift, on average.
     pub shift: f64,
-    /// VLs that it uses.
+    /// VLs in use.
     pub vls: u8,
 }
 
@@ -172,7 +172,7 @@ pub struct TreeFigures {
 }
 
 impl TreeFigures {
-    /// Of this tree.
+    /// Figures of `tree`.
     #[must_use]
     pub fn of(tree: &Tree) -> Self {
         Self {
@@ -186,16 +186,16 @@ impl TreeFigures {
     }
 }
 
-/// What a repair of a routing changed. `Display` is one line.
+/// Changes by an incremental reroute. `Display` is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RerouteSummary {
-    /// Cables that were lost.
-    pub lost_cables: usize,
-    /// LIDs that are gone.
-    pub gone_lids: usize,
-    /// LIDs that are new.
-    pub new_lids: usize,
-    /// Entries of forwarding tables that were changed.
+    /// Links lost.
+    pub lost_links: usize,
+    /// LIDs removed.
+    pub removed_lids: usize,
+    /// LIDs added.
+    pub added_lids: usize,
+    /// LFT entries changed.
     pub changed_entries: usize,
     /// LIDs of those entries.
     pub changed_lids: usize,
@@ -210,21 +210,21 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Structure(structure) => structure.fmt(f),
-            Self::Fallback => f.write_str("no engine before this one could route the fabric"),
+            Self::Fallback => f.write_str("all engines earlier in the list failed"),
             Self::Compared { routings, best } => write!(
                 f,
-                "compared by routes over the busiest cable, and flows over it in a shift: {}; the best is {best}",
+                "engines compared by routes over the busiest channel and mean flows over it in a shift: {}; best: {best}",
                 join(routings)
             ),
             Self::Rerouted(repair) => repair.fmt(f),
             Self::Restored(text) => f.write_str(text),
-            Self::Dimensions(grid) => write!(f, "dimensions, in the order of routing: {grid}"),
+            Self::Dimensions(grid) => write!(f, "dimensions in routing order: {grid}"),
             Self::Datelines(rings) => write!(
                 f,
-                "two lanes with datelines keep circles from closing in {rings} dimensions of rings"
+                "two VLs with datelines prevent credit loops in {rings} ring dimensions"
             ),
             Self::CutRings => f.write_str(
-                "no packet goes through the first switch of a ring: paths are longer, lanes are saved",
+                "no path crosses the first switch of a ring: paths are longer, fewer VLs are needed",
             ),
             Self::Detours {
                 detours,
@@ -233,67 +233,70 @@ impl fmt::Display for Diagnostic {
                 vls,
             } => write!(
                 f,
-                "{detours} of {paths} paths between switches take detours, {pairs} pairs of switches on {vls} further lanes"
+                "{detours} of {paths} paths between switches take detours; {pairs} switch pairs use {vls} additional VLs"
             ),
-            Self::MulticastSl(sl) => write!(f, "multicast has a lane of its own, SL {sl}"),
+            Self::MulticastSl(sl) => write!(f, "multicast uses SL {sl} on a separate VL"),
             Self::Axes(axes) => {
                 let kind = |kind| if kind == DimKind::Ring { "ring" } else { "path" };
                 let axes = axes.iter().filter(|(_, size)| *size > 1);
                 let axes = axes.map(|&(of, size)| format!("{} of {size}", kind(of)));
-                write!(f, "axes, in the order of routing: {}", join(axes))
+                write!(f, "axes in routing order: {}", join(axes))
             }
-            Self::OneServiceLevel { needed, have } => write!(
+            Self::OneServiceLevel { needed, usable } => write!(
                 f,
-                "one level of service: two need {needed} data VLs, {have} can be used"
+                "one QoS level: two levels need {needed} data VLs, {usable} usable"
             ),
             Self::NoSpanningTree => {
-                f.write_str("no spanning tree in dimension order goes with the routes")
+                f.write_str("no spanning tree in dimension order is deadlock-free together with the routes")
             }
             Self::MovedLids { count, first } => write!(
                 f,
-                "{count} LIDs hang elsewhere than in the file or are not in it, and go the way of their switches \
-                 (LID {first} is the first)"
+                "{count} LIDs are attached elsewhere than in the file or missing from it; they use the routes of their \
+                 switches (first: LID {first})"
             ),
             Self::Tree(tree) => tree.fmt(f),
             Self::UnusedPortList(name) => write!(
                 f,
-                "the list of {name} ports names no port of this fabric: it is not used"
+                "list of {name} ports ignored: no port of it is in this fabric"
             ),
             Self::DownUpPairs { pairs, vls } => {
                 write!(
                     f,
-                    "{pairs} pairs of switches above the leaves have no way up and down between them: they go down and \
-                     up, on "
+                    "{pairs} pairs of switches above the leaves have no up/down path; they use down/up paths on "
                 )?;
                 match vls {
-                    2 => f.write_str("service level 1"),
-                    vls => write!(f, "service levels 1 to {}", vls - 1),
+                    2 => f.write_str("SL 1"),
+                    vls => write!(f, "SLs 1 to {}", vls - 1),
                 }
             }
             Self::LowestLevel(switches) => {
-                write!(f, "{switches} switches with hosts are the lowest level")
+                write!(f, "{switches} edge switches form the lowest level")
             }
             Self::Order { top, strategy } => write!(
                 f,
-                "top of the order is the switch with LID {top}; order: {strategy}"
+                "switch order: {strategy}; first switch: LID {top}"
             ),
-            Self::LongerPaths { hops, least, vls } => {
-                let percent = (hops - least) as f64 * 100.0 / *least as f64;
+            Self::LongerPaths {
+                hops,
+                shortest,
+                vls,
+            } => {
+                let percent = (hops - shortest) as f64 * 100.0 / *shortest as f64;
                 write!(
                     f,
-                    "paths between end ports are {percent:.2} % longer than the shortest"
+                    "paths between end ports are {percent:.2} % longer than shortest paths"
                 )?;
-                vls.map_or(Ok(()), |vls| write!(f, " with {vls} lanes"))
+                vls.map_or(Ok(()), |vls| write!(f, " with {vls} VLs"))
             }
-            Self::OneVl => f.write_str("one lane is free of credit loops as it is"),
-            Self::Vls(vls) => write!(f, "{vls} lanes are free of credit loops"),
+            Self::OneVl => f.write_str("free of credit loops on one VL"),
+            Self::Vls(vls) => write!(f, "free of credit loops with {vls} VLs"),
             Self::OneWaySls => f.write_str(
-                "lanes are too few for answers to use the SL of their request everywhere: clients must ask for both \
-                 paths",
+                "too few VLs for replies on the SL of their request on all paths: clients must query the path of each \
+                 direction",
             ),
             Self::PairVls(vls) => write!(
                 f,
-                "{vls} lanes, the same for both directions between two switches"
+                "{vls} VLs, one for both directions between two switches"
             ),
         }
     }
@@ -302,9 +305,9 @@ impl fmt::Display for Diagnostic {
 impl fmt::Display for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TablesInFile => f.write_str("tables were given in a file"),
+            Self::TablesInFile => f.write_str("forwarding tables are read from a file"),
             Self::DescribedTorus(grid) => {
-                write!(f, "a torus was described in a file; the fabric is a {grid}")
+                write!(f, "a file describes a torus; the fabric is a {grid}")
             }
             Self::Tree {
                 even,
@@ -312,21 +315,21 @@ impl fmt::Display for Structure {
                 roots,
                 leaves,
             } => {
-                let a = if *even { "a" } else { "an uneven" };
+                let irregular = if *even { "" } else { "irregular " };
                 write!(
                     f,
-                    "the fabric is {a} tree of {levels} levels with {roots} roots and {leaves} leaves"
+                    "{irregular}{levels}-level fat tree, {roots} roots, {leaves} leaves"
                 )
             }
-            Self::Grid(grid) => write!(f, "the fabric is a {grid}"),
-            Self::Dragonfly(dragonfly) => write!(f, "the fabric is a {dragonfly}"),
+            Self::Grid(grid) => grid.fmt(f),
+            Self::Dragonfly(dragonfly) => dragonfly.fmt(f),
             Self::Unknown {
                 tree,
                 grid,
                 dragonfly,
             } => write!(
                 f,
-                "the fabric is of no known shape (no tree: {tree}; no grid: {grid}; no dragonfly: {dragonfly})"
+                "unknown structure (not a tree: {tree}; not a grid: {grid}; not a dragonfly: {dragonfly})"
             ),
         }
     }
@@ -340,7 +343,7 @@ impl fmt::Display for RoutingFigures {
             shift,
             vls,
         } = self;
-        write!(f, "{engine} {max_load} and {shift:.2} ({vls} lanes)")
+        write!(f, "{engine} {max_load} and {shift:.2} ({vls} VLs)")
     }
 }
 
@@ -348,24 +351,23 @@ impl fmt::Display for TreeFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "a tree of {} levels with {} leaves and {} roots",
-            self.levels, self.leaves, self.roots
+            "{}-level tree, {} roots, {} leaves",
+            self.levels, self.roots, self.leaves
         )?;
         if !self.arity.is_empty() {
-            write!(f, "; columns above each level: {}", join(&self.arity))?;
+            write!(f, "; redundancy per level: {}", join(&self.arity))?;
         }
         if self.level_links > 0 {
             write!(
                 f,
-                "; {} cables join switches of one level",
+                "; {} links between switches of one level",
                 self.level_links
             )?;
         }
         if self.unconnected_pairs > 0 {
             write!(
                 f,
-                "; {} pairs of end ports have no way up and down it: they take longer ways, over switches that come \
-                 before some of the roots in one order of all switches",
+                "; {} pairs of end ports have no up/down path in it and use longer paths",
                 self.unconnected_pairs
             )?;
         }
@@ -376,16 +378,16 @@ impl fmt::Display for TreeFigures {
 impl fmt::Display for RerouteSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            lost_cables,
-            gone_lids,
-            new_lids,
+            lost_links,
+            removed_lids,
+            added_lids,
             changed_entries,
             changed_lids,
         } = self;
         write!(
             f,
-            "repaired: {lost_cables} cables lost, {gone_lids} LIDs gone, {new_lids} new; {changed_entries} entries for \
-             {changed_lids} LIDs moved, all others stay as they are"
+            "incremental reroute: {lost_links} links lost, {removed_lids} LIDs removed, {added_lids} added; {changed_entries} LFT \
+             entries changed for {changed_lids} LIDs"
         )
     }
 }

@@ -1,31 +1,31 @@
-//! Routing engines for InfiniBand subnets, and the proof of what they compute.
+//! Routing engines for InfiniBand subnets, and verification of the forwarding tables that they compute.
 //!
-//! A graph of switches goes in ([`Topology`]), linear forwarding tables come out ([`Tables`]), and
-//! [`verify()`] decides whether they may be installed: every LID reached from everywhere, no loop,
-//! no credit loop. The proof shares no code with the engines. Nothing here knows MADs, GUIDs, time
-//! or I/O, and nothing depends on the number of threads.
+//! An engine computes linear forwarding tables ([`Tables`]) from a graph of switches ([`Topology`]). [`verify()`] decides
+//! whether the tables may be installed: every LID is reachable from every switch, without loops and without credit loops.
+//! Verification shares no code with the engines. This crate has no MADs, no GUIDs, no clock and no I/O; results do not
+//! depend on the number of threads.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`topology`] | the graph, built once per run |
-//! | [`tables`] | forwarding tables and their differences |
-//! | [`lanes`] | SLs of paths, VLs of SLs |
-//! | [`hints`] | what the operator says of the structure |
-//! | `channels` | channel numbers and channel dependency graphs, for engines, repair, transition and multicast |
+//! | [`tables`] | forwarding tables and their differing blocks |
+//! | [`vl_plan`] | SLs of paths, VLs of SLs |
+//! | [`hints`] | the operator's hints about the structure of the fabric |
+//! | `channels` | channel numbers and channel dependency graphs, for engines, rerouting, transition and multicast |
 //! | [`engine`] | the engines: one file each |
-//! | [`mod@verify`] | the proof |
-//! | [`quality`] | figures of how good routes are |
-//! | [`structure`] | trees, grids, dragonflies, found from the graph |
-//! | `kept` | what is kept with a run, so that a repair and its proof cost as much as changed |
-//! | [`mod@repair`] | another way for those who lost theirs, all others stay |
-//! | [`transition`] | whether tables can be replaced while packets are on their way |
-//! | [`multicast`] | trees for groups that go together with the routes |
-//! | [`adopt`] | whether tables that are there may stay |
-//! | `notes` | decisions of engines, for logs |
+//! | [`mod@verify`] | verification |
+//! | [`quality`] | quality of routes: load, bisections, permutations, shifts |
+//! | [`structure`] | detection of trees, grids and dragonflies from the graph |
+//! | `reroute_cache` | data of a run from which the next incremental reroute and its verification start |
+//! | [`mod@reroute`] | incremental reroute after lost links or LIDs |
+//! | [`transition`] | safe order of table updates under traffic |
+//! | [`multicast`] | multicast trees that are deadlock-free together with the routes |
+//! | [`adopt`] | adoption of installed tables after verification |
+//! | `diagnostics` | decisions of engines, for logs and reports |
 //! | [`auto`] | which engines suit a fabric |
-//! | [`select`] | first engine in the list whose tables pass the proof |
-//! | `best` | which of several, where engines are compared |
-//! | [`work`] | the work budget of engines, and how they are cancelled |
+//! | [`select`] | the first engine in the list whose tables pass verification |
+//! | `best` | the best of several verified routings |
+//! | [`work`] | work budget and cancellation of engines |
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ pub use engine::{
 };
 pub use hints::Hints;
 pub use reroute_cache::RerouteCache;
-pub use select::{EngineRejection, Selection, Step, route_watched, route_with};
+pub use select::{EngineRejection, Selection, SelectionStep, route_with, route_with_progress};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
     DATA_VLS_MAX, DegradedLink, Destination, EndPort, Link, SwitchIdx, Topology, TopologyBuilder,

@@ -1,63 +1,70 @@
-//! What is kept with a run, so that the repair of its routing, and the proof of what is repaired, cost as much as changed.
+//! Data of a run from which an incremental reroute and its verification start, so that both cost as much as changed.
 //!
-//! All of it follows from the graph and the routing: whoever has none pays for it once more, and gets the same results.
-//! The proof's part and the repair's part know nothing of each other.
+//! The contents follow from the graph and the routing: with an empty cache, they are computed again, and the results are the
+//! same. The verifier and the rerouter have separate parts.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::Routing;
-use crate::reroute::Ways;
+use crate::reroute::RoutingDependencies;
 use crate::topology::Topology;
 use crate::verify::IncrementalVerifier;
 
-/// What is kept with a run; shared by all copies of it.
+/// State of the incremental verifier and of the rerouter for one run. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct RerouteCache(Arc<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
-    /// What was proven.
-    ledger: OnceLock<IncrementalVerifier>,
-    /// What repairs start from.
-    ways: OnceLock<Ways>,
+    /// The verified routing.
+    verifier: OnceLock<IncrementalVerifier>,
+    /// Channel dependencies of the routing.
+    dependencies: OnceLock<RoutingDependencies>,
 }
 
 impl RerouteCache {
-    /// Nothing yet.
+    /// An empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a repair and its proof gave.
-    pub(crate) fn of(ledger: IncrementalVerifier, ways: Ways) -> Self {
+    /// The cache of a rerouted and verified routing.
+    pub(crate) fn from_reroute(
+        verifier: IncrementalVerifier,
+        dependencies: RoutingDependencies,
+    ) -> Self {
         Self(Arc::new(Parts {
-            ledger: ledger.into(),
-            ways: ways.into(),
+            verifier: verifier.into(),
+            dependencies: dependencies.into(),
         }))
     }
 
-    pub(crate) fn ledger(&self) -> Option<&IncrementalVerifier> {
-        self.0.ledger.get()
+    pub(crate) fn verifier(&self) -> Option<&IncrementalVerifier> {
+        self.0.verifier.get()
     }
 
-    pub(crate) fn ways(&self) -> Option<&Ways> {
-        self.0.ways.get()
+    pub(crate) fn dependencies(&self) -> Option<&RoutingDependencies> {
+        self.0.dependencies.get()
     }
 
+    /// Computes what is missing. Takes as long as a full verification.
     pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
-        self.0.ledger.get_or_init(|| {
-            let mut ledger = IncrementalVerifier::new();
-            // Tables that are in force were proven; of others there is nothing to remember.
-            let _proof = ledger.verify(topo, &routing.tables, &routing.vl_plan);
-            ledger
+        self.0.verifier.get_or_init(|| {
+            let mut verifier = IncrementalVerifier::new();
+            // Installed tables have passed verification. If these fail, the verifier stays empty.
+            let _proof = verifier.verify(topo, &routing.tables, &routing.vl_plan);
+            verifier
         });
-        self.0.ways.get_or_init(|| Ways::of(topo, routing));
+        self.0
+            .dependencies
+            .get_or_init(|| RoutingDependencies::new(topo, routing));
     }
 
-    /// Bytes that it takes.
+    /// Memory use, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.ledger().map_or(0, IncrementalVerifier::memory) + self.ways().map_or(0, Ways::memory)
+        self.verifier().map_or(0, IncrementalVerifier::memory)
+            + self.dependencies().map_or(0, RoutingDependencies::memory)
     }
 }

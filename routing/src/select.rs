@@ -1,15 +1,15 @@
-//! Which engine routes the fabric: the first in the operator's list whose tables pass the proof.
+//! Engine selection: the first engine in the operator's list whose tables pass verification.
 //!
-//! `auto` in the list stands for the engines that suit the fabric (`auto`): those made for its structure, or a fast baseline
-//! and candidates that are compared with it within the work budget of the request (`best`). An engine that the operator
-//! names has no budget. The list ends with the fallback engines, whether the operator named them or not: `updn`, and `nue`
-//! within the budget, which route any connected graph without a credit loop. `no_fallback` in the list forbids them.
+//! `auto` in the list stands for the engines that suit the fabric (`auto`): engines for its structure, or a fast baseline and
+//! candidates that are compared with it within the work budget of the request (`best`). Engines that the operator names have no
+//! budget. The fallback engines follow at the end of every list: `updn`, and `nue` within the budget. They route any connected
+//! graph without credit loops. `no_fallback` in the list disables them.
 //!
-//! While the routing in force only has lost links or LIDs, it is repaired instead of chosen anew. Where that does not do, `auto`
-//! runs the engine in force again before it compares any: traffic waits for these routes.
+//! If the fabric has only lost links or LIDs, the installed routing is rerouted incrementally. If that fails, `auto` first runs
+//! the engine of the installed routing, without a comparison, because traffic is waiting for routes.
 
 use crate::auto::{self, Advice};
-use crate::best::best;
+use crate::best::select_best;
 use crate::diagnostics::Diagnostic;
 use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
 use crate::multicast;
@@ -18,19 +18,19 @@ use crate::reroute_cache::RerouteCache;
 use crate::verify::{Proof, VerifyError, verify};
 use crate::work::WorkBudget;
 
-/// The name that stands for the automatic choice.
+/// Engine name for automatic selection.
 pub const AUTO: &str = "auto";
 
-/// The name that forbids the last resort: OpenSM's word.
+/// Name that disables the fallback engines, as in OpenSM.
 pub const NO_FALLBACK: &str = "no_fallback";
 
-/// The fallback engines: the baseline, and what is compared with it.
+/// The fallback engines: the baseline, and the candidate to compare with it.
 const FALLBACK: (&str, &str) = ("updn", "nue");
 
-/// Of the budget that is left, each candidate but the last may spend so many hundredths.
+/// Share of the remaining budget for each candidate but the last, in percent.
 const SHARE_PERCENT: u8 = 75;
 
-/// Everything that an operator may name in a list of engines.
+/// All names that are valid in a list of engines.
 pub fn names() -> impl Iterator<Item = &'static str> {
     [AUTO]
         .into_iter()
@@ -38,83 +38,83 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain([NO_FALLBACK])
 }
 
-/// Why an engine's tables are not used.
+/// Why an engine is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
-    /// It gave none.
+pub enum RejectReason {
+    /// The engine failed.
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// They did not pass the proof.
+    /// Its tables failed verification.
     #[error(transparent)]
-    Proof(#[from] VerifyError),
-    /// They pass, but not where answers travel on the SL of their request, and nobody asked for this engine.
-    #[error("answers on the service level of their request could deadlock")]
-    OneWay,
+    Verify(#[from] VerifyError),
+    /// Its tables pass, but replies on the SL of their request could deadlock. Does not apply to engines that the operator names.
+    #[error("replies on the SL of their request could deadlock")]
+    Irreversible,
 }
 
-/// An engine that was tried and not used.
+/// An engine that was run and not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{engine}: {reason}")]
 pub struct EngineRejection {
-    /// Its name, as the operator gave it.
+    /// Its name in the list.
     pub engine: String,
-    /// Why.
+    /// The reason.
     #[source]
-    pub reason: Reason,
+    pub reason: RejectReason,
 }
 
 impl EngineRejection {
-    /// One sentence, with switches named by `label`.
+    /// Engine and reason, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
         format!("{}: {}", self.engine, self.why(label))
     }
 
-    /// The reason alone.
+    /// The reason, with switches named by `label`.
     #[must_use]
     pub fn why(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
         match &self.reason {
-            Reason::Proof(failure) => failure.describe(label),
-            reason @ (Reason::Route(_) | Reason::OneWay) => reason.to_string(),
+            RejectReason::Verify(failure) => failure.describe(label),
+            reason @ (RejectReason::Route(_) | RejectReason::Irreversible) => reason.to_string(),
         }
     }
 }
 
-/// Tables with their proof, or nothing if the graph cannot be routed at all.
+/// Result of the selection.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The tables to install, proven.
+    /// The routing to install, with its proof; `None` if all engines failed.
     pub chosen: Option<(Routing, Proof)>,
-    /// Engines that were tried before, with the reasons.
+    /// Engines that were run and not used.
     pub rejected: Vec<EngineRejection>,
-    /// Whether it is the routing in force, repaired.
+    /// Whether `chosen` is the installed routing, rerouted incrementally.
     pub rerouted: bool,
-    /// To be kept with it ([`crate::LastRun::kept`]).
+    /// For [`crate::LastRun::cache`].
     pub cache: RerouteCache,
 }
 
-/// How many times as much as the busiest channel carried when an engine made the routing may it carry after repairs, one
-/// and all. On a full tree that loses a leaf's cable it has to be more than 1.
-pub(crate) const REPAIRED_LOAD_MAX: u64 = 2;
+/// Maximum load after any number of incremental reroutes, as a multiple of the load when the engine computed the routing. A full
+/// tree that loses an uplink of a leaf needs more than 1.
+pub(crate) const REROUTED_LOAD_MAX: u64 = 2;
 
-/// Engines of which one is installed. The next stage is for where the tables of none of them pass the proof.
+/// Engines of which one is used. The next stage runs if all of them fail.
 struct Stage<'a> {
     choice: Choice<'a>,
-    /// Why they are in the list, where the operator did not put them there.
+    /// Why the stage is in the list, if the operator did not name its engine.
     reason: Option<Diagnostic>,
-    /// Whether the VLs must also do for replies on the SL of the request (ADR 0007).
-    both_ways: bool,
-    /// Data VLs that they may use; `None` for as many as there are.
+    /// Whether replies on the SL of their request must be deadlock-free too (ADR 0007).
+    reversible: bool,
+    /// Maximum number of data VLs; `None`: all usable VLs.
     vls: Option<u8>,
 }
 
-/// How one of several engines is chosen.
+/// How a stage selects its engine.
 enum Choice<'a> {
-    /// The first whose tables pass the proof, without a budget.
+    /// The first whose tables pass verification, without a budget.
     First(Vec<&'a str>),
-    /// This engine, within the budget.
-    InForce(&'a str),
-    /// The best of the first of `baseline` that passes, and of those of `candidates` that pass and fit the budget.
+    /// The engine of the installed routing, within the budget.
+    Installed(&'a str),
+    /// The best of the first of `baseline` that passes and of those `candidates` that pass within the budget.
     Best {
         baseline: Vec<&'a str>,
         candidates: Vec<&'a str>,
@@ -122,16 +122,16 @@ enum Choice<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn of_operator(engine: &'a str) -> Self {
+    fn named(engine: &'a str) -> Self {
         Self {
             choice: Choice::First(vec![engine]),
             reason: None,
-            both_ways: false,
+            reversible: false,
             vls: None,
         }
     }
 
-    /// `engines` are those that the operator has named.
+    /// Fallback engines that are not already in `engines`; `None` if there are none.
     fn fallback(engines: &[&'a str]) -> Option<Self> {
         let missing = |name: &&str| !engines.contains(name);
         let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
@@ -143,13 +143,13 @@ impl<'a> Stage<'a> {
                 candidates,
             },
             reason: Some(Diagnostic::Fallback),
-            both_ways: true,
+            reversible: true,
             vls: None,
         })
     }
 
-    /// `in_force` is the engine in force, if the fabric has only lost something since.
-    fn of_advice(advice: Advice, in_force: Option<&'a str>) -> impl Iterator<Item = Self> {
+    /// `installed` is the engine of the installed routing, if the fabric has only lost switches or links since.
+    fn from_advice(advice: Advice, installed: Option<&'a str>) -> impl Iterator<Item = Self> {
         let Advice {
             structured,
             baseline,
@@ -158,48 +158,48 @@ impl<'a> Stage<'a> {
             reason,
         } = advice;
         let first = Choice::First(structured.to_vec());
-        let in_force = in_force
+        let installed = installed
             .filter(|engine| baseline.contains(engine) || candidates.contains(engine))
-            .map(Choice::InForce);
+            .map(Choice::Installed);
         let best = Choice::Best {
             baseline: baseline.to_vec(),
             candidates: candidates.to_vec(),
         };
-        let choices = [Some(first), in_force, Some(best)].into_iter().flatten();
+        let choices = [Some(first), installed, Some(best)].into_iter().flatten();
         choices.map(move |choice| Self {
             choice,
             reason: Some(Diagnostic::Structure(reason.clone())),
-            both_ways: true,
+            reversible: true,
             vls,
         })
     }
 }
 
-/// Routes with the first engine of the list that can.
+/// Routes with the first engine of the list that succeeds.
 ///
-/// On a connected graph `chosen` is always there, unless the list has [`NO_FALLBACK`].
+/// On a connected graph, `chosen` is `Some` unless the list has [`NO_FALLBACK`].
 #[must_use]
 pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
-    route_watched(engines, request, &mut |_| {})
+    route_with_progress(engines, request, &mut |_| {})
 }
 
-/// What begins next, for a caller with a clock: there is none here.
+/// Progress of the selection, for a caller with a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// This engine.
+pub enum SelectionStep<'a> {
+    /// This engine runs.
     Engine(&'a str),
-    /// The proof of what it made.
-    Proof,
-    /// What comes behind it: which of several serves, or the next engine.
-    Rest,
+    /// Its tables are verified.
+    Verification,
+    /// Its routing is compared with others, or the next engine follows.
+    Comparison,
 }
 
-/// The same as [`route_with`], and says what begins.
+/// As [`route_with`]; reports each step to `watch` when it starts.
 #[must_use]
-pub fn route_watched(
+pub fn route_with_progress(
     engines: &[&str],
     request: &Request<'_>,
-    watch: &mut dyn FnMut(Step<'_>),
+    watch: &mut dyn FnMut(SelectionStep<'_>),
 ) -> Selection {
     if let Some((routing, proof, cache)) = rerouted(request) {
         return Selection {
@@ -216,10 +216,10 @@ pub fn route_watched(
     };
     for stage in stages(engines, request) {
         let passed = attempts.stage(&stage);
-        let (best, compared) = best(request, passed);
+        let (best, compared) = select_best(request, passed);
         if let Some((mut routing, proof)) = best {
-            let notes = stage.reason.into_iter().chain(compared);
-            routing.diagnostics.splice(0..0, notes);
+            let diagnostics = stage.reason.into_iter().chain(compared);
+            routing.diagnostics.splice(0..0, diagnostics);
             return Selection {
                 chosen: Some((routing, proof)),
                 rejected: attempts.rejected,
@@ -236,17 +236,17 @@ pub fn route_watched(
     }
 }
 
-/// The routing in force without what was lost, if that is all that happened and it still passes.
+/// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the result passes verification.
 fn rerouted(request: &Request<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     let last = request.previous.last.as_ref()?;
-    let (mut routing, ways) = reroute_cached(request, &RerouteLimits::default())?;
-    let mut ledger = last.cache.ledger().cloned().unwrap_or_default();
-    let proof = ledger.verify(request.topo, &routing.tables, &routing.vl_plan);
+    let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
+    let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
+    let proof = verifier.verify(request.topo, &routing.tables, &routing.vl_plan);
     let proof = proof.ok()?;
-    if last.baseline_max_load > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.baseline_max_load {
+    if last.baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * last.baseline_max_load {
         return None;
     }
-    // Members of groups send on the SL that they were told. Only a routing made anew is worth telling them another one.
+    // Members of groups send on the SL of their MCMemberRecord. Only a new routing may change it.
     if let Some(sl) = last
         .routing
         .trees
@@ -258,17 +258,21 @@ fn rerouted(request: &Request<'_>) -> Option<(Routing, Proof, RerouteCache)> {
             return None;
         }
     }
-    Some((routing, proof, RerouteCache::of(ledger, ways)))
+    Some((
+        routing,
+        proof,
+        RerouteCache::from_reroute(verifier, dependencies),
+    ))
 }
 
 fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
     let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            let in_force = request.previous.pinned_engine;
-            list.extend(Stage::of_advice(auto::advise(request), in_force));
+            let installed = request.previous.pinned_engine;
+            list.extend(Stage::from_advice(auto::advise(request), installed));
         } else {
-            list.push(Stage::of_operator(engine));
+            list.push(Stage::named(engine));
         }
     }
     if !engines.contains(&NO_FALLBACK) {
@@ -277,22 +281,22 @@ fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
     list
 }
 
-/// Tables that passed the proof.
-type Proven = (Routing, Proof);
+/// A routing that passed verification.
+type Verified = (Routing, Proof);
 
-/// Runs engines and proves their tables.
+/// Runs engines and verifies their tables.
 struct Attempts<'a, 'w> {
     request: &'a Request<'a>,
-    watch: &'w mut dyn FnMut(Step<'_>),
+    watch: &'w mut dyn FnMut(SelectionStep<'_>),
     rejected: Vec<EngineRejection>,
 }
 
 impl Attempts<'_, '_> {
-    /// Tables of the engines of a stage, in the order of the stage.
-    fn stage(&mut self, stage: &Stage<'_>) -> Vec<Proven> {
+    /// Verified routings of the engines of a stage, in the order of the stage.
+    fn stage(&mut self, stage: &Stage<'_>) -> Vec<Verified> {
         match &stage.choice {
             Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
-            Choice::InForce(engine) => {
+            Choice::Installed(engine) => {
                 let share = self.request.budget.share(SHARE_PERCENT);
                 let found = self.attempt(engine, stage, &share);
                 let _ = self.request.budget.spend(share.spent());
@@ -302,18 +306,18 @@ impl Attempts<'_, '_> {
                 baseline,
                 candidates,
             } => {
-                let mut passed: Vec<Proven> = self.first(baseline, stage).into_iter().collect();
+                let mut passed: Vec<Verified> = self.first(baseline, stage).into_iter().collect();
                 for (i, &engine) in candidates.iter().enumerate() {
                     let budget = self.request.budget;
-                    let known = passed.iter().any(|(routing, _)| routing.engine == engine);
+                    let is_done = passed.iter().any(|(routing, _)| routing.engine == engine);
                     let share = if passed.is_empty() && i + 1 == candidates.len() {
-                        // Without any other routing the last engine has to finish.
+                        // Without any other routing, the last engine must finish.
                         WorkBudget::unlimited()
                     } else {
                         let is_last = i + 1 == candidates.len();
                         budget.share(if is_last { 100 } else { SHARE_PERCENT })
                     };
-                    if !known {
+                    if !is_done {
                         passed.extend(self.attempt(engine, stage, &share));
                     }
                     let _ = budget.spend(share.spent());
@@ -323,8 +327,8 @@ impl Attempts<'_, '_> {
         }
     }
 
-    /// Tables of the first engine that pass. Its work counts against the budget, but is not limited by it.
-    fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Proven> {
+    /// The first routing that passes. Its work counts against the budget, but is not limited by it.
+    fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Verified> {
         let work = WorkBudget::limited(u64::MAX - 1);
         let found = engines
             .iter()
@@ -333,9 +337,9 @@ impl Attempts<'_, '_> {
         found
     }
 
-    fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Proven> {
-        match self.proven_both_ways(name, stage, budget) {
-            Ok(proven) => Some(proven),
+    fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Verified> {
+        match self.route_stage(name, stage, budget) {
+            Ok(verified) => Some(verified),
             Err(reason) => {
                 self.rejected.push(EngineRejection {
                     engine: name.to_owned(),
@@ -346,36 +350,40 @@ impl Attempts<'_, '_> {
         }
     }
 
-    fn proven_both_ways(
+    fn route_stage(
         &mut self,
         name: &str,
         stage: &Stage<'_>,
         budget: &WorkBudget,
-    ) -> Result<Proven, Reason> {
+    ) -> Result<Verified, RejectReason> {
         let engine =
             engine_by_name(name).ok_or_else(|| RouteError::UnknownEngine(name.to_owned()))?;
         let request = self.request.with_budget(budget);
         let request = stage
             .vls
             .map_or(request, |vls| request.with_vls(vls.min(request.vls)));
-        let (routing, proof) = self.proven(&*engine, &request)?;
-        if proof.reversible || !stage.both_ways {
+        let (routing, proof) = self.route_and_verify(&*engine, &request)?;
+        if proof.reversible || !stage.reversible {
             return Ok((routing, proof));
         }
-        // On one VL both directions are always the same.
-        match self.proven(&*engine, &request.with_vls(1)) {
+        // On one VL, replies always use the VL of their request.
+        match self.route_and_verify(&*engine, &request.with_vls(1)) {
             Ok((routing, proof)) if proof.reversible => Ok((routing, proof)),
-            Err(budget @ Reason::Route(RouteError::Budget)) => Err(budget),
-            Ok(_) | Err(_) => Err(Reason::OneWay),
+            Err(budget @ RejectReason::Route(RouteError::Budget)) => Err(budget),
+            Ok(_) | Err(_) => Err(RejectReason::Irreversible),
         }
     }
 
-    fn proven(&mut self, engine: &dyn Engine, request: &Request<'_>) -> Result<Proven, Reason> {
-        (self.watch)(Step::Engine(engine.name()));
+    fn route_and_verify(
+        &mut self,
+        engine: &dyn Engine,
+        request: &Request<'_>,
+    ) -> Result<Verified, RejectReason> {
+        (self.watch)(SelectionStep::Engine(engine.name()));
         let routing = engine.route(request)?;
-        (self.watch)(Step::Proof);
+        (self.watch)(SelectionStep::Verification);
         let proof = verify(request.topo, &routing.tables, &routing.vl_plan);
-        (self.watch)(Step::Rest);
+        (self.watch)(SelectionStep::Comparison);
         Ok((routing, proof?))
     }
 }

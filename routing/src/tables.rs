@@ -1,16 +1,13 @@
-//! Linear forwarding tables as they will lie in the switches, and which of their blocks differ.
+//! Linear forwarding tables (LFTs), and the blocks in which two of them differ.
 //!
-//! A table is dense: one byte per LID from 0 to the highest LID in use, 0xFF where a packet is
-//! dropped. Tables are shared (`Arc`) between runs: a row that comes out as before is the same
-//! allocation as before.
+//! A table has one byte per LID from 0 to the highest LID in use; 0xFF drops packets. Runs share unchanged tables (`Arc`).
 
 use std::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// Entries in one block, the unit in which a LinearForwardingTable attribute is written (IBA
-/// 14.2.5.10).
+/// Entries in one LFT block (IBA 14.2.5.10).
 pub const BLOCK_LIDS: usize = 64;
 
 const DROP: u8 = PortNum::DROP.raw();
@@ -30,7 +27,7 @@ impl Lft {
         }
     }
 
-    /// A table from raw entries, LID 0 first (for instance what was read back from a switch).
+    /// A table from raw entries, LID 0 first.
     #[must_use]
     pub fn from_entries(entries: impl Into<Box<[u8]>>) -> Self {
         Self {
@@ -38,8 +35,7 @@ impl Lft {
         }
     }
 
-    /// Where packets for a LID go: a port, 0 for the switch itself, [`PortNum::DROP`] for unknown
-    /// LIDs.
+    /// Output port for a LID; 0: the switch itself; [`PortNum::DROP`] for unknown LIDs.
     #[must_use]
     pub fn get(&self, lid: Lid) -> PortNum {
         PortNum(
@@ -50,7 +46,7 @@ impl Lft {
         )
     }
 
-    /// Changes one entry; LIDs above the top are ignored.
+    /// Sets one entry; ignores LIDs above the top.
     pub fn set(&mut self, lid: Lid, port: PortNum) {
         if let Some(entry) = self.entries.get_mut(usize::from(lid.raw())) {
             *entry = port.raw();
@@ -63,12 +59,12 @@ impl Lft {
         &self.entries
     }
 
-    /// The raw entries, to be worked on.
+    /// Converts into the raw entries.
     pub(crate) fn into_entries(self) -> Box<[u8]> {
         self.entries
     }
 
-    /// The 64 entries of a block, 0xFF beyond the top.
+    /// The 64 entries of a block; 0xFF above the top.
     #[must_use]
     pub fn block(&self, block: u16) -> [u8; BLOCK_LIDS] {
         let mut out = [DROP; BLOCK_LIDS];
@@ -80,7 +76,7 @@ impl Lft {
         out
     }
 
-    /// How many blocks cover the table.
+    /// Number of blocks.
     #[must_use]
     pub fn num_blocks(&self) -> u16 {
         u16::try_from(self.entries.len().div_ceil(BLOCK_LIDS)).unwrap_or(u16::MAX)
@@ -97,11 +93,10 @@ impl fmt::Debug for Lft {
 /// One table per switch, by [`crate::SwitchIdx`].
 pub type Tables = Vec<Arc<Lft>>;
 
-/// The blocks that must be written to turn `old` into `new`, ascending.
+/// Blocks to write to change `old` into `new`, ascending.
 ///
-/// Without an `old` the switch's content is unknown: all blocks of `new`. Blocks beyond the end of
-/// `new` in which `old` still forwards something are listed too; [`Lft::block`] gives them as all
-/// 0xFF.
+/// If `old` is `None`, the installed table is unknown: all blocks of `new`. Blocks above the end of `new` are included if `old`
+/// has entries in them; [`Lft::block`] returns them as all 0xFF.
 pub fn changed_blocks<'a>(
     old: Option<&'a Lft>,
     new: &'a Lft,
@@ -122,7 +117,7 @@ mod tests {
         t
     }
 
-    /// Tables that differ in LIDs 3 and 130 differ in blocks 0 and 2 and in no other.
+    /// Tables that differ in LIDs 3 and 130 differ in blocks 0 and 2.
     #[test]
     fn only_blocks_with_a_difference_are_listed() {
         let old = table(&[(3, 1), (70, 2), (130, 3)], 200);
@@ -131,27 +126,24 @@ mod tests {
         assert_eq!(changed_blocks(Some(&old), &old).count(), 0);
     }
 
-    /// Nothing is known of the old content: every block of the new table is written.
     #[test]
-    fn an_unknown_old_table_means_all_blocks() {
+    fn all_blocks_are_written_to_unknown_tables() {
         assert_eq!(
             changed_blocks(None, &table(&[], 128)).collect::<Vec<_>>(),
             [0, 1, 2]
         );
     }
 
-    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, block 3 (empty)
-    /// left alone.
+    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, the empty block 3 is not written.
     #[test]
-    fn leftovers_beyond_the_new_top_are_cleared() {
+    fn blocks_above_the_new_top_are_cleared() {
         let (old, new) = (table(&[(5, 1), (300, 7)], 300), table(&[(5, 1)], 100));
         assert_eq!(changed_blocks(Some(&old), &new).collect::<Vec<_>>(), [4]);
         assert_eq!(new.block(4), [0xFF; 64]);
     }
 
-    /// A shorter table is not different merely for being shorter.
     #[test]
-    fn a_table_that_grows_by_unused_entries_has_not_changed() {
+    fn unused_entries_at_the_end_are_not_a_difference() {
         let (old, new) = (table(&[(5, 1)], 10), table(&[(5, 1)], 60));
         assert_eq!(changed_blocks(Some(&old), &new).count(), 0);
         assert_eq!(new.get(Lid(61)), PortNum::DROP);

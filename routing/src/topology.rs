@@ -1,18 +1,15 @@
-//! The graph that engines see: switches, the cables between them, and who owns which LID.
+//! The graph for engines and verification: switches, links, end ports, and the owner of each LID.
 //!
-//! Built once per routing run by the subnet manager, immutable afterwards, shared by the engines
-//! and the proof. It knows no GUIDs and no port states: a link that must not carry traffic is simply not
-//! entered. Rates of links are there where somebody said them; nothing depends on them but figures of quality. Bad
-//! input (a port that does not exist, a port cabled twice, a LID claimed twice) is never a panic here: the first
-//! claim stands, the later one is left out.
+//! The subnet manager builds it once per routing run; it is immutable afterwards. It has no GUIDs and no port states: the caller
+//! omits links that must not carry traffic. Link rates are optional and affect quality figures only. Invalid input (a
+//! nonexistent port, a port with two links, a LID with two owners) never panics: the first entry is valid, later ones are ignored.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// Most data VLs that a port can have (VL15 is for management).
+/// Maximum number of data VLs of a port (VL15 is for management).
 pub const DATA_VLS_MAX: u8 = 15;
 
-/// A switch of one [`Topology`]: dense, in the order in which [`TopologyBuilder::switch`] was
-/// called.
+/// Index of a switch in one [`Topology`], in the order of the calls of [`TopologyBuilder::switch`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SwitchIdx(pub u32);
 
@@ -23,13 +20,13 @@ impl SwitchIdx {
         self.0 as usize
     }
 
-    /// The switch at this place of a per-switch array.
+    /// The switch at an index of a per-switch array.
     pub(crate) fn at(index: usize) -> Self {
         Self(u32::try_from(index).unwrap_or(u32::MAX))
     }
 }
 
-/// One end of a cable between two different switches.
+/// A link between two different switches, from one side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Link {
     /// The port on this side.
@@ -40,29 +37,29 @@ pub struct Link {
     pub peer_port: PortNum,
 }
 
-/// A CA or router port cabled to a switch.
+/// A CA or router port that is attached to a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndPort {
-    /// The switch port that it hangs on.
+    /// The switch port.
     pub port: PortNum,
     /// Its base LID.
     pub lid: Lid,
-    /// How many consecutive LIDs it answers to (2^LMC).
+    /// Number of its consecutive LIDs (2^LMC).
     pub count: u16,
 }
 
-/// One LID that tables must lead to.
+/// A LID with its location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Destination {
     /// The LID.
     pub lid: Lid,
-    /// The switch where packets for it end, or leave towards the end port.
+    /// The switch that owns the LID, or to which the end port is attached.
     pub switch: SwitchIdx,
-    /// The port of that switch on which it lives: 0 is the switch itself.
+    /// The port of that switch; 0: the switch itself.
     pub port: PortNum,
 }
 
-/// Collects switches, cables and end ports in any order.
+/// Builds a [`Topology`] from switches, links and end ports in any order.
 #[derive(Debug, Default, Clone)]
 pub struct TopologyBuilder {
     switches: Vec<SwitchSpec>,
@@ -72,7 +69,7 @@ pub struct TopologyBuilder {
     rates: Vec<((SwitchIdx, PortNum), u32)>,
 }
 
-/// A cable between two switches that is slower than both of them can be.
+/// A link between two switches that runs below the rate that both support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DegradedLink {
     /// One end.
@@ -81,7 +78,7 @@ pub struct DegradedLink {
     pub b: (SwitchIdx, PortNum),
     /// Its rate, in Mb/s.
     pub mbps: u32,
-    /// The rate that a port of each of the two switches has, in Mb/s.
+    /// The highest rate that both switches have on some port, in Mb/s.
     pub could_mbps: u32,
 }
 
@@ -99,8 +96,8 @@ impl TopologyBuilder {
         Self::default()
     }
 
-    /// Adds a switch with this many external ports. `lid` is port 0's base LID; a switch without
-    /// one (LID 0) forwards but is no destination.
+    /// Adds a switch with `num_ports` external ports. `lid` is the base LID of port 0; a switch with LID 0 forwards packets but is
+    /// not a destination.
     pub fn switch(&mut self, num_ports: u8, lid: Lid) -> SwitchIdx {
         self.switches.push(SwitchSpec {
             num_ports,
@@ -110,21 +107,20 @@ impl TopologyBuilder {
         SwitchIdx::at(self.switches.len() - 1)
     }
 
-    /// Gives an enhanced port 0 `count` (2^LMC) LIDs instead of one.
+    /// Sets the number of LIDs (2^LMC) of an enhanced port 0; 1 by default.
     pub fn switch_lids(&mut self, s: SwitchIdx, count: u16) {
         if let Some(spec) = self.switches.get_mut(s.index()) {
             spec.lids = count;
         }
     }
 
-    /// Adds a cable between two switches. A cable entered from both its ends counts once; a
-    /// loopback plug (both ends on one switch) is accepted and carries nothing.
+    /// Adds a link between two switches. A link that is added from both ends counts once. A loopback link (both ends on one
+    /// switch) is accepted and carries no traffic.
     pub fn link(&mut self, a: (SwitchIdx, PortNum), b: (SwitchIdx, PortNum)) {
         self.links.push((a, b));
     }
 
-    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. One without a LID (0) is not
-    /// routed to.
+    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. A port with LID 0 is not a destination.
     pub fn end_port(&mut self, at: (SwitchIdx, PortNum), lid: Lid, count: u16) {
         self.end_ports.push((
             at.0,
@@ -136,19 +132,19 @@ impl TopologyBuilder {
         ));
     }
 
-    /// Says how many data VLs a switch port operates, 1 to 15. Ports of which nothing is said have 15. Both ends of a
-    /// cable operate the lower number of the two.
+    /// Sets the number of data VLs that a switch port operates, 1 to 15; 15 by default. Both ends of a link operate the lower
+    /// of their two numbers.
     pub fn vls(&mut self, at: (SwitchIdx, PortNum), count: u8) {
         self.vls.push((at, count));
     }
 
-    /// Says how fast the link at a switch port is, in Mb/s (active width times active speed). Of two rates that are said of
-    /// a cable the lower one holds; 0 says nothing.
+    /// Sets the rate of the link at a switch port, in Mb/s (active width times active speed); 0: unknown. If the two ends of a
+    /// link have different rates, the lower one is valid.
     pub fn rate(&mut self, at: (SwitchIdx, PortNum), mbps: u32) {
         self.rates.push((at, mbps));
     }
 
-    /// Freezes the graph.
+    /// Builds the graph.
     #[must_use]
     pub fn build(self) -> Topology {
         let mut port_base = Vec::with_capacity(self.switches.len() + 1);
@@ -218,23 +214,23 @@ impl TopologyBuilder {
             link_base.push(links.len());
         }
 
-        let claims = self
+        let owners = self
             .switches
             .iter()
             .enumerate()
             .map(|(i, spec)| (SwitchIdx::at(i), PortNum::ZERO, spec.lid, spec.lids))
             .chain(end_ports.iter().map(|&(s, e)| (s, e.port, e.lid, e.count)));
         let mut owner: Vec<Option<Destination>> = Vec::new();
-        for (switch, port, base, count) in claims {
+        for (switch, port, base, count) in owners {
             for raw in (u32::from(base.raw())..).take(usize::from(count)) {
                 let Some(lid) = u16::try_from(raw).ok().map(Lid).filter(|l| l.is_unicast()) else {
                     continue;
                 };
-                let at = usize::from(lid.raw());
-                if owner.len() <= at {
-                    owner.resize(at + 1, None);
+                let index = usize::from(lid.raw());
+                if owner.len() <= index {
+                    owner.resize(index + 1, None);
                 }
-                owner[at].get_or_insert(Destination { lid, switch, port });
+                owner[index].get_or_insert(Destination { lid, switch, port });
             }
         }
         let top_lid = Lid(u16::try_from(owner.len().saturating_sub(1)).unwrap_or(0));
@@ -268,7 +264,7 @@ impl TopologyBuilder {
     }
 }
 
-/// An immutable fabric of switches, in compressed rows.
+/// An immutable graph of switches, in compressed sparse rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     switches: Vec<SwitchSpec>,
@@ -277,7 +273,7 @@ pub struct Topology {
     peers: Vec<Option<(SwitchIdx, PortNum)>>,
     /// Data VLs by flat port number.
     vls: Vec<u8>,
-    /// Mb/s by flat port number; 0 where it is not known.
+    /// Mb/s by flat port number; 0: unknown.
     rates: Vec<u32>,
     links: Vec<Link>,
     link_base: Vec<usize>,
@@ -292,7 +288,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// How many switches there are.
+    /// Number of switches.
     #[must_use]
     pub fn num_switches(&self) -> usize {
         self.switches.len()
@@ -303,48 +299,47 @@ impl Topology {
         (0..self.switches.len()).map(SwitchIdx::at)
     }
 
-    /// External ports of a switch: 1 to this number.
+    /// Number of external ports of a switch.
     #[must_use]
     pub fn num_ports(&self, s: SwitchIdx) -> u8 {
         self.switches[s.index()].num_ports
     }
 
-    /// Base LID of a switch's port 0; [`Lid::NONE`] if it has none.
+    /// Base LID of port 0; [`Lid::NONE`] if it has none.
     #[must_use]
     pub fn lid(&self, s: SwitchIdx) -> Lid {
         self.switches[s.index()].lid
     }
 
-    /// What tells a switch from others, whatever the order of discovery: its LID; of one without a LID what hangs on it, and
-    /// the LIDs and ports of its neighbours.
-    fn name(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
+    /// Identifies a switch independently of the discovery order: by its LID, or, without a LID, by its lowest end-port LID and the
+    /// LIDs and ports of its neighbours.
+    fn stable_key(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
         let lid = self.lid(s);
         if lid != Lid::NONE {
             return (lid, Lid::NONE, Vec::new());
         }
         let host = self.end_ports(s).iter().map(|e| e.lid).min();
         let links = self.links(s).iter();
-        let mut around: Vec<(Lid, PortNum)> =
+        let mut neighbours: Vec<(Lid, PortNum)> =
             links.map(|l| (self.lid(l.peer), l.peer_port)).collect();
-        around.sort_unstable();
-        (lid, host.unwrap_or(Lid::NONE), around)
+        neighbours.sort_unstable();
+        (lid, host.unwrap_or(Lid::NONE), neighbours)
     }
 
-    /// Switches by LID, those without one by what is around them: an order that does not change when the fabric is discovered in
-    /// another order.
+    /// Switches by LID, or by their neighbours if they have none: an order that does not depend on the discovery order.
     pub(crate) fn by_lid(&self) -> Vec<SwitchIdx> {
         let mut all: Vec<SwitchIdx> = self.switches().collect();
-        all.sort_by_cached_key(|&s| (self.name(s), s));
+        all.sort_by_cached_key(|&s| (self.stable_key(s), s));
         all
     }
 
-    /// How many LIDs port 0 answers to.
+    /// Number of LIDs of port 0.
     #[must_use]
     pub fn lid_count(&self, s: SwitchIdx) -> u16 {
         self.switches[s.index()].lids
     }
 
-    /// The switch port at the other end of the cable, if it leads to another switch.
+    /// The switch port at the other end of the link, if there is a link to another switch.
     #[must_use]
     pub fn neighbor(&self, s: SwitchIdx, port: PortNum) -> Option<(SwitchIdx, PortNum)> {
         if port.raw() > self.num_ports(s) {
@@ -353,31 +348,31 @@ impl Topology {
         self.peers[self.port_base[s.index()] + port.index()]
     }
 
-    /// Cables of a switch to other switches, by port number.
+    /// Links of a switch to other switches, by port number.
     #[must_use]
     pub fn links(&self, s: SwitchIdx) -> &[Link] {
         &self.links[self.link_base[s.index()]..self.link_base[s.index() + 1]]
     }
 
-    /// CA and router ports cabled to a switch, by port number.
+    /// CA and router ports attached to a switch, by port number.
     #[must_use]
     pub fn end_ports(&self, s: SwitchIdx) -> &[EndPort] {
         &self.end_ports[self.end_base[s.index()]..self.end_base[s.index() + 1]]
     }
 
-    /// Every LID that has an owner, ascending.
+    /// All LIDs in use, ascending.
     #[must_use]
     pub fn destinations(&self) -> &[Destination] {
         &self.destinations
     }
 
-    /// The LIDs of a switch and of its end ports, by port number (port 0 first), then LID.
+    /// LIDs of a switch and of its end ports, by port number (port 0 first), then LID.
     #[must_use]
     pub fn destinations_on(&self, s: SwitchIdx) -> &[Destination] {
         &self.by_switch[self.dest_base[s.index()]..self.dest_base[s.index() + 1]]
     }
 
-    /// The highest LID in use; [`Lid::NONE`] if there is none.
+    /// Highest LID in use; [`Lid::NONE`] if there is none.
     #[must_use]
     pub fn top_lid(&self) -> Lid {
         self.top_lid
@@ -399,7 +394,7 @@ impl Topology {
         self.switches().flat_map(of).min().unwrap_or(DATA_VLS_MAX)
     }
 
-    /// How fast the link at a port is, in Mb/s; `None` where nobody said it.
+    /// Rate of the link at a port, in Mb/s; `None` if unknown.
     #[must_use]
     pub fn rate(&self, s: SwitchIdx, port: PortNum) -> Option<u32> {
         if port.raw() > self.num_ports(s) {
@@ -408,20 +403,20 @@ impl Topology {
         Some(self.rates[self.port_base[s.index()] + port.index()]).filter(|mbps| *mbps > 0)
     }
 
-    /// Cables between switches that run slower than they could: both ends have another port that is faster. Where
-    /// generations are mixed, a cable is as fast as its slower end, and that is not meant.
+    /// Links between switches that run below their possible rate: both switches have a faster port. A link between switches of
+    /// different generations, at the rate of the slower one, is not degraded.
     #[must_use]
     pub fn degraded_links(&self) -> Vec<DegradedLink> {
-        let best = |s: SwitchIdx| {
+        let best_rate = |s: SwitchIdx| {
             let first = self.port_base[s.index()];
             let all = &self.rates[first..self.port_base[s.index() + 1]];
             all.iter().copied().max().unwrap_or(0)
         };
-        let best: Vec<u32> = self.switches().map(best).collect();
-        let cables = self
+        let best: Vec<u32> = self.switches().map(best_rate).collect();
+        let links = self
             .switches()
             .flat_map(|s| self.links(s).iter().map(move |l| (s, l)));
-        cables
+        links
             .filter_map(|(s, l)| {
                 let (a, b) = ((s, l.port), (l.peer, l.peer_port));
                 let mbps = self.rate(s, l.port)?;

@@ -1,11 +1,11 @@
-//! Service levels and virtual lanes: which SL the packets of a path carry, and which VL that SL takes on each channel.
+//! Service levels and virtual lanes: the SL of each path, and the VL of each SL on each channel.
 //!
-//! Engines fill it in, [`crate::verify()`] reads it, the subnet manager writes it as SLtoVLMappingTables and path records
-//! carry the SL. It decides nothing.
+//! Engines fill in a [`VlPlan`], [`crate::verify()`] verifies it, and the subnet manager writes it as SLtoVLMappingTables. Path
+//! records carry the SL.
 //!
-//! Two facts of InfiniBand shape it. The SL of a packet never changes on its way, the VL may at every switch, by the
-//! port that it came in by, the port that it leaves by, and the SL (IBA 7.6.6, 14.2.5.8). And all end ports of a switch
-//! that send to one LID share the path from there on, so one value for each (switch, LID) says everything.
+//! The SL of a packet is constant along its path. Each switch derives the VL from the input port, the output port and the
+//! SL (IBA 7.6.6, 14.2.5.8). All end ports of a switch that send to one LID share the path from that switch, so one SL for
+//! each (switch, LID) suffices.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 
-/// SLs that there are.
+/// Number of SLs.
 pub const SLS: usize = 16;
 
-/// The lanes of a routing.
+/// SLs and VLs of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VlPlan {
     /// Data VLs in use on channels between switches, 1 to 15: VL 0 to `vls - 1`.
@@ -27,21 +27,21 @@ pub struct VlPlan {
     pub sl2vl: SlToVl,
 }
 
-/// The SL of each path between end ports.
+/// SL of each path between end ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathSl {
-    /// The same for all.
+    /// One SL for all paths.
     Uniform(u8),
-    /// By the LID that packets go to: index is the LID.
+    /// By destination LID (index).
     ByLid(Arc<[u8]>),
-    /// By the switch where packets enter (row) and the switch of the LID that they go to (index).
+    /// By the source switch (row) and the switch of the destination LID (index).
     BySwitches(Vec<Arc<[u8]>>),
-    /// By the switch where packets enter (row) and the LID that they go to (index).
+    /// By the source switch (row) and the destination LID (index).
     BySwitchAndLid(Vec<Arc<[u8]>>),
 }
 
 impl PathSl {
-    /// Whether both give the same SL wherever both say something.
+    /// Whether both have the same SL for every path that both contain.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a == b);
@@ -59,16 +59,16 @@ impl PathSl {
     }
 }
 
-/// The VL of each SL, at each switch.
+/// VL of each SL, at each switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlToVl {
     /// VL = SL mod [`VlPlan::vls`], everywhere.
     Modulo,
-    /// A table for each switch (index), for each input port (0 to the number of ports), for each output port.
+    /// By switch (index): a table for each pair of input port (0 to the number of ports) and output port.
     PerPorts(Vec<SlToVlMaps>),
 }
 
-/// The tables of one switch: the VLs of the 16 SLs for each pair of ports.
+/// SLtoVL tables of one switch: the VLs of the 16 SLs for each pair of ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlToVlMaps {
     ports: usize,
@@ -86,27 +86,27 @@ impl SlToVlMaps {
         }
     }
 
-    /// The VLs of SLs 0 to 15 from one port to another; VL 15 (drop, IBA 7.6.6) where there is no such port.
+    /// VLs of SLs 0 to 15 from an input port to an output port; VL 15 (drop, IBA 7.6.6) for nonexistent ports.
     #[must_use]
     pub fn get(&self, input: PortNum, output: PortNum) -> [u8; SLS] {
         let inside = input.index() < self.ports && output.index() < self.ports;
-        let at = input.index() * self.ports + output.index();
+        let index = input.index() * self.ports + output.index();
         self.maps
-            .get(at)
+            .get(index)
             .copied()
             .filter(|_| inside)
             .unwrap_or([15; SLS])
     }
 
-    /// Changes the map of one pair of ports; pairs that there are not, are ignored.
+    /// Sets the map of one pair of ports; ignores nonexistent ports.
     pub fn set(&mut self, input: PortNum, output: PortNum, map: [u8; SLS]) {
         if input.index() < self.ports
             && output.index() < self.ports
-            && let Some(place) = self
+            && let Some(entry) = self
                 .maps
                 .get_mut(input.index() * self.ports + output.index())
         {
-            *place = map;
+            *entry = map;
         }
     }
 }
@@ -118,7 +118,7 @@ impl Default for VlPlan {
 }
 
 impl VlPlan {
-    /// SL 0 for all, VL 0 for every SL.
+    /// SL 0 for all paths, VL 0 for all SLs.
     #[must_use]
     pub const fn single() -> Self {
         Self {
@@ -128,7 +128,7 @@ impl VlPlan {
         }
     }
 
-    /// SL *i* travels on VL *i*, for so many VLs.
+    /// VL = SL mod `vls`.
     #[must_use]
     pub const fn modulo(vls: u8, path_sl: PathSl) -> Self {
         Self {
@@ -138,8 +138,8 @@ impl VlPlan {
         }
     }
 
-    /// The SL of packets that enter the fabric at this switch (from an end port, or from its own port 0) and go to
-    /// this LID. 0 where the tables are silent.
+    /// SL of packets that enter the fabric at switch `from` (from an end port or its port 0) for destination `to`; 0 if the
+    /// plan has no entry.
     #[must_use]
     pub fn sl(&self, from: SwitchIdx, to: &Destination) -> u8 {
         let in_row = |rows: &[Arc<[u8]>], i: usize| {
@@ -156,7 +156,7 @@ impl VlPlan {
         }
     }
 
-    /// The SL of all packets, where all have the same.
+    /// The SL of all paths, if all have the same.
     #[must_use]
     pub const fn uniform_sl(&self) -> Option<u8> {
         match self.path_sl {
@@ -165,8 +165,7 @@ impl VlPlan {
         }
     }
 
-    /// The VL that packets with this SL take on the channel that leaves a switch by `output`, having come in by `input`
-    /// (0: from the switch itself).
+    /// VL of packets with this SL from port `input` (0: the switch itself) on the channel of port `output`.
     #[must_use]
     pub fn vl(&self, at: SwitchIdx, input: PortNum, output: PortNum, sl: u8) -> u8 {
         match &self.sl2vl {
@@ -177,9 +176,10 @@ impl VlPlan {
         }
     }
 
-    /// The SLtoVLMappingTable of a switch for a pair of ports as it is to be written. Where the cable behind `output`
-    /// operates fewer VLs than [`Self::vls`] (an end port's cable: engines keep to what cables between switches have),
-    /// VLs wrap around.
+    /// The SLtoVLMappingTable to write for a pair of ports of a switch.
+    ///
+    /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs wrap around. This applies to links to end ports
+    /// only: engines use at most the VLs that all links between switches operate.
     #[must_use]
     pub fn map(
         &self,
@@ -188,31 +188,31 @@ impl VlPlan {
         input: PortNum,
         output: PortNum,
     ) -> [u8; SLS] {
-        let have = topo.vls(at, output).max(1);
+        let operated = topo.vls(at, output).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
             let wanted = self.vl(at, input, output, sl);
-            *vl = if wanted < have || wanted >= DATA_VLS_MAX {
+            *vl = if wanted < operated || wanted >= DATA_VLS_MAX {
                 wanted
             } else {
-                wanted % have
+                wanted % operated
             };
         }
         map
     }
 
-    /// The SLtoVLMappingTable of a CA or router port whose cable operates `have` VLs.
+    /// The SLtoVLMappingTable of a CA or router port whose link operates `operated` VLs.
     #[must_use]
-    pub fn end_port_map(&self, have: u8) -> [u8; SLS] {
-        let lanes = self.vls.min(have).max(1);
+    pub fn end_port_map(&self, operated: u8) -> [u8; SLS] {
+        let vls = self.vls.min(operated).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
-            *vl = sl % lanes;
+            *vl = sl % vls;
         }
         map
     }
 
-    /// Whether every packet is on one lane.
+    /// Whether all packets use one VL.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.vls <= 1
@@ -237,31 +237,31 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_path_sl_is_looked_up_by_its_own_index() {
+    fn path_sl_is_indexed_by_lid_or_switch() {
         let rows = |row: &[u8]| vec![Arc::from([9u8, 9].as_slice()), Arc::from(row)];
         let sl = |path_sl| VlPlan::modulo(8, path_sl).sl(SwitchIdx(1), &to(3, 2));
         assert_eq!(sl(PathSl::Uniform(5)), 5);
         assert_eq!(sl(PathSl::ByLid(Arc::from([0u8, 0, 0, 4].as_slice()))), 4);
         assert_eq!(sl(PathSl::BySwitches(rows(&[0, 1, 6, 0]))), 6);
         assert_eq!(sl(PathSl::BySwitchAndLid(rows(&[0, 1, 2, 7]))), 7);
-        assert_eq!(sl(PathSl::BySwitchAndLid(rows(&[1]))), 0, "silent");
+        assert_eq!(sl(PathSl::BySwitchAndLid(rows(&[1]))), 0, "no entry");
     }
 
-    /// An end port's cable with two VLs: what would travel on VL 5 there goes on VL 1.
+    /// The link to an end port operates two VLs: VL 5 becomes VL 1.
     #[test]
-    fn narrow_cables_to_end_ports_wrap() {
+    fn vls_wrap_on_end_port_links_with_fewer_vls() {
         let mut b = TopologyBuilder::new();
         let s = b.switch(4, Lid(1));
         b.vls((s, PortNum(2)), 2);
         let topo = b.build();
-        let lanes = VlPlan::modulo(8, PathSl::Uniform(0));
-        assert_eq!(lanes.map(&topo, s, PortNum(1), PortNum(2))[5], 1);
-        assert_eq!(lanes.map(&topo, s, PortNum(1), PortNum(3))[5], 5);
-        assert_eq!(lanes.end_port_map(2)[5], 1);
+        let plan = VlPlan::modulo(8, PathSl::Uniform(0));
+        assert_eq!(plan.map(&topo, s, PortNum(1), PortNum(2))[5], 1);
+        assert_eq!(plan.map(&topo, s, PortNum(1), PortNum(3))[5], 5);
+        assert_eq!(plan.end_port_map(2)[5], 1);
     }
 
     #[test]
-    fn port_maps_know_their_ports_and_no_others() {
+    fn nonexistent_ports_map_to_vl_15() {
         let mut maps = SlToVlMaps::uniform(3, [2; SLS]);
         maps.set(PortNum(1), PortNum(3), [4; SLS]);
         maps.set(PortNum(4), PortNum(0), [5; SLS]);

@@ -1,18 +1,18 @@
-//! The work of routing engines: counted in units, limited, and cancelled from outside.
+//! Work budget and cancellation of routing engines.
 //!
-//! This crate knows no time. An engine counts a unit for about every matrix cell, channel or dependency that it visits and
-//! stops once a limit is reached, so that the same input gives the same result on every machine. A caller with a clock also
-//! cancels through a [`CancelToken`] when its time is up. What an engine has computed until then is discarded.
+//! This crate has no clock. An engine counts about one unit for each matrix cell, channel or dependency that it visits, and
+//! stops at the limit, so that the same input gives the same result on every machine. A caller with a clock cancels through a
+//! [`CancelToken`] at its deadline. Partial results are discarded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Stops engines from another thread. Clones share one state.
+/// Cancels engines from another thread. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// Stops everything that counts its work against a [`WorkBudget`] with this token. It cannot be undone.
+    /// Cancels all work under a [`WorkBudget`] with this token. Irrevocable.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -24,11 +24,11 @@ impl CancelToken {
     }
 }
 
-/// An engine has used up its budget, or was cancelled.
+/// The work budget is exhausted, or the work was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetExceeded;
 
-/// Units that may be spent, and those that were. Threads of one computation share it.
+/// Limit and count of work units. The threads of one computation share it.
 #[derive(Debug)]
 pub struct WorkBudget {
     limit: u64,
@@ -63,7 +63,7 @@ impl WorkBudget {
         }
     }
 
-    /// The same limit, cancelled by a token as well.
+    /// The same limit, with a token.
     #[must_use]
     pub fn with_token(self, token: CancelToken) -> Self {
         Self {
@@ -72,26 +72,26 @@ impl WorkBudget {
         }
     }
 
-    /// A budget of its own of so many hundredths of what is left, with the same token. Nothing is reserved: the caller
-    /// reports with [`Self::spend`] what was spent of it.
+    /// A separate budget of `percent` of the remaining units, with the same token. It reserves nothing: the caller adds the
+    /// units spent of it with [`Self::spend`].
     #[must_use]
     pub fn share(&self, percent: u8) -> Self {
-        let left = self.limit.saturating_sub(self.spent());
+        let remaining = self.limit.saturating_sub(self.spent());
         Self {
             limit: if self.limit == u64::MAX {
                 u64::MAX
             } else {
-                left / 100 * u64::from(percent) + left % 100 * u64::from(percent) / 100
+                remaining / 100 * u64::from(percent) + remaining % 100 * u64::from(percent) / 100
             },
             spent: AtomicU64::new(0),
             token: self.token.clone(),
         }
     }
 
-    /// Counts units.
+    /// Adds units.
     ///
     /// # Errors
-    /// Once more than the limit were counted, or the token is cancelled.
+    /// The limit is exceeded, or the token is cancelled.
     pub fn spend(&self, units: u64) -> Result<(), BudgetExceeded> {
         if self.limit < u64::MAX {
             self.spent.fetch_add(units, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl WorkBudget {
         self.check()
     }
 
-    /// As [`Self::spend`], for lengths.
+    /// As [`Self::spend`], for a length.
     ///
     /// # Errors
     /// As [`Self::spend`].
@@ -107,7 +107,7 @@ impl WorkBudget {
         self.spend(u64::try_from(units).unwrap_or(u64::MAX))
     }
 
-    /// Counts nothing.
+    /// Checks the limit and the token.
     ///
     /// # Errors
     /// As [`Self::spend`].
@@ -119,13 +119,13 @@ impl WorkBudget {
         }
     }
 
-    /// Whether engines must stop.
+    /// Whether the limit is exceeded or the token is cancelled.
     #[must_use]
     pub fn is_exceeded(&self) -> bool {
         self.spent() > self.limit || self.token.as_ref().is_some_and(CancelToken::is_cancelled)
     }
 
-    /// Units counted so far; 0 where there is no limit.
+    /// Units counted so far; 0 without a limit.
     #[must_use]
     pub fn spent(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spending_more_than_the_limit_fails() {
+    fn spending_beyond_the_limit_fails() {
         let budget = WorkBudget::limited(10);
         assert_eq!(budget.spend(10), Ok(()));
         assert_eq!(budget.spend(1), Err(BudgetExceeded));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_stops_its_budget_and_all_shares() {
+    fn token_cancels_budget_and_shares() {
         let token = CancelToken::default();
         let budget = WorkBudget::limited(10).with_token(token.clone());
         let share = budget.share(50);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_part_of_what_is_left() {
+    fn share_is_a_percentage_of_the_remaining_units() {
         let budget = WorkBudget::limited(100);
         let _ = budget.spend(40);
         let share = budget.share(75);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_counts_nothing() {
+    fn unlimited_budget_counts_nothing() {
         let budget = WorkBudget::unlimited();
         assert_eq!(budget.spend(u64::MAX), Ok(()));
         assert_eq!(budget.spend(u64::MAX), Ok(()));

@@ -16,8 +16,8 @@ use ferrosm_core::plan::hints;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, LastRun, Proof, Request, RerouteCache, Routing, Step, SwitchIdx, Topology,
-    WorkBudget, route_watched,
+    CancelToken, LastRun, Proof, Request, RerouteCache, Routing, SelectionStep, SwitchIdx,
+    Topology, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 
@@ -255,7 +255,7 @@ fn route_view(
     let engines: Vec<&str> = args.engine.iter().map(Engine::name).collect();
     let mut times = StageTimes::start();
     let progress = RoutingProgress::start(limit, cancel);
-    let selection = route_watched(&engines, &request, &mut |step| {
+    let selection = route_with_progress(&engines, &request, &mut |step| {
         times.stamp(step);
         progress.show(step);
     });
@@ -315,13 +315,13 @@ impl StageTimes {
         }
     }
 
-    fn stamp(&mut self, step: Step<'_>) {
+    fn stamp(&mut self, step: SelectionStep<'_>) {
         let now = Instant::now();
         match (step, self.runs.last_mut()) {
-            (Step::Engine(name), _) => self.runs.push((name.to_owned(), now, None, None)),
-            (Step::Proof, Some(run)) => run.2 = Some(now),
-            (Step::Rest, Some(run)) => run.3 = Some(now),
-            (Step::Proof | Step::Rest, None) => {}
+            (SelectionStep::Engine(name), _) => self.runs.push((name.to_owned(), now, None, None)),
+            (SelectionStep::Verification, Some(run)) => run.2 = Some(now),
+            (SelectionStep::Comparison, Some(run)) => run.3 = Some(now),
+            (SelectionStep::Verification | SelectionStep::Comparison, None) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use ferrosm_routing::{CancelToken, Step};
+use ferrosm_routing::{CancelToken, SelectionStep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Redraws of the bar.
@@ -67,11 +67,11 @@ impl RoutingProgress {
     }
 
     /// Shows the current stage.
-    pub(super) fn show(&self, step: Step<'_>) {
+    pub(super) fn show(&self, step: SelectionStep<'_>) {
         match step {
-            Step::Engine(name) => self.bar.set_message(format!("routing: {name}")),
-            Step::Proof => self.bar.set_message("proof"),
-            Step::Rest => self.bar.set_message("comparison"),
+            SelectionStep::Engine(name) => self.bar.set_message(format!("routing: {name}")),
+            SelectionStep::Verification => self.bar.set_message("proof"),
+            SelectionStep::Comparison => self.bar.set_message("comparison"),
         }
     }
 }

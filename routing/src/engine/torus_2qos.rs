@@ -85,7 +85,7 @@ fn route_in_frame(
     if levels == 1 {
         diagnostics.push(Diagnostic::OneServiceLevel {
             needed: 2 * LEVEL_VLS,
-            have: usable,
+            usable,
         });
     }
     let lines: Vec<Lines> = (0..frame.axes.len())

@@ -130,7 +130,7 @@ fn route_in<C: HopCell>(
     if hops > least {
         diagnostics.push(Diagnostic::LongerPaths {
             hops,
-            least,
+            shortest: least,
             vls: None,
         });
     }

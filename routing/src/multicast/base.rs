@@ -1,19 +1,17 @@
-//! A forest without the fabric that it stands on, to be kept for as long as a routing is in force.
-//!
-//! What is found once for each routing is here; it is shared and never changed.
+//! The part of a [`SpanningForest`] that does not borrow the topology, for as long as a routing is installed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::forest::{Kind, search};
+use super::forest::{Kind, find_spanning_tree};
 use super::{PortSet, SpanningForest};
 use crate::channels::PortChannels;
 use crate::engine::{Routing, TreeConstraint};
 use crate::topology::{SwitchIdx, Topology};
 
-/// What a [`SpanningForest`] goes by.
+/// The link constraint and SL of a [`SpanningForest`]. Immutable and shared.
 #[derive(Debug, Clone)]
 pub struct TreeBase {
     channels: Arc<PortChannels>,
@@ -22,7 +20,7 @@ pub struct TreeBase {
 }
 
 impl TreeBase {
-    /// The forest of the same routing. `topo` must be the graph that [`SpanningForest::new`] was given.
+    /// The forest of the same routing. `topo` must be the topology passed to [`SpanningForest::new`].
     #[must_use]
     pub fn forest<'a>(&self, topo: &'a Topology) -> SpanningForest<'a> {
         SpanningForest {
@@ -35,9 +33,9 @@ impl TreeBase {
 }
 
 impl SpanningForest<'_> {
-    /// What it goes by, to be kept.
+    /// The part that does not borrow the topology.
     #[must_use]
-    pub fn ground(&self) -> TreeBase {
+    pub fn base(&self) -> TreeBase {
         TreeBase {
             channels: Arc::clone(&self.channels),
             kind: Arc::clone(&self.kind),
@@ -45,13 +43,16 @@ impl SpanningForest<'_> {
         }
     }
 
-    /// Whether the entries of one group, of all switches that have any, are part of one tree of this forest (or of several
-    /// that do not touch): nothing loops by them, and they are safe together with the routes and with all other trees of
-    /// the forest. Ports without a cable to a switch do not matter.
+    /// Whether the entries of one group on all switches are part of one or several disjoint trees of this forest. If so, they
+    /// are loop-free, and deadlock-free together with the routes and all other trees of the forest. Ports without a link to a
+    /// switch are ignored.
     #[must_use]
-    pub fn holds(&self, entries: impl IntoIterator<Item = (SwitchIdx, PortSet)>) -> bool {
-        // The port by which each switch hangs on another.
-        let mut ups: BTreeMap<usize, PortNum> = BTreeMap::new();
+    pub fn contains_entries(
+        &self,
+        entries: impl IntoIterator<Item = (SwitchIdx, PortSet)>,
+    ) -> bool {
+        // Uplink port of each switch.
+        let mut uplinks: BTreeMap<usize, PortNum> = BTreeMap::new();
         for (s, ports) in entries {
             let v = s.index();
             for port in ports.iter().filter(|p| p.index() < self.channels.ports(v)) {
@@ -67,7 +68,7 @@ impl SpanningForest<'_> {
                     }
                     Kind::Tree(_) => return false,
                 };
-                if *ups.entry(below).or_insert(up) != up {
+                if *uplinks.entry(below).or_insert(up) != up {
                     return false;
                 }
             }
@@ -76,12 +77,12 @@ impl SpanningForest<'_> {
     }
 }
 
-/// Makes a promise of what can be kept for a routing whose engine promised nothing: one spanning tree that goes together
-/// with the routes, if one is found, on the SL that groups have `now` where that can be. Takes about as long as a proof where there
-/// is something to do.
-pub fn resolve_trees(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
+/// Replaces [`TreeConstraint::Search`] by a spanning tree that is deadlock-free together with the routes, if there is one. The tree
+/// uses SL `current_sl`, the SL of existing groups, if possible. Takes about as long as a verification.
+pub fn resolve_trees(topo: &Topology, routing: &mut Routing, current_sl: Option<u8>) {
     if routing.trees == TreeConstraint::Search
-        && let Some((up, sl)) = search(topo, &PortChannels::new(topo), routing, now)
+        && let Some((up, sl)) =
+            find_spanning_tree(topo, &PortChannels::new(topo), routing, current_sl)
     {
         routing.trees = TreeConstraint::Within { up, sl };
     }

@@ -1,4 +1,4 @@
-//! Which cables trees may use, for one routing: the promise of its engine, or one that is found here.
+//! The links that multicast trees of one routing may use: the tree constraint of its engine, or a spanning tree found here.
 
 use std::sync::Arc;
 
@@ -12,46 +12,48 @@ use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Roots that are tried for a spanning tree that goes together with the routes.
+/// Maximum number of roots tried in the search for a spanning tree.
 const ROOTS_MAX: usize = 12;
 
-/// What trees of one routing are made of. Any number of trees of one forest is safe together, and with the routes.
+/// The links that multicast trees of one routing may use. Any number of trees of one forest is deadlock-free together with the
+/// routes.
 #[derive(Debug)]
 pub struct SpanningForest<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: Arc<PortChannels>,
     pub(super) kind: Arc<Kind>,
-    /// The SL that groups get.
+    /// SL of the groups.
     pub sl: u8,
 }
 
-/// What a forest goes by.
+/// The link constraint.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Each switch hangs on one before it.
+    /// The parent of each switch comes before it in this switch order (by position).
     Order(Vec<u32>),
-    /// Parts of one spanning tree: ports towards the root.
+    /// Trees are parts of one spanning tree: the port towards the root, by switch.
     Tree(Vec<Option<PortNum>>),
 }
 
-/// No trees are safe together with the routes.
+/// No spanning tree is deadlock-free together with the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no spanning tree was found that cannot deadlock together with the routes")]
+#[error("no spanning tree found that is deadlock-free together with the routes")]
 pub struct NoSpanningForest;
 
 impl<'a> SpanningForest<'a> {
-    /// What the engine promised, or else ([`TreeConstraint::Search`]) one spanning tree on one SL that passes the proof together
-    /// with the routes: roots in the middle of the fabric first, every SL that there is a VL for.
+    /// The forest of the engine's tree constraint. For [`TreeConstraint::Search`], a spanning tree that is deadlock-free together
+    /// with the routes: central roots are tried first, each with every SL that has a VL.
     ///
     /// # Errors
-    /// None is found.
+    /// There is no such spanning tree.
     pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoSpanningForest> {
         let channels = PortChannels::new(topo);
         let (kind, sl) = match &routing.trees {
             TreeConstraint::Ordered(order) => (Kind::Order(order.clone()), 0),
             TreeConstraint::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
             TreeConstraint::Search => {
-                let (up, sl) = search(topo, &channels, routing, None).ok_or(NoSpanningForest)?;
+                let (up, sl) =
+                    find_spanning_tree(topo, &channels, routing, None).ok_or(NoSpanningForest)?;
                 (Kind::Tree(up), sl)
             }
         };
@@ -64,29 +66,29 @@ impl<'a> SpanningForest<'a> {
     }
 }
 
-/// A spanning tree (of each part of the fabric) whose dependencies and those of the routes have no circle; on the SL that groups
-/// have now, if that can be: their members were told it.
-pub(super) fn search(
+/// Finds a spanning tree (of each connected component) whose dependencies form no cycle with those of the routes. It uses
+/// `current_sl`, if possible, because members of existing groups send on that SL.
+pub(super) fn find_spanning_tree(
     topo: &Topology,
     ports: &PortChannels,
     routing: &Routing,
-    now: Option<u8>,
+    current_sl: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
     let channels = VirtualChannels::new(ports, &routing.vl_plan);
     let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
     let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
     let mut graph = RoutedDependencies::new(channels, dependencies)?;
     let sls = u8::try_from(channels.packets.count().min(16)).unwrap_or(1);
-    let now = now.filter(|sl| *sl < sls);
-    let others: Vec<u8> = (0..sls).filter(|sl| now != Some(*sl)).collect();
-    let roots = middle_first(topo);
-    let tries = now.map(|sl| vec![sl]).into_iter().chain([others]);
+    let current_sl = current_sl.filter(|sl| *sl < sls);
+    let others: Vec<u8> = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
+    let roots = central_first(topo);
+    let tries = current_sl.map(|sl| vec![sl]).into_iter().chain([others]);
     for (sls, root) in tries.flat_map(|sls| {
         let roots = roots.iter().take(ROOTS_MAX);
         roots.map(move |root| (sls.clone(), *root))
     }) {
-        for deep in [false, true] {
-            let up = spanning(topo, root, deep);
+        for depth_first in [false, true] {
+            let up = spanning_tree(topo, root, depth_first);
             for &sl in &sls {
                 let tree = dependencies_of_spanning_tree(topo, channels, &up, sl);
                 if graph.admit(&tree) {
@@ -99,7 +101,7 @@ pub(super) fn search(
 }
 
 /// Switches by the sum of their distances to all end ports, then by LID.
-fn middle_first(topo: &Topology) -> Vec<SwitchIdx> {
+fn central_first(topo: &Topology) -> Vec<SwitchIdx> {
     let mut sum = vec![0u64; topo.num_switches()];
     for from in topo.switches().filter(|&s| !topo.end_ports(s).is_empty()) {
         let weight = topo.end_ports(from).len() as u64;
@@ -113,7 +115,7 @@ fn middle_first(topo: &Topology) -> Vec<SwitchIdx> {
     all
 }
 
-/// Hops from a switch to all, `u32::MAX` where there is no way.
+/// Hops from a switch to all switches; `u32::MAX` if unreachable.
 pub(super) fn distances(topo: &Topology, from: SwitchIdx) -> Vec<u32> {
     let mut hops = vec![u32::MAX; topo.num_switches()];
     hops[from.index()] = 0;
@@ -131,28 +133,28 @@ pub(super) fn distances(topo: &Topology, from: SwitchIdx) -> Vec<u32> {
     hops
 }
 
-/// A spanning tree, breadth first or depth first; parts of the fabric that the root is not in have trees of their own.
-fn spanning(topo: &Topology, root: SwitchIdx, deep: bool) -> Vec<Option<PortNum>> {
+/// A breadth-first or depth-first spanning tree of each connected component.
+fn spanning_tree(topo: &Topology, root: SwitchIdx, depth_first: bool) -> Vec<Option<PortNum>> {
     let mut up = vec![None; topo.num_switches()];
     let mut seen = vec![false; topo.num_switches()];
     for start in std::iter::once(root).chain(topo.switches()) {
         if std::mem::replace(&mut seen[start.index()], true) {
             continue;
         }
-        // (switch, next of its cables to look at): the first entry is expanded in breadth, the last in depth.
+        // (switch, index of its next link): breadth first expands the first entry, depth first the last.
         let mut work = std::collections::VecDeque::from([(start, 0usize)]);
-        while let Some((s, cable)) = if deep {
+        while let Some((s, next)) = if depth_first {
             work.pop_back()
         } else {
             work.pop_front()
         } {
-            let Some(link) = topo.links(s).get(cable) else {
+            let Some(link) = topo.links(s).get(next) else {
                 continue;
             };
-            if deep {
-                work.push_back((s, cable + 1));
+            if depth_first {
+                work.push_back((s, next + 1));
             } else {
-                work.push_front((s, cable + 1));
+                work.push_front((s, next + 1));
             }
             if !std::mem::replace(&mut seen[link.peer.index()], true) {
                 up[link.peer.index()] = Some(link.peer_port);

@@ -1,4 +1,4 @@
-//! The tree that is in the switches' tables for a group, read back.
+//! Multicast trees from installed MFT entries.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,19 @@ use super::{MulticastTree, Node, PortSet, SpanningForest};
 use crate::topology::SwitchIdx;
 
 impl SpanningForest<'_> {
-    /// The tree that these entries of one group are, of all switches that have any: in one piece, with both ends of each cable,
-    /// and a part of this forest. Every port without a cable to a switch counts as a member that receives. `None` if it is none.
+    /// The tree of one group, from the entries of all switches. Each port without a link to a switch counts as a receiving member.
+    /// `None` if the entries are not one connected tree of this forest, with both ends of each link.
     #[must_use]
-    pub fn found(&self, entries: &BTreeMap<SwitchIdx, PortSet>) -> Option<MulticastTree> {
+    pub fn tree_from_entries(
+        &self,
+        entries: &BTreeMap<SwitchIdx, PortSet>,
+    ) -> Option<MulticastTree> {
         let first = entries.keys().next()?;
-        if !self.holds(entries.iter().map(|(s, ports)| (*s, *ports))) {
+        if !self.contains_entries(entries.iter().map(|(s, ports)| (*s, *ports))) {
             return None;
         }
         let mut tree = MulticastTree::default();
-        let mut ends = 0;
+        let mut link_ends = 0;
         for (s, ports) in entries {
             if s.index() >= self.topo.num_switches() {
                 return None;
@@ -35,32 +38,32 @@ impl SpanningForest<'_> {
                 if !entries.get(&peer).is_some_and(|there| there.contains(far)) {
                     return None;
                 }
-                node.cables.insert(port);
-                ends += 1;
-                let climbs = match &*self.kind {
+                node.links.insert(port);
+                link_ends += 1;
+                let is_uplink = match &*self.kind {
                     Kind::Order(order) => order.get(peer.index()) < order.get(s.index()),
                     Kind::Tree(up) => up.get(s.index()).copied().flatten() == Some(port),
                 };
-                if climbs {
+                if is_uplink {
                     node.up = Some(port);
                 }
             }
             tree.nodes.insert(s.index(), node);
         }
-        // Without a circle (that is what `holds` says) this many cables make one piece.
-        let whole = ends == 2 * (tree.nodes.len() - 1);
-        (whole && tree.nodes.contains_key(&first.index())).then_some(tree)
+        // `contains_entries` excludes cycles, so this number of links means that the tree is connected.
+        let is_connected = link_ends == 2 * (tree.nodes.len() - 1);
+        (is_connected && tree.nodes.contains_key(&first.index())).then_some(tree)
     }
 
-    /// Takes out of a tree what leads to no member.
-    pub fn trim(&self, tree: &mut MulticastTree) {
+    /// Removes branches without members.
+    pub fn prune_branches(&self, tree: &mut MulticastTree) {
         let all: Vec<usize> = tree.nodes.keys().copied().collect();
         all.into_iter().for_each(|v| tree.prune(self.topo, v));
     }
 }
 
 impl MulticastTree {
-    /// The ports by which members receive, by switch.
+    /// Ports of receiving members, by switch.
     pub fn receivers(&self) -> impl Iterator<Item = (SwitchIdx, PortNum)> + '_ {
         self.nodes.iter().flat_map(|(&v, node)| {
             let ports = node.receivers.iter();
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_read_back_as_it_was() {
+    fn tree_round_trips_through_entries() {
         let topo = tree();
         for engine in ["updn", "nue"] {
             let engine = engine_by_name(engine).unwrap();
@@ -115,7 +118,7 @@ mod tests {
                 let members = [member(0, 3), member(2, 3), member(2, 4)];
                 let tree = forest.tree(&members, group);
                 let entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
-                let found = forest.found(&entries).unwrap();
+                let found = forest.tree_from_entries(&entries).unwrap();
                 assert_eq!(found, tree);
                 let receivers: Vec<_> = found.receivers().collect();
                 let all = members.map(|m| (m.switch, m.port));
@@ -124,9 +127,9 @@ mod tests {
         }
     }
 
-    /// One end of a cable is missing, another tree's cable is in it, or it is in two pieces: it is no tree.
+    /// One end of a link is missing, the entries have a cycle, or the tree is not connected.
     #[test]
-    fn what_is_no_tree_is_not_taken() {
+    fn entries_that_are_not_a_tree_are_rejected() {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
         let routing = engine.route(&Request::new(&topo)).unwrap();
@@ -134,32 +137,32 @@ mod tests {
         let members = [member(0, 3), member(1, 3), member(2, 4)];
         let tree = forest.tree(&members, 0);
         let entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
-        assert!(forest.found(&entries).is_some());
+        assert!(forest.tree_from_entries(&entries).is_some());
         let root = tree.root().unwrap();
         let mut half = entries.clone();
         half.get_mut(&root).unwrap().remove(PortNum(1));
-        assert_eq!(forest.found(&half), None);
-        // The other spine too: a circle.
+        assert_eq!(forest.tree_from_entries(&half), None);
+        // The other spine too: a cycle.
         let mut both = entries.clone();
         let other = SwitchIdx::at(if root.index() == 3 { 4 } else { 3 });
         both.insert(other, entries[&root]);
         let up = PortNum(u8::try_from(other.index() - 2).unwrap());
         (0..3).for_each(|v| both.get_mut(&SwitchIdx::at(v)).unwrap().insert(up));
-        assert_eq!(forest.found(&both), None);
-        // No cable at all: three pieces.
-        let mut apart = entries;
-        apart.remove(&root);
+        assert_eq!(forest.tree_from_entries(&both), None);
+        // No link at all: three components.
+        let mut disconnected = entries;
+        disconnected.remove(&root);
         for v in 0..3 {
-            let ports = apart.get_mut(&SwitchIdx::at(v)).unwrap();
+            let ports = disconnected.get_mut(&SwitchIdx::at(v)).unwrap();
             for port in [1, 2] {
                 ports.remove(PortNum(port));
             }
         }
-        assert_eq!(forest.found(&apart), None);
+        assert_eq!(forest.tree_from_entries(&disconnected), None);
     }
 
     #[test]
-    fn what_leads_to_nobody_goes() {
+    fn branches_without_members_are_pruned() {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
         let routing = engine.route(&Request::new(&topo)).unwrap();
@@ -168,9 +171,9 @@ mod tests {
         let mut entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
         let leaf = entries.get_mut(&SwitchIdx::at(2)).unwrap();
         leaf.remove(PortNum(4));
-        let mut found = forest.found(&entries).unwrap();
-        forest.trim(&mut found);
+        let mut found = forest.tree_from_entries(&entries).unwrap();
+        forest.prune_branches(&mut found);
         assert_eq!(found.ports_of(SwitchIdx::at(2)), PortSet::new());
-        assert_eq!(found.cables(), 2);
+        assert_eq!(found.num_links(), 2);
     }
 }

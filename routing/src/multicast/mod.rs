@@ -1,9 +1,9 @@
-//! Multicast trees that go together with the routes: no loop, no deadlock, with any number of groups.
+//! Multicast trees that are loop-free, and deadlock-free together with the routes, for any number of groups.
 //!
-//! A [`SpanningForest`] says which cables trees of one routing may use; [`SpanningForest::tree`] makes the tree of one group: the root
-//! nearest to its members (smallest largest distance, then smallest sum, as OpenSM picks one), nothing that leads to no
-//! member, groups spread over equal roots and cables by their number. [`SpanningForest::join`] and [`SpanningForest::leave`] change one
-//! tree and leave the rest of it alone. It knows no MGIDs and writes no tables.
+//! A [`SpanningForest`] has the links that multicast trees of one routing may use. [`SpanningForest::tree`] computes the tree of one
+//! group: the root is the switch nearest to the members (by largest distance, then by sum of distances, as in OpenSM), and
+//! every branch leads to a member. The group number distributes groups over equal roots and links. [`SpanningForest::join`] and
+//! [`SpanningForest::leave`] change only the branch of the member. MGIDs and table writes are outside of this module.
 
 mod base;
 mod forest;
@@ -21,17 +21,17 @@ pub use ports::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 use forest::Kind;
 
-/// Members' switches from which distances to roots are measured at most.
+/// Maximum number of member switches from which distances to roots are computed.
 const MEASURED_MAX: usize = 64;
 
 /// An end port in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// The switch that it hangs on.
+    /// The switch that it is attached to.
     pub switch: SwitchIdx,
-    /// The port there; 0 for the switch itself.
+    /// The port of that switch; 0: the switch itself.
     pub port: PortNum,
-    /// Whether it receives. One that only sends has to reach the tree, no more.
+    /// Whether it receives. A send-only member needs only a path to the tree.
     pub receives: bool,
 }
 
@@ -39,28 +39,28 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MulticastTree {
     nodes: BTreeMap<usize, Node>,
-    /// Members that no tree of this routing can reach.
+    /// Members without a path to the tree.
     pub unreachable: Vec<Member>,
 }
 
-/// A cable from a switch up to another: switch and port, twice.
-type Cable = (usize, PortNum, usize, PortNum);
+/// A link from a switch and port up to a switch and port.
+type Uplink = (usize, PortNum, usize, PortNum);
 
 /// One switch of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Node {
-    /// Towards the root.
+    /// Port towards the root.
     up: Option<PortNum>,
-    /// Cables of the tree.
-    cables: PortSet,
-    /// Members that receive.
+    /// Ports of links of the tree.
+    links: PortSet,
+    /// Ports of receiving members.
     receivers: PortSet,
-    /// Members that only send.
+    /// Ports of send-only members.
     senders: PortSet,
 }
 
 impl MulticastTree {
-    /// The switch that all others hang on.
+    /// The root of the tree.
     #[must_use]
     pub fn root(&self) -> Option<SwitchIdx> {
         let mut nodes = self.nodes.iter();
@@ -69,39 +69,42 @@ impl MulticastTree {
             .map(|(&v, _)| SwitchIdx::at(v))
     }
 
-    /// What the multicast forwarding tables have for the group: for each switch of the tree the ports to cables of the
-    /// tree and to members that receive, by switch.
+    /// MFT entries of the group: for each switch of the tree, the ports of links of the tree and of receiving members.
     pub fn ports(&self) -> impl Iterator<Item = (SwitchIdx, PortSet)> + '_ {
         self.nodes.iter().map(|(&v, node)| {
-            let all = node.cables.iter().chain(node.receivers.iter());
+            let all = node.links.iter().chain(node.receivers.iter());
             (SwitchIdx::at(v), all.collect())
         })
     }
 
-    /// The ports of one switch; none if it is not in the tree.
+    /// MFT entry of one switch; empty if it is not in the tree.
     #[must_use]
     pub fn ports_of(&self, s: SwitchIdx) -> PortSet {
         self.nodes
             .get(&s.index())
             .map_or_else(PortSet::new, |node| {
-                node.cables.iter().chain(node.receivers.iter()).collect()
+                node.links.iter().chain(node.receivers.iter()).collect()
             })
     }
 
-    /// Cables in the tree.
+    /// Number of links in the tree.
     #[must_use]
-    pub fn cables(&self) -> usize {
+    pub fn num_links(&self) -> usize {
         self.nodes.len().saturating_sub(1)
     }
 
-    fn hang(&mut self, v: usize, port: PortNum, on: usize, on_port: PortNum) {
+    fn attach(&mut self, v: usize, port: PortNum, parent: usize, parent_port: PortNum) {
         let node = self.nodes.entry(v).or_default();
         node.up = Some(port);
-        node.cables.insert(port);
-        self.nodes.entry(on).or_default().cables.insert(on_port);
+        node.links.insert(port);
+        self.nodes
+            .entry(parent)
+            .or_default()
+            .links
+            .insert(parent_port);
     }
 
-    fn enter(&mut self, member: &Member) {
+    fn add_member(&mut self, member: &Member) {
         let node = self.nodes.entry(member.switch.index()).or_default();
         node.receivers.remove(member.port);
         node.senders.remove(member.port);
@@ -112,54 +115,55 @@ impl MulticastTree {
         }
     }
 
-    /// Takes away what leads to no member, from here upwards, and a root that only passes on.
+    /// Removes the branch from switch `from` upwards as far as it leads to no member, then a root that has one link and no member.
     fn prune(&mut self, topo: &Topology, from: usize) {
         let mut next = Some(from);
         while let Some(v) = next {
             let Some(node) = self.nodes.get(&v).copied() else {
                 return;
             };
-            if !node.receivers.is_empty() || !node.senders.is_empty() || node.cables.len() > 1 {
+            if !node.receivers.is_empty() || !node.senders.is_empty() || node.links.len() > 1 {
                 break;
             }
             self.nodes.remove(&v);
-            next = self.unplug(topo, v, node);
+            next = self.detach(topo, v, node);
         }
-        // A root with one cable and no member: what hangs on it is the root.
+        // A root with one link and no member: its child becomes the root.
         while let Some(root) = self.root().map(SwitchIdx::index) {
             let Some(node) = self.nodes.get(&root).copied() else {
                 return;
             };
             let idle = node.receivers.is_empty() && node.senders.is_empty();
-            if !idle || node.cables.len() > 1 {
+            if !idle || node.links.len() > 1 {
                 return;
             }
             self.nodes.remove(&root);
-            self.unplug(topo, root, node);
+            self.detach(topo, root, node);
         }
     }
 
-    /// Takes the only cable of a switch that left out of the switch at its other end, and says which that is.
-    fn unplug(&mut self, topo: &Topology, v: usize, node: Node) -> Option<usize> {
-        let port = node.cables.iter().next()?;
+    /// Removes the only link of a removed switch from its neighbour, and returns the neighbour.
+    fn detach(&mut self, topo: &Topology, v: usize, node: Node) -> Option<usize> {
+        let port = node.links.iter().next()?;
         let (peer, far) = topo.neighbor(SwitchIdx::at(v), port)?;
-        let left = self.nodes.get_mut(&peer.index())?;
-        left.cables.remove(far);
-        // What hung on a root that is gone is the root.
-        left.up = left.up.filter(|&up| up != far);
+        let neighbour = self.nodes.get_mut(&peer.index())?;
+        neighbour.links.remove(far);
+        // A child of a removed root becomes the root.
+        neighbour.up = neighbour.up.filter(|&up| up != far);
         Some(peer.index())
     }
 }
 
 impl SpanningForest<'_> {
-    /// The tree of a group. `group` is any number of its own (its MLID): it spreads groups over what is equal.
+    /// The tree of a group. `group` is a number of the group (its MLID), which distributes groups over equal roots and links.
     #[must_use]
     pub fn tree(&self, members: &[Member], group: u64) -> MulticastTree {
         let mut tree = MulticastTree::default();
         let n = self.topo.num_switches();
-        let (here, lost): (Vec<Member>, Vec<Member>) = members.iter().partition(|m| self.exists(m));
-        tree.unreachable = lost;
-        let mut switches: Vec<usize> = here.iter().map(|m| m.switch.index()).collect();
+        let (present, absent): (Vec<Member>, Vec<Member>) =
+            members.iter().partition(|m| self.exists(m));
+        tree.unreachable = absent;
+        let mut switches: Vec<usize> = present.iter().map(|m| m.switch.index()).collect();
         switches.sort_unstable();
         switches.dedup();
         if let [only] = switches[..] {
@@ -167,22 +171,22 @@ impl SpanningForest<'_> {
         } else if let Kind::Order(order) = &*self.kind
             && let Some(root) = self.root(order, &switches, group)
         {
-            let above = self.downwards(order, root, group);
+            let parents = self.parents_below(order, root, group);
             let mut inside = vec![false; n];
             inside[root] = true;
             tree.nodes.insert(root, Node::default());
             for &v in &switches {
                 let mut at = v;
                 while !inside[at]
-                    && let Some((port, on, on_port)) = above[at]
+                    && let Some((port, parent, parent_port)) = parents[at]
                 {
                     inside[at] = true;
-                    tree.hang(at, port, on, on_port);
-                    at = on;
+                    tree.attach(at, port, parent, parent_port);
+                    at = parent;
                 }
             }
         }
-        for member in &here {
+        for member in &present {
             self.join(&mut tree, member, group);
         }
         if let Some(root) = tree.root() {
@@ -191,7 +195,8 @@ impl SpanningForest<'_> {
         tree
     }
 
-    /// Adds a member; what is there of the tree stays. If it cannot be reached it is listed as such.
+    /// Adds a member without changing existing branches. A member without a path to the tree is added to
+    /// [`MulticastTree::unreachable`].
     pub fn join(&self, tree: &mut MulticastTree, member: &Member, group: u64) {
         tree.unreachable
             .retain(|m| (m.switch, m.port) != (member.switch, member.port));
@@ -200,17 +205,17 @@ impl SpanningForest<'_> {
             && (tree.nodes.is_empty()
                 || tree.nodes.contains_key(&v)
                 || match &*self.kind {
-                    Kind::Order(order) => self.climb(order, tree, v, group),
-                    Kind::Tree(up) => self.extend(up, tree, v),
+                    Kind::Order(order) => self.connect_upwards(order, tree, v, group),
+                    Kind::Tree(up) => self.connect_in_tree(up, tree, v),
                 });
         if connected {
-            tree.enter(member);
+            tree.add_member(member);
         } else {
             tree.unreachable.push(*member);
         }
     }
 
-    /// Takes a member out, and what led to nobody else.
+    /// Removes a member and the branch that led only to it.
     pub fn leave(&self, tree: &mut MulticastTree, switch: SwitchIdx, port: PortNum) {
         tree.unreachable
             .retain(|m| (m.switch, m.port) != (switch, port));
@@ -226,8 +231,7 @@ impl SpanningForest<'_> {
             && member.port.raw() <= self.topo.num_ports(member.switch)
     }
 
-    /// The switch that is nearest to all members of those from which all can be reached downwards; where only some can,
-    /// the one that reaches the most.
+    /// The root of a tree for these member switches: of the switches that reach the most members downwards, the nearest.
     fn root(&self, order: &[u32], members: &[usize], group: u64) -> Option<usize> {
         let n = self.topo.num_switches();
         let (mut far, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
@@ -259,83 +263,88 @@ impl SpanningForest<'_> {
         equal.get(turn).copied()
     }
 
-    /// On which switch each one below `root` hangs, and by which ports: breadth first.
-    fn downwards(
+    /// Port, parent and parent port of each switch below `root`, breadth first.
+    fn parents_below(
         &self,
         order: &[u32],
         root: usize,
         group: u64,
     ) -> Vec<Option<(PortNum, usize, PortNum)>> {
         let n = self.topo.num_switches();
-        let mut above = vec![None; n];
+        let mut parents = vec![None; n];
         let mut seen = vec![false; n];
         seen[root] = true;
         let mut queue = vec![root];
         let mut at = 0;
         while let Some(&v) = queue.get(at) {
             at += 1;
-            for link in self.turned(v, group) {
+            for link in self.rotated_links(v, group) {
                 let u = link.peer.index();
                 if order.get(u) > order.get(v) && !std::mem::replace(&mut seen[u], true) {
-                    above[u] = Some((link.peer_port, v, link.port));
+                    parents[u] = Some((link.peer_port, v, link.port));
                     queue.push(u);
                 }
             }
         }
-        above
+        parents
     }
 
-    /// Cables of a switch, beginning with another one for each group.
-    fn turned(&self, v: usize, group: u64) -> impl Iterator<Item = &crate::topology::Link> {
+    /// Links of a switch, starting at an index that depends on the group.
+    fn rotated_links(&self, v: usize, group: u64) -> impl Iterator<Item = &crate::topology::Link> {
         let links = self.topo.links(SwitchIdx::at(v));
         let turn = usize::try_from(group % (links.len() as u64).max(1)).unwrap_or(0);
         links[turn..].iter().chain(&links[..turn])
     }
 
-    /// Hangs a switch on the nearest one of the tree that can be climbed to; where there is none, root and switch get a new
-    /// root above both.
-    fn climb(&self, order: &[u32], tree: &mut MulticastTree, v: usize, group: u64) -> bool {
+    /// Connects a switch upwards to the nearest switch of the tree. If there is none, the tree gets a new root above both.
+    fn connect_upwards(
+        &self,
+        order: &[u32],
+        tree: &mut MulticastTree,
+        v: usize,
+        group: u64,
+    ) -> bool {
         let Some(root) = tree.root().map(SwitchIdx::index) else {
             return false;
         };
-        let to_tree = self.upwards(order, v, group, |u| tree.nodes.contains_key(&u));
+        let to_tree = self.path_upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         if let Some(path) = to_tree {
             path.iter()
-                .for_each(|&(at, port, on, back)| tree.hang(at, port, on, back));
+                .for_each(|&(at, port, parent, back)| tree.attach(at, port, parent, back));
             return true;
         }
-        // The nearest switch above the root that is above `v` too. None of these is in the tree.
-        let mut over = vec![false; self.topo.num_switches()];
-        self.upwards(order, v, group, |u| {
-            over[u] = true;
+        // The nearest switch above both the root and `v`. None of these switches is in the tree.
+        let mut above_v = vec![false; self.topo.num_switches()];
+        self.path_upwards(order, v, group, |u| {
+            above_v[u] = true;
             false
         });
-        let Some(path) = self.upwards(order, root, group, |u| over[u]) else {
+        let Some(path) = self.path_upwards(order, root, group, |u| above_v[u]) else {
             return false;
         };
         path.iter()
-            .for_each(|&(at, port, on, back)| tree.hang(at, port, on, back));
-        let path = self.upwards(order, v, group, |u| tree.nodes.contains_key(&u));
+            .for_each(|&(at, port, parent, back)| tree.attach(at, port, parent, back));
+        let path = self.path_upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         path.into_iter()
             .flatten()
-            .for_each(|(at, port, on, back)| tree.hang(at, port, on, back));
+            .for_each(|(at, port, parent, back)| tree.attach(at, port, parent, back));
         true
     }
 
-    /// The nearest switch above `from` (or itself) that is wanted, and the cables to it.
-    fn upwards(
+    /// The links from `from` to the nearest switch above it, or to itself, that satisfies `is_target`.
+    fn path_upwards(
         &self,
         order: &[u32],
         from: usize,
         group: u64,
-        mut wanted: impl FnMut(usize) -> bool,
-    ) -> Option<Vec<Cable>> {
+        mut is_target: impl FnMut(usize) -> bool,
+    ) -> Option<Vec<Uplink>> {
         let mut back: BTreeMap<usize, (usize, PortNum, PortNum)> = BTreeMap::new();
         let mut queue = vec![from];
         let mut at = 0;
         while let Some(&v) = queue.get(at) {
             at += 1;
-            if wanted(v) {
+            if is_target(v) {
                 let (mut path, mut here) = (Vec::new(), v);
                 while let Some(&(below, port, far)) = back.get(&here) {
                     path.push((below, port, here, far));
@@ -343,7 +352,7 @@ impl SpanningForest<'_> {
                 }
                 return Some(path);
             }
-            for link in self.turned(v, group) {
+            for link in self.rotated_links(v, group) {
                 let u = link.peer.index();
                 if order.get(u) < order.get(v) && u != from && !back.contains_key(&u) {
                     back.insert(u, (v, link.port, link.peer_port));
@@ -354,8 +363,8 @@ impl SpanningForest<'_> {
         None
     }
 
-    /// Adds the way in the spanning tree between a switch and the tree.
-    fn extend(&self, up: &[Option<PortNum>], tree: &mut MulticastTree, v: usize) -> bool {
+    /// Adds the path in the spanning tree between a switch and the group tree.
+    fn connect_in_tree(&self, up: &[Option<PortNum>], tree: &mut MulticastTree, v: usize) -> bool {
         let step = |at: usize| {
             let port = up.get(at).copied().flatten()?;
             let (peer, far) = self.channels.peer(at, port.raw())?;
@@ -364,8 +373,8 @@ impl SpanningForest<'_> {
         let Some(root) = tree.root().map(SwitchIdx::index) else {
             return false;
         };
-        // From `v` upwards to the tree, or to where the way up from the root of the tree meets it.
-        let line = |from: usize| {
+        // From `v` upwards to the tree, or to the first switch that is also above the root of the tree.
+        let ancestors = |from: usize| {
             let mut line = vec![from];
             while let Some((_, peer, _)) = line.last().and_then(|&at| step(at)) {
                 if line.len() > up.len() {
@@ -375,15 +384,15 @@ impl SpanningForest<'_> {
             }
             line
         };
-        let (own, tops) = (line(v), line(root));
-        let meets = |at: &&usize| tree.nodes.contains_key(at) || tops.contains(at);
-        let Some(meeting) = own.iter().find(meets).copied() else {
+        let (above_v, above_root) = (ancestors(v), ancestors(root));
+        let meets = |at: &&usize| tree.nodes.contains_key(at) || above_root.contains(at);
+        let Some(meeting) = above_v.iter().find(meets).copied() else {
             return false;
         };
-        let ways = [Some(v), tops.contains(&meeting).then_some(root)];
-        for mut at in ways.into_iter().flatten() {
+        let starts = [Some(v), above_root.contains(&meeting).then_some(root)];
+        for mut at in starts.into_iter().flatten() {
             while let Some((port, peer, far)) = step(at).filter(|_| at != meeting) {
-                tree.hang(at, port, peer, far);
+                tree.attach(at, port, peer, far);
                 at = peer;
             }
         }

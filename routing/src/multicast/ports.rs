@@ -1,4 +1,4 @@
-//! A set of ports of one switch, as a multicast forwarding table has it.
+//! A set of ports of one switch: an MFT entry.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -7,35 +7,35 @@ use ferrosm_mad::ids::PortNum;
 pub struct PortSet([u64; 4]);
 
 impl PortSet {
-    /// None.
+    /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self([0; 4])
     }
 
-    /// Puts a port in.
+    /// Adds a port.
     pub const fn insert(&mut self, port: PortNum) {
         self.0[port.index() / 64] |= 1 << (port.index() % 64);
     }
 
-    /// Takes a port out.
+    /// Removes a port.
     pub const fn remove(&mut self, port: PortNum) {
         self.0[port.index() / 64] &= !(1 << (port.index() % 64));
     }
 
-    /// Whether a port is in it.
+    /// Whether the set contains a port.
     #[must_use]
     pub const fn contains(&self, port: PortNum) -> bool {
         self.0[port.index() / 64] >> (port.index() % 64) & 1 == 1
     }
 
-    /// Whether no port is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
 
-    /// How many ports are in it.
+    /// Number of ports.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.iter().map(|w| w.count_ones() as usize).sum()
@@ -47,7 +47,7 @@ impl PortSet {
         (0..=u8::MAX).map(PortNum).filter(move |&p| set.contains(p))
     }
 
-    /// Bits of 16 ports, as a block of a MulticastForwardingTable has them (IBA 14.2.5.12): position 0 is ports 0 to 15.
+    /// Mask of 16 ports, as in a MulticastForwardingTable block (IBA 14.2.5.12): position 0 is ports 0 to 15.
     #[must_use]
     pub fn position(&self, position: u8) -> u16 {
         let from = usize::from(position) * 16;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_go_in_and_out_and_come_in_order() {
+    fn ports_are_added_removed_and_iterated_in_order() {
         let mut set: PortSet = [200, 3, 64, 0].map(PortNum).into_iter().collect();
         assert_eq!(set.len(), 4);
         set.remove(PortNum(64));

@@ -1,85 +1,86 @@
-//! Gives those who lost their way to a LID a new one: nearest first, each by a shortest way that the guard admits.
+//! Attaches the orphans of a LID to switches that have a route: nearest first, each by a shortest route that the guard allows.
 //!
-//! Of several: the port that it had; else the way whose busiest channel carries least, with what others have just
-//! found counted in, so that the routes of one LID do not all come down where those of another one do already; else the way
-//! that others have just found.
+//! Of several next hops, the order of preference is: the previous port; the route with the lowest maximum channel load,
+//! including the routes just moved, so that the routes of several LIDs do not share one downward path; the route that other orphans
+//! have just taken.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::column::{Column, Place};
+use super::column::{Column, RouteState};
 use super::guard::{Guard, Stage};
 use super::loads::Loads;
 use crate::channels::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// What attaching works with.
+/// State of the reroute, reused from LID to LID.
 pub(super) struct Attach<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: &'a PortChannels,
     pub(super) column: Column<'a>,
     pub(super) guard: Guard<'a>,
     pub(super) loads: Loads,
-    /// Each switch's place by LID.
+    /// Rank of each switch by LID.
     pub(super) rank: Vec<usize>,
-    /// Whether the order is another one than the old ways were made for.
-    pub(super) turned: bool,
-    /// End ports whose packets to the present LID come to an orphan, or would if those below it stayed with it.
+    /// Whether the switch order differs from that of the old routes.
+    pub(super) order_changed: bool,
+    /// End ports whose packets to the current LID cross an orphan, if the orphans below it keep their next hop.
     pub(super) expected: Vec<u64>,
-    /// Loads that were changed for the present LID: channel, routes, whether they came.
+    /// Load changes for the current LID: channel, routes, whether they were added.
     pub(super) counted: Vec<(usize, u64, bool)>,
-    /// Scratch.
+    /// Scratch space.
     pub(super) heads: Vec<usize>,
-    /// For which LID (the how many-th), when and with how many hops each switch was tried last.
+    /// LID number, stage and hops of the last attempt for each switch.
     pub(super) tried: Vec<(u32, Stage, u32)>,
 }
 
-/// Who lost the cable that its packets to a LID went over.
+/// A switch that lost its output link for a LID.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tail {
     pub(super) at: usize,
-    /// Where the cable led.
+    /// The switch at the other end of the lost link.
     pub(super) to: usize,
-    /// End ports whose packets went there.
+    /// End ports whose packets used the link.
     pub(super) load: u64,
 }
 
-/// A possible next hop, the best first.
+/// A possible next hop. The best one is the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    moves: bool,
-    /// Routes over the busiest channel of the way.
-    busiest: u64,
+    changes_port: bool,
+    /// Load of the busiest channel of the route.
+    max_load: u64,
     flow: Reverse<u64>,
-    first: u64,
+    /// Load of the first channel.
+    first_load: u64,
     port: u8,
     next: usize,
 }
 
 impl Attach<'_> {
-    /// Gives only those who lost a cable (switch, port, load per LID) another next hop, if their way gets no longer and
-    /// climbs no more than before: then nobody who comes over them needs to know. False if that cannot be.
-    pub(super) fn tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
+    /// Gives only the tails another next hop, with no more hops and no more up hops than before: the switches behind them keep
+    /// their entries. Returns false if this is impossible.
+    pub(super) fn attach_tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
         if !matches!(self.guard, Guard::Order) {
             return false;
         }
         self.heads.clear();
         self.heads.extend(tails.iter().map(|t| t.at));
-        self.column.begin(*d, &self.heads);
+        self.column.start_lid(*d, &self.heads);
         for tail in tails {
-            let Place::Arrives(hops) = self.column.place(tail.to) else {
+            let RouteState::Reaches(hops) = self.column.state(tail.to) else {
                 return false;
             };
             let went_down = self.column.is_down(tail.at, tail.to) && self.column.goes_down(tail.to);
-            // In another order than before nobody knows who came from above.
-            let stage = if went_down || self.turned {
+            // In a changed order, the tail may be reached from above.
+            let stage = if went_down || self.order_changed {
                 Stage::DownOnly
             } else {
                 Stage::Any
             };
-            if !self.one(d, tail.at, hops + 1, stage) {
+            if !self.attach_switch(d, tail.at, hops + 1, stage) {
                 return false;
             }
         }
@@ -89,15 +90,15 @@ impl Attach<'_> {
         true
     }
 
-    /// Routes a LID anew from its orphans. False if some cannot be.
-    pub(super) fn lid(&mut self, d: &Destination, orphans: &[usize]) -> bool {
-        self.column.begin(*d, orphans);
-        self.expect(d, orphans);
+    /// Attaches all orphans of a LID. Returns false if some cannot be attached.
+    pub(super) fn attach_orphans(&mut self, d: &Destination, orphans: &[usize]) -> bool {
+        self.column.start_lid(*d, orphans);
+        self.compute_expected(d, orphans);
         let mut stages: &[Stage] = &[Stage::Any];
         loop {
             let done = stages.iter().all(|&stage| {
-                let left = self.nearest_first(d, orphans, stage);
-                left == 0 || stage == Stage::DownOnly
+                let remaining = self.attach_nearest_first(d, orphans, stage);
+                remaining == 0 || stage == Stage::DownOnly
             });
             if done {
                 break;
@@ -105,33 +106,33 @@ impl Attach<'_> {
             if stages.len() > 1 || matches!(self.guard, Guard::Graph { .. }) {
                 return false;
             }
-            // Someone who climbs, because that is shorter, is in the way of one above who can only go down.
-            for (channel, routes, came) in std::mem::take(&mut self.counted) {
-                if came {
+            // A switch that goes up because that is shorter may block a switch above it that can only go down.
+            for (channel, routes, is_added) in std::mem::take(&mut self.counted) {
+                if is_added {
                     self.loads.lose(channel, routes);
                 } else {
                     self.loads.gain(channel, routes);
                 }
             }
-            self.column.forget(orphans);
-            self.expect(d, orphans);
+            self.column.restart_lid(orphans);
+            self.compute_expected(d, orphans);
             stages = &[Stage::DownOnly, Stage::Any];
         }
         true
     }
 
-    /// Attaches whoever can be; how many are left.
-    fn nearest_first(&mut self, d: &Destination, orphans: &[usize], stage: Stage) -> usize {
+    /// Attaches as many orphans as possible; returns the number of the others.
+    fn attach_nearest_first(&mut self, d: &Destination, orphans: &[usize], stage: Stage) -> usize {
         let mut heap: BinaryHeap<Reverse<(u32, usize, usize)>> = BinaryHeap::new();
-        let mut left = 0;
+        let mut remaining = 0;
         for &v in orphans {
-            if self.column.place(v) != Place::Orphan {
+            if self.column.state(v) != RouteState::Orphan {
                 continue;
             }
-            left += 1;
+            remaining += 1;
             let mut seen: Vec<u32> = Vec::new();
             for link in self.topo.links(SwitchIdx::at(v)) {
-                if let Place::Arrives(hops) = self.column.place(link.peer.index())
+                if let RouteState::Reaches(hops) = self.column.state(link.peer.index())
                     && !seen.contains(&hops)
                 {
                     seen.push(hops);
@@ -140,75 +141,75 @@ impl Attach<'_> {
             }
         }
         while let Some(Reverse((hops, _, v))) = heap.pop() {
-            // All that can be reached with so many hops is known by now: one try is enough.
-            if self.tried[v] == (self.column.turn(), stage, hops)
-                || self.column.place(v) != Place::Orphan
+            // All switches with fewer hops are attached by now: one attempt per number of hops suffices.
+            if self.tried[v] == (self.column.lid_number(), stage, hops)
+                || self.column.state(v) != RouteState::Orphan
             {
                 continue;
             }
-            self.tried[v] = (self.column.turn(), stage, hops);
-            if !self.one(d, v, hops, stage) {
+            self.tried[v] = (self.column.lid_number(), stage, hops);
+            if !self.attach_switch(d, v, hops, stage) {
                 continue;
             }
-            left -= 1;
-            self.settle(d, v);
+            remaining -= 1;
+            self.count_moved(d, v);
             for link in self.topo.links(SwitchIdx::at(v)) {
                 let u = link.peer.index();
-                if self.column.place(u) == Place::Orphan {
+                if self.column.state(u) == RouteState::Orphan {
                     heap.push(Reverse((hops + 1, self.rank[u], u)));
                 }
             }
         }
-        left
+        remaining
     }
 
-    /// Attaches one switch with this many hops to go, if it may.
-    fn one(&mut self, d: &Destination, v: usize, hops: u32, stage: Stage) -> bool {
+    /// Attaches one switch with a route of `hops` hops, if the guard allows it.
+    fn attach_switch(&mut self, d: &Destination, v: usize, hops: u32, stage: Stage) -> bool {
         let old = self.column.old_port(v);
         let mut candidates: Vec<Candidate> = Vec::new();
         for link in self.topo.links(SwitchIdx::at(v)) {
             let next = link.peer.index();
-            if self.column.place(next) == Place::Arrives(hops - 1)
-                && self.guard.may(&self.column, v, next, stage)
+            if self.column.state(next) == RouteState::Reaches(hops - 1)
+                && self.guard.may_allow(&self.column, v, next, stage)
             {
                 candidates.push(Candidate {
-                    moves: link.port.raw() != old,
+                    changes_port: link.port.raw() != old,
                     flow: Reverse(0),
-                    busiest: 0,
-                    first: 0,
+                    max_load: 0,
+                    first_load: 0,
                     port: link.port.raw(),
                     next,
                 });
             }
         }
-        if candidates.len() > 1 && candidates.iter().all(|c| c.moves) {
+        if candidates.len() > 1 && candidates.iter().all(|c| c.changes_port) {
             for c in &mut candidates {
                 let channel = self.channels.at(v, c.port);
-                c.first = self.loads.now[channel];
-                c.busiest = c.first;
+                c.first_load = self.loads.now[channel];
+                c.max_load = c.first_load;
                 let mut at = c.next;
                 while let Some((next, port)) = self.column.hop(at) {
                     c.flow.0 += self.column.flow(at);
-                    c.busiest = c.busiest.max(self.loads.now[self.channels.at(at, port)]);
+                    c.max_load = c.max_load.max(self.loads.now[self.channels.at(at, port)]);
                     at = next;
                 }
             }
         }
         candidates.sort_unstable();
-        // What takes nothing from those who come later is first.
-        let known = candidates
+        // A hop that agrees with the topological order goes first: it does not restrict later switches.
+        let free = candidates
             .iter()
             .position(|c| {
                 self.guard
-                    .knows(&self.column, d, v, (c.port, c.next), stage)
+                    .allows_without_search(&self.column, d, v, (c.port, c.next), stage)
             })
             .unwrap_or(0);
-        if let Some(first) = candidates.get_mut(..=known) {
+        if let Some(first) = candidates.get_mut(..=free) {
             first.rotate_right(1);
         }
         let found = candidates.iter().find(|c| {
             self.guard
-                .admits(&self.column, d, v, (c.port, c.next), stage)
+                .try_add(&self.column, d, v, (c.port, c.next), stage)
         });
         if let Some(c) = found {
             let weight = self.weight(d, v);
@@ -217,7 +218,7 @@ impl Attach<'_> {
         found.is_some()
     }
 
-    /// End ports that send to a LID from a switch.
+    /// Number of end ports of a switch that send to a LID.
     pub(super) fn weight(&self, d: &Destination, v: usize) -> u64 {
         if d.port == PortNum::ZERO {
             0
@@ -226,15 +227,14 @@ impl Attach<'_> {
         }
     }
 
-    /// The next hop that an orphan had, if that is an orphan too.
+    /// The previous next hop of an orphan, if that is an orphan too.
     fn parent(&self, v: usize) -> Option<usize> {
         let (next, _) = self.channels.peer(v, self.column.old_port(v))?;
         self.column.is_orphan(next).then_some(next)
     }
 
-    /// How much comes to each orphan, if all but those who lost a cable stay with whom they are. `orphans` has nobody
-    /// before the one that it sends to.
-    fn expect(&mut self, d: &Destination, orphans: &[usize]) {
+    /// Computes the load of each orphan, if all but the tails keep their next hop. In `orphans`, parents come before children.
+    fn compute_expected(&mut self, d: &Destination, orphans: &[usize]) {
         self.counted.clear();
         for &v in orphans {
             self.expected[v] = self.weight(d, v);
@@ -246,8 +246,8 @@ impl Attach<'_> {
         }
     }
 
-    /// Counts what comes with an orphan that has just been attached, unless it stays with whom it was.
-    fn settle(&mut self, d: &Destination, v: usize) {
+    /// Counts the load that an orphan just attached brings to its new route, unless it keeps its next hop.
+    fn count_moved(&mut self, d: &Destination, v: usize) {
         let load = self.expected[v];
         let mut parent = self.parent(v);
         if parent.is_some() && self.column.next_port(v) == self.column.old_port(v) {
@@ -255,7 +255,7 @@ impl Attach<'_> {
         }
         self.count(d, v, load, true);
         while let Some(p) = parent {
-            if matches!(self.column.place(p), Place::Arrives(_)) {
+            if matches!(self.column.state(p), RouteState::Reaches(_)) {
                 self.count(d, p, load, false);
                 return;
             }
@@ -264,20 +264,20 @@ impl Attach<'_> {
         }
     }
 
-    /// Counts routes to a LID that come to the way from a switch, or leave it.
-    fn count(&mut self, d: &Destination, from: usize, weight: u64, come: bool) {
+    /// Adds routes to, or removes them from, the channels of the route of a switch.
+    fn count(&mut self, d: &Destination, from: usize, weight: u64, is_added: bool) {
         if weight == 0 || d.port == PortNum::ZERO {
             return;
         }
         let mut at = from;
         while let Some((next, port)) = self.column.hop(at) {
             let channel = self.channels.at(at, port);
-            if come {
+            if is_added {
                 self.loads.gain(channel, weight);
             } else {
                 self.loads.lose(channel, weight);
             }
-            self.counted.push((channel, weight, come));
+            self.counted.push((channel, weight, is_added));
             at = next;
         }
     }

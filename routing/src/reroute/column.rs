@@ -1,44 +1,45 @@
-//! The way to one LID while it is repaired: who still arrives, who has lost the way, who has it again.
+//! Routes to one LID during the reroute: which switches have a route, and which have lost it.
 //!
-//! Only what is asked for is looked at: the repair of one cable touches hundreds of LIDs, each at a few switches.
+//! Evaluated on demand: the reroute after one lost link affects hundreds of LIDs, each at a few switches.
 
 use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::Destination;
 
-/// What is known of a switch.
+/// State of a switch for the current LID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Nothing yet.
+pub(super) enum RouteState {
+    /// Not evaluated yet.
     Unknown,
-    /// Its path is lost.
+    /// It has lost its route.
     Orphan,
-    /// It arrives after so many hops.
-    Arrives(u32),
-    /// It never did.
-    Never,
+    /// It has a route of this number of hops.
+    Reaches(u32),
+    /// It had no route before the loss.
+    Unreachable,
 }
 
-/// The state of one LID; used again for the next one.
+/// The routes to one LID. Reused for the next LID.
 pub(super) struct Column<'a> {
     channels: &'a PortChannels,
     tables: &'a [&'a Lft],
-    /// Each switch's place in the order of switches, if the routing keeps to one.
+    /// Position of each switch in the switch order, if the routing has one.
     order: Option<&'a [u32]>,
     dest: Option<Destination>,
-    /// For which LID (the how many-th) what follows is known.
-    turn: u32,
-    known: Vec<u32>,
-    place: Vec<Place>,
-    /// For which LID a switch lost its way last.
-    lost: Vec<u32>,
-    /// Whether the way to the LID only goes down.
+    /// Sequence number of the current LID.
+    lid_number: u32,
+    /// LID number for which the following fields of a switch are valid.
+    valid_for: Vec<u32>,
+    state: Vec<RouteState>,
+    /// Last LID number for which the switch was an orphan.
+    orphan_for: Vec<u32>,
+    /// Whether the route has no up hop.
     down: Vec<bool>,
-    /// The port of a switch whose path was lost and found again.
+    /// Output port of a reattached orphan.
     port: Vec<u8>,
-    /// Whose port counts instead of the table's.
-    anew: Vec<bool>,
-    /// End ports of found paths that pass a switch, and one for each path.
+    /// Whether `port` replaces the table entry.
+    is_reattached: Vec<bool>,
+    /// End ports of reattached orphans whose route crosses the switch, plus one per orphan.
     flow: Vec<u64>,
 }
 
@@ -54,93 +55,93 @@ impl<'a> Column<'a> {
             tables,
             order,
             dest: None,
-            turn: 0,
-            known: vec![0; n],
-            place: vec![Place::Unknown; n],
-            lost: vec![0; n],
+            lid_number: 0,
+            valid_for: vec![0; n],
+            state: vec![RouteState::Unknown; n],
+            orphan_for: vec![0; n],
             down: vec![false; n],
             port: vec![0; n],
-            anew: vec![false; n],
+            is_reattached: vec![false; n],
             flow: vec![0; n],
         }
     }
 
-    /// Begins with a LID; `orphans` have lost their way to it.
-    pub(super) fn begin(&mut self, dest: Destination, orphans: &[usize]) {
+    /// Starts with a LID. `orphans` have lost their route to it.
+    pub(super) fn start_lid(&mut self, dest: Destination, orphans: &[usize]) {
         self.dest = Some(dest);
-        self.turn += 1;
-        self.set(dest.switch.index(), Place::Arrives(0), true);
+        self.lid_number += 1;
+        self.set(dest.switch.index(), RouteState::Reaches(0), true);
         for &v in orphans {
-            self.set(v, Place::Orphan, false);
-            self.lost[v] = self.turn;
+            self.set(v, RouteState::Orphan, false);
+            self.orphan_for[v] = self.lid_number;
         }
     }
 
-    /// Whether a switch lost its way to this LID, also when it has it again.
+    /// Whether a switch has lost its route to this LID, including reattached switches.
     pub(super) fn is_orphan(&self, v: usize) -> bool {
-        self.lost[v] == self.turn
+        self.orphan_for[v] == self.lid_number
     }
 
-    /// The how many-th LID this is.
-    pub(super) const fn turn(&self) -> u32 {
-        self.turn
+    /// Sequence number of the current LID.
+    pub(super) const fn lid_number(&self) -> u32 {
+        self.lid_number
     }
 
-    fn set(&mut self, v: usize, place: Place, down: bool) {
-        self.known[v] = self.turn;
-        self.place[v] = place;
+    fn set(&mut self, v: usize, state: RouteState, down: bool) {
+        self.valid_for[v] = self.lid_number;
+        self.state[v] = state;
         self.down[v] = down;
-        self.anew[v] = false;
+        self.is_reattached[v] = false;
         self.flow[v] = 0;
     }
 
-    fn is_known(&self, v: usize) -> bool {
-        self.known[v] == self.turn
+    fn is_valid(&self, v: usize) -> bool {
+        self.valid_for[v] == self.lid_number
     }
 
-    /// What is known of a switch, found out if need be.
-    pub(super) fn place(&mut self, v: usize) -> Place {
-        if self.is_known(v) {
-            return self.place[v];
+    /// State of a switch, evaluated on first use.
+    pub(super) fn state(&mut self, v: usize) -> RouteState {
+        if self.is_valid(v) {
+            return self.state[v];
         }
         let mut path = Vec::new();
         let mut at = v;
-        while !self.is_known(at) {
-            // Marked while it is under way, so that a loop ends.
-            self.set(at, Place::Never, false);
+        while !self.is_valid(at) {
+            // Marked before its next hop is evaluated, so that a loop terminates.
+            self.set(at, RouteState::Unreachable, false);
             path.push(at);
             match self.channels.peer(at, self.next_port(at)) {
                 Some((next, _)) => at = next,
                 None => break,
             }
         }
-        let mut end = match self.place[at] {
-            Place::Arrives(hops) => Some((hops, at)),
-            Place::Unknown | Place::Orphan | Place::Never => None,
+        let mut end = match self.state[at] {
+            RouteState::Reaches(hops) => Some((hops, at)),
+            RouteState::Unknown | RouteState::Orphan | RouteState::Unreachable => None,
         };
         for &v in path.iter().rev() {
             if let Some((hops, next)) = end {
                 let down = self.is_down(v, next) && self.down[next];
-                self.set(v, Place::Arrives(hops + 1), down);
+                self.set(v, RouteState::Reaches(hops + 1), down);
                 end = Some((hops + 1, v));
             }
         }
-        self.place[v]
+        self.state[v]
     }
 
-    /// Whether a switch that arrives never climbs on its way.
+    /// Whether the route of a switch has no up hop.
     pub(super) fn goes_down(&self, v: usize) -> bool {
         self.down[v]
     }
 
-    /// Whether the cable from `v` to `next` leads down.
+    /// Whether the hop from `v` to `next` is a down hop.
     pub(super) fn is_down(&self, v: usize, next: usize) -> bool {
         self.order.is_some_and(|order| order[next] > order[v])
     }
 
     /// By which port packets leave a switch.
     pub(super) fn next_port(&self, v: usize) -> u8 {
-        if self.is_known(v) && self.anew[v] {
+        if self.is_valid(v) && self.is_reattached[v] {
             return self.port[v];
         }
         self.dest.map_or(0, |d| self.tables[v].get(d.lid).raw())
@@ -151,25 +152,25 @@ impl<'a> Column<'a> {
         self.dest.map_or(0, |d| self.tables[v].get(d.lid).raw())
     }
 
-    /// A lost switch takes this port, which leads to `next`; the way counts for `weight` end ports.
+    /// Attaches an orphan by `port` to `next`; its route has the weight of `weight` end ports.
     pub(super) fn attach(&mut self, v: usize, port: u8, next: usize, weight: u64) {
-        let Place::Arrives(hops) = self.place(next) else {
+        let RouteState::Reaches(hops) = self.state(next) else {
             return;
         };
         let down = self.is_down(v, next) && self.down[next];
-        self.set(v, Place::Arrives(hops + 1), down);
-        self.anew[v] = true;
+        self.set(v, RouteState::Reaches(hops + 1), down);
+        self.is_reattached[v] = true;
         self.port[v] = port;
         let mut at = v;
         loop {
-            // The tip counts too, so that even paths without end ports attract others.
+            // Plus one, so that routes without end ports count too.
             self.flow[at] += weight + 1;
             let Some((next, _)) = self.hop(at) else { break };
             at = next;
         }
     }
 
-    /// The next switch on the way and the port that leads to it, `None` at the destination.
+    /// Next switch on the route and output port; `None` at the destination.
     pub(super) fn hop(&self, v: usize) -> Option<(usize, u8)> {
         if self.dest.is_some_and(|d| d.switch.index() == v) {
             return None;
@@ -178,15 +179,15 @@ impl<'a> Column<'a> {
         self.channels.peer(v, port).map(|(next, _)| (next, port))
     }
 
-    /// How many found paths go through a switch.
+    /// Weight of the reattached orphans whose route crosses a switch.
     pub(super) fn flow(&self, v: usize) -> u64 {
-        if self.is_known(v) { self.flow[v] } else { 0 }
+        if self.is_valid(v) { self.flow[v] } else { 0 }
     }
 
-    /// Begins with the same LID again.
-    pub(super) fn forget(&mut self, orphans: &[usize]) {
+    /// Restarts with the same LID.
+    pub(super) fn restart_lid(&mut self, orphans: &[usize]) {
         if let Some(dest) = self.dest {
-            self.begin(dest, orphans);
+            self.start_lid(dest, orphans);
         }
     }
 }

@@ -1,24 +1,24 @@
-//! What was lost and gained between two graphs of the same switches.
+//! The difference between two graphs of the same switches.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::topology::{Destination, Topology};
 
-/// Differences that can be repaired.
+/// Losses and LID changes that an incremental reroute handles.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Delta {
-    /// Both directions of the cables that are gone: switch and port.
+    /// Both directions of the lost links: switch and port.
     pub(super) lost: Vec<(usize, u8)>,
-    /// LIDs that nobody has any more.
-    pub(super) gone: Vec<Lid>,
-    /// LIDs that nobody had, or that were on another switch.
-    pub(super) come: Vec<Destination>,
-    /// LIDs whose end port is on another port of the same switch.
-    pub(super) replugged: Vec<Destination>,
+    /// LIDs no longer in use.
+    pub(super) removed: Vec<Lid>,
+    /// LIDs that are new, or were on another switch.
+    pub(super) added: Vec<Destination>,
+    /// LIDs whose end port is now on another port of the same switch.
+    pub(super) moved: Vec<Destination>,
 }
 
 impl Delta {
-    /// `None` if there is more: other switches, or a cable that was not there.
+    /// `None` if the switches differ, or if there is a new link.
     pub(super) fn between(old: &Topology, new: &Topology) -> Option<Self> {
         let same = old.num_switches() == new.num_switches()
             && old.switches().all(|s| old.num_ports(s) == new.num_ports(s));
@@ -27,30 +27,30 @@ impl Delta {
         }
         let mut delta = Self::default();
         for s in old.switches() {
-            let mut left = new.links(s).iter().peekable();
+            let mut remaining = new.links(s).iter().peekable();
             for link in old.links(s) {
-                if left.next_if(|l| *l == link).is_none() {
+                if remaining.next_if(|l| *l == link).is_none() {
                     delta.lost.push((s.index(), link.port.raw()));
                 }
             }
-            if left.next().is_some() {
+            if remaining.next().is_some() {
                 return None;
             }
         }
         let mut before = old.destinations().iter().peekable();
         for d in new.destinations() {
-            while let Some(gone) = before.next_if(|b| b.lid < d.lid) {
-                delta.gone.push(gone.lid);
+            while let Some(removed) = before.next_if(|b| b.lid < d.lid) {
+                delta.removed.push(removed.lid);
             }
             match before.next_if(|b| b.lid == d.lid) {
                 Some(was) if was == d => {}
                 Some(was) if was.switch == d.switch && both_end_ports(was, d) => {
-                    delta.replugged.push(*d);
+                    delta.moved.push(*d);
                 }
-                Some(_) | None => delta.come.push(*d),
+                Some(_) | None => delta.added.push(*d),
             }
         }
-        delta.gone.extend(before.map(|b| b.lid));
+        delta.removed.extend(before.map(|b| b.lid));
         Some(delta)
     }
 }

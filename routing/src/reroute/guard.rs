@@ -1,4 +1,4 @@
-//! What keeps a repaired routing free of credit loops, while it is repaired.
+//! Checks that new routes are free of credit loops.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -6,70 +6,76 @@ use super::column::Column;
 use crate::channels::{Dependency, RoutedDependencies};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// Decides whether a switch may take a next hop.
+/// The condition that every new next hop must satisfy.
 pub(super) enum Guard<'a> {
-    /// All routes first climb, then descend, in one order of the switches: they still do.
+    /// All routes are up/down in the switch order.
     Order,
-    /// The dependency graph has no circle: it still has none.
+    /// The channel dependency graph has no cycle.
     Graph {
         graph: Box<RoutedDependencies<'a>>,
         topo: &'a Topology,
     },
 }
 
-/// How strict the order is.
+/// Which routes the order allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Whatever is allowed.
+    /// All up/down routes.
     Any,
-    /// Only ways that never climb.
+    /// Only routes without an up hop.
     DownOnly,
 }
 
 impl Guard<'_> {
-    /// What can be said at once of whether `v` may send to `next`: all, with an order.
-    pub(super) fn may(&self, column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
+    /// Cheap check of a next hop: complete for an order, always true for a graph.
+    pub(super) fn may_allow(
+        &self,
+        column: &Column<'_>,
+        v: usize,
+        next: usize,
+        stage: Stage,
+    ) -> bool {
         match self {
-            Self::Order => by_order(column, v, next, stage),
+            Self::Order => order_allows(column, v, next, stage),
             Self::Graph { .. } => true,
         }
     }
 
-    /// Whether `v` may send packets for `d` to `next` by `port`, and that is clear without a search: what is waited for
-    /// comes later in the numbering anyway.
-    pub(super) fn knows(
+    /// Whether `v` may send packets for `d` over `hop` (port, next switch) without a search: the new dependencies agree with the
+    /// topological order.
+    pub(super) fn allows_without_search(
         &self,
         column: &Column<'_>,
         d: &Destination,
         v: usize,
-        way: (u8, usize),
+        hop: (u8, usize),
         stage: Stage,
     ) -> bool {
         match self {
-            Self::Order => by_order(column, v, way.1, stage),
+            Self::Order => order_allows(column, v, hop.1, stage),
             Self::Graph { graph, .. } => self
-                .dependencies(column, d, v, way)
+                .dependencies(column, d, v, hop)
                 .is_some_and(|wanted| graph.agrees_with(&wanted)),
         }
     }
 
-    /// Whether `v` may send packets for `d` to `next` by `port`. If so, that is counted as done.
-    pub(super) fn admits(
+    /// Whether `v` may send packets for `d` over `hop` (port, next switch). If so, adds the dependencies to the graph.
+    pub(super) fn try_add(
         &mut self,
         column: &Column<'_>,
         d: &Destination,
         v: usize,
-        way: (u8, usize),
+        hop: (u8, usize),
         stage: Stage,
     ) -> bool {
-        let wanted = self.dependencies(column, d, v, way);
+        let wanted = self.dependencies(column, d, v, hop);
         match self {
-            Self::Order => by_order(column, v, way.1, stage),
+            Self::Order => order_allows(column, v, hop.1, stage),
             Self::Graph { graph, .. } => wanted.is_some_and(|wanted| graph.admit(&wanted)),
         }
     }
 
-    /// The dependencies of packets from a switch and its end ports; `None` if they are dropped for want of a lane.
+    /// Dependencies of packets from a switch and its end ports; `None` if a packet is dropped because it has no VL.
     fn dependencies(
         &self,
         column: &Column<'_>,
@@ -88,7 +94,7 @@ impl Guard<'_> {
             return Some(found);
         }
         let sl = packets.sl(v, d);
-        // By which port a packet came in does not matter where its lane does not depend on it.
+        // The input port matters only if the VL depends on it.
         let inputs = ends.iter().map(|e| e.port.raw());
         let inputs = inputs.take(if packets.depend_on_ports() {
             usize::MAX
@@ -96,24 +102,24 @@ impl Guard<'_> {
             0
         });
         for input in std::iter::once(0).chain(inputs) {
-            let (mut at, mut input, mut way) = (v, input, Some((next, port)));
+            let (mut at, mut input, mut hop) = (v, input, Some((next, port)));
             let mut before: Option<u32> = None;
-            while let Some((to, out)) = way {
+            while let Some((to, out)) = hop {
                 let vl = packets.vl(at, input, out, sl)?;
                 let channel = channels.at(links.at(at, out), vl);
                 found.extend(before.map(|before| (before, channel)));
                 before = Some(channel);
                 input = links.peer(at, out).map_or(0, |(_, p)| p);
                 at = to;
-                way = column.hop(at);
+                hop = column.hop(at);
             }
         }
         Some(found)
     }
 }
 
-/// Nobody sends to `v` yet. Who comes later from above will see whether `v` climbs, and stay away.
-fn by_order(column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
+/// Whether the order allows `v` to send to `next`. No switch sends to `v` yet; a later one above `v` checks that `v` does not go up.
+fn order_allows(column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
     if column.is_down(v, next) {
         column.goes_down(next)
     } else {

@@ -1,7 +1,7 @@
-//! How much channels carry: estimated before the repair, exact for what the repair adds.
+//! Channel loads: an estimate before the reroute, and exact counts of the routes that the reroute moves.
 //!
-//! To follow every route would take longer than the repair. Destination-based routes to one LID soon share their way,
-//! so the routes from a few switches show where LIDs come down; small fabrics are counted in full.
+//! Following every route would take longer than the reroute. Destination-based routes to one LID converge after a few hops, so the
+//! routes from some switches show the downward paths. Small fabrics are counted completely.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -10,22 +10,22 @@ use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// Routes that are followed to estimate the load, at least four for each LID.
+/// Number of routes followed for the estimate, at least [`SOURCES_MIN`] per LID.
 const ROUTES_FOLLOWED: usize = 60_000;
 const SOURCES_MIN: usize = 4;
 
 /// Routes between end ports over each channel.
 pub(super) struct Loads {
-    /// What it carries of the routes that stay, and of those that came.
+    /// Load by channel: unchanged and new routes.
     pub(super) now: Vec<u64>,
-    /// Whether a route came.
+    /// Whether the channel gained a route.
     pub(super) gained: Vec<bool>,
-    /// The most that a channel carried before, those that are lost included.
-    pub(super) most_before: u64,
+    /// Maximum load of a channel before, including lost channels.
+    pub(super) max_before: u64,
 }
 
 impl Loads {
-    /// Counts the routes of tables that were made when the lost channels were there.
+    /// Estimates the loads of the tables before the loss.
     pub(super) fn before(
         topo: &Topology,
         before: &PortChannels,
@@ -51,22 +51,22 @@ impl Loads {
         let part: usize = chosen.iter().map(|&v| hosts(v)).sum::<usize>().max(1);
         let share = lids.len().div_ceil(rayon::current_num_threads()).max(1);
         let zero = || (vec![0u64; before.len()], vec![0u64; before.len()]);
-        let (mut kept, was) = lids
+        let (mut remaining, was) = lids
             .par_chunks(share)
             .map(|lids| {
-                let (mut kept, mut was) = zero();
+                let (mut remaining, mut was) = zero();
                 let mut path = Vec::new();
                 for d in lids {
                     for &from in &chosen {
                         let routes = (hosts(from) * all / part).max(1) as u64;
-                        let whole = follow(before, now, tables, d, from, &mut path);
+                        let is_complete = follow(before, now, tables, d, from, &mut path);
                         for &c in &path {
                             was[c] += routes;
-                            kept[c] += if whole { routes } else { 0 };
+                            remaining[c] += if is_complete { routes } else { 0 };
                         }
                     }
                 }
-                (kept, was)
+                (remaining, was)
             })
             .reduce_with(|mut a, b| {
                 a.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
@@ -74,7 +74,7 @@ impl Loads {
                 a
             })
             .unwrap_or_else(zero);
-        // Those who lost a cable choose most: what their own end ports send is counted in full.
+        // Switches that lost a link choose the most: count the routes of their own end ports exactly.
         let mut tails: Vec<usize> = lost.iter().map(|&(v, _)| v).collect();
         tails.dedup();
         for v in tails.into_iter().filter(|&v| hosts(v) > 0) {
@@ -85,30 +85,30 @@ impl Loads {
             for port in (1..=u8::MAX).take_while(|&p| usize::from(p) < before.ports(v)) {
                 let c = before.at(v, port);
                 if now.head(c).is_some() {
-                    kept[c] = kept[c].max(used[usize::from(port)] * hosts(v) as u64);
+                    remaining[c] = remaining[c].max(used[usize::from(port)] * hosts(v) as u64);
                 }
             }
         }
         Self {
-            gained: vec![false; kept.len()],
-            now: kept,
-            most_before: was.iter().copied().max().unwrap_or(0),
+            gained: vec![false; remaining.len()],
+            now: remaining,
+            max_before: was.iter().copied().max().unwrap_or(0),
         }
     }
 
-    /// A route of so many end ports goes over a channel from now on.
+    /// Adds a route of `end_ports` end ports to a channel.
     pub(super) fn gain(&mut self, channel: usize, end_ports: u64) {
         self.now[channel] += end_ports;
         self.gained[channel] = true;
     }
 
-    /// It goes another way after all.
+    /// Removes a route of `end_ports` end ports from a channel.
     pub(super) fn lose(&mut self, channel: usize, end_ports: u64) {
         self.now[channel] = self.now[channel].saturating_sub(end_ports);
     }
 
-    /// The most that a channel carries to which a route came.
-    pub(super) fn most_gained(&self) -> u64 {
+    /// Maximum load of the channels that gained a route.
+    pub(super) fn max_of_gaining(&self) -> u64 {
         let pairs = self.now.iter().zip(&self.gained);
         pairs
             .filter(|(_, gained)| **gained)
@@ -117,13 +117,13 @@ impl Loads {
             .unwrap_or(0)
     }
 
-    /// Mean load of the channels that there are now.
+    /// Mean load of all channels now.
     pub(super) fn mean(&self, topo: &Topology) -> u64 {
         self.now.iter().sum::<u64>() / (topo.num_channels() as u64).max(1)
     }
 }
 
-/// The channels of a path by the tables before; whether all of them are still there.
+/// Collects the channels of a path by the old tables; returns whether all of them still exist.
 fn follow(
     before: &PortChannels,
     now: &PortChannels,
@@ -133,16 +133,16 @@ fn follow(
     path: &mut Vec<usize>,
 ) -> bool {
     path.clear();
-    let (mut at, mut whole) = (from, true);
+    let (mut at, mut is_complete) = (from, true);
     while at != d.switch.index() && path.len() <= tables.len() {
         let port = tables[at].get(d.lid).raw();
         let Some((next, _)) = before.peer(at, port) else {
             return false;
         };
         let c = before.at(at, port);
-        whole &= now.head(c).is_some();
+        is_complete &= now.head(c).is_some();
         path.push(c);
         at = next;
     }
-    whole
+    is_complete
 }

@@ -1,25 +1,24 @@
-//! Re-routes after a loss without routing anew: only those who used what is lost get another way (the idea of `SlimUpdate`).
+//! Incremental reroute after a loss: only entries that used a lost link change (the idea of `SlimUpdate`).
 //!
-//! Works on the tables of any engine: it knows the run before ([`crate::LastRun`]), not how it was made. For each LID with
-//! an entry over a lost channel the switches whose way led over it (the *orphans*) are attached again to those that still
-//! arrive; all others keep their entries, to the letter. New LIDs on switches that were there are routed with everybody an
-//! orphan; entries of LIDs that are gone are dropped.
+//! Works on the tables of any engine; its input is the previous run ([`crate::LastRun`]). For each LID with an entry over a
+//! lost channel, the switches whose route used the channel (*orphans*) are attached to switches that still have a route. All
+//! other entries are unchanged. For a new LID on a known switch, all other switches are orphans. Entries of removed LIDs become
+//! DROP.
 //!
-//! Ways stay free of credit loops on the lanes that they have: where the routing promises trees in an order
-//! ([`TreeConstraint::Ordered`], one lane) every route climbs first and descends then, or such trees would not be safe, and new
-//! ways do so too. Otherwise the dependency graph of the tables is built (`channels`) and checked with every way that is
-//! added. SLs of paths never change.
+//! New routes are free of credit loops on the existing VLs. If the tree constraint is [`TreeConstraint::Ordered`] on one VL, all
+//! routes are up/down in that order, and new routes must be too. Otherwise every new route is checked against the channel
+//! dependency graph of the tables (`channels`). SLs of paths do not change.
 //!
-//! It never decides that its result is good enough: [`crate::verify()`] does. Where it cannot keep these promises, or
-//! where balance would suffer more than [`RerouteLimits`] allow, it gives nothing, and the engine runs whole.
+//! The caller verifies the result with [`crate::verify()`]. If no such routes exist, or if the load would exceed
+//! [`RerouteLimits`], the reroute fails and the engine computes all routes.
 
 mod attach;
 mod column;
 mod delta;
+mod dependencies;
 mod guard;
 mod loads;
 mod trees;
-mod ways;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,57 +35,55 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
 
 use attach::{Attach, Tail};
-use column::{Column, Place};
+use column::{Column, RouteState};
 use delta::Delta;
+pub(crate) use dependencies::RoutingDependencies;
+use dependencies::{dependency_graph, with_spanning_tree};
 use guard::{Guard, Stage};
 use loads::Loads;
-pub(crate) use ways::Ways;
-use ways::{whole, with_tree};
 
-/// When a repair is not worth having.
+/// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RerouteLimits {
-    /// No channel to which routes move may carry more than so many times what the busiest one carried before (or twice
-    /// the mean now, if that is more). 2 lets a LID come down where one did before: after the loss of a leaf's cable that
-    /// has to happen somewhere.
+    /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous maximum load and twice the mean
+    /// load now. With 2, a LID can use the downlink of another one, which is unavoidable after a leaf lost an uplink.
     pub max_load_growth: f64,
-    /// At most this part of all (switch, LID) entries may have to move, ...
-    pub max_moved_share: f64,
-    /// ... but so many always may.
-    pub moved_always: usize,
+    /// Maximum share of all (switch, LID) entries that may change.
+    pub max_changed_share: f64,
+    /// Number of entries that may change in any case.
+    pub min_changed_entries: usize,
 }
 
 impl Default for RerouteLimits {
     fn default() -> Self {
         Self {
             max_load_growth: 2.0,
-            max_moved_share: 1.0 / 64.0,
-            moved_always: 10_000,
+            max_changed_share: 1.0 / 64.0,
+            min_changed_entries: 10_000,
         }
     }
 }
 
-/// Repairs the routing of the run before ([`crate::Previous::last`]) for the graph of this one, within the default
-/// [`RerouteLimits`].
+/// Reroutes the previous run ([`crate::Previous::last`]) for the graph of this request, within the default [`RerouteLimits`].
 ///
-/// `None` if nothing is known of the run before, if there is more to do than a repair can (a cable or a switch was gained),
-/// or if it cannot be done well. What the operator says of the structure ([`crate::Hints`]) is taken to be unchanged.
+/// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable routes exist. Assumes
+/// unchanged [`crate::Hints`].
 #[must_use]
 pub fn reroute(request: &Request<'_>) -> Option<Routing> {
     reroute_within(request, &RerouteLimits::default())
 }
 
-/// The same within other limits.
+/// As [`reroute`], within these limits.
 #[must_use]
 pub fn reroute_within(request: &Request<'_>, limits: &RerouteLimits) -> Option<Routing> {
     reroute_cached(request, limits).map(|(routing, _)| routing)
 }
 
-/// The same, and what the next repair can start from.
+/// As [`reroute_within`]; also returns the dependencies for the next reroute.
 pub(crate) fn reroute_cached(
     request: &Request<'_>,
     limits: &RerouteLimits,
-) -> Option<(Routing, Ways)> {
+) -> Option<(Routing, RoutingDependencies)> {
     let last = request.previous.last.as_deref()?;
     let topo = request.topo;
     let n = topo.num_switches();
@@ -95,99 +92,102 @@ pub(crate) fn reroute_cached(
         return None;
     }
     let delta = Delta::between(&last.topo, topo)?;
-    let lanes = with_new_lids(topo, &routing.vl_plan, &delta.come)?;
-    let parts = Parts {
+    let vl_plan = with_added_lids(topo, &routing.vl_plan, &delta.added)?;
+    let reroute = Reroute {
         last,
         topo,
-        lanes: &lanes,
+        vl_plan: &vl_plan,
         channels: PortChannels::new(topo),
         tables: routing.tables.iter().map(Arc::as_ref).collect(),
         limits,
         delta: &delta,
     };
-    let jobs = parts.jobs();
+    let jobs = reroute.jobs();
     let Solved {
         changes,
         trees,
-        ways,
-    } = parts.solve(&jobs)?;
-    let (tables, entries) = parts.apply(&changes);
-    let repair = RerouteSummary {
-        lost_cables: delta.lost.len() / 2,
-        gone_lids: delta.gone.len(),
-        new_lids: delta.come.len(),
-        changed_entries: entries,
+        dependencies,
+    } = reroute.solve(&jobs)?;
+    let (tables, changed_entries) = reroute.apply(&changes);
+    let summary = RerouteSummary {
+        lost_links: delta.lost.len() / 2,
+        removed_lids: delta.removed.len(),
+        added_lids: delta.added.len(),
+        changed_entries,
         changed_lids: jobs.len(),
     };
-    let notes = routing.diagnostics.iter();
-    let earlier = notes.filter(|note| note.as_reroute().is_none());
-    let repaired = Routing {
+    let earlier = routing.diagnostics.iter();
+    let earlier = earlier.filter(|diagnostic| diagnostic.as_reroute().is_none());
+    let rerouted = Routing {
         engine: routing.engine,
         tables,
         trees,
         order: routing.order.clone(),
         diagnostics: earlier
             .cloned()
-            .chain([Diagnostic::Rerouted(repair)])
+            .chain([Diagnostic::Rerouted(summary)])
             .collect(),
-        vl_plan: lanes,
+        vl_plan,
     };
-    Some((repaired, ways))
+    Some((rerouted, dependencies))
 }
 
-/// What a repair comes to.
+/// Result of a reroute.
 struct Solved {
     changes: Vec<Change>,
     trees: TreeConstraint,
-    ways: Ways,
+    dependencies: RoutingDependencies,
 }
 
-/// A LID and who lost the cable by which packets for it left: everybody if the LID is new.
+/// A LID to reroute.
 struct Job {
     dest: Destination,
+    /// Switches that lost their output link for the LID, with the port.
     tails: Vec<(usize, u8)>,
-    new: bool,
+    /// The LID is new: all switches need a route.
+    is_new: bool,
 }
 
 /// An entry that changes: switch, LID, port.
 type Change = (usize, Lid, PortNum);
 
-struct Parts<'a> {
+/// One incremental reroute.
+struct Reroute<'a> {
     last: &'a LastRun,
     topo: &'a Topology,
-    lanes: &'a VlPlan,
+    vl_plan: &'a VlPlan,
     channels: PortChannels,
     tables: Vec<&'a Lft>,
     limits: &'a RerouteLimits,
     delta: &'a Delta,
 }
 
-impl Parts<'_> {
-    /// A switch without a cable to any other, where there are others: nothing can be done for it.
-    fn is_dark(&self, v: usize) -> bool {
+impl Reroute<'_> {
+    /// Whether a switch has lost all links to other switches: it stays unreachable.
+    fn is_isolated(&self, v: usize) -> bool {
         self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::at(v)).is_empty()
     }
 
-    /// What is to be routed, by LID.
+    /// The LIDs to reroute, ascending.
     fn jobs(&self) -> Vec<Job> {
         let mut owner: Vec<Option<Destination>> =
             vec![None; usize::from(self.topo.top_lid().raw()) + 1];
         for d in self.topo.destinations() {
             owner[usize::from(d.lid.raw())] = Some(*d);
         }
-        for d in &self.delta.come {
+        for d in &self.delta.added {
             owner[usize::from(d.lid.raw())] = None;
         }
-        let mut hit: Vec<(Lid, usize)> = Vec::new();
+        let mut affected: Vec<(Lid, usize)> = Vec::new();
         for &(v, port) in &self.delta.lost {
             let entries = self.tables[v].entries().iter().zip(&owner);
-            hit.extend(entries.filter_map(|(&p, d)| {
+            affected.extend(entries.filter_map(|(&p, d)| {
                 let d = d.filter(|d| p == port && d.switch.index() != v)?;
                 Some((d.lid, v))
             }));
         }
-        hit.sort_unstable();
-        let lost = hit.chunk_by(|a, b| a.0 == b.0).filter_map(|tails| {
+        affected.sort_unstable();
+        let lost = affected.chunk_by(|a, b| a.0 == b.0).filter_map(|tails| {
             let dest = owner[usize::from(tails[0].0.raw())]?;
             let tails = tails
                 .iter()
@@ -195,23 +195,23 @@ impl Parts<'_> {
             Some(Job {
                 dest,
                 tails: tails.collect(),
-                new: false,
+                is_new: false,
             })
         });
-        let come = self.delta.come.iter().map(|&dest| Job {
+        let added = self.delta.added.iter().map(|&dest| Job {
             dest,
             tails: Vec::new(),
-            new: true,
+            is_new: true,
         });
-        let mut jobs: Vec<Job> = lost.chain(come).collect();
+        let mut jobs: Vec<Job> = lost.chain(added).collect();
         jobs.sort_by_key(|job| job.dest.lid);
         jobs
     }
 
-    /// Who lost the way to a LID. `seen` is scratch: the last LID for which a switch was met.
+    /// Switches that lost their route to a LID, parents first. `seen` is scratch: the last LID for which a switch was visited.
     fn orphans(&self, job: &Job, seen: &mut [Lid]) -> Vec<usize> {
         let lid = job.dest.lid;
-        if job.new {
+        if job.is_new {
             let here = job.dest.switch.index();
             return (0..self.tables.len()).filter(|&v| v != here).collect();
         }
@@ -231,74 +231,81 @@ impl Parts<'_> {
         orphans
     }
 
-    /// Whether so many entries are more than may move.
-    fn too_many(&self, moved: usize) -> bool {
+    /// Whether this number of changed entries exceeds the limits.
+    fn exceeds_limits(&self, changed: usize) -> bool {
         let all = self.tables.len() as f64 * self.topo.destinations().len() as f64;
-        moved > self.limits.moved_always && moved as f64 > all * self.limits.max_moved_share
+        changed > self.limits.min_changed_entries
+            && changed as f64 > all * self.limits.max_changed_share
     }
 
-    /// New entries for all jobs, and what is to be said of trees.
+    /// New entries for all jobs, and the new tree constraint.
     fn solve(&self, jobs: &[Job]) -> Option<Solved> {
         let routing = &self.last.routing;
-        if let (TreeConstraint::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
-            return self.in_order(jobs, order);
+        if let (TreeConstraint::Ordered(order), true) = (&routing.trees, self.vl_plan.is_single()) {
+            return self.solve_up_down(jobs, order);
         }
-        let ways = self.last.cache.ways();
-        // What all entries before and after make together is safe in any order of writes. If that is too much to ask,
-        // those after alone.
-        self.in_graph(jobs, &self.tables, ways).or_else(|| {
-            let mut without: Tables = routing.tables.clone();
-            let mut seen = vec![Lid::NONE; without.len()];
-            for job in jobs {
-                for v in self.orphans(job, &mut seen) {
-                    Arc::make_mut(&mut without[v]).set(job.dest.lid, PortNum::DROP);
+        let dependencies = self.last.cache.dependencies();
+        // First together with all old entries, so that the update is safe in any order of writes; if that is impossible, without
+        // the old entries of orphans.
+        self.solve_in_graph(jobs, &self.tables, dependencies)
+            .or_else(|| {
+                let mut without: Tables = routing.tables.clone();
+                let mut seen = vec![Lid::NONE; without.len()];
+                for job in jobs {
+                    for v in self.orphans(job, &mut seen) {
+                        Arc::make_mut(&mut without[v]).set(job.dest.lid, PortNum::DROP);
+                    }
                 }
-            }
-            let rows: Vec<&Lft> = without.iter().map(Arc::as_ref).collect();
-            self.in_graph(jobs, &rows, ways)
-        })
+                let rows: Vec<&Lft> = without.iter().map(Arc::as_ref).collect();
+                self.solve_in_graph(jobs, &rows, dependencies)
+            })
     }
 
-    /// The same where every route climbs first and descends then.
-    fn in_order(&self, jobs: &[Job], order: &[u32]) -> Option<Solved> {
+    /// As [`Self::solve`], if all routes are up/down.
+    fn solve_up_down(&self, jobs: &[Job], order: &[u32]) -> Option<Solved> {
         let order = if self.delta.lost.is_empty() {
             order.to_vec()
         } else {
-            trees::without_local_tops(self.topo, order)?
+            trees::without_local_roots(self.topo, order)?
         };
         let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
         Some(Solved {
             changes,
             trees: TreeConstraint::Ordered(order),
-            ways: Ways(None),
+            dependencies: RoutingDependencies(None),
         })
     }
 
-    /// The same, starting from the dependencies of these tables: as they are looked up where numbers are kept, in full
-    /// where not, or where too much would have to be looked up.
-    fn in_graph(&self, jobs: &[Job], rows: &[&Lft], ways: Option<&Ways>) -> Option<Solved> {
-        let trees = &trees::promised(&self.last.topo, &self.last.routing.trees);
-        let channels = VirtualChannels::new(&self.channels, self.lanes);
-        if let Some(order) = ways.and_then(|ways| ways.0.as_ref()) {
+    /// As [`Self::solve`], with the channel dependencies of these tables: looked up on demand if a topological order is cached,
+    /// computed in full if not, or if the lookups exceed their limit.
+    fn solve_in_graph(
+        &self,
+        jobs: &[Job],
+        rows: &[&Lft],
+        dependencies: Option<&RoutingDependencies>,
+    ) -> Option<Solved> {
+        let trees = &trees::spanning_tree_constraint(&self.last.topo, &self.last.routing.trees);
+        let channels = VirtualChannels::new(&self.channels, self.vl_plan);
+        if let Some(order) = dependencies.and_then(|d| d.0.as_ref()) {
             let exhausted = AtomicBool::new(false);
             let lookup = Lookup::new(self.topo, rows, channels.packets, &exhausted);
             let exact = lookup.is_exact();
             let solved = RoutedDependencies::resume(channels, order, lookup)
-                .and_then(|graph| with_tree(self.topo, trees, graph))
-                .and_then(|graph| self.guarded(jobs, graph, trees));
+                .and_then(|graph| with_spanning_tree(self.topo, trees, graph))
+                .and_then(|graph| self.solve_with_graph(jobs, graph, trees));
             if solved.is_some() || (exact && !exhausted.load(Ordering::Relaxed)) {
                 return solved;
             }
         }
-        let graph = whole(self.topo, channels, rows, trees)?;
-        self.guarded(jobs, graph, trees)
+        let graph = dependency_graph(self.topo, channels, rows, trees)?;
+        self.solve_with_graph(jobs, graph, trees)
     }
 
-    fn guarded(
+    fn solve_with_graph(
         &self,
         jobs: &[Job],
         graph: RoutedDependencies<'_>,
-        promise: &TreeConstraint,
+        constraint: &TreeConstraint,
     ) -> Option<Solved> {
         let guard = Guard::Graph {
             graph: Box::new(graph),
@@ -308,11 +315,11 @@ impl Parts<'_> {
         let Guard::Graph { mut graph, .. } = guard else {
             return None;
         };
-        let trees = trees::after_loss(self.topo, promise, &mut graph);
+        let trees = trees::after_loss(self.topo, constraint, &mut graph);
         Some(Solved {
             changes,
             trees,
-            ways: Ways(Some(graph.into_order())),
+            dependencies: RoutingDependencies(Some(graph.into_order())),
         })
     }
 
@@ -344,7 +351,7 @@ impl Parts<'_> {
             guard,
             loads,
             rank,
-            turned: order.is_some_and(
+            order_changed: order.is_some_and(
                 |order| !matches!(&self.last.routing.trees, TreeConstraint::Ordered(was) if was == order),
             ),
             expected: vec![0; n],
@@ -353,12 +360,12 @@ impl Parts<'_> {
             tried: vec![(0, Stage::Any, 0); n],
         };
         let old = PortChannels::new(&self.last.topo);
-        let (mut changes, mut seen, mut moved) = (Vec::new(), vec![Lid::NONE; n], 0);
+        let (mut changes, mut seen, mut changed) = (Vec::new(), vec![Lid::NONE; n], 0);
         let mut tails: Vec<Tail> = Vec::new();
         for job in jobs {
             let dest = &job.dest;
             let orphans = self.orphans(job, &mut seen);
-            // What came over the lost cables: the end ports of all who lost their way.
+            // Load over the lost links: the end ports of all orphans.
             let load: u64 = orphans.iter().map(|&v| work.weight(dest, v)).sum();
             let share = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
@@ -370,34 +377,35 @@ impl Parts<'_> {
                     load: share,
                 })
             }));
-            if !job.new && work.tails(dest, &tails) {
+            if !job.is_new && work.attach_tails(dest, &tails) {
                 let port = |v: usize| PortNum(work.column.next_port(v));
                 changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
                 continue;
             }
-            moved += orphans.len();
-            if self.too_many(moved + changes.len()) {
+            changed += orphans.len();
+            if self.exceeds_limits(changed + changes.len()) {
                 return None;
             }
-            let unreachable = |v: usize| self.is_dark(v) || self.is_dark(dest.switch.index());
-            let (dark, lit): (Vec<usize>, Vec<usize>) =
+            let unreachable =
+                |v: usize| self.is_isolated(v) || self.is_isolated(dest.switch.index());
+            let (isolated, connected): (Vec<usize>, Vec<usize>) =
                 orphans.iter().partition(|&&v| unreachable(v));
-            changes.extend(dark.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
-            if !work.lid(dest, &lit) {
+            changes.extend(isolated.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
+            if !work.attach_orphans(dest, &connected) {
                 return None;
             }
-            for v in lit {
-                if matches!(work.column.place(v), Place::Arrives(_)) {
+            for v in connected {
+                if matches!(work.column.state(v), RouteState::Reaches(_)) {
                     changes.push((v, dest.lid, PortNum(work.column.next_port(v))));
                 }
             }
         }
-        let allowed = work.loads.most_before.max(2 * work.loads.mean(self.topo)) as f64
+        let allowed = work.loads.max_before.max(2 * work.loads.mean(self.topo)) as f64
             * self.limits.max_load_growth;
-        (work.loads.most_gained() as f64 <= allowed).then_some((changes, work.guard))
+        (work.loads.max_of_gaining() as f64 <= allowed).then_some((changes, work.guard))
     }
 
-    /// The tables with these changes, and how many entries differ from before. Rows without one are what they were.
+    /// The tables with these changes, and the number of changed entries. Unchanged tables are shared.
     fn apply(&self, changes: &[Change]) -> (Tables, usize) {
         let n = self.topo.num_switches();
         let top = self.topo.top_lid();
@@ -405,20 +413,20 @@ impl Parts<'_> {
         for &(v, lid, port) in changes {
             rows.entry(v).or_default().push((lid, port));
         }
-        for d in self.delta.come.iter().chain(&self.delta.replugged) {
+        for d in self.delta.added.iter().chain(&self.delta.moved) {
             let row = rows.entry(d.switch.index()).or_default();
             row.push((d.lid, d.port));
         }
-        let gone = &self.delta.gone;
-        if !gone.is_empty() {
+        let removed = &self.delta.removed;
+        if !removed.is_empty() {
             for v in 0..n {
                 let row = rows.entry(v).or_default();
-                row.extend(gone.iter().map(|&lid| (lid, PortNum::DROP)));
+                row.extend(removed.iter().map(|&lid| (lid, PortNum::DROP)));
             }
         }
         let mut tables = self.last.routing.tables.clone();
         let rows: Vec<_> = rows.into_iter().collect();
-        let made: Vec<(usize, Option<Lft>, usize)> = rows
+        let changed: Vec<(usize, Option<Lft>, usize)> = rows
             .into_par_iter()
             .map(|(v, mut row)| {
                 let was = self.tables[v];
@@ -433,28 +441,28 @@ impl Parts<'_> {
                 (v, Some(lft), row.len())
             })
             .collect();
-        let mut moved = 0;
-        for (v, lft, entries) in made {
-            moved += entries;
+        let mut changed_entries = 0;
+        for (v, lft, entries) in changed {
+            changed_entries += entries;
             if let Some(lft) = lft {
                 tables[v] = Arc::new(lft);
             }
         }
-        (tables, moved)
+        (tables, changed_entries)
     }
 }
 
-/// The lanes, where new LIDs get the SLs of a LID on the same switch. `None` if there is none to take them from.
-fn with_new_lids(topo: &Topology, lanes: &VlPlan, come: &[Destination]) -> Option<VlPlan> {
-    let mut lanes = lanes.clone();
-    let mut rows: Vec<&mut Arc<[u8]>> = match &mut lanes.path_sl {
-        PathSl::Uniform(_) | PathSl::BySwitches(_) => return Some(lanes),
+/// The VL plan, with added LIDs on the SLs of another LID of their switch; `None` if the switch has no other LID.
+fn with_added_lids(topo: &Topology, vl_plan: &VlPlan, added: &[Destination]) -> Option<VlPlan> {
+    let mut vl_plan = vl_plan.clone();
+    let mut rows: Vec<&mut Arc<[u8]>> = match &mut vl_plan.path_sl {
+        PathSl::Uniform(_) | PathSl::BySwitches(_) => return Some(vl_plan),
         PathSl::ByLid(row) => vec![row],
         PathSl::BySwitchAndLid(rows) => rows.iter_mut().collect(),
     };
-    let known = |d: &Destination| !come.iter().any(|c| c.lid == d.lid);
+    let known = |d: &Destination| !added.iter().any(|c| c.lid == d.lid);
     let mut copies = Vec::new();
-    for d in come {
+    for d in added {
         let siblings = topo.destinations_on(d.switch).iter().filter(|s| known(s));
         let sibling =
             siblings.max_by_key(|s| (s.port != PortNum::ZERO, std::cmp::Reverse(s.lid)))?;
@@ -470,5 +478,5 @@ fn with_new_lids(topo: &Topology, lanes: &VlPlan, come: &[Destination]) -> Optio
             **row = sls.into();
         }
     }
-    Some(lanes)
+    Some(vl_plan)
 }

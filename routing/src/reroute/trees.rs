@@ -1,4 +1,4 @@
-//! What becomes of the promise about multicast trees.
+//! The tree constraint of a rerouted routing.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -6,43 +6,42 @@ use crate::channels::{PortChannels, RoutedDependencies, dependencies_of_spanning
 use crate::engine::TreeConstraint;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Cables that are tried in place of one of the spanning tree.
+/// Maximum number of links tried as a replacement in the spanning tree.
 const REPLACEMENTS_MAX: usize = 256;
 
-/// Turns a local top of an order (a switch that has neighbours, but none before it) into one that hangs on the first of its
-/// neighbours: it moves to the place right after that one. No route notices: nobody came to a top from above, so every
-/// route over it climbs there or starts there, and goes down next. `None` if one would have to move twice: what hangs on it has no
-/// way up but through itself.
-pub(super) fn without_local_tops(topo: &Topology, order: &[u32]) -> Option<Vec<u32>> {
+/// Removes local roots from a switch order: a switch with neighbours, but with none before it, moves to the position right after its
+/// first neighbour. All routes stay up/down, because no route reaches a local root from above: a route over it goes up to it or
+/// starts there, and goes down next. `None` if a switch would move twice.
+pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<u32>> {
     let n = topo.num_switches();
     if order.len() != n {
         return None;
     }
     let mut sequence: Vec<usize> = (0..n).collect();
     sequence.sort_by_key(|&v| order[v]);
-    let mut place = order.to_vec();
-    let first = |place: &[u32], v: usize| {
+    let mut position = order.to_vec();
+    let first_neighbour = |position: &[u32], v: usize| {
         let peers = topo.links(SwitchIdx::at(v)).iter().map(|l| l.peer.index());
-        peers.min_by_key(|&u| place[u])
+        peers.min_by_key(|&u| position[u])
     };
     let root = sequence
         .iter()
         .copied()
-        .find(|&v| first(&place, v).is_some())?;
+        .find(|&v| first_neighbour(&position, v).is_some())?;
     let mut moved = vec![false; n];
     loop {
         for (i, &v) in (0u32..).zip(&sequence) {
-            place[v] = i;
+            position[v] = i;
         }
-        let top = sequence.iter().copied().find_map(|v| {
-            let above = first(&place, v)?;
-            (v != root && place[above] > place[v]).then_some((v, above))
+        let local_root = sequence.iter().copied().find_map(|v| {
+            let above = first_neighbour(&position, v)?;
+            (v != root && position[above] > position[v]).then_some((v, above))
         });
-        let Some((v, above)) = top else {
+        let Some((v, above)) = local_root else {
             return Some(if sequence.iter().is_sorted_by_key(|&v| order[v]) {
                 order.to_vec()
             } else {
-                place
+                position
             });
         };
         if std::mem::replace(&mut moved[v], true) {
@@ -54,30 +53,30 @@ pub(super) fn without_local_tops(topo: &Topology, order: &[u32]) -> Option<Vec<u
     }
 }
 
-/// The promise as one about a spanning tree: of the trees that an order allows, the one in which every switch hangs on the
-/// first of its neighbours. None where that is no tree.
-pub(super) fn promised(topo: &Topology, trees: &TreeConstraint) -> TreeConstraint {
+/// The constraint as one spanning tree. For an order: the tree in which the parent of each switch is its first neighbour;
+/// [`TreeConstraint::Search`] if this is not a tree.
+pub(super) fn spanning_tree_constraint(topo: &Topology, trees: &TreeConstraint) -> TreeConstraint {
     let TreeConstraint::Ordered(order) = trees else {
         return trees.clone();
     };
     if order.len() != topo.num_switches() {
         return TreeConstraint::Search;
     }
-    let above = |v: SwitchIdx| {
+    let uplink = |v: SwitchIdx| {
         let links = topo.links(v).iter();
         let first = links.min_by_key(|l| (order[l.peer.index()], l.port))?;
         (order[first.peer.index()] < order[v.index()]).then_some(first.port)
     };
-    let up: Vec<Option<PortNum>> = topo.switches().map(above).collect();
-    let tops = topo.switches().zip(&up);
-    let tops = tops.filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
-    if tops.count() > 1 {
+    let up: Vec<Option<PortNum>> = topo.switches().map(uplink).collect();
+    let roots = topo.switches().zip(&up);
+    let roots = roots.filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
+    if roots.count() > 1 {
         return TreeConstraint::Search;
     }
     TreeConstraint::Within { up, sl: 0 }
 }
 
-/// The promise after the loss of cables; `lost` are both their ends.
+/// The constraint after lost links: each lost link of the spanning tree is replaced.
 pub(super) fn after_loss(
     topo: &Topology,
     trees: &TreeConstraint,
@@ -95,54 +94,54 @@ pub(super) fn after_loss(
     let mut tries = 0;
     for v in cut {
         let mut inside = vec![false; up.len()];
-        below(channels, &up, v, &mut inside);
-        let cables = topo.switches().flat_map(|s| {
+        mark_subtree(channels, &up, v, &mut inside);
+        let links = topo.switches().flat_map(|s| {
             let links = topo.links(s).iter();
             links.map(move |l| (s.index(), l.port, l.peer.index()))
         });
         let mut found = false;
-        for (a, port, b) in cables {
+        for (a, port, b) in links {
             if !inside[a] || inside[b] || tries >= REPLACEMENTS_MAX {
                 continue;
             }
             tries += 1;
-            let mut turned = up.clone();
-            hang(channels, &mut turned, a, port);
+            let mut candidate = up.clone();
+            reroot(channels, &mut candidate, a, port);
             if graph.admit(&dependencies_of_spanning_tree(
                 topo,
                 graph.channels,
-                &turned,
+                &candidate,
                 *sl,
             )) {
-                up = turned;
+                up = candidate;
                 found = true;
                 break;
             }
         }
-        let dark = topo.links(SwitchIdx::at(v)).is_empty();
-        if !found && !dark {
+        let is_isolated = topo.links(SwitchIdx::at(v)).is_empty();
+        if !found && !is_isolated {
             return TreeConstraint::Search;
         }
     }
     TreeConstraint::Within { up, sl: *sl }
 }
 
-/// Marks a switch and all that hang on it.
-fn below(channels: &PortChannels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
+/// Marks the subtree of a switch.
+fn mark_subtree(channels: &PortChannels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
     let mut stack = vec![v];
     while let Some(v) = stack.pop() {
         inside[v] = true;
         for (u, port) in up.iter().enumerate() {
-            let hangs = port.and_then(|p| channels.peer(u, p.raw()));
-            if !inside[u] && hangs.is_some_and(|(peer, _)| peer == v) {
+            let parent = port.and_then(|p| channels.peer(u, p.raw()));
+            if !inside[u] && parent.is_some_and(|(peer, _)| peer == v) {
                 stack.push(u);
             }
         }
     }
 }
 
-/// Hangs the part of a tree that `a` is in on the cable at `port`: what was above `a` is below it now.
-fn hang(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
+/// Makes `a` the root of its component and attaches it by the link at `port`.
+fn reroot(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
     let (mut v, mut next) = (a, Some(port));
     while let Some(port) = next {
         let was = up[v].replace(port);

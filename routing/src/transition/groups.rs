@@ -140,7 +140,7 @@ fn go_together(
         BLOCK_LIDS + of.topo.num_switches() * of.topo.destinations().len() / ENTRIES_PER_CHANGE;
     let ledger = of
         .cache
-        .ledger()
+        .verifier()
         .filter(|l| l.is_of(of.topo, of.new, of.vl_plan));
     let Some(ledger) = ledger.filter(|_| entries.len() <= few) else {
         return false;

@@ -118,7 +118,7 @@ pub fn plan_with(
     let ports = PortChannels::new(topo);
     let channels = VirtualChannels::new(&ports, lanes);
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
-    let ledger = cache.ledger().filter(|l| l.is_of(topo, new, lanes));
+    let ledger = cache.verifier().filter(|l| l.is_of(topo, new, lanes));
     if let Some(ledger) = ledger
         && entries.len()
             <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE

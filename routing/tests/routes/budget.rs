@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
 use crate::common::*;
-use ferrosm_routing::select::Reason;
+use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
     CancelToken, Previous, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name,
     route_with, verify,
@@ -28,7 +28,7 @@ fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
 
 fn over_budget(selection: &Selection) -> Vec<&str> {
     let refused = selection.rejected.iter();
-    let over = refused.filter(|r| r.reason == Reason::Route(RouteError::Budget));
+    let over = refused.filter(|r| r.reason == RejectReason::Route(RouteError::Budget));
     over.map(|r| r.engine.as_str()).collect()
 }
 

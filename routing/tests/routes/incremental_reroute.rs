@@ -36,8 +36,8 @@ fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
 /// Any loss of balance and any number of moves is allowed.
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
-    max_moved_share: 1.0,
-    moved_always: 0,
+    max_changed_share: 1.0,
+    min_changed_entries: 0,
 };
 
 /// Whether the old path from a switch to a LID still exists.

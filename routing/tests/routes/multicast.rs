@@ -74,7 +74,7 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
         let inhabited = members.iter().any(|m| m.switch == s);
         assert!(inhabited || here > 1, "a dead end without members");
     }
-    assert_eq!(cables, tree.cables());
+    assert_eq!(cables, tree.num_links());
     assert!(tree.unreachable.is_empty());
     for m in members {
         assert!(ports.contains_key(&m.switch));
@@ -245,7 +245,7 @@ fn tree_roots_are_central_and_alternate() {
     let roots: BTreeSet<SwitchIdx> = (0..3)
         .map(|group| {
             let tree = forest.tree(&members, group);
-            assert_eq!(tree.cables(), 3);
+            assert_eq!(tree.num_links(), 3);
             tree.root().unwrap()
         })
         .collect();
@@ -264,12 +264,15 @@ fn small_groups_and_invalid_members() {
         receives,
     };
     let tree = forest.tree(&[on(2, 1, true), on(2, 2, true)], 7);
-    assert_eq!((tree.cables(), tree.ports_of(SwitchIdx(2)).len()), (0, 2));
+    assert_eq!(
+        (tree.num_links(), tree.ports_of(SwitchIdx(2)).len()),
+        (0, 2)
+    );
     assert_eq!(forest.tree(&[on(3, 1, true)], 7).ports().count(), 1);
     let sender = forest.tree(&[on(0, 1, true), on(7, 1, false)], 7);
-    assert!(sender.cables() > 0 && !sender.ports_of(SwitchIdx(7)).contains(PortNum(1)));
+    assert!(sender.num_links() > 0 && !sender.ports_of(SwitchIdx(7)).contains(PortNum(1)));
     let lost = forest.tree(&[on(0, 1, true), on(999, 1, true), on(1, 200, true)], 7);
-    assert_eq!((lost.unreachable.len(), lost.cables()), (2, 0));
+    assert_eq!((lost.unreachable.len(), lost.num_links()), (2, 0));
     assert_eq!(forest.tree(&[], 7).ports().count(), 0);
     // The second member leaves again: only the first is left, then none.
     let mut tree = sender;

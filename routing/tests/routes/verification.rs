@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::select::Reason;
+use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
     Lft, Request, SwitchIdx, Tables, Topology, VerifyError, VlPlan, engine_by_name, route_with,
     verify,
@@ -251,7 +251,7 @@ fn first_engine_that_passes_is_selected() {
             .to_string()
             .contains("no routing engine named `ftre`")
     );
-    assert!(matches!(&selection.rejected[1].reason, Reason::Proof(f) if f.cycle.is_some()));
+    assert!(matches!(&selection.rejected[1].reason, RejectReason::Verify(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();
     let selection = route_with(&["minhop", "updn"], &Request::new(&tree));
     assert_eq!(selection.chosen.map(|c| c.0.engine), Some("minhop"));

@@ -92,8 +92,8 @@ proptest! {
 /// Any loss of balance and any number of moves is allowed.
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
-    max_moved_share: 1.0,
-    moved_always: 0,
+    max_changed_share: 1.0,
+    min_changed_entries: 0,
 };
 
 /// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one continued

@@ -254,5 +254,5 @@ fn is_tree(
         }
         Some((switch.routed?, ports)).filter(|(_, ports)| !ports.is_empty())
     });
-    forest.holds(entries)
+    forest.contains_entries(entries)
 }

@@ -63,7 +63,7 @@ impl GroupTree {
                 forest.leave(&mut self.tree, switch, port);
             }
             if self.is_imported {
-                forest.trim(&mut self.tree);
+                forest.prune_branches(&mut self.tree);
             }
         }
         self.is_imported = false;
@@ -110,7 +110,7 @@ impl MulticastTrees {
         }
         self.base = SpanningForest::new(&run.topo, &run.routing)
             .ok()
-            .map(|forest| forest.ground());
+            .map(|forest| forest.base());
         self.nodes = nodes.to_vec();
         self.index = nodes.iter().copied().zip(run.topo.switches()).collect();
         self.trees.clear();
@@ -162,7 +162,9 @@ impl MulticastTrees {
         mlid: Lid,
         installed: &BTreeMap<SwitchIdx, PortSet>,
     ) -> Vec<(NodeIdx, PortSet)> {
-        let tree = self.forest().and_then(|forest| forest.found(installed));
+        let tree = self
+            .forest()
+            .and_then(|forest| forest.tree_from_entries(installed));
         let Some(tree) = tree else {
             return Vec::new();
         };

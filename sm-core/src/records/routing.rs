@@ -32,9 +32,9 @@ struct RepairCounts([usize; 5]);
 impl RepairCounts {
     const fn of(repair: RerouteSummary) -> Self {
         Self([
-            repair.lost_cables,
-            repair.gone_lids,
-            repair.new_lids,
+            repair.lost_links,
+            repair.removed_lids,
+            repair.added_lids,
             repair.changed_entries,
             repair.changed_lids,
         ])
@@ -43,17 +43,17 @@ impl RepairCounts {
     const fn repair(self) -> RerouteSummary {
         let Self(
             [
-                lost_cables,
-                gone_lids,
-                new_lids,
+                lost_links,
+                removed_lids,
+                added_lids,
                 changed_entries,
                 changed_lids,
             ],
         ) = self;
         RerouteSummary {
-            lost_cables,
-            gone_lids,
-            new_lids,
+            lost_links,
+            removed_lids,
+            added_lids,
             changed_entries,
             changed_lids,
         }

@@ -454,7 +454,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     let at = up.next().expect("a cable");
     lab.world.act(FabricAction::Cut(at)).expect("a cable");
     let report = lab.next_sweep(60);
-    let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("repaired"));
+    let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("incremental reroute"));
     assert!(repaired(&report.engine_notes), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_good();

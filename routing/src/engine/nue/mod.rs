@@ -155,7 +155,7 @@ fn route_in(
     if hops > least {
         diagnostics.push(Diagnostic::LongerPaths {
             hops,
-            least,
+            shortest: least,
             vls: Some(plan.vls),
         });
     }

@@ -1,4 +1,4 @@
-//! What repairs start from: the channel dependency graph of a routing, or its order.
+//! The channel dependency graph from which an incremental reroute starts.
 
 use std::sync::Arc;
 
@@ -11,53 +11,54 @@ use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::Topology;
 
-/// What keeps new ways free of credit loops, as far as it can be kept from one repair to the next.
+/// A topological order of the channel dependency graph of a routing, for the next reroute; `None` if the routing is up/down on one
+/// VL, or if its graph has a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ways(pub(super) Option<TopologicalOrder>);
+pub(crate) struct RoutingDependencies(pub(super) Option<TopologicalOrder>);
 
-impl Ways {
-    /// From the routing alone.
-    pub(crate) fn of(topo: &Topology, routing: &Routing) -> Self {
+impl RoutingDependencies {
+    /// Computes the order from the routing.
+    pub(crate) fn new(topo: &Topology, routing: &Routing) -> Self {
         let Routing {
             tables,
-            vl_plan: lanes,
+            vl_plan,
             trees,
             ..
         } = routing;
-        if matches!(trees, TreeConstraint::Ordered(_)) && lanes.is_single() {
+        if matches!(trees, TreeConstraint::Ordered(_)) && vl_plan.is_single() {
             return Self(None);
         }
         let channels = PortChannels::new(topo);
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
-        let trees = trees::promised(topo, trees);
-        let channels = VirtualChannels::new(&channels, lanes);
-        let graph = whole(topo, channels, &rows, &trees);
+        let trees = trees::spanning_tree_constraint(topo, trees);
+        let channels = VirtualChannels::new(&channels, vl_plan);
+        let graph = dependency_graph(topo, channels, &rows, &trees);
         Self(graph.map(RoutedDependencies::into_order))
     }
 
-    /// Bytes that it takes.
+    /// Memory use, in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.0.as_ref().map_or(0, TopologicalOrder::memory)
     }
 }
 
-/// The dependency graph of tables and of the spanning tree that trees keep to. `None` if it has a circle.
-pub(super) fn whole<'a>(
+/// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it has a cycle.
+pub(super) fn dependency_graph<'a>(
     topo: &Topology,
     channels: VirtualChannels<'a>,
     rows: &[&Lft],
     trees: &TreeConstraint,
 ) -> Option<RoutedDependencies<'a>> {
     let dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
-    with_tree(
+    with_spanning_tree(
         topo,
         trees,
         RoutedDependencies::new(channels, dependencies)?,
     )
 }
 
-/// The graph with the dependencies of a spanning tree.
-pub(super) fn with_tree<'a>(
+/// Adds the dependencies of the spanning tree of the constraint; `None` if this closes a cycle.
+pub(super) fn with_spanning_tree<'a>(
     topo: &Topology,
     trees: &TreeConstraint,
     mut graph: RoutedDependencies<'a>,
