@@ -1,4 +1,4 @@
-//! The same fabric in every form that tools write, and what is sloppy or wrong in such files.
+//! One fabric in all supported formats; warnings and errors of files.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn folder() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fabrics")
 }
 
-/// Reads a file that may include others of its folder.
+/// Reads a file, which may include other files of its directory.
 fn read_path(path: &std::path::Path) -> ParsedFabric {
     let beside = |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
     let bytes = std::fs::read(path).unwrap();
@@ -25,14 +25,14 @@ fn fixture(name: &str) -> ParsedFabric {
     read_path(&folder().join(name))
 }
 
-type End = (u64, u8, u64, Lid);
+type LinkEnd = (u64, u8, u64, Lid);
 
-/// All that every form can say, independent of the order of its lines.
+/// What all formats express, independent of the order of lines.
 #[derive(Debug, PartialEq)]
 struct Graph {
     nodes: BTreeMap<u64, (NodeType, String, u8, u32, u16)>,
-    /// Node GUID, port, GUID and LID of both ends.
-    links: BTreeMap<(End, End), (LinkWidth, LinkSpeed)>,
+    /// Node GUID, port, port GUID and LID of both ports.
+    links: BTreeMap<(LinkEnd, LinkEnd), (LinkWidth, LinkSpeed)>,
 }
 
 fn graph(spec: &FabricSpec) -> Graph {
@@ -71,7 +71,7 @@ fn graph(spec: &FabricSpec) -> Graph {
 }
 
 #[test]
-fn all_forms_of_one_fabric_are_one_fabric() {
+fn all_formats_of_a_fabric_read_as_equal() {
     let original = fixture("ibnetdiscover.net");
     assert_eq!(original.warnings, []);
     assert_eq!(
@@ -82,13 +82,13 @@ fn all_forms_of_one_fabric_are_one_fabric() {
     assert_eq!(name, "MF0;leaf[1] \"a#1\":MSB7800/U1");
     let expected = graph(&original.spec);
     for (form, warnings) in [
-        // A prompt behind the last record.
+        // A shell prompt after the last record.
         ("terminal.net", 1),
         ("powershell.net", 0),
         ("ibdiagnet2.ibnetdiscover", 0),
         ("opensm-subnet.lst", 0),
         ("ibdiagnet2.lst", 0),
-        // A command for ibsim.
+        // An ibsim command.
         ("ibsim.net", 1),
     ] {
         let reading = fixture(form);
@@ -102,9 +102,9 @@ fn all_forms_of_one_fabric_are_one_fabric() {
     }
 }
 
-/// The form of the text was compared with what ibnetdiscover prints on ibsim.
+/// The text was compared with ibnetdiscover's output on ibsim.
 #[test]
-fn ibnetdiscovers_text_is_written_as_it_was_read() {
+fn ibnetdiscover_output_is_written_as_read() {
     let text = std::fs::read_to_string(folder().join("ibnetdiscover.net")).unwrap();
     let mut written = String::new();
     write(&read(&text).unwrap(), &mut written).unwrap();
@@ -113,7 +113,7 @@ fn ibnetdiscovers_text_is_written_as_it_was_read() {
 }
 
 #[test]
-fn debians_examples_for_ibsim_are_read() {
+fn ibsim_examples_of_debian_are_read() {
     let dir = std::path::Path::new("/usr/share/doc/ibsim-utils/net-examples");
     let Ok(entries) = std::fs::read_dir(dir) else {
         println!("absent: {}; ibsim's examples are not read", dir.display());
@@ -139,16 +139,16 @@ fn debians_examples_for_ibsim_are_read() {
     assert!(count >= 5);
 }
 
-/// A switch of six ports and a host of two, with these lines.
+/// A 6-port switch and a 2-port host with these port lines.
 fn small(switch: &str, host: &str) -> String {
     format!("Switch 6 \"sw\"\n{switch}\n\nHca 2 \"host\"\n{host}\n")
 }
 
 fn reading(text: &str) -> Result<ParsedFabric, ReadErrors> {
-    read_file(text.as_bytes(), &mut |_| Err("nothing here".to_owned()))
+    read_file(text.as_bytes(), &mut |_| Err("no such file".to_owned()))
 }
 
-fn told(text: &str) -> String {
+fn messages(text: &str) -> String {
     match reading(text) {
         Err(errors) => errors.to_string(),
         Ok(read) => read
@@ -179,40 +179,39 @@ fn every_width_and_speed_is_read() {
 }
 
 #[test]
-fn what_is_sloppy_is_read_and_told() {
+fn incomplete_files_are_read_with_warnings() {
     let good = ("[1] \"host\"[1]", "[1] \"sw\"[1]");
     for (text, warning) in [
         (
             small(good.0, "# nothing"),
-            "warning: line 2: port 1 of node `host` does not mention this cable; it is taken as laid\n",
+            "warning: line 2: port 1 of node `host` does not describe this link; it is assumed to exist\n",
         ),
         (
             small(good.0, "[1] \"sw\"[1]\n[1] \"sw\"[1]"),
-            "warning: line 6: port 1 of node `host` is described again as in line 5\n",
+            "warning: line 6: port 1 of node `host` is repeated from line 5\n",
         ),
         (
             format!("{0}\n{0}", small(good.0, good.1)),
-            "warning: line 7: node `sw` is described again as in line 1\n\
-             warning: line 10: node `host` is described again as in line 4\n",
+            "warning: line 7: node `sw` is repeated from line 1\n\
+             warning: line 10: node `host` is repeated from line 4\n",
         ),
         (
             small(good.0, "[1] \"sw\"[1]\nSwi 3 \"x\""),
-            "warning: line 6: the line is not understood and left out\n",
+            "warning: line 6: unknown line ignored\n",
         ),
         (
             small(good.0, "[1] \"sw\"[1]\ndo Unlink \"sw\"[1]"),
-            "warning: line 6: `do Unlink \"sw\"[1]` is a command for ibsim, it is left out\n",
+            "warning: line 6: `do Unlink \"sw\"[1]` is an ibsim command; ignored\n",
         ),
         (
             small(
                 "[1] \"host\"[1] # \"host\" lid 1 4x???",
                 "[1] \"sw\"[1] # \"sw\" lid 2 4xHDR",
             ),
-            "warning: line 2: the rate `4x???` says nothing, the link is taken as 4x SDR where the other end does not \
-             know better\n",
+            "warning: line 2: unknown rate `4x???`: assuming 4x SDR unless the other port has a rate\n",
         ),
     ] {
-        assert_eq!(told(&text), warning);
+        assert_eq!(messages(&text), warning);
         let spec = reading(&text).unwrap().spec;
         assert_eq!((spec.nodes.len(), spec.links.len()), (2, 1), "{text}");
         let speed = if text.contains("HDR") {
@@ -225,7 +224,7 @@ fn what_is_sloppy_is_read_and_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told_where_and_why() {
+fn errors_have_a_position_and_reason() {
     let row = |name: &str, port: u8| {
         format!(
             "{{ SW Ports:06 NodeGUID:0000000000000001 PortGUID:0000000000000001 {{{name}}} LID:1 PN:{port:02X} }}"
@@ -246,7 +245,7 @@ fn what_is_wrong_is_told_where_and_why() {
         ),
         (
             small("[1] \"host\"[1]\n[2] \"host\"[1]", "[2] \"sw\"[3]"),
-            "line 3, column 5: the cable leads to port 1 of node `host`, to which another leads in line 2",
+            "line 3, column 5: the link leads to port 1 of node `host`, which already has a link in line 2",
         ),
         (
             small("[1] \"host\"[1]\n[1] \"host\"[2]", "[1] \"sw\"[1]"),
@@ -258,7 +257,7 @@ fn what_is_wrong_is_told_where_and_why() {
         ),
         (
             small("@[1] \"x\"\n@[2] \"x\"", "[1] \"@x\""),
-            "line 3, column 7: the alias `x` is already another port's",
+            "line 3, column 7: alias `x` already names another port",
         ),
         (
             small(
@@ -270,12 +269,12 @@ fn what_is_wrong_is_told_where_and_why() {
         (
             "\"MF0;a:MQM9700/U1\", Mellanox, 0x1, LID 5\n#  : IB# : Sta : PhysSta : LWA : LSA : Neighbor Guid : N# : NLID\n"
                 .to_owned(),
-            "line 2: an ibdiagnet2.net_dump does not tell the nodes that switches are cabled to: take ibdiagnet2.lst or \
+            "line 2: ibdiagnet2.net_dump does not contain the neighbours of switches: use ibdiagnet2.lst or \
              ibdiagnet2.ibnetdiscover of the same run",
         ),
         (
             "include \"none.net\"\nHca 1 \"x\"\n".to_owned(),
-            "line 1, column 10: cannot include `none.net`: nothing here",
+            "line 1, column 10: cannot include `none.net`: no such file",
         ),
         (
             format!("{} {} PHY=3x LOG=ACT SPD=5\n", row("a", 1), row("a", 2)),
@@ -287,7 +286,7 @@ fn what_is_wrong_is_told_where_and_why() {
         ),
         (
             format!("{} {{ SW\n", row("a", 1)),
-            "line 1: expected `{ NODE } { NODE } PHY=... LOG=... SPD=...`, `}` is missing",
+            "line 1: expected `{ NODE } { NODE } PHY=... LOG=... SPD=...`, missing `}`",
         ),
         (
             format!(
@@ -303,12 +302,12 @@ fn what_is_wrong_is_told_where_and_why() {
             "line 1: node `a` has no port 7, it has 6",
         ),
     ] {
-        assert_eq!(told(&text), error, "{text}");
+        assert_eq!(messages(&text), error, "{text}");
     }
 }
 
 #[test]
-fn many_mistakes_are_told_at_once_up_to_a_bound() {
+fn errors_are_reported_together_up_to_a_limit() {
     let mut lines = String::new();
     for port in 1..=30 {
         lines.push_str(&format!("[{port}] \"nobody\"[1]\n"));
@@ -320,7 +319,7 @@ fn many_mistakes_are_told_at_once_up_to_a_bound() {
 }
 
 #[test]
-fn more_hosts_than_lids_are_refused_at_the_record_that_is_too_many() {
+fn too_many_end_ports_are_rejected_at_the_first_excess_record() {
     let mut text = String::new();
     for switch in 0..200 {
         text.push_str(&format!("Switch 254 \"S{switch}\"\n"));
@@ -335,12 +334,12 @@ fn more_hosts_than_lids_are_refused_at_the_record_that_is_too_many() {
     }
     // 199 switches with their hosts need 49153 LIDs: two too many.
     let line = 199 * (247 + 3 * 246) - 4;
-    let error = format!("line {line}: 49400 end ports need a LID, the unicast LID space has 49151");
-    assert_eq!(told(&text), error);
+    let error = format!("line {line}: 49400 end ports exceed the 49151 unicast LIDs");
+    assert_eq!(messages(&text), error);
 }
 
 #[test]
-fn files_that_include_each_other_in_a_circle_are_refused() {
+fn include_cycles_are_rejected() {
     let mut load = |name: &str| match name {
         "a" => Ok(b"include \"b\"\n".to_vec()),
         _ => Ok(b"Hca 1 \"x\"\ninclude \"a\"\n".to_vec()),
@@ -358,8 +357,8 @@ fn files_that_include_each_other_in_a_circle_are_refused() {
 }
 
 #[test]
-fn files_that_include_ever_more_end_all_the_same() {
-    // A thousand lines in each of nine depths would be read 10^27 times.
+fn exponential_includes_are_bounded() {
+    // A thousand lines at each of nine levels would be read 10^27 times.
     let mut load = |name: &str| {
         let next = format!("include \"{name}x\"\n");
         Ok(next.repeat(1000).into_bytes())
@@ -370,7 +369,7 @@ fn files_that_include_ever_more_end_all_the_same() {
 }
 
 #[test]
-fn names_come_through_whole() {
+fn names_are_preserved() {
     for name in [
         "a \"quoted\" name",
         "#1 of 3",
@@ -410,9 +409,9 @@ fn files() -> Vec<Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// One byte of a good file is another: it is read, or refused with a line of the file.
+    /// Changes one byte of a valid file: it is read, or rejected with a line of the file.
     #[test]
-    fn a_changed_byte_is_read_or_refused_with_its_line(
+    fn changed_bytes_are_read_or_rejected_with_a_line(
         file in prop::sample::select(files()),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -433,15 +432,15 @@ proptest! {
         }
     }
 
-    /// No bytes make the reader panic, and what it reads it can write and read again.
+    /// No input panics, and a fabric that is read can be written and read again.
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_read_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = read_file(&bytes, &mut |_| Ok(Vec::new()));
     }
 
-    /// Pieces of good files in any order are read or refused.
+    /// Shuffled parts of valid files are read or rejected.
     #[test]
-    fn shuffled_pieces_are_read_or_refused(
+    fn shuffled_parts_are_read_or_rejected(
         pieces in proptest::collection::vec((prop::sample::select(files()), any::<prop::sample::Index>(), 1usize..90), 0..12),
     ) {
         let mut bytes = Vec::new();

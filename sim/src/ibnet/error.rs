@@ -1,22 +1,22 @@
-//! What may be wrong with a file, and what was put right on the way.
+//! Errors and warnings of fabric files.
 
 use core::fmt;
 
-/// So many errors and warnings are told one by one; the rest is counted.
-pub(super) const TOLD: usize = 20;
+/// Errors and warnings that are reported individually; further ones are counted.
+pub(super) const MAX_REPORTED: usize = 20;
 
-/// All that is wrong with a file, in the order of its lines.
+/// Errors of a file, in the order of its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadErrors {
-    /// At least one, at most twenty.
+    /// The first errors, at most twenty.
     pub list: Vec<ReadError>,
-    /// How many more there are.
+    /// Number of further errors.
     pub left_off: usize,
 }
 
 impl std::error::Error for ReadErrors {}
 
-/// One line for each.
+/// One line per error.
 impl fmt::Display for ReadErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, error) in self.list.iter().enumerate() {
@@ -30,16 +30,16 @@ impl fmt::Display for ReadErrors {
     }
 }
 
-/// One thing wrong with a file.
+/// An error with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
-    /// The included file that it is in; none for the file itself.
+    /// The included file; `None` for the main file.
     pub file: Option<String>,
-    /// Where, from 1 on; for an empty file its last line, or 1.
+    /// Line, from 1; for a file without nodes its last line, or 1.
     pub line: usize,
-    /// Where in the line, in characters from 1 on, if it can be told.
+    /// Column in characters, from 1, if known.
     pub column: Option<usize>,
-    /// What.
+    /// Reason.
     pub kind: ReadErrorKind,
 }
 
@@ -58,14 +58,14 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Something sloppy that was understood all the same.
+/// A defect that does not prevent reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The included file that it is in; none for the file itself.
+    /// The included file; `None` for the main file.
     pub file: Option<String>,
-    /// Where, from 1 on.
+    /// Line, from 1.
     pub line: usize,
-    /// What.
+    /// Reason.
     pub kind: WarningKind,
 }
 
@@ -78,173 +78,171 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What was sloppy.
+/// Reason of a warning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WarningKind {
-    /// Only one end of the cable is described.
-    #[error("port {port} of node `{id}` does not mention this cable; it is taken as laid")]
+    /// Only one port of the link is described.
+    #[error("port {port} of node `{id}` does not describe this link; it is assumed to exist")]
     OneSided {
         /// The other node.
         id: String,
         /// Its port.
         port: u8,
     },
-    /// The same record again.
-    #[error("node `{id}` is described again as in line {first}")]
+    /// A repeated node record.
+    #[error("node `{id}` is repeated from line {first}")]
     SameNode {
-        /// The node.
+        /// Node.
         id: String,
-        /// Where the record is that counts.
+        /// Line of the first record, which is used.
         first: usize,
     },
-    /// The same port line again.
-    #[error("port {port} of node `{id}` is described again as in line {first}")]
+    /// A repeated port line.
+    #[error("port {port} of node `{id}` is repeated from line {first}")]
     SamePort {
-        /// The node.
+        /// Node.
         id: String,
-        /// The port.
+        /// Port.
         port: u8,
-        /// Where the line is that counts.
+        /// Line of the first description, which is used.
         first: usize,
     },
-    /// `do ...`
-    #[error("`{0}` is a command for ibsim, it is left out")]
+    /// An ibsim command (`do ...`).
+    #[error("`{0}` is an ibsim command; ignored")]
     Command(String),
-    /// A line that says nothing known.
-    #[error("the line is not understood and left out")]
+    /// An unknown line.
+    #[error("unknown line ignored")]
     Unknown,
-    /// The writer did not know the rate.
-    #[error(
-        "the rate `{0}` says nothing, the link is taken as 4x SDR where the other end does not know better"
-    )]
+    /// The writer of the file did not know the rate.
+    #[error("unknown rate `{0}`: assuming 4x SDR unless the other port has a rate")]
     UnknownRate(String),
 }
 
-/// What is wrong with a line.
+/// Reason of an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadErrorKind {
-    /// Not one node record up to the end.
+    /// No node record.
     #[error(
-        "the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)"
+        "the file contains no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)"
     )]
     NoNodes,
-    /// ibdiagnet's table of switch ports, which says too little.
+    /// ibdiagnet's table of switch ports, which is incomplete.
     #[error(
-        "an ibdiagnet2.net_dump does not tell the nodes that switches are cabled to: take ibdiagnet2.lst or \
+        "ibdiagnet2.net_dump does not contain the neighbours of switches: use ibdiagnet2.lst or \
          ibdiagnet2.ibnetdiscover of the same run"
     )]
     NetDump,
-    /// A record's first line without number of ports or node id.
+    /// A node record without number of ports or node ID.
     #[error("expected `{0} PORTS \"NODE ID\"`")]
     BadHeader(&'static str),
-    /// A number that does not fit its place.
+    /// An invalid number.
     #[error("`{text}` is not a {what}")]
     BadNumber {
-        /// What belongs there.
+        /// Expected value.
         what: &'static str,
-        /// What is there.
+        /// Given text.
         text: String,
     },
-    /// A speed that no link has.
+    /// An unknown speed.
     #[error("unknown speed `{0}`, expected SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR")]
     UnknownSpeed(String),
-    /// A width that no link has.
+    /// An unknown width.
     #[error("unknown width `{0}`, expected 1x, 2x, 4x, 8x or 12x")]
     UnknownWidth(String),
-    /// Two records of one name.
+    /// Two records with one node ID.
     #[error("node `{id}` is already described in line {first}")]
     DuplicateNode {
-        /// The node id.
+        /// Node ID.
         id: String,
-        /// Where the other record begins.
+        /// Line of the other record.
         first: usize,
     },
-    /// Two ports of one name.
-    #[error("the alias `{0}` is already another port's")]
+    /// An alias of two ports.
+    #[error("alias `{0}` already names another port")]
     DuplicateAlias(String),
     /// A port line before any record.
-    #[error("a port line, but no node record before it")]
+    #[error("port line before the first node record")]
     PortWithoutNode,
-    /// A port line that cannot be understood.
+    /// An invalid port line.
     #[error("expected `[PORT] \"NODE ID\"[PORT]`")]
     BadPortLine,
-    /// A port that the node does not have.
+    /// A port number that the node does not have.
     #[error("node `{id}` has no port {port}, it has {ports}")]
     NoSuchPort {
-        /// The node.
+        /// Node.
         id: String,
-        /// The port.
+        /// Port.
         port: u8,
-        /// How many it has.
+        /// Number of ports of the node.
         ports: u8,
     },
     /// A port described twice.
     #[error("port {port} of node `{id}` is already described in line {first}")]
     DuplicatePort {
-        /// The node.
+        /// Node.
         id: String,
-        /// The port.
+        /// Port.
         port: u8,
-        /// Where the first description is.
+        /// Line of the first description.
         first: usize,
     },
-    /// The cable leads out of the file.
-    #[error("the cable leads to node `{0}`, which is not described")]
+    /// A link to a node that is not in the file.
+    #[error("the link leads to unknown node `{0}`")]
     UnknownPeer(String),
-    /// Two cables to one port, which itself says nothing.
+    /// Two links to a port that has no line of its own.
     #[error(
-        "the cable leads to port {port} of node `{id}`, to which another leads in line {first}"
+        "the link leads to port {port} of node `{id}`, which already has a link in line {first}"
     )]
     PortTaken {
-        /// The other node.
+        /// The node at the other end.
         id: String,
         /// Its port.
         port: u8,
-        /// Where the other cable is described.
+        /// Line of the other link.
         first: usize,
     },
-    /// The other end says something else.
+    /// The line of the other port contradicts.
     #[error(
-        "the cable leads to port {port} of node `{id}`, which line {line} cables to port {other_port} of `{other}`"
+        "the link leads to port {port} of node `{id}`, which line {line} connects to port {other_port} of `{other}`"
     )]
     Contradiction {
-        /// The other node.
+        /// The node at the other end.
         id: String,
         /// Its port.
         port: u8,
-        /// Where its port is described.
+        /// Line of that port.
         line: usize,
         /// The node that it names.
         other: String,
         /// The port that it names.
         other_port: u8,
     },
-    /// A line of OpenSM's or ibdiagnet's list that is none.
+    /// An invalid line of OpenSM's or ibdiagnet's list.
     #[error("expected `{{ NODE }} {{ NODE }} PHY=... LOG=... SPD=...`, {0}")]
     BadListLine(&'static str),
-    /// One node that is two kinds of node, or has two numbers of ports.
-    #[error("node `{id}` is described otherwise in line {first}")]
+    /// A node with two node types or numbers of ports.
+    #[error("node `{id}` is described differently in line {first}")]
     OtherNode {
-        /// The node.
+        /// Node.
         id: String,
-        /// Where.
+        /// Line of the other description.
         first: usize,
     },
-    /// More end ports than LIDs.
-    #[error("{0} end ports need a LID, the unicast LID space has 49151")]
+    /// More end ports than unicast LIDs.
+    #[error("{0} end ports exceed the 49151 unicast LIDs")]
     Lids(usize),
-    /// A file that is named here cannot be had.
+    /// An included file that cannot be read.
     #[error("cannot include `{name}`: {why}")]
     Include {
-        /// The file.
+        /// File name.
         name: String,
-        /// What the operating system said.
+        /// Reason.
         why: String,
     },
 }
 
 impl ReadErrorKind {
-    /// What stands in the line where the error is.
+    /// The text in the line where the error is.
     pub(super) fn token(&self) -> Option<String> {
         match self {
             Self::BadNumber { text, .. } | Self::UnknownSpeed(text) | Self::UnknownWidth(text) => {
@@ -271,7 +269,7 @@ impl ReadErrorKind {
     }
 }
 
-/// A name as the line has it, without the module in front.
+/// A node ID as in the line, without the module prefix.
 fn short(id: &str) -> &str {
     id.rsplit_once('#').map_or(id, |(_, name)| name)
 }

@@ -1,4 +1,4 @@
-//! Both ends of every cable to one link.
+//! Combines the descriptions of both ports of every link.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,31 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::Lid;
 
 use super::error::{ReadErrorKind, WarningKind};
-use super::log::{Log, Place};
+use super::log::{Diagnostics, SourceLine};
 use super::read::{PortLine, Record, Records};
 use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
-/// The fabric that the records describe; what they contradict each other in is told.
-pub(super) fn join(records: Records<'_>, log: &mut Log) -> FabricSpec {
+/// The fabric that the records describe; reports contradictions.
+pub(super) fn join(records: Records<'_>, log: &mut Diagnostics) -> FabricSpec {
     let joiner = Joiner {
-        there: records.list.iter().map(|r| named(&records, r)).collect(),
+        peers: records
+            .list
+            .iter()
+            .map(|r| peer_ports(&records, r))
+            .collect(),
         records: &records,
     };
     let links = joiner.links(log);
-    let places: Vec<Place> = records.list.iter().map(|r| r.place).collect();
+    let source_lines: Vec<SourceLine> = records.list.iter().map(|r| r.at).collect();
     let nodes = records.list.into_iter().map(|r| r.spec).collect();
     let mut spec = FabricSpec { nodes, links };
     spec.normalise();
-    enough_lids(&spec, &places, log);
+    check_lid_count(&spec, &source_lines, log);
     spec
 }
 
-/// The ports that the lines of a record name.
-fn named(records: &Records<'_>, record: &Record<'_>) -> Vec<Option<PortAt>> {
+/// The ports at the other ends of a record's links.
+fn peer_ports(records: &Records<'_>, record: &Record<'_>) -> Vec<Option<PortAt>> {
     let by_alias = |name: &str| {
         let (node, port) = records.aliases.get(name).copied()?;
         Some(PortAt { node, port })
@@ -46,39 +50,39 @@ fn named(records: &Records<'_>, record: &Record<'_>) -> Vec<Option<PortAt>> {
 
 struct Joiner<'a, 'r> {
     records: &'r Records<'a>,
-    /// For each line of each record.
-    there: Vec<Vec<Option<PortAt>>>,
+    /// By record and port line: the port at the other end.
+    peers: Vec<Vec<Option<PortAt>>>,
 }
 
 impl Joiner<'_, '_> {
-    fn links(&self, log: &mut Log) -> Vec<LinkSpec> {
+    fn links(&self, log: &mut Diagnostics) -> Vec<LinkSpec> {
         let mut links = Vec::new();
-        // Ports that do not mention the cable that leads to them, and where that is described.
-        let mut silent: BTreeMap<PortAt, Place> = BTreeMap::new();
+        // Ports without a line of their own that a link leads to, with the position of that link.
+        let mut silent: BTreeMap<PortAt, SourceLine> = BTreeMap::new();
         for (node, record) in self.records.list.iter().enumerate() {
-            for (end, there) in record.ports.iter().zip(&self.there[node]) {
+            for (end, peers) in record.ports.iter().zip(&self.peers[node]) {
                 let here = PortAt {
                     node,
                     port: end.port,
                 };
-                match self.other_end(here, end, *there) {
-                    Ok((there, Some(back))) => {
-                        if here <= there {
-                            links.push(self.link(here, end, there, Some(back)));
+                match self.other_end(here, end, *peers) {
+                    Ok((peers, Some(back))) => {
+                        if here <= peers {
+                            links.push(self.link(here, end, peers, Some(back)));
                         }
                     }
-                    Ok((there, None)) => {
-                        let (id, port) = (self.id(there), there.port);
-                        if let Some(first) = silent.insert(there, end.place) {
+                    Ok((peers, None)) => {
+                        let (id, port) = (self.id(peers), peers.port);
+                        if let Some(first) = silent.insert(peers, end.at) {
                             let first = first.line();
-                            log.error(end.place, ReadErrorKind::PortTaken { id, port, first });
+                            log.error(end.at, ReadErrorKind::PortTaken { id, port, first });
                         } else {
-                            log.warn(end.place, WarningKind::OneSided { id, port });
-                            links.push(self.link(here, end, there, None));
+                            log.warn(end.at, WarningKind::OneSided { id, port });
+                            links.push(self.link(here, end, peers, None));
                         }
                     }
                     Err(ReadErrorKind::UnknownPeer(_)) if self.records.lost => {}
-                    Err(kind) => log.error(end.place, kind),
+                    Err(kind) => log.error(end.at, kind),
                 }
             }
         }
@@ -89,36 +93,36 @@ impl Joiner<'_, '_> {
         self.records.list[at.node].id.clone().into_owned()
     }
 
-    /// The other end of a cable and its description, once it is known not to disagree.
+    /// The other port of a link and its description, if the two do not contradict.
     fn other_end(
         &self,
         here: PortAt,
         end: &PortLine<'_>,
-        there: Option<PortAt>,
+        peers: Option<PortAt>,
     ) -> Result<(PortAt, Option<&PortLine<'_>>), ReadErrorKind> {
-        let Some(there) = there else {
+        let Some(peers) = peers else {
             return Err(ReadErrorKind::UnknownPeer(end.peer.clone().into_owned()));
         };
-        let record = &self.records.list[there.node];
+        let record = &self.records.list[peers.node];
         let ports = record.spec.num_ports;
-        if there.port == 0 || there.port > ports {
+        if peers.port == 0 || peers.port > ports {
             return Err(ReadErrorKind::NoSuchPort {
-                id: self.id(there),
-                port: there.port,
+                id: self.id(peers),
+                port: peers.port,
                 ports,
             });
         }
-        let Ok(at) = record.ports.binary_search_by_key(&there.port, |p| p.port) else {
-            return Ok((there, None));
+        let Ok(at) = record.ports.binary_search_by_key(&peers.port, |p| p.port) else {
+            return Ok((peers, None));
         };
         let back = &record.ports[at];
-        if self.there[there.node][at] == Some(here) {
-            return Ok((there, Some(back)));
+        if self.peers[peers.node][at] == Some(here) {
+            return Ok((peers, Some(back)));
         }
         Err(ReadErrorKind::Contradiction {
-            id: self.id(there),
-            port: there.port,
-            line: back.place.line(),
+            id: self.id(peers),
+            port: peers.port,
+            line: back.at.line(),
             other: back.peer.clone().into_owned(),
             other_port: back.peer_port,
         })
@@ -128,27 +132,27 @@ impl Joiner<'_, '_> {
         &self,
         here: PortAt,
         end: &PortLine<'_>,
-        there: PortAt,
+        peers: PortAt,
         back: Option<&PortLine<'_>>,
     ) -> LinkSpec {
-        // Each end by its own line, its record's default, or ibsim's; an end whose writer did not know
-        // leaves it to the other.
+        // Each port has the rate of its own line, its record's default, or ibsim's default; an unknown rate is
+        // taken from the other port.
         let rate = |at: PortAt, end: &PortLine<'_>| {
             let default = self.records.list[at.node].rate;
             let width = end.rate.width.or(default.width);
             let speed = end.rate.speed.or(default.speed);
-            if end.unsure {
+            if end.rate_unknown {
                 (width, speed)
             } else {
                 let (slow, narrow) = (LinkSpeed::Sdr, LinkWidth(4));
                 (width.or(Some(narrow)), speed.or(Some(slow)))
             }
         };
-        let ends = [Some(rate(here, end)), back.map(|back| rate(there, back))];
+        let ends = [Some(rate(here, end)), back.map(|back| rate(peers, back))];
         let rates = ends.into_iter().flatten();
         LinkSpec {
             a: here,
-            b: there,
+            b: peers,
             width: rates
                 .clone()
                 .filter_map(|r| r.0)
@@ -159,8 +163,12 @@ impl Joiner<'_, '_> {
     }
 }
 
-/// Every switch needs a LID, and every cabled port of the others.
-pub(super) fn enough_lids(spec: &FabricSpec, places: &[Place], log: &mut Log) {
+/// Checks that peers are enough LIDs for all switches and all cabled ports of other nodes.
+pub(super) fn check_lid_count(
+    spec: &FabricSpec,
+    source_lines: &[SourceLine],
+    log: &mut Diagnostics,
+) {
     let mut needed: Vec<usize> = spec
         .nodes
         .iter()
@@ -188,7 +196,7 @@ pub(super) fn enough_lids(spec: &FabricSpec, places: &[Place], log: &mut Log) {
         sum += n;
         sum > most
     });
-    if let Some(place) = first.and_then(|i| places.get(i)) {
-        log.error(*place, ReadErrorKind::Lids(all));
+    if let Some(at) = first.and_then(|i| source_lines.get(i)) {
+        log.error(*at, ReadErrorKind::Lids(all));
     }
 }

@@ -1,11 +1,11 @@
-//! One line of text: which kind it is and what stands in it.
+//! Parser of a single line.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc};
 
 use super::error::ReadErrorKind;
 
-/// A line that means something.
+/// A parsed line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line<'a> {
     /// `Switch 36 "S-..."  # "name" enhanced port 0 lid 1 lmc 0`
@@ -17,15 +17,14 @@ pub(super) enum Line<'a> {
         lid: (Lid, Lmc),
         enhanced: bool,
     },
-    /// `[1](guid) "H-..."[1](guid)  # ...`; a port without a name behind it is a port without
-    /// cable.
+    /// `[1](guid) "H-..."[1](guid)  # ...`; without a node ID it is a port without cable.
     Port {
         port: u8,
         guid: Option<u64>,
         peer: Option<(&'a str, u8)>,
         lid: Option<(Lid, Lmc)>,
         rate: Rate,
-        /// A rate that its writer did not know.
+        /// A rate that the writer of the file did not know.
         unknown_rate: Option<&'a str>,
     },
     /// `@[1] "name"`
@@ -33,7 +32,7 @@ pub(super) enum Line<'a> {
         port: u8,
         name: &'a str,
     },
-    /// `switchguid=0x1(2)`, and the like.
+    /// `switchguid=0x1(2)` and similar.
     Guid {
         kind: NodeType,
         guid: Guid,
@@ -50,20 +49,20 @@ pub(super) enum Line<'a> {
     Include(&'a str),
     /// `do COMMAND`
     Command(&'a str),
-    /// Nothing that a fabric is made of, and known to be so.
+    /// A known line without effect.
     Other,
-    /// A prompt, a banner, or a misspelt word.
+    /// A prompt, a banner, or a misspelt keyword.
     Unknown,
 }
 
-/// A GUID as it is, or counted from the last one.
+/// An absolute GUID, or one relative to the previous GUID.
 #[derive(Debug, PartialEq, Clone, Copy)]
 pub(super) enum Guid {
     At(u64),
     Plus(u64),
 }
 
-/// What a port line says of its link.
+/// Rate of a link.
 #[derive(Debug, Default, PartialEq, Clone, Copy)]
 pub(super) struct Rate {
     pub(super) width: Option<LinkWidth>,
@@ -72,7 +71,7 @@ pub(super) struct Rate {
 
 type Parsed<'a> = Result<Line<'a>, ReadErrorKind>;
 
-/// A word that begins a line, and what the line says.
+/// A keyword at the start of a line, and the parser of the line.
 type KeyParser = for<'a> fn(&'a str) -> Parsed<'a>;
 
 const KEYS: &[(&str, KeyParser)] = &[
@@ -111,7 +110,7 @@ const KEYS: &[(&str, KeyParser)] = &[
     ("pdebug", |_| Ok(Line::Other)),
 ];
 
-/// Understands a line that has nothing around it.
+/// Parses a line without surrounding blanks and comments.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
     if text.is_empty() || text.starts_with('#') {
         return Ok(Line::Other);
@@ -121,7 +120,7 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
         return match after.len() < rest.len() {
             true if after.starts_with(']') => port_line(rest),
             true if after.contains('"') => Err(ReadErrorKind::BadPortLine),
-            // A shell prompt, such as `[root@head ~]#` or `[12:30] head>`.
+            // A shell prompt such as `[root@head ~]#` or `[12:30] head>`.
             _ => Ok(Line::Unknown),
         };
     }
@@ -149,14 +148,14 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
     if text.starts_with("do ") || text.starts_with("do\t") {
         return Ok(Line::Command(text));
     }
-    // What ibnetdiscover's grouping puts between the records.
+    // Grouping lines of ibnetdiscover between records.
     if text.starts_with("Chassis ") || text.starts_with("Non-Chassis Nodes") {
         return Ok(Line::Other);
     }
     Ok(Line::Unknown)
 }
 
-/// The kind of node whose record begins with this line, and what follows the word.
+/// The keyword and node type of a node record's first line, and the text after the keyword.
 pub(super) fn header(text: &str) -> Option<(&'static str, NodeType, &str)> {
     [
         ("Switch", NodeType::Switch),
@@ -166,14 +165,14 @@ pub(super) fn header(text: &str) -> Option<(&'static str, NodeType, &str)> {
     ]
     .into_iter()
     .find_map(|(word, kind)| {
-        // Copies from a terminal lose the tab behind the word.
+        // Copies from a terminal lose the tab after the keyword.
         let rest = text.strip_prefix(word)?.trim_start();
         rest.starts_with(|c: char| c.is_ascii_digit() || c == '"')
             .then_some((word, kind, rest))
     })
 }
 
-/// The name of the file that a line includes.
+/// The name of an included file.
 pub(super) fn include(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("include")?.trim_start();
     let name = rest.strip_prefix('"')?;
@@ -236,7 +235,7 @@ fn port_line(rest: &str) -> Parsed<'_> {
     let mut rate = rate_options(options)?;
     let (tail_rate, unknown_rate) = match rate_tail(tail) {
         Ok(found) => found,
-        // Without a name it is a comment that somebody wrote.
+        // Without a node ID it is a comment.
         Err(_) if name.is_none() => (Rate::default(), None),
         Err(kind) => return Err(kind),
     };
@@ -254,18 +253,18 @@ fn port_line(rest: &str) -> Parsed<'_> {
     })
 }
 
-/// Text up to `]`, and what follows.
+/// The text up to `]`, and the rest.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let (inside, rest) = text.split_once(']')?;
     Some((inside.trim(), rest))
 }
 
-/// Text between the first two quotes, and what follows.
+/// The text between the first two quotes, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     text.split_once('"')?.1.split_once('"')
 }
 
-/// Names may contain quotes and hashes: a name is all between the first and the last quote.
+/// Names may contain quotes and hashes: a name is the text between the first and the last quote.
 fn outer_quotes(text: &str) -> (&str, Option<&str>, &str) {
     match (text.find('"'), text.rfind('"')) {
         (Some(first), Some(last)) if first < last => (
@@ -273,12 +272,12 @@ fn outer_quotes(text: &str) -> (&str, Option<&str>, &str) {
             Some(&text[first + 1..last]),
             &text[last + 1..],
         ),
-        // Without a name, what is known stands in the comment itself.
+        // Without a name, the values are in the comment itself.
         _ => (text, None, text),
     }
 }
 
-/// Over `[ext 3]`, which newer ibnetdiscover prints behind the port of a split cage.
+/// Skips `[ext 3]`, which recent ibnetdiscover prints after a port of a split cage.
 fn skip_ext(text: &str) -> &str {
     match text.trim_start().strip_prefix("[ext") {
         Some(rest) => bracketed(rest).map_or(text, |(_, rest)| rest),
@@ -286,8 +285,7 @@ fn skip_ext(text: &str) -> &str {
     }
 }
 
-/// `(2c903000a1b2)`: a port GUID, hexadecimal. ibdiagnet repeats the port number there, which no
-/// GUID is.
+/// `(2c903000a1b2)`: a hexadecimal port GUID. ibdiagnet repeats the port number there instead.
 fn port_guid(text: &str) -> (Option<u64>, &str) {
     let Some((inside, rest)) = text
         .trim_start()
@@ -306,7 +304,7 @@ fn port_guid(text: &str) -> (Option<u64>, &str) {
     )
 }
 
-/// The numbers after `lid` and `lmc`. An absent number and LID 65535 mean that there is no LID.
+/// The numbers after `lid` and `lmc`. No number, or LID 65535, means no LID.
 fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
     let mut words = text.split_whitespace().peekable();
     let (mut lid, mut lmc) = (None, None);
@@ -339,8 +337,8 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
     Ok(Some((lid, Lmc(lmc))))
 }
 
-/// `4xHDR` among the words of the tail; what the writer did not know (`4x???`, `??xHDR`) says
-/// nothing and is given back.
+/// `4xHDR` among the words of the tail. A rate that the writer did not know (`4x???`, `??xHDR`) is returned as
+/// text.
 fn rate_tail(tail: &str) -> Result<(Rate, Option<&str>), ReadErrorKind> {
     for word in tail.split_whitespace() {
         let lanes = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '?');
@@ -366,7 +364,7 @@ fn rate_tail(tail: &str) -> Result<(Rate, Option<&str>), ReadErrorKind> {
     Ok((Rate::default(), None))
 }
 
-/// A speed by its name, in any case.
+/// A speed by its name, ignoring case.
 pub(super) fn speed_named(name: &str) -> Option<LinkSpeed> {
     LinkSpeed::ALL
         .into_iter()
@@ -404,7 +402,7 @@ fn bits(what: &'static str, text: &str, most: u8) -> Result<u8, ReadErrorKind> {
     }
 }
 
-/// The widest of LinkWidthEnabled.
+/// The largest width of LinkWidthEnabled.
 pub(super) fn width_of(bits: u8) -> Option<LinkWidth> {
     [8, 4, 2, 16, 1]
         .into_iter()
@@ -412,7 +410,7 @@ pub(super) fn width_of(bits: u8) -> Option<LinkWidth> {
         .and_then(LinkWidth::from_bit)
 }
 
-/// The fastest of LinkSpeedEnabled; ibsim takes 0 for 4.
+/// The highest speed of LinkSpeedEnabled; as in ibsim, 0 means 4.
 pub(super) fn speed_of(bits: u8) -> Option<LinkSpeed> {
     match bits {
         0 | 4..=7 => Some(LinkSpeed::Qdr),
@@ -422,7 +420,7 @@ pub(super) fn speed_of(bits: u8) -> Option<LinkSpeed> {
     }
 }
 
-/// The fastest of LinkSpeedExtEnabled.
+/// The highest speed of LinkSpeedExtEnabled.
 pub(super) fn ext_speed_of(bits: u8) -> Option<LinkSpeed> {
     match bits {
         16..=31 => Some(LinkSpeed::Xdr),
@@ -441,7 +439,7 @@ fn guid_line(kind: NodeType, rest: &str) -> Parsed<'_> {
     } else {
         Guid::At(number("GUID", text)?)
     };
-    // ibnetdiscover prints the GUID of a switch's port 0 behind the node's.
+    // ibnetdiscover prints the GUID of a switch's port 0 after the node GUID.
     let port0 = rest.split_once('(').and_then(|(_, p)| port_guid_text(p));
     Ok(Line::Guid { kind, guid, port0 })
 }
@@ -451,7 +449,7 @@ fn port_guid_text(text: &str) -> Option<u64> {
     u64::from_str_radix(hex.strip_prefix("0x").unwrap_or(hex), 16).ok()
 }
 
-/// What stands behind the sign, up to a blank, a bracket or a comment.
+/// The value after the equals sign, up to a blank, a bracket or a comment.
 fn value(rest: &str) -> &str {
     let rest = rest.get(1..).unwrap_or_default().trim_start();
     rest.split(|c: char| c.is_whitespace() || c == '(' || c == '#')
@@ -459,7 +457,7 @@ fn value(rest: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// A number, decimal or `0x` hexadecimal, that fits.
+/// A decimal or `0x` hexadecimal number within the range of `T`.
 pub(super) fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErrorKind> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),

@@ -1,16 +1,16 @@
-//! What a reader finds to say: errors and warnings, the first of each, the rest counted.
+//! Collects errors and warnings: reports the first of each and counts the rest.
 
-use super::error::{ReadError, ReadErrorKind, ReadErrors, TOLD, Warning, WarningKind};
+use super::error::{MAX_REPORTED, ReadError, ReadErrorKind, ReadErrors, Warning, WarningKind};
 use super::source::Sources;
 
-/// A line of one of the files.
+/// A line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourceLine {
     file: u32,
     line: u32,
 }
 
-impl Place {
+impl SourceLine {
     pub(super) fn new(file: usize, line: usize) -> Self {
         let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
@@ -25,25 +25,25 @@ impl Place {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    errors: Vec<(Place, ReadErrorKind)>,
+pub(super) struct Diagnostics {
+    errors: Vec<(SourceLine, ReadErrorKind)>,
     errors_left_off: usize,
-    warnings: Vec<(Place, WarningKind)>,
+    warnings: Vec<(SourceLine, WarningKind)>,
     warnings_left_off: usize,
 }
 
-impl Log {
-    pub(super) fn error(&mut self, place: Place, kind: ReadErrorKind) {
-        if self.errors.len() < TOLD {
-            self.errors.push((place, kind));
+impl Diagnostics {
+    pub(super) fn error(&mut self, at: SourceLine, kind: ReadErrorKind) {
+        if self.errors.len() < MAX_REPORTED {
+            self.errors.push((at, kind));
         } else {
             self.errors_left_off += 1;
         }
     }
 
-    pub(super) fn warn(&mut self, place: Place, kind: WarningKind) {
-        if self.warnings.len() < TOLD {
-            self.warnings.push((place, kind));
+    pub(super) fn warn(&mut self, at: SourceLine, kind: WarningKind) {
+        if self.warnings.len() < MAX_REPORTED {
+            self.warnings.push((at, kind));
         } else {
             self.warnings_left_off += 1;
         }
@@ -53,26 +53,26 @@ impl Log {
         !self.errors.is_empty()
     }
 
-    /// The errors if there are any, else the warnings and how many more there were.
+    /// The errors if there are any; otherwise the warnings and the number of further ones.
     pub(super) fn finish(mut self, sources: &Sources) -> Result<(Vec<Warning>, usize), ReadErrors> {
-        let name = |place: Place| {
-            let file = sources.files.get(place.file as usize);
+        let name = |at: SourceLine| {
+            let file = sources.files.get(at.file as usize);
             file.and_then(|(name, _)| name.clone())
         };
         if self.errors.is_empty() {
-            self.warnings.sort_by_key(|(place, _)| *place);
-            let warnings = self.warnings.into_iter().map(|(place, kind)| Warning {
-                file: name(place),
-                line: place.line(),
+            self.warnings.sort_by_key(|(at, _)| *at);
+            let warnings = self.warnings.into_iter().map(|(at, kind)| Warning {
+                file: name(at),
+                line: at.line(),
                 kind,
             });
             return Ok((warnings.collect(), self.warnings_left_off));
         }
-        self.errors.sort_by_key(|(place, _)| *place);
-        let list = self.errors.into_iter().map(|(place, kind)| ReadError {
-            file: name(place),
-            line: place.line(),
-            column: column(sources, place, &kind),
+        self.errors.sort_by_key(|(at, _)| *at);
+        let list = self.errors.into_iter().map(|(at, kind)| ReadError {
+            file: name(at),
+            line: at.line(),
+            column: column(sources, at, &kind),
             kind,
         });
         Err(ReadErrors {
@@ -82,13 +82,12 @@ impl Log {
     }
 }
 
-/// Where in its line an error is. Lines are looked up again for the few that are told, instead of
-/// kept for all.
-fn column(sources: &Sources, place: Place, kind: &ReadErrorKind) -> Option<usize> {
+/// Column of an error in its line. Lines are searched again for the few reported errors.
+fn column(sources: &Sources, at: SourceLine, kind: &ReadErrorKind) -> Option<usize> {
     let token = kind.token()?;
-    let (_, text) = sources.files.get(place.file as usize)?;
-    let line = text.split('\n').nth(place.line().checked_sub(1)?)?;
-    // No number within another word: `8` is not meant in `MQM8700`.
+    let (_, text) = sources.files.get(at.file as usize)?;
+    let line = text.split('\n').nth(at.line().checked_sub(1)?)?;
+    // Numbers must be whole words: `8` does not match in `MQM8700`.
     let number = token.starts_with(|c: char| c.is_ascii_digit());
     let within = |at: usize| {
         number
@@ -97,7 +96,7 @@ fn column(sources: &Sources, place: Place, kind: &ReadErrorKind) -> Option<usize
     };
     let mut all = line.match_indices(&token).map(|(at, _)| at);
     let at = all.find(|at| !within(*at))?;
-    // Marks that no editor shows are not counted.
+    // Invisible marks do not count as columns.
     let start = line.len() - line.trim_start_matches('\u{feff}').len();
     line.get(start..at).map(|before| before.chars().count() + 1)
 }

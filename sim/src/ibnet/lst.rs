@@ -1,8 +1,8 @@
-//! OpenSM's `opensm-subnet.lst` and ibdiagnet's `ibdiagnet2.lst`: a line for each end of each cable.
+//! OpenSM's `opensm-subnet.lst` and ibdiagnet's `ibdiagnet2.lst`: a line for each port of each link.
 //!
-//! `{ CA Ports:02 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 }`
-//! twice, then `PHY=4x LOG=ACT SPD=10`. All numbers in braces are hexadecimal. Nodes without cable
-//! are not in it, nor which ports 0 are enhanced (they are taken as such).
+//! `{ CA Ports:02 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 }` twice, then
+//! `PHY=4x LOG=ACT SPD=10`. Numbers in braces are hexadecimal. Nodes without links are missing; port 0 is assumed
+//! to be enhanced.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::error::{ReadErrorKind, WarningKind};
 use super::line;
-use super::log::{Log, Place};
+use super::log::{Diagnostics, SourceLine};
 use super::source::{Sources, bare};
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeOptions, NodeSpec, PortAt};
 
-/// One half of a line.
+/// One port of a link.
 #[derive(Debug, PartialEq)]
-struct Half<'a> {
+struct ListPort<'a> {
     kind: NodeType,
     ports: u8,
     system_image: u64,
@@ -30,7 +30,7 @@ struct Half<'a> {
     port: u8,
 }
 
-/// Whether a line looks like one of a list.
+/// Whether a line has the format of such a list.
 pub(super) fn is_line(line: &str) -> bool {
     let Some(rest) = bare(line).strip_prefix('{') else {
         return false;
@@ -39,16 +39,16 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads a list.
-pub(super) fn fabric(sources: &Sources, log: &mut Log) -> (FabricSpec, Vec<Place>) {
-    let mut list = List::default();
+pub(super) fn fabric(sources: &Sources, log: &mut Diagnostics) -> (FabricSpec, Vec<SourceLine>) {
+    let mut list = ListReader::default();
     for (index, line) in sources.files[0].1.split('\n').enumerate() {
-        let (text, place) = (bare(line), Place::new(0, index + 1));
+        let (text, at) = (bare(line), SourceLine::new(0, index + 1));
         if text.starts_with('{') {
-            if let Err(kind) = parse(text).and_then(|line| list.line(place, line, log)) {
-                log.error(place, kind);
+            if let Err(kind) = parse(text).and_then(|line| list.line(at, line, log)) {
+                log.error(at, kind);
             }
         } else if !text.is_empty() && !text.starts_with('#') && !list.spec.nodes.is_empty() {
-            log.warn(place, WarningKind::Unknown);
+            log.warn(at, WarningKind::Unknown);
         }
     }
     list.spec.normalise();
@@ -56,23 +56,33 @@ pub(super) fn fabric(sources: &Sources, log: &mut Log) -> (FabricSpec, Vec<Place
 }
 
 #[derive(Debug, Default)]
-struct List {
+struct ListReader {
     spec: FabricSpec,
-    places: Vec<Place>,
+    places: Vec<SourceLine>,
     by_guid: BTreeMap<u64, NodeIdx>,
-    cabled: BTreeMap<PortAt, (PortAt, Place)>,
+    cabled: BTreeMap<PortAt, (PortAt, SourceLine)>,
 }
 
-/// Both ends of a cable, and what it runs at.
-type Cable<'a> = (Half<'a>, Half<'a>, Option<LinkWidth>, Option<LinkSpeed>);
+/// Both ports of a link, and its width and speed.
+type ListLine<'a> = (
+    ListPort<'a>,
+    ListPort<'a>,
+    Option<LinkWidth>,
+    Option<LinkSpeed>,
+);
 
-impl List {
-    fn line(&mut self, place: Place, cable: Cable<'_>, log: &mut Log) -> Result<(), ReadErrorKind> {
-        let (a, b, width, speed) = cable;
+impl ListReader {
+    fn line(
+        &mut self,
+        at: SourceLine,
+        line: ListLine<'_>,
+        log: &mut Diagnostics,
+    ) -> Result<(), ReadErrorKind> {
+        let (a, b, width, speed) = line;
         if width.is_none() || speed.is_none() {
-            log.warn(place, WarningKind::UnknownRate("??".to_owned()));
+            log.warn(at, WarningKind::UnknownRate("??".to_owned()));
         }
-        let (a, b) = (self.end(place, &a)?, self.end(place, &b)?);
+        let (a, b) = (self.end(at, &a)?, self.end(at, &b)?);
         for (here, there) in [(a, b), (b, a)] {
             if let Some((other, first)) = self.cabled.get(&here)
                 && *other != there
@@ -82,9 +92,9 @@ impl List {
                 return Err(ReadErrorKind::DuplicatePort { id, port, first });
             }
         }
-        // Each cable has a line at either end.
-        if self.cabled.insert(a, (b, place)).is_none() {
-            self.cabled.insert(b, (a, place));
+        // Each link has a line per port.
+        if self.cabled.insert(a, (b, at)).is_none() {
+            self.cabled.insert(b, (a, at));
             self.spec.links.push(LinkSpec {
                 a,
                 b,
@@ -95,13 +105,13 @@ impl List {
         Ok(())
     }
 
-    fn end(&mut self, place: Place, half: &Half<'_>) -> Result<PortAt, ReadErrorKind> {
+    fn end(&mut self, at: SourceLine, half: &ListPort<'_>) -> Result<PortAt, ReadErrorKind> {
         let index = match self.by_guid.get(&half.node_guid) {
             Some(index) => *index,
             None => {
                 self.by_guid.insert(half.node_guid, self.spec.nodes.len());
                 self.spec.nodes.push(half.node());
-                self.places.push(place);
+                self.places.push(at);
                 self.spec.nodes.len() - 1
             }
         };
@@ -131,7 +141,7 @@ impl List {
     }
 }
 
-impl Half<'_> {
+impl ListPort<'_> {
     fn node(&self) -> NodeSpec {
         let ends = match self.kind {
             NodeType::Switch => 0..=0,
@@ -158,7 +168,7 @@ impl Half<'_> {
     }
 }
 
-fn parse(text: &str) -> Result<Cable<'_>, ReadErrorKind> {
+fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
     let (a, rest) = half(text)?;
     let (b, rest) = half(rest)?;
     let (mut width, mut speed) = (None, None);
@@ -181,7 +191,7 @@ fn parse(text: &str) -> Result<Cable<'_>, ReadErrorKind> {
     Ok((a, b, width, speed))
 }
 
-/// A speed by its gigabits or its name.
+/// A speed by its Gb/s or its name.
 fn speed_of(text: &str) -> Option<LinkSpeed> {
     Some(match text {
         "2.5" => LinkSpeed::Sdr,
@@ -196,14 +206,14 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
     })
 }
 
-/// What stands between two braces, and what follows. Names have no brace of their own.
-fn half(text: &str) -> Result<(Half<'_>, &str), ReadErrorKind> {
+/// The text between two braces, and the rest. Names contain no braces.
+fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
     let bad = ReadErrorKind::BadListLine;
     let text = text
         .trim_start()
         .strip_prefix('{')
-        .ok_or_else(|| bad("`{` is missing"))?;
-    // A name in braces, or, in older ibdiagnet, none.
+        .ok_or_else(|| bad("missing `{`"))?;
+    // A name in braces; older ibdiagnet prints none.
     let (before, name, after) = match (text.find('{'), text.find('}')) {
         (Some(open), Some(close)) if open < close => (
             &text[..open],
@@ -212,14 +222,14 @@ fn half(text: &str) -> Result<(Half<'_>, &str), ReadErrorKind> {
         ),
         _ => ("", None, text),
     };
-    let (inside, rest) = after.split_once('}').ok_or_else(|| bad("`}` is missing"))?;
+    let (inside, rest) = after.split_once('}').ok_or_else(|| bad("missing `}`"))?;
     let mut words = before.split_whitespace().chain(inside.split_whitespace());
-    // The port of the subnet manager has `-SM` behind its kind.
+    // The SM's port has the suffix `-SM` after the node type.
     let kind = match words.next().map(|w| w.split('-').next().unwrap_or(w)) {
         Some("CA" | "Ca" | "HCA" | "Hca") => NodeType::Ca,
         Some("SW" | "Sw") => NodeType::Switch,
         Some("RT" | "Rt") => NodeType::Router,
-        _ => return Err(bad("a node is CA, SW or Rt")),
+        _ => return Err(bad("node type is not CA, SW or Rt")),
     };
     let mut fields: [Option<u64>; 8] = [None; 8];
     for word in words {
@@ -237,17 +247,17 @@ fn half(text: &str) -> Result<(Half<'_>, &str), ReadErrorKind> {
     let [ports, system, node, port_guid, vendor, device, lid, port] = fields;
     let port_of = |n: Option<u64>| n.and_then(|n| u8::try_from(n).ok());
     let (Some(node_guid), Some(port)) = (node, port_of(port)) else {
-        return Err(bad("NodeGUID or PN is missing"));
+        return Err(bad("missing NodeGUID or PN"));
     };
     let ports = port_of(ports)
         .filter(|n| (1..=254).contains(n))
         .ok_or_else(|| bad("Ports is not a number from 01 to FE"))?;
-    // Of the far end, OpenSM prints the product in the upper half.
+    // For the other port, OpenSM prints the device ID in the upper half.
     let device = match device.unwrap_or(0) {
         n if n > 0xFFFF => n >> 16,
         n => n,
     };
-    let half = Half {
+    let half = ListPort {
         kind,
         ports,
         system_image: system.unwrap_or(node_guid),
@@ -265,7 +275,7 @@ fn half(text: &str) -> Result<(Half<'_>, &str), ReadErrorKind> {
     Ok((half, rest))
 }
 
-/// Names of numbers, and what they are.
+/// Number fields and their descriptions.
 const FIELDS: [(&str, &str); 8] = [
     ("Ports", "number of ports"),
     ("SystemGUID", "GUID"),

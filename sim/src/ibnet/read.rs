@@ -1,4 +1,4 @@
-//! The reader of ibnetdiscover's and ibsim's text: lines to records.
+//! Reader of ibnetdiscover's and ibsim's format: lines to records.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,47 +8,47 @@ use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::error::{ReadErrorKind, WarningKind};
 use super::line::{self, Guid, Line, Rate};
-use super::log::{Log, Place};
+use super::log::{Diagnostics, SourceLine};
 use super::source::{Sources, bare};
 use crate::spec::{NodeOptions, NodeSpec};
 
 /// A node record.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
-    pub(super) place: Place,
+    pub(super) at: SourceLine,
     pub(super) id: Cow<'a, str>,
     pub(super) spec: NodeSpec,
-    /// ibsim's defaults that held at this record.
+    /// ibsim's defaults at this record.
     pub(super) rate: Rate,
     /// By port.
     pub(super) ports: Vec<PortLine<'a>>,
 }
 
-/// One end of a cable, as its node describes it.
+/// A port of a link as its node describes it.
 #[derive(Debug)]
 pub(super) struct PortLine<'a> {
     pub(super) port: u8,
-    pub(super) place: Place,
-    /// With a leading `@` where only an alias is meant.
+    pub(super) at: SourceLine,
+    /// With a leading `@` if it is an alias.
     pub(super) peer: Cow<'a, str>,
     pub(super) peer_port: u8,
     pub(super) rate: Rate,
-    /// The writer did not know all of the rate.
-    pub(super) unsure: bool,
+    /// The rate is incomplete.
+    pub(super) rate_unknown: bool,
 }
 
-/// What a file says, before both ends of each cable are compared.
+/// Records of a file before both ports of each link are combined.
 #[derive(Debug, Default)]
 pub(super) struct Records<'a> {
     pub(super) list: Vec<Record<'a>>,
     pub(super) by_id: BTreeMap<Cow<'a, str>, usize>,
-    /// Names of ports, without the leading `@`.
+    /// Aliases of ports, without the leading `@`.
     pub(super) aliases: BTreeMap<&'a str, (usize, u8)>,
-    /// A record could not be read at all, so that cables to it lead nowhere.
+    /// Whether a record was invalid, so that links to it are not errors.
     pub(super) lost: bool,
 }
 
-/// The next GUID of a kind of node, and where relative ones count from.
+/// The next GUID of a node type, and the base of relative GUIDs.
 #[derive(Debug, Clone, Copy)]
 struct GuidCounter {
     next: u64,
@@ -69,45 +69,44 @@ impl GuidCounter {
 enum Current {
     None,
     Record(usize),
-    /// The record is there already, and described once more.
+    /// A repetition of an earlier record.
     Again(usize),
-    /// Its first line was wrong, so what follows has no place.
+    /// An invalid record, whose port lines are ignored.
     Skipped,
 }
 
-/// Files are included so often at most: files that include others twice would else double the work
-/// at every depth.
-const MOST_INCLUDES: usize = 256;
+/// Limit on included files: files that include others twice would double the work at every level.
+const MAX_INCLUDES: usize = 256;
 
 struct Reader<'a, 's> {
     sources: &'a Sources,
-    /// How often a file was included.
+    /// Number of includes so far.
     includes: usize,
-    log: &'s mut Log,
+    log: &'s mut Diagnostics,
     records: Records<'a>,
     current: Current,
     switch_guids: GuidCounter,
     ca_guids: GuidCounter,
     router_guids: GuidCounter,
-    /// Of the next record.
+    /// Values of the next record.
     port0_guid: Option<u64>,
     vendor: u32,
     system_image: Option<u64>,
-    /// Of all records to come.
+    /// Values of all following records.
     device: u16,
     rate: Rate,
     module: &'a str,
 }
 
-/// Reads all lines of a file and of those that it includes.
-pub(super) fn records<'a>(sources: &'a Sources, log: &mut Log) -> Records<'a> {
+/// Reads all lines of a file and of its includes.
+pub(super) fn records<'a>(sources: &'a Sources, log: &mut Diagnostics) -> Records<'a> {
     let mut reader = Reader {
         sources,
         includes: 0,
         log,
         records: Records::default(),
         current: Current::None,
-        // ibsim's own bases.
+        // ibsim's base GUIDs.
         switch_guids: GuidCounter::from(0x20_0000),
         ca_guids: GuidCounter::from(0x10_0000),
         router_guids: GuidCounter::from(0),
@@ -126,20 +125,20 @@ impl<'a> Reader<'a, '_> {
     fn file(&mut self, file: usize, depth: usize) {
         let sources = self.sources;
         for (index, line) in sources.files[file].1.split('\n').enumerate() {
-            let place = Place::new(file, index + 1);
+            let at = SourceLine::new(file, index + 1);
             let text = bare(line);
             match line::parse(text) {
                 Ok(line) => {
-                    if let Err(kind) = self.line(place, line, depth) {
-                        self.log.error(place, kind);
+                    if let Err(kind) = self.line(at, line, depth) {
+                        self.log.error(at, kind);
                     }
                 }
                 Err(kind) => {
-                    // What follows a wrong first line belongs to no record.
+                    // Lines after an invalid first line belong to no record.
                     if line::header(text).is_some() {
                         self.skip();
                     }
-                    self.log.error(place, kind);
+                    self.log.error(at, kind);
                 }
             }
         }
@@ -150,7 +149,7 @@ impl<'a> Reader<'a, '_> {
         self.records.lost = true;
     }
 
-    fn line(&mut self, at: Place, line: Line<'a>, depth: usize) -> Result<(), ReadErrorKind> {
+    fn line(&mut self, at: SourceLine, line: Line<'a>, depth: usize) -> Result<(), ReadErrorKind> {
         match line {
             Line::Node {
                 kind,
@@ -197,7 +196,7 @@ impl<'a> Reader<'a, '_> {
             Line::Module(prefix) => self.module = prefix,
             Line::Include(name) => self.include(name, depth)?,
             Line::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
-            // Prompts and banners stand before the first record.
+            // Prompts and banners may precede the first record.
             Line::Unknown if matches!(self.current, Current::None) => {}
             Line::Unknown => self.log.warn(at, WarningKind::Unknown),
             Line::Other => {}
@@ -207,10 +206,8 @@ impl<'a> Reader<'a, '_> {
 
     fn include(&mut self, name: &str, depth: usize) -> Result<(), ReadErrorKind> {
         self.includes += 1;
-        let file = if self.includes > MOST_INCLUDES {
-            Err(format!(
-                "files are included more than {MOST_INCLUDES} times"
-            ))
+        let file = if self.includes > MAX_INCLUDES {
+            Err(format!("files are included more than {MAX_INCLUDES} times"))
         } else {
             self.sources.included(name, depth)
         };
@@ -230,7 +227,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The whole name of a node: within a module, names without `#` get its prefix.
+    /// The full ID of a node: within a module, IDs without `#` get its prefix.
     fn full_id(&self, id: &'a str) -> Cow<'a, str> {
         if self.module.is_empty() || id.contains('#') {
             Cow::Borrowed(id)
@@ -242,7 +239,7 @@ impl<'a> Reader<'a, '_> {
     #[expect(clippy::too_many_arguments, reason = "the fields of one kind of line")]
     fn node(
         &mut self,
-        place: Place,
+        at: SourceLine,
         kind: NodeType,
         num_ports: u8,
         id: &'a str,
@@ -263,9 +260,9 @@ impl<'a> Reader<'a, '_> {
         let system_image = self.system_image.take();
         let vendor_id = core::mem::take(&mut self.vendor);
         if let Some(index) = self.records.by_id.get(&id).copied() {
-            return self.again(place, index, kind, num_ports);
+            return self.repeated_node(at, index, kind, num_ports);
         }
-        // Where the name is another GUID than the node's, ibdiagnet wrote it, and it is the port's.
+        // A node ID with a GUID other than the node's is ibdiagnet's, and is the port GUID.
         let port_in_id = id
             .get(2..)
             .filter(|hex| hex.len() == 16)
@@ -302,7 +299,7 @@ impl<'a> Reader<'a, '_> {
         self.records.by_id.insert(id.clone(), index);
         self.current = Current::Record(index);
         self.records.list.push(Record {
-            place,
+            at,
             id,
             spec,
             rate: self.rate,
@@ -311,20 +308,20 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// A node that was described before: files are pasted together with parts that overlap.
-    fn again(
+    /// A repeated node record: parts of concatenated files can overlap.
+    fn repeated_node(
         &mut self,
-        place: Place,
+        at: SourceLine,
         index: usize,
         kind: NodeType,
         num_ports: u8,
     ) -> Result<(), ReadErrorKind> {
         let record = &self.records.list[index];
-        let (id, first) = (record.id.clone().into_owned(), record.place.line());
+        let (id, first) = (record.id.clone().into_owned(), record.at.line());
         if record.spec.kind != kind || record.spec.num_ports != num_ports {
             return Err(ReadErrorKind::DuplicateNode { id, first });
         }
-        self.log.warn(place, WarningKind::SameNode { id, first });
+        self.log.warn(at, WarningKind::SameNode { id, first });
         self.current = Current::Again(index);
         Ok(())
     }
@@ -347,15 +344,15 @@ impl<'a> Reader<'a, '_> {
     #[expect(clippy::too_many_arguments, reason = "the fields of one kind of line")]
     fn port(
         &mut self,
-        place: Place,
+        at: SourceLine,
         port: u8,
         guid: Option<u64>,
         peer: Option<(&'a str, u8)>,
         lid: Option<(Lid, Lmc)>,
         rate: Rate,
-        unsure: bool,
+        rate_unknown: bool,
     ) -> Result<(), ReadErrorKind> {
-        let (index, again) = match self.current {
+        let (index, repeated_node) = match self.current {
             Current::None => return Err(ReadErrorKind::PortWithoutNode),
             Current::Skipped => return Ok(()),
             Current::Record(index) => (index, false),
@@ -371,7 +368,7 @@ impl<'a> Reader<'a, '_> {
             let id = record.id.clone().into_owned();
             return Err(ReadErrorKind::NoSuchPort { id, port, ports });
         }
-        if record.spec.kind != NodeType::Switch && !again {
+        if record.spec.kind != NodeType::Switch && !repeated_node {
             let end = usize::from(port - 1);
             if let Some(guid) = guid {
                 record.spec.port_guids[end] = PortGuid(guid);
@@ -384,26 +381,25 @@ impl<'a> Reader<'a, '_> {
             return Ok(());
         };
         match record.ports.binary_search_by_key(&port, |p| p.port) {
-            Ok(at) => {
-                let old = &record.ports[at];
-                let (id, first) = (record.id.clone().into_owned(), old.place.line());
+            Ok(slot) => {
+                let old = &record.ports[slot];
+                let (id, first) = (record.id.clone().into_owned(), old.at.line());
                 if old.peer != peer || old.peer_port != peer_port {
                     return Err(ReadErrorKind::DuplicatePort { id, port, first });
                 }
-                if !again {
-                    self.log
-                        .warn(place, WarningKind::SamePort { id, port, first });
+                if !repeated_node {
+                    self.log.warn(at, WarningKind::SamePort { id, port, first });
                 }
             }
-            Err(at) => record.ports.insert(
-                at,
+            Err(slot) => record.ports.insert(
+                slot,
                 PortLine {
                     port,
-                    place,
+                    at,
                     peer,
                     peer_port,
                     rate,
-                    unsure,
+                    rate_unknown,
                 },
             ),
         }

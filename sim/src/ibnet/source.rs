@@ -1,29 +1,29 @@
-//! From bytes to lines: encodings, escape sequences, and files that include each other.
+//! From bytes to lines: encodings, escape sequences, and included files.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::line;
 
-/// ibsim nests so deep.
-const DEEPEST: usize = 9;
-/// More files than this are no fabric but a circle.
-const MOST_FILES: usize = 256;
+/// Maximum include depth, as in ibsim.
+const MAX_DEPTH: usize = 9;
+/// Maximum number of files.
+const MAX_FILES: usize = 256;
 
-/// Gives the content of a file that another includes, or says why not.
+/// Returns the contents of an included file, or the reason why it cannot be read.
 pub type IncludeLoader<'l> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'l;
 
-/// A file and the files that it includes, each once.
+/// A file and its includes, each once.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// The first is the file itself, which has no name here.
+    /// The main file first, without a name.
     pub(super) files: Vec<(Option<String>, String)>,
-    /// What each name stands for: a file, or why there is none.
+    /// By name: index of the file, or the reason why it cannot be read.
     found: BTreeMap<String, Result<usize, String>>,
 }
 
 impl Sources {
-    /// Gathers all that is needed before reading begins.
+    /// Loads all files before reading starts.
     pub(super) fn gather(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Self {
         let mut all = Self {
             files: vec![(None, decode(bytes).into_owned())],
@@ -41,14 +41,14 @@ impl Sources {
                 if all.found.contains_key(&name) {
                     continue;
                 }
-                let place = if all.files.len() < MOST_FILES {
+                let place = if all.files.len() < MAX_FILES {
                     load(&name).map(|bytes| {
                         let text = decode(&bytes).into_owned();
                         all.files.push((Some(name.clone()), text));
                         all.files.len() - 1
                     })
                 } else {
-                    Err("there are too many files".to_owned())
+                    Err("too many files".to_owned())
                 };
                 all.found.insert(name, place);
             }
@@ -57,20 +57,20 @@ impl Sources {
         all
     }
 
-    /// The file of that name, for a reader that is so deep already.
+    /// The file with a name, at an include depth.
     pub(super) fn included(&self, name: &str, depth: usize) -> Result<usize, String> {
-        if depth >= DEEPEST {
-            return Err(format!("files are nested deeper than {DEEPEST}"));
+        if depth >= MAX_DEPTH {
+            return Err(format!("files are nested deeper than {MAX_DEPTH}"));
         }
         self.found
             .get(name)
             .cloned()
-            .unwrap_or_else(|| Err("it was not loaded".to_owned()))
+            .unwrap_or_else(|| Err("not loaded".to_owned()))
     }
 }
 
-/// Text in whatever encoding it came: UTF-8, UTF-16 with its mark (PowerShell writes it), or bytes
-/// of which each that is no UTF-8 becomes U+FFFD.
+/// Decodes UTF-8, UTF-16 with a byte-order mark (as PowerShell writes it), or bytes, with invalid UTF-8 replaced
+/// by U+FFFD.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let wide = |of: fn([u8; 2]) -> u16| {
         let units = bytes[2..].chunks_exact(2).map(|c| of([c[0], c[1]]));
@@ -84,13 +84,12 @@ fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A line without what terminals and editors put around it: a byte-order mark, colours, a carriage
-/// return, blanks.
+/// A line without byte-order mark, terminal escape sequences, carriage return and surrounding blanks.
 pub(super) fn bare(line: &str) -> &str {
     let mut rest = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
     while let Some(escaped) = rest.strip_prefix('\u{1b}') {
         let end = match escaped.chars().next() {
-            // A control sequence ends at its first letter, a command to the window at a bell.
+            // A control sequence ends at its first letter, a window command at BEL.
             Some('[') => escaped[1..]
                 .find(|c: char| c.is_ascii_alphabetic() || c == '~')
                 .map(|n| n + 2),
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_terminals_add_goes() {
+    fn terminal_escapes_are_removed() {
         for (line, expected) in [
             ("\u{feff}# x\r", "# x"),
             ("\u{1b}[?2004l\u{1b}[0m[1]\t\"a\"[2]\r\n", "[1]\t\"a\"[2]"),
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_another_system_is_decoded() {
+    fn utf16_and_invalid_utf8_are_decoded() {
         let wide = |order: fn(u16) -> [u8; 2], mark: [u8; 2]| {
             let units = "Hca 1 \"é\"".encode_utf16().flat_map(order);
             mark.into_iter().chain(units).collect::<Vec<u8>>()

@@ -1,4 +1,4 @@
-//! What real tools and careless copies contain, each in a small file of its own.
+//! Output of real tools and careless copies of it.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
@@ -8,7 +8,7 @@ use super::*;
 use crate::generate::from_spec;
 use crate::spec::{FabricSpec, PortAt};
 
-/// A switch with itself in a loop, a host with two ports, and a router: what ibnetdiscover prints.
+/// ibnetdiscover's output for a switch with a loopback cable, a two-port host, and a router.
 const PLAIN: &str = "\
 #
 # Topology file: generated on a Friday
@@ -40,7 +40,7 @@ Rt\t1 \"R-0002c90400000020\"\t\t# \"gw\"
 ";
 
 #[test]
-fn all_that_ibnetdiscover_prints_is_read() {
+fn ibnetdiscover_output_is_read() {
     let spec = read(PLAIN).unwrap();
     let switch = &spec.nodes[0];
     assert_eq!(switch.kind, NodeType::Switch);
@@ -57,7 +57,7 @@ fn all_that_ibnetdiscover_prints_is_read() {
     let host = &spec.nodes[1];
     assert_eq!(host.kind, NodeType::Ca);
     assert_eq!(host.node_guid, NodeGuid(0x2_c904_0000_0010));
-    // Port 1 is not cabled: its GUID is counted; port 2 says its own.
+    // Port 1 has no link: its GUID follows the node GUID; port 2 has its own.
     assert_eq!(
         host.port_guids,
         [PortGuid(0x2_c904_0000_0011), PortGuid(0x2_c904_0000_0019)]
@@ -84,7 +84,7 @@ fn all_that_ibnetdiscover_prints_is_read() {
 }
 
 #[test]
-fn copies_from_a_terminal_read_as_the_original() {
+fn terminal_copies_read_as_the_original() {
     let original = read(PLAIN).unwrap();
     let crlf = PLAIN.replace('\n', "\r\n");
     let blanks = PLAIN.replace('\t', "    ");
@@ -100,7 +100,7 @@ fn copies_from_a_terminal_read_as_the_original() {
 }
 
 #[test]
-fn lids_that_are_none_are_none() {
+fn missing_and_invalid_lids_are_unset() {
     for none in [
         "lid  lmc 0",
         "lid 65535 lmc 0",
@@ -117,7 +117,7 @@ fn lids_that_are_none_are_none() {
 }
 
 #[test]
-fn in_ibdiagnets_form_names_are_port_guids_and_brackets_repeat_the_port() {
+fn ibdiagnet_format_has_port_guids_as_names_and_repeats_the_port() {
     let text = "\
 switchguid=0x2c90300000000(2c90300000003)
 Switch 36 \"S-0002c90300000003\" # \"sw\" enhanced port 0 lid 1 lmc 0
@@ -140,7 +140,7 @@ Ca 1 \"H-0002c90400000011\" # \"h\"
 }
 
 #[test]
-fn ibsims_own_files_are_read() {
+fn ibsim_files_are_read() {
     let text = "\
 # ports may be named; numbers default to 1; GUIDs count on
 devid=0x5a06
@@ -197,20 +197,20 @@ Switch 8 \"alone\"
 }
 
 #[test]
-fn the_first_mistake_is_told_with_its_line() {
+fn errors_have_their_line() {
     let edit = |from: &str, to: &str| PLAIN.replacen(from, to, 1);
     let cases = [
         (
             String::new(),
-            "line 1: the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
+            "line 1: the file contains no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
         ),
         (
             "\n\n# nothing\n".to_owned(),
-            "line 3: the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
+            "line 3: the file contains no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
         ),
         (
             "\n[1] \"x\"[1]\n".to_owned(),
-            "line 2: a port line, but no node record before it",
+            "line 2: port line before the first node record",
         ),
         (
             edit("Switch\t40 \"S", "Switch\t40 S"),
@@ -261,18 +261,18 @@ fn the_first_mistake_is_told_with_its_line() {
         ),
         (
             edit("Ca\t2 \"H-0002c90400000010\"", "Ca\t2 \"H-1\""),
-            "line 11, column 5: the cable leads to node `H-0002c90400000010`, which is not described",
+            "line 11, column 5: the link leads to unknown node `H-0002c90400000010`",
         ),
         (
             edit(
                 "[2](2c90400000019) \t\"S-0002c90300000000\"[1]",
                 "[2](2c90400000019) \t\"S-0002c90300000000\"[2]",
             ),
-            "line 11, column 5: the cable leads to port 2 of node `H-0002c90400000010`, which line 21 cables to port 2 of `S-0002c90300000000`",
+            "line 11, column 5: the link leads to port 2 of node `H-0002c90400000010`, which line 21 connects to port 2 of `S-0002c90300000000`",
         ),
         (
             edit("\n[2](2c9", "\n[1](2c9"),
-            "line 21, column 21: the cable leads to port 1 of node `S-0002c90300000000`, which line 11 cables to port 2 of `H-0002c90400000010`",
+            "line 21, column 21: the link leads to port 1 of node `S-0002c90300000000`, which line 11 connects to port 2 of `H-0002c90400000010`",
         ),
         (
             edit("\"[2](2c9", "\"[3](2c9"),
@@ -280,7 +280,7 @@ fn the_first_mistake_is_told_with_its_line() {
         ),
         (
             "include \"other.net\"\n".to_owned(),
-            "line 1, column 10: cannot include `other.net`: no file can be included here",
+            "line 1, column 10: cannot include `other.net`: includes are not supported here",
         ),
     ];
     for (text, message) in cases {
@@ -296,13 +296,13 @@ fn written(spec: &FabricSpec) -> String {
 }
 
 #[test]
-fn what_was_written_reads_back_with_port_guids_and_lids_of_its_own() {
+fn written_fabrics_read_back_with_port_guids_and_lids() {
     let spec = read(PLAIN).unwrap();
     assert_eq!(read(&written(&spec)), Ok(spec));
 }
 
 #[test]
-fn nodes_of_one_guid_stay_two_nodes() {
+fn nodes_with_duplicate_guids_remain_distinct() {
     let mut spec = from_spec("ring:3").unwrap();
     spec.nodes[1].node_guid = spec.nodes[0].node_guid;
     spec.nodes[1].port_guids = spec.nodes[0].port_guids.clone();
@@ -310,7 +310,7 @@ fn nodes_of_one_guid_stay_two_nodes() {
 }
 
 #[test]
-fn a_line_break_in_a_name_breaks_no_record() {
+fn line_breaks_in_names_are_replaced() {
     let mut spec = from_spec("star:2").unwrap();
     spec.nodes[0].description = "a\nSwitch 3 \"b\"".to_owned();
     let back = read(&written(&spec)).unwrap();
@@ -321,9 +321,9 @@ fn a_line_break_in_a_name_breaks_no_record() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every generated fabric, with any LIDs and names, comes back from its text as it was.
+    /// Every generated fabric, with any LIDs and names, is read as it was written.
     #[test]
-    fn fabrics_survive_writing(
+    fn written_fabrics_read_back_as_equal(
         text in crate::generate::properties::any_text(),
         lids in proptest::collection::vec((0u16..0xC000, 0u8..8), 8),
         name in "[ -~]{1,64}",
@@ -334,7 +334,7 @@ proptest! {
             let node = i % count;
             let lids = &mut spec.nodes[node].lids;
             let at = i % lids.len();
-            // Ports without cable have no place in the text.
+            // Unconnected ports are not in the text.
             let port = PortAt::new(node, u8::try_from(at + 1).unwrap());
             if lids.len() == 1 || spec.links.iter().any(|l| l.a == port || l.b == port) {
                 lids[at] = (Lid(lid), Lmc(lmc));
@@ -345,9 +345,9 @@ proptest! {
         prop_assert_eq!(back, spec);
     }
 
-    /// No text makes the reader panic.
+    /// No text panics.
     #[test]
-    fn any_text_is_read_or_refused(lines in proptest::collection::vec(any_line(), 0..12)) {
+    fn any_text_is_read_or_rejected(lines in proptest::collection::vec(any_line(), 0..12)) {
         let text = lines.join("\n");
         match read(&text) {
             Ok(spec) => prop_assert!(!spec.nodes.is_empty()),
@@ -360,7 +360,7 @@ proptest! {
     }
 }
 
-/// Lines near to real ones: a real line with a piece of it replaced.
+/// Lines similar to real ones: a real line with a part replaced.
 fn any_line() -> impl Strategy<Value = String> {
     let real: Vec<&str> = PLAIN.lines().collect();
     (

@@ -1,4 +1,4 @@
-//! The writer: the text that ibnetdiscover would print.
+//! Writer of ibnetdiscover's format.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +8,17 @@ use ferrosm_mad::ids::{Lid, Lmc};
 
 use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
-/// Writes a fabric so that ibsim loads it and readers of ibnetdiscover's output understand it.
+/// Writes a fabric in a form that ibsim and readers of ibnetdiscover's output accept.
 ///
-/// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control
-/// characters and line breaks in descriptions become blanks. ParsedFabric it gives the fabric back,
-/// links in normal order; but the form has no place for GUID and LID of a CA port without cable,
-/// which come back as node GUID + port and none.
+/// Nodes are named by their GUIDs, with a suffix for duplicates. Control characters and line breaks in
+/// descriptions become blanks. Reading the text returns the fabric with links in normal order, except that GUID
+/// and LID of unconnected CA ports become node GUID + port and unset.
 ///
-/// Debian's ibsim 0.10 takes NDR and XDR for SDR and says so, and gives routers no extended speed;
-/// nodes and cables are the same there. Its options begin at a `=`, so a description should have
-/// none.
+/// Debian's ibsim 0.10 reads NDR and XDR as SDR with a warning, and routers without extended speeds; nodes and
+/// links are the same. Its options start with `=`, so descriptions should not contain it.
 ///
 /// # Errors
-/// Only what `out` returns.
+/// Errors of `out`.
 pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
     let ids = ids(spec);
     let mut ends: BTreeMap<PortAt, (PortAt, &LinkSpec)> = BTreeMap::new();
@@ -102,7 +100,7 @@ fn header(node: &NodeSpec, id: &str, out: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
-/// GUID, LID and LMC of the end port behind a port: of a switch always port 0.
+/// GUID, LID and LMC of the end port of a port: port 0 for a switch.
 fn end_port(node: &NodeSpec, port: u8) -> (u64, Lid, Lmc) {
     let index = if node.kind == NodeType::Switch {
         0
