@@ -1,13 +1,12 @@
-//! The user ABI of the umad devices as bytes: header layouts, ioctl numbers and their structures
-//! (`ib_user_mad.h` of the kernel, ABI version 5).
+//! The user ABI of umad devices: header layouts, ioctl numbers and structures (Linux `ib_user_mad.h`, ABI version
+//! 5).
 //!
-//! Pure: it reads and writes bytes and decides nothing. Integers are in host order unless the
-//! field says otherwise.
+//! Encoding and decoding only. Integers are in host order unless stated otherwise.
 
 use ferrosm_mad::ids::{Gid, Lid, Qpn, Sl};
 use ferrosm_mad::wire::part;
 
-/// A Linux error number, as the system call would return it (positive).
+/// A Linux error number (positive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("errno {0}")]
 pub struct Errno(pub i32);
@@ -15,31 +14,31 @@ pub struct Errno(pub i32);
 impl Errno {
     /// No such file.
     pub const ENOENT: Self = Self(2);
-    /// I/O error: no such agent.
+    /// I/O error; no such agent.
     pub const EIO: Self = Self(5);
     /// No such device or address.
     pub const ENXIO: Self = Self(6);
-    /// No such file descriptor.
+    /// Bad file descriptor.
     pub const EBADF: Self = Self(9);
-    /// Nothing there now, or taken.
+    /// Nothing available now, or in use.
     pub const EAGAIN: Self = Self(11);
-    /// No memory, or no room for another agent.
+    /// Out of memory, or too many agents.
     pub const ENOMEM: Self = Self(12);
-    /// A structure is shorter than it must be.
+    /// Argument structure too short.
     pub const EFAULT: Self = Self(14);
-    /// Against the rules.
+    /// Invalid argument.
     pub const EINVAL: Self = Self(22);
     /// No such ioctl.
     pub const ENOTTY: Self = Self(25);
-    /// The buffer is too small for the whole message.
+    /// Buffer too small for the whole message.
     pub const ENOSPC: Self = Self(28);
-    /// The GID table has no entry there.
+    /// No such GID table entry.
     pub const ENODATA: Self = Self(61);
-    /// No answer came.
+    /// Timed out.
     pub const ETIMEDOUT: Self = Self(110);
 }
 
-/// Version of the ABI, as `abi_version` says it.
+/// ABI version, as in `abi_version`.
 pub const ABI_VERSION: u32 = 5;
 /// `IB_USER_MAD_REGISTER_AGENT`.
 pub const REGISTER_AGENT: u32 = 0xC01C_1B01;
@@ -50,7 +49,7 @@ pub const ENABLE_PKEY: u32 = 0x1B03;
 /// `IB_USER_MAD_REGISTER_AGENT2`.
 pub const REGISTER_AGENT2: u32 = 0xC028_1B04;
 
-/// Length of the argument of an ioctl; `None` if there is no such ioctl.
+/// Argument length of an ioctl; `None` if it is unknown.
 #[must_use]
 pub const fn ioctl_arg_len(request: u32) -> Option<usize> {
     match request {
@@ -62,17 +61,17 @@ pub const fn ioctl_arg_len(request: u32) -> Option<usize> {
     }
 }
 
-/// The program does RMPP itself (`IB_USER_MAD_USER_RMPP`).
+/// The program implements RMPP (`IB_USER_MAD_USER_RMPP`).
 pub const FLAG_USER_RMPP: u32 = 1;
-/// All flags that REGISTER_AGENT2 knows.
+/// Flags that REGISTER_AGENT2 supports.
 pub const FLAGS_SUPPORTED: u32 = FLAG_USER_RMPP;
 
 /// Length of the header without P_Key index.
 const OLD_HEADER_LEN: usize = 56;
-/// Length of the longer header.
+/// Length of the header with P_Key index.
 pub const HEADER_MAX: usize = 64;
 
-/// Which of the two headers a file uses.
+/// Header layout of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeaderLayout {
     /// 56 bytes, without P_Key index.
@@ -83,7 +82,7 @@ pub enum HeaderLayout {
 }
 
 impl HeaderLayout {
-    /// Bytes before the MAD.
+    /// Length of the header.
     #[must_use]
     pub const fn header_len(self) -> usize {
         match self {
@@ -93,30 +92,30 @@ impl HeaderLayout {
     }
 }
 
-/// The header before every MAD (`struct ib_user_mad_hdr`).
+/// The header of every MAD (`struct ib_user_mad_hdr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UserHeader {
-    /// Agent, as the registration returned it.
+    /// Agent ID.
     pub id: u32,
-    /// 0, or a positive error number of a failed send.
+    /// 0, or the positive error number of a failed send.
     pub status: u32,
-    /// Milliseconds for each try; 0 expects no answer.
+    /// Timeout per attempt in ms; 0 expects no response.
     pub timeout_ms: u32,
-    /// Further tries.
+    /// Retries.
     pub retries: u32,
-    /// Header and MAD, of what was received.
+    /// Length of header and MAD, for received messages.
     pub length: u32,
-    /// The other side's queue pair (big-endian).
+    /// QPN of the peer (big-endian).
     pub qpn: Qpn,
-    /// Q_Key (big-endian); the kernel ignores it.
+    /// Q_Key (big-endian); ignored by the kernel.
     pub qkey: u32,
-    /// The other side's LID (big-endian).
+    /// LID of the peer (big-endian).
     pub lid: Lid,
     /// Service level.
     pub sl: Sl,
     /// Low bits of the own LID.
     pub path_bits: u8,
-    /// The fields of the global route header count.
+    /// Whether the GRH fields are valid.
     pub grh_present: bool,
     /// Index of the own GID.
     pub gid_index: u8,
@@ -124,21 +123,21 @@ pub struct UserHeader {
     pub hop_limit: u8,
     /// Traffic class.
     pub traffic_class: u8,
-    /// The other side's GID.
+    /// GID of the peer.
     pub gid: Gid,
     /// Flow label (big-endian).
     pub flow_label: u32,
-    /// Index of the P_Key; 0 in the old layout.
+    /// P_Key index; 0 in the old layout.
     pub pkey_index: u16,
 }
 
-/// The 32 bits from byte `AT` on, in host order.
+/// The 32 bits at byte `AT`, in host order.
 const fn ne_u32<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u32 {
     u32::from_ne_bytes(*part::<AT, 4, N>(bytes))
 }
 
 impl UserHeader {
-    /// Splits a message into its header and the MAD; `None` if it is shorter than a header.
+    /// Splits a message into header and MAD; `None` if it is too short.
     #[must_use]
     pub fn split_from(message: &[u8], layout: HeaderLayout) -> Option<(Self, &[u8])> {
         match layout {
@@ -179,7 +178,7 @@ impl UserHeader {
         }
     }
 
-    /// The header as bytes; the old layout is the first 56 of them.
+    /// Encodes the header; the old layout is its first 56 bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_MAX] {
         let mut b = [0; HEADER_MAX];
@@ -204,28 +203,28 @@ impl UserHeader {
     }
 }
 
-/// What a program asks when it registers an agent; both ioctls come down to this.
+/// An agent registration; the result of both ioctls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentRegistration {
-    /// 0 or 1.
+    /// QPN, 0 or 1.
     pub qpn: u32,
-    /// Management class; 0 is an agent that only sends.
+    /// Management class; 0 for an agent that only sends.
     pub mgmt_class: u8,
-    /// Version of the class.
+    /// Class version.
     pub class_version: u8,
     /// See [`FLAG_USER_RMPP`].
     pub flags: u32,
-    /// Bit `i` asks for unsolicited MADs with method `i`.
+    /// Bit `i`: receive unsolicited MADs with method `i`.
     pub methods: u128,
-    /// For vendor classes 0x30 to 0x4F.
+    /// OUI, for vendor classes 0x30 to 0x4F.
     pub oui: [u8; 3],
-    /// The `oui` field had bits outside its 24.
+    /// The `oui` field exceeds 24 bits.
     pub oui_too_long: bool,
-    /// 0 or 1.
+    /// RMPP version, 0 or 1.
     pub rmpp_version: u8,
 }
 
-/// Two or four words of 64 or 32 bits, least significant first: on little-endian hosts the same.
+/// A method mask of two 64-bit or four 32-bit words, least significant first; equal on little-endian hosts.
 fn method_mask(bytes: &[u8; 16]) -> u128 {
     let low = u64::from_ne_bytes(*part::<0, 8, _>(bytes));
     let high = u64::from_ne_bytes(*part::<8, 8, _>(bytes));
@@ -270,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_reads_back_and_stands_where_the_abi_says() {
+    fn headers_round_trip_at_the_offsets_of_the_abi() {
         let header = UserHeader {
             id: 3,
             status: 110,
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn both_registrations_say_the_same() {
+    fn both_registrations_decode_to_the_same() {
         let mut old = [0u8; 28];
         old[4..20].copy_from_slice(&(1u128 << 5 | 1 << 0x14 | 1 << 100).to_le_bytes());
         old[20..27].copy_from_slice(&[1, 0x31, 1, 0x00, 0x14, 0x05, 1]);

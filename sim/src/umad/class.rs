@@ -1,17 +1,15 @@
-//! What the kernel's MAD layer knows of management classes and methods (`mad.c` as facts).
-//!
-//! Pure functions over the bytes of a MAD.
+//! Properties of management classes and methods in the kernel's MAD layer (Linux `mad.c`).
 
 use ferrosm_mad::mad::{MAD_LEN, Method, MgmtClass};
 use ferrosm_mad::sa;
 
-/// Bytes of the common header.
+/// Length of the common header.
 pub(super) const MAD_HEADER: usize = 24;
-/// Bytes of the common and the RMPP header.
+/// Length of the common and RMPP headers.
 pub(super) const RMPP_HEADER: usize = 36;
-/// Management classes that can be registered are below, but for the directed-route class.
+/// Upper bound of management classes that can be registered, except directed route.
 pub(super) const MAX_CLASS: u8 = 0x50;
-/// Class versions are below.
+/// Upper bound of class versions.
 pub(super) const MAX_VERSION: u8 = 0x83;
 
 const COMMUNICATION: MgmtClass = MgmtClass(0x07);
@@ -21,17 +19,17 @@ const DEVICE_ADM: MgmtClass = MgmtClass(0x10);
 const BOOT: MgmtClass = MgmtClass(0x12);
 const CLASS_PORT_INFO: [u8; 2] = [0, 1];
 
-/// A subnet management class: QP0 only.
+/// Whether it is a subnet management class (QP0 only).
 pub(super) fn is_smi(class: MgmtClass) -> bool {
     class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected
 }
 
-/// Vendor classes of the range with OUI.
+/// Whether it is a vendor class with OUI.
 pub(super) fn is_oui_vendor(class: MgmtClass) -> bool {
     (0x30..=0x4F).contains(&class.0)
 }
 
-/// Classes that have an RMPP header.
+/// Whether the class has an RMPP header.
 pub(super) fn has_rmpp(class: MgmtClass) -> bool {
     class == MgmtClass::SubnAdm
         || class == DEVICE
@@ -40,7 +38,7 @@ pub(super) fn has_rmpp(class: MgmtClass) -> bool {
         || is_oui_vendor(class)
 }
 
-/// Where the data of a class begins.
+/// Offset of the class data.
 pub(super) fn data_offset(class: MgmtClass) -> usize {
     if class == MgmtClass::SubnAdm {
         sa::DATA_OFFSET
@@ -53,14 +51,14 @@ pub(super) fn data_offset(class: MgmtClass) -> usize {
     }
 }
 
-/// What is an answer and carries the requester's TID.
+/// Whether it is a response, with the requester's TID.
 pub(super) fn is_response(mad: &[u8; MAD_LEN]) -> bool {
     mad[3] & 0x80 != 0
         || mad[3] == Method::TrapRepress.0
         || (mad[1] == BASEBOARD.0 && mad[23] & 1 != 0)
 }
 
-/// Whether a port hands a MAD that came in by `qpn` on at all.
+/// Whether a port passes on a MAD received on `qpn`.
 pub(super) fn is_valid(mad: &[u8; MAD_LEN], qpn: u32) -> bool {
     let class = MgmtClass(mad[1]);
     if mad[0] != 1 || is_smi(class) != (qpn == 0) {
@@ -69,26 +67,30 @@ pub(super) fn is_valid(mad: &[u8; MAD_LEN], qpn: u32) -> bool {
     class != COMMUNICATION || mad[16..18] == CLASS_PORT_INFO || mad[3] == Method::Send.0
 }
 
-/// Whether the RMPP header says that RMPP is in use.
+/// Whether RMPP is active in the RMPP header.
 pub(super) fn rmpp_is_active(mad: &[u8; MAD_LEN]) -> bool {
     mad[26] & 1 != 0
 }
 
-/// Transaction identifier.
+/// Transaction ID.
 pub(super) fn tid(mad: &[u8; MAD_LEN]) -> u64 {
     ferrosm_mad::wire::get_bits(mad, 64, 64)
 }
 
-const LONGEST_ROUTE: u8 = 64;
+const MAX_HOPS: u8 = 64;
 const PERMISSIVE: [u8; 2] = [0xFF; 2];
 
-/// The kernel will not send this directed-route SMP (EINVAL).
+/// The kernel rejects this directed-route SMP (EINVAL).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BadRoute;
 
-/// Whether a directed-route SMP that a program sends from `port` ends at this node at once
-/// (IBA 14.2.2, as `smi.c` checks it before sending).
-pub(super) fn ends_here(mad: &[u8; MAD_LEN], is_switch: bool, port: u8) -> Result<bool, BadRoute> {
+/// Whether a directed-route SMP sent from `port` ends at this node (IBA 14.2.2, as Linux `smi.c` checks it before
+/// sending).
+pub(super) fn ends_at_own_node(
+    mad: &[u8; MAD_LEN],
+    is_switch: bool,
+    port: u8,
+) -> Result<bool, BadRoute> {
     let (pointer, count) = (mad[6], mad[7]);
     let slid_permissive = mad[32..34] == PERMISSIVE;
     let dlid_permissive = mad[34..36] == PERMISSIVE;
@@ -100,7 +102,7 @@ pub(super) fn ends_here(mad: &[u8; MAD_LEN], is_switch: bool, port: u8) -> Resul
     };
     let mut pointer_out = pointer;
     if starts_here {
-        if count >= LONGEST_ROUTE {
+        if count >= MAX_HOPS {
             return Err(BadRoute);
         }
         let path = if returning { 192 } else { 128 };

@@ -1,23 +1,21 @@
-//! The MAD layer of the hosts of a simulated fabric, as the Linux kernel has it: what is behind
-//! `/dev/infiniband/umadN` and `issmN`.
+//! The Linux kernel's MAD layer of all simulated hosts: `/dev/infiniband/umadN` and `issmN`.
 //!
-//! [`UmadLayer`] owns all open files of all ports. It is a state machine without I/O: a program's calls
-//! and the fabric's deliveries go in with the time, packets and readable files come out. It never
-//! changes what a device answers; the agents of the devices get requests first (that is
-//! [`crate::fabric`]'s) and this sees the rest.
+//! [`UmadLayer`] owns all open files of all ports. It is a state machine without I/O: programs' calls and the
+//! fabric's deliveries go in with the time, packets and readable files come out. Device agents process requests
+//! first (in [`crate::fabric`]); this layer receives the other MADs.
 //!
-//! Where the kernel's releases differ it follows the present one (ABI 5, kernels since 2021), after
-//! `drivers/infiniband/core/{user_mad,mad,mad_rmpp,agent,smi}.c`. Not here: Ethernet ports, OPA,
-//! snooping, security labels.
+//! It implements the current kernel behaviour (ABI 5, kernels since 2021) of
+//! `drivers/infiniband/core/{user_mad,mad,mad_rmpp,agent,smi}.c`, without Ethernet ports, OPA, snooping and
+//! security labels.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`abi`] | bytes of headers and ioctls |
-//! | [`sysfs`] | the files that tell a program which devices there are |
-//! | `register` | who gets which unsolicited MAD |
-//! | `send`, `receive` | writes, timeouts; deliveries, matching |
-//! | `rmpp` | messages of many segments, both directions |
-//! | `queue` | what waits to be read |
+//! | [`abi`] | headers and ioctls |
+//! | [`sysfs`] | sysfs files |
+//! | `register` | registration for unsolicited MADs |
+//! | `send`, `receive` | writes and timeouts; deliveries and matching |
+//! | `rmpp` | multi-segment messages |
+//! | `queue` | received messages |
 
 pub mod abi;
 mod class;
@@ -43,20 +41,20 @@ pub use abi::{Errno, HeaderLayout, UserHeader};
 use queue::{Pushed, Queue};
 pub use queue::{QUEUE_LONG_BYTES, QUEUE_MESSAGES, ReadOutcome, UmadMessage};
 use register::{AgentIdx, Host};
-use rmpp::receive::Recvs;
+use rmpp::receive::Receptions;
 use send::Sends;
 use store::Timers;
 
-/// Agents of one file (`IB_UMAD_MAX_AGENTS`).
+/// Maximum number of agents per file (`IB_UMAD_MAX_AGENTS`).
 pub const MAX_AGENTS: usize = 32;
-/// Open files of all programs together: a bound for this process, the kernel has the system's.
+/// Maximum number of open files of all programs.
 pub const MAX_FILES: usize = 1 << 20;
 
 /// An open umad file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub usize);
 
-/// An open issm file: its port.
+/// An open issm file, identified by its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssmId(pub PortAt);
 
@@ -64,35 +62,35 @@ pub struct IssmId(pub PortAt);
 struct File {
     at: PortAt,
     layout: HeaderLayout,
-    /// An agent was registered: the layout is settled.
-    used: bool,
+    /// Whether an agent was registered, which fixes the layout.
+    has_registered: bool,
     agents: [Option<AgentIdx>; MAX_AGENTS],
     queue: Queue,
-    /// It is in [`UmadLayer::poll_readable`]'s list.
-    announced: bool,
-    /// Sends that are not complete, and the bytes of their segments.
+    /// Whether it is in the list of [`UmadLayer::poll_readable`].
+    is_listed: bool,
+    /// Number of incomplete sends, and the length of their segments.
     sends: usize,
     send_bytes: usize,
-    /// Bytes of messages that are not complete yet.
+    /// Length of incompletely received messages.
     recv_bytes: usize,
-    /// Answers that came too late or to nothing.
+    /// Number of responses without a matching request.
     unmatched: u64,
 }
 
 #[derive(Debug)]
 struct Agent {
     file: FileId,
-    /// Number within the file.
+    /// Agent ID within the file.
     id: u32,
     at: PortAt,
     hi_tid: u32,
     request: AgentRegistration,
-    /// Receptions of segmented messages, remembered ones included.
-    recvs: usize,
+    /// Number of receptions of segmented messages, including completed ones that are remembered.
+    receptions: usize,
 }
 
 impl Agent {
-    /// The kernel does RMPP for it.
+    /// Whether the kernel implements RMPP for it.
     const fn has_kernel_rmpp(&self) -> bool {
         self.request.rmpp_version != 0 && self.request.flags & FLAG_USER_RMPP == 0
     }
@@ -100,11 +98,11 @@ impl Agent {
 
 #[derive(Debug, Clone, Copy)]
 enum Timer {
-    /// No answer, or no acknowledgement, of a send.
+    /// A send without response or acknowledgement.
     Send(usize),
-    /// A reception takes too long.
+    /// A reception that takes too long.
     RecvTimeout(usize),
-    /// A complete reception is forgotten.
+    /// A completed reception that no longer needs to be remembered.
     RecvCleanup(usize),
 }
 
@@ -115,12 +113,12 @@ enum Timer {
 )]
 enum Outgoing {
     Packet(Packet),
-    /// The packet of a send that waits.
+    /// The packet of an incomplete send.
     Send {
         send: usize,
         serial: u64,
     },
-    /// The segments of a send, one each time that it is its turn.
+    /// The segments of a send, one per turn.
     Segments {
         send: usize,
         serial: u64,
@@ -134,7 +132,7 @@ pub struct UmadLayer {
     agents: Slab<Agent>,
     hosts: BTreeMap<NodeIdx, Host>,
     sends: Sends,
-    recvs: Recvs,
+    receptions: Receptions,
     timers: Timers<Timer>,
     outbox: VecDeque<Outgoing>,
     readable: VecDeque<FileId>,
@@ -142,16 +140,16 @@ pub struct UmadLayer {
 }
 
 impl UmadLayer {
-    /// No files are open.
+    /// Creates the layer without open files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Opens the umad device of an end port (of a switch: port 0).
+    /// Opens the umad device of an end port (port 0 for a switch).
     ///
     /// # Errors
-    /// ENXIO if there is no such end port, ENOMEM with [`MAX_FILES`] open.
+    /// ENXIO if the end port does not exist, ENOMEM with [`MAX_FILES`] open.
     pub fn open(&mut self, fabric: &mut Fabric, at: PortAt) -> Result<FileId, Errno> {
         if self.files.len() >= MAX_FILES {
             return Err(Errno::ENOMEM);
@@ -165,10 +163,10 @@ impl UmadLayer {
         Ok(FileId(self.files.insert(File {
             at,
             layout: HeaderLayout::Old,
-            used: false,
+            has_registered: false,
             agents: [None; MAX_AGENTS],
             queue: Queue::default(),
-            announced: false,
+            is_listed: false,
             sends: 0,
             send_bytes: 0,
             recv_bytes: 0,
@@ -176,16 +174,16 @@ impl UmadLayer {
         })))
     }
 
-    /// Closes a file: its agents go, what it sends and receives ends without a word to the peer.
+    /// Closes a file: removes its agents and cancels its sends and receptions without notice to the peers.
     pub fn close(&mut self, fabric: &mut Fabric, file: FileId) {
         for id in 0..MAX_AGENTS {
-            // Fails where the file has no such agent, which is most of them.
+            // Fails for IDs without an agent, which is most of them.
             let _ = self.unregister(file, id);
         }
         let Some(closed) = self.files.try_remove(file.0) else {
             return;
         };
-        if closed.announced {
+        if closed.is_listed {
             self.readable.retain(|f| *f != file);
         }
         let port = self
@@ -195,23 +193,23 @@ impl UmadLayer {
         if let Some(port) = port {
             port.files -= 1;
             if port.files == 0 {
-                // Cannot fail: the port was attached when its first file was opened.
+                // Cannot fail: opening the first file attached the port.
                 let _ = fabric.detach(closed.at);
             }
         }
     }
 
-    /// An ioctl; `arg` is the structure that the program's pointer leads to, and is written back.
+    /// Executes an ioctl; `arg` is the argument structure, which is updated.
     ///
     /// # Errors
-    /// As the kernel: EINVAL, ENOMEM, EFAULT (`arg` is too short), ENOTTY, EBADF.
+    /// As in the kernel: EINVAL, ENOMEM, EFAULT (`arg` too short), ENOTTY, EBADF.
     pub fn ioctl(&mut self, file: FileId, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
         let len = abi::ioctl_arg_len(request).ok_or(Errno::ENOTTY)?;
         let arg = arg.get_mut(..len).ok_or(Errno::EFAULT)?;
         let open = self.files.get_mut(file.0).ok_or(Errno::EBADF)?;
         match request {
             abi::ENABLE_PKEY => {
-                if open.used {
+                if open.has_registered {
                     return Err(Errno::EINVAL);
                 }
                 open.layout = HeaderLayout::New;
@@ -224,7 +222,7 @@ impl UmadLayer {
             }
             abi::REGISTER_AGENT => {
                 let bytes = <&[u8; 28]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
-                let id = self.register(file, AgentRegistration::decode(bytes), open_layout_kept)?;
+                let id = self.register(file, AgentRegistration::decode(bytes), unchanged_layout)?;
                 arg[..4].copy_from_slice(&id.to_ne_bytes());
                 Ok(())
             }
@@ -242,7 +240,7 @@ impl UmadLayer {
         }
     }
 
-    /// Registers an agent; the first one of a file settles its layout.
+    /// Registers an agent; the first agent of a file fixes its layout.
     fn register(
         &mut self,
         file: FileId,
@@ -264,7 +262,7 @@ impl UmadLayer {
             at: open.at,
             hi_tid: 0,
             request,
-            recvs: 0,
+            receptions: 0,
         });
         let taken = host.new_hi_tid(agent).and_then(|hi_tid| {
             let port = host.ports.get_mut(&open.at.port).ok_or(Errno::EBADF)?;
@@ -283,8 +281,8 @@ impl UmadLayer {
                 return Err(errno);
             }
         }
-        if !open.used {
-            open.used = true;
+        if !open.has_registered {
+            open.has_registered = true;
             open.layout = layout(open.layout);
         }
         open.agents[index] = Some(agent);
@@ -311,7 +309,7 @@ impl UmadLayer {
         Ok(())
     }
 
-    /// The next packet that a port sends.
+    /// The next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Packet> {
         loop {
             match self.outbox.pop_front()? {
@@ -330,36 +328,36 @@ impl UmadLayer {
         }
     }
 
-    /// A file that got a first message since it was last named here.
+    /// The next file that became readable.
     pub fn poll_readable(&mut self) -> Option<FileId> {
         let file = self.readable.pop_front()?;
         if let Some(open) = self.files.get_mut(file.0) {
-            open.announced = false;
+            open.is_listed = false;
         }
         Some(file)
     }
 
-    /// The oldest message of a file, as `read` gives it; `None` if nothing waits.
+    /// The oldest message of a file, in `read`'s format; `None` if the queue is empty.
     #[must_use]
     pub fn front(&self, file: FileId) -> Option<UmadMessage<'_>> {
         let open = self.files.get(file.0)?;
         open.queue.front(open.layout)
     }
 
-    /// The oldest message was read.
+    /// Removes the oldest message of a file.
     pub fn pop(&mut self, file: FileId) {
         if let Some(open) = self.files.get_mut(file.0) {
             open.queue.pop();
         }
     }
 
-    /// When [`UmadLayer::handle_timeout`] has something to do next.
+    /// Time of the next [`UmadLayer::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()
     }
 
-    /// Does what is due at `now`: requests are sent again or time out.
+    /// Processes timers due at `now`: retransmissions and timeouts.
     pub fn handle_timeout(&mut self, fabric: &Fabric, now: Instant) {
         self.now = self.now.max(now);
         while let Some(timer) = self.timers.pop(now) {
@@ -371,11 +369,11 @@ impl UmadLayer {
         }
     }
 
-    /// Opens the issm device of a port: its IsSM capability is set until it is closed.
+    /// Opens the issm device of a port, which sets IsSM until it is closed.
     ///
     /// # Errors
-    /// EAGAIN while another program has it open (a blocking open waits for that to end), ENXIO if
-    /// there is no such end port.
+    /// EAGAIN if another program has it open (a blocking open waits for its close), ENXIO if the end port does not
+    /// exist.
     pub fn open_issm(&mut self, fabric: &mut Fabric, at: PortAt) -> Result<IssmId, Errno> {
         let host = self.hosts.entry(at.node).or_default();
         let port = host.ports.entry(at.port).or_default();
@@ -387,7 +385,7 @@ impl UmadLayer {
         Ok(IssmId(at))
     }
 
-    /// Closes an issm device: the capability is cleared, and the next program can open it.
+    /// Closes an issm device, which clears IsSM; the next program can open it.
     pub fn close_issm(&mut self, fabric: &mut Fabric, issm: IssmId) {
         let IssmId(at) = issm;
         let port = self
@@ -398,7 +396,7 @@ impl UmadLayer {
             && port.issm
         {
             port.issm = false;
-            // Cannot fail: the port was there when the device was opened.
+            // Cannot fail: the port existed when the device was opened.
             let _ = fabric.set_is_sm(at, false);
         }
     }
@@ -409,37 +407,37 @@ impl UmadLayer {
         self.files.get(file.0).map(|f| f.at)
     }
 
-    /// Which header a file uses; settled once it has an agent.
+    /// The header layout of a file, which its first agent fixes.
     #[must_use]
     pub fn layout(&self, file: FileId) -> Option<HeaderLayout> {
         self.files.get(file.0).map(|f| f.layout)
     }
 
-    /// Messages that wait in a file.
+    /// Number of messages that wait in a file.
     #[must_use]
     pub fn queued(&self, file: FileId) -> usize {
         self.files.get(file.0).map_or(0, |f| f.queue.len())
     }
 
-    /// Messages that a file lost because its queue was full.
+    /// Number of messages that a file lost because its queue was full.
     #[must_use]
     pub fn dropped(&self, file: FileId) -> u64 {
         self.files.get(file.0).map_or(0, |f| f.queue.dropped)
     }
 
-    /// Answers to a file's agents that no request waited for; they are dropped.
+    /// Number of dropped responses to a file's agents without a matching request.
     #[must_use]
     pub fn unmatched(&self, file: FileId) -> u64 {
         self.files.get(file.0).map_or(0, |f| f.unmatched)
     }
 
-    fn announce(&mut self, file: FileId, pushed: Pushed) {
+    fn list_readable(&mut self, file: FileId, pushed: Pushed) {
         match pushed {
             Pushed::First => {
                 if let Some(open) = self.files.get_mut(file.0)
-                    && !open.announced
+                    && !open.is_listed
                 {
-                    open.announced = true;
+                    open.is_listed = true;
                     self.readable.push_back(file);
                 }
             }
@@ -447,14 +445,14 @@ impl UmadLayer {
         }
     }
 
-    /// A MAD that the fabric brought to a port and that no device agent took.
+    /// Handles a MAD that reached a port and was not processed by a device agent.
     pub fn deliver(&mut self, fabric: &Fabric, delivery: &Delivery, now: Instant) {
         self.now = self.now.max(now);
         self.receive(fabric, delivery);
     }
 }
 
-/// REGISTER_AGENT leaves the layout as it is.
-const fn open_layout_kept(layout: HeaderLayout) -> HeaderLayout {
+/// REGISTER_AGENT does not change the layout.
+const fn unchanged_layout(layout: HeaderLayout) -> HeaderLayout {
     layout
 }

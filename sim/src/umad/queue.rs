@@ -1,7 +1,7 @@
-//! What a file has received and its program has not read yet.
+//! Received messages of a file that its program has not read.
 //!
-//! A queue has two bounds: the kernel's number of messages, and one in bytes for long messages,
-//! which the kernel leaves to its allocator. What does not fit is dropped and counted.
+//! A queue is limited in messages, as in the kernel, and in bytes of long messages, which the kernel leaves to its
+//! allocator. Further messages are dropped and counted.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,13 @@ use ferrosm_mad::mad::{MAD_LEN, Mad};
 use super::abi::{Errno, HEADER_MAX, HeaderLayout};
 use super::class::MAD_HEADER;
 
-/// Received messages that wait in one file (the kernel's `MAX_UMAD_RECV_LIST_SIZE`).
+/// Maximum number of messages that wait in one file (the kernel's `MAX_UMAD_RECV_LIST_SIZE`).
 pub const QUEUE_MESSAGES: usize = 200_000;
-/// Bytes of long messages that wait in one file or are being put together for it.
+/// Maximum length of long messages that wait in one file or are being reassembled for it.
 pub const QUEUE_LONG_BYTES: usize = 256 << 20;
 
-/// A queue that has grown larger than this gives its memory back when it is empty.
-const KEEP_CAPACITY: usize = 1024;
+/// Capacity above which an empty queue releases its memory.
+const MAX_IDLE_CAPACITY: usize = 1024;
 
 #[derive(Debug)]
 #[expect(
@@ -24,11 +24,11 @@ const KEEP_CAPACITY: usize = 1024;
     reason = "almost all messages are plain MADs, and a box for each would be an allocation per MAD"
 )]
 pub(super) enum Body {
-    /// A MAD as it came, and how much of it counts.
+    /// A MAD, and its valid length.
     Mad(Mad, usize),
-    /// Put together from segments.
+    /// A message reassembled from segments.
     Long(Vec<u8>),
-    /// The common header of a send that failed.
+    /// The common header of a failed send.
     Failed([u8; MAD_HEADER]),
 }
 
@@ -41,7 +41,7 @@ impl Body {
         }
     }
 
-    /// Bytes that the heap holds.
+    /// Length of heap-allocated data.
     const fn long_bytes(&self) -> usize {
         match self {
             Self::Mad(..) | Self::Failed(_) => 0,
@@ -65,12 +65,12 @@ pub(super) struct Queue {
     pub(super) dropped: u64,
 }
 
-/// Whether a message was queued.
+/// Result of queueing a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pushed {
-    /// It is the only one: the file became readable.
+    /// The message is the only one: the file became readable.
     First,
-    /// Others wait before it.
+    /// Other messages precede it.
     Behind,
     /// The queue is full.
     Dropped,
@@ -108,12 +108,12 @@ impl Queue {
             self.long_bytes -= queued.body.long_bytes();
             self.received -= usize::from(!matches!(queued.body, Body::Failed(_)));
         }
-        if self.messages.is_empty() && self.messages.capacity() > KEEP_CAPACITY {
-            self.messages.shrink_to(KEEP_CAPACITY);
+        if self.messages.is_empty() && self.messages.capacity() > MAX_IDLE_CAPACITY {
+            self.messages.shrink_to(MAX_IDLE_CAPACITY);
         }
     }
 
-    /// Bytes of the long messages that wait.
+    /// Length of the long messages.
     pub(super) const fn long_bytes(&self) -> usize {
         self.long_bytes
     }
@@ -123,36 +123,36 @@ impl Queue {
     }
 }
 
-/// The oldest message of a file, as `read` would give it: the header, then the body.
+/// The oldest message of a file in `read`'s format: header and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UmadMessage<'a> {
-    /// 56 or 64 bytes, as the file's layout wants.
+    /// 56 or 64 bytes, depending on the file's layout.
     pub header: &'a [u8],
     /// A MAD, a reassembled message, or the 24 bytes of a request that timed out.
     pub body: &'a [u8],
 }
 
-/// What a `read` into a buffer of some length does.
+/// Result of a `read` into a buffer of a given length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// So many bytes are copied; the message is then to be popped.
+    /// This many bytes are copied; the message must be removed.
     Complete(usize),
-    /// So many bytes are copied, and the call fails with ENOSPC; the message stays.
+    /// This many bytes are copied, and the call fails with ENOSPC; the message remains.
     FirstSegment(usize),
-    /// Nothing is copied, and the call fails with EINVAL; the message stays.
+    /// Nothing is copied, and the call fails with EINVAL; the message remains.
     TooSmall,
 }
 
 impl UmadMessage<'_> {
-    /// Bytes of the whole.
+    /// Length of header and body.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub const fn len(&self) -> usize {
         self.header.len() + self.body.len()
     }
 
-    /// What a `read` with a buffer of `count` bytes does: the first 256 bytes must fit; a message
-    /// that is longer gives its start away.
+    /// Result of a `read` with a buffer of `count` bytes: the first 256 bytes must fit; for a longer message they
+    /// are copied.
     #[must_use]
     pub fn read_outcome(&self, count: usize) -> ReadOutcome {
         let first = self.header.len() + self.body.len().min(MAD_LEN);
@@ -165,7 +165,7 @@ impl UmadMessage<'_> {
         }
     }
 
-    /// Copies as `read` does and returns its result; after a success the message is to be popped.
+    /// Copies as `read` does and returns its result; after success the message must be removed.
     ///
     /// # Errors
     /// EINVAL or ENOSPC, see [`ReadOutcome`].
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_messages_are_bounded_in_bytes_and_failures_always_fit() {
+    fn long_messages_are_limited_in_bytes_but_failures_are_not() {
         let mut queue = Queue::default();
         let header = [0; HEADER_MAX];
         let long = || Body::Long(vec![0; QUEUE_LONG_BYTES / 4]);

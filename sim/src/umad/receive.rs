@@ -1,4 +1,4 @@
-//! Receiving: which agent gets a MAD, and which request it answers (`ib_mad_recv_done`,
+//! Receiving: selection of the agent, and matching of responses with requests (`ib_mad_recv_done`,
 //! `ib_mad_complete_recv`, `ib_find_send_mad`).
 
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn};
@@ -12,17 +12,17 @@ use super::{Outgoing, UmadLayer, tables};
 use crate::fabric::{Delivery, Fabric, Grh, Packet};
 use crate::spec::PortAt;
 
-/// Interface ID of the GID that every SA answers to; it is in no port's table.
+/// Interface ID of the well-known SA GID, which is in no port's table.
 const SA_WELL_KNOWN_GUID: u64 = 0x0200_0000_0000_0002;
-/// Hop limit of what goes back to where something came from.
+/// Hop limit of replies.
 const ANY_HOPS: u8 = 0xFF;
 
-/// Where a MAD came from and came in: all that is known of it beside its bytes.
+/// Source and destination of a received MAD.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin {
-    /// The port that received it.
+    /// The receiving port.
     pub(super) at: PortAt,
-    /// The queue pair that received it.
+    /// The receiving QPN.
     pub(super) qpn: Qpn,
     /// The sender.
     pub(super) from: Address,
@@ -49,7 +49,7 @@ impl Origin {
         }
     }
 
-    /// Index of the own GID that a GRH names; `None` if it is not ours.
+    /// Index of the own GID in a GRH; `None` if it is not a GID of the port.
     fn own_gid_index(&self, fabric: &Fabric, dgid: Gid) -> Option<u8> {
         if dgid.guid().0 == SA_WELL_KNOWN_GUID {
             return Some(0);
@@ -111,7 +111,7 @@ impl UmadLayer {
         }
     }
 
-    /// The send of an agent that a MAD answers or acknowledges.
+    /// The send of an agent that a MAD responds to or acknowledges.
     pub(super) fn find_send(
         &self,
         fabric: &Fabric,
@@ -155,10 +155,10 @@ impl UmadLayer {
             header.flow_label = grh.flow_label;
         }
         let pushed = open.queue.push(header.encode(), body);
-        self.announce(file, pushed);
+        self.list_readable(file, pushed);
     }
 
-    /// A Get or Set that nobody wants is answered by the kernel itself.
+    /// Replies to a Get or Set without an agent, as the kernel does.
     fn answer_unmatched(&mut self, fabric: &Fabric, origin: &Origin, mad: &Mad) {
         if mad.method() != Method::Get && mad.method() != Method::Set {
             return;
@@ -172,7 +172,7 @@ impl UmadLayer {
         self.reply(fabric, origin, answer);
     }
 
-    /// Sends a MAD back to where one came from.
+    /// Sends a MAD to the sender of another one.
     pub(super) fn reply(&mut self, fabric: &Fabric, origin: &Origin, mad: Mad) {
         let grh = match &origin.grh {
             None => None,

@@ -1,7 +1,7 @@
-//! Who gets which unsolicited MAD, and the high halves of TIDs: the registrations of one host.
+//! Registrations of a host: receivers of unsolicited MADs, and high halves of TIDs.
 //!
-//! One agent owns a method of a class and version at a port, whichever file it belongs to. Agents
-//! are numbers here; what they are is [`super::UmadLayer`]'s.
+//! At each port, one agent of any file owns a method of a class and version. Agents are indices into
+//! [`super::UmadLayer`].
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use ferrosm_mad::mad::{MAD_LEN, MgmtClass};
 use super::abi::{AgentRegistration, Errno, FLAG_USER_RMPP};
 use super::class::{self, MAX_CLASS, MAX_VERSION};
 
-/// Place of an agent.
+/// Index of an agent.
 pub(super) type AgentIdx = usize;
 
-/// OUIs of one vendor class and version (the kernel's `MAX_MGMT_OUI`).
+/// Maximum number of OUIs per vendor class and version (the kernel's `MAX_MGMT_OUI`).
 const MAX_OUIS: usize = 8;
-/// TIDs have 24 significant bits in their high half.
+/// High halves of TIDs have 24 significant bits.
 const HI_TID_END: u32 = 1 << 24;
 const METHODS: usize = 128;
 const FREE: AgentIdx = AgentIdx::MAX;
@@ -24,16 +24,16 @@ const FREE: AgentIdx = AgentIdx::MAX;
 struct ClassKey {
     version: u8,
     class: u8,
-    /// Zero outside the vendor range.
+    /// Zero outside of the vendor range.
     oui: [u8; 3],
 }
 
 /// Owners of the methods of one port.
 #[derive(Debug, Default)]
 pub(super) struct Port {
-    /// Open files.
+    /// Number of open files.
     pub(super) files: u32,
-    /// The issm device is open.
+    /// Whether the issm device is open.
     pub(super) issm: bool,
     classes: BTreeMap<ClassKey, Box<[AgentIdx; METHODS]>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Host {
     last_hi_tid: u32,
 }
 
-/// The rules that need no tables. (`ib_register_mad_agent` before it allocates.)
+/// Checks a registration by itself (`ib_register_mad_agent` before allocation).
 pub(super) fn check(request: &AgentRegistration) -> Result<(), Errno> {
     let class = MgmtClass(request.mgmt_class);
     if request.rmpp_version > 1 {
@@ -91,7 +91,7 @@ fn key_of(class: u8, version: u8, oui: [u8; 3]) -> ClassKey {
 }
 
 impl Port {
-    /// Takes the methods for an agent, all or none.
+    /// Registers an agent for all requested methods, or for none.
     pub(super) fn register(
         &mut self,
         request: &AgentRegistration,
@@ -122,7 +122,7 @@ impl Port {
         Ok(())
     }
 
-    /// Gives an agent's methods back.
+    /// Removes the registration of an agent's methods.
     pub(super) fn unregister(&mut self, request: &AgentRegistration, agent: AgentIdx) {
         let key = key_of(request.mgmt_class, request.class_version, request.oui);
         let Some(owners) = self.classes.get_mut(&key) else {
@@ -144,7 +144,7 @@ impl Port {
 }
 
 impl Host {
-    /// A high half of TIDs that no agent of this host has: one after the other, all 24 bits.
+    /// Assigns an unused high half of TIDs, cycling through all 24 bits.
     pub(super) fn new_hi_tid(&mut self, agent: AgentIdx) -> Result<u32, Errno> {
         if self.clients.len() as u64 >= u64::from(HI_TID_END) - 1 {
             return Err(Errno::ENOMEM);
@@ -162,8 +162,8 @@ impl Host {
         self.clients.remove(&hi_tid);
     }
 
-    /// Who gets a MAD: a response goes by the high half of its TID, anything else by class,
-    /// version, OUI and method.
+    /// The receiver of a MAD: by the high half of the TID for a response, otherwise by class, version, OUI and
+    /// method.
     pub(super) fn find_agent(&self, port: u8, mad: &[u8; MAD_LEN]) -> Option<AgentIdx> {
         if class::is_response(mad) {
             let hi_tid = u32::try_from(class::tid(mad) >> 32).ok()?;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_has_one_owner_per_class_and_version() {
+    fn method_has_one_owner_per_class_and_version() {
         let mut port = Port::default();
         let sa = request(3, 2, 1 << 1 | 1 << 2);
         assert_eq!(port.register(&sa, 1), Ok(()));
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             port.register(&request(3, 2, 1 << 0x12), 2),
             Ok(()),
-            "the refused one took nothing"
+            "a rejected registration changes nothing"
         );
         assert_eq!(port.register(&request(3, 1, 1 << 2), 3), Ok(()), "version");
         assert_eq!(port.register(&request(4, 2, 1 << 2), 4), Ok(()), "class");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vendor_class_has_owners_per_oui_and_eight_of_them() {
+    fn vendor_class_has_owners_per_oui_up_to_eight() {
         let mut port = Port::default();
         let vendor = |oui: u8| AgentRegistration {
             oui: [0, 0, oui],
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_registered() {
+    fn invalid_registrations_are_rejected() {
         let ok = |r: AgentRegistration| check(&r).is_ok();
         assert!(ok(request(0x81, 1, 0)) && ok(request(1, 1, 0)) && ok(request(3, 2, 0)));
         assert!(!ok(request(0x50, 1, 0)), "classes end at 0x4F");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_high_half_of_tids_goes_round_and_skips_what_is_in_use() {
+    fn high_halves_of_tids_wrap_and_skip_used_ones() {
         let mut host = Host {
             last_hi_tid: HI_TID_END - 2,
             ..Host::default()

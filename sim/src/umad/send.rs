@@ -1,9 +1,7 @@
-//! Writing: checks, addresses, TIDs, tries and timeouts (`ib_umad_write`, `ib_post_send_mad`,
-//! `timeout_sends`).
+//! Sending: checks, addresses, TIDs, retries and timeouts (`ib_umad_write`, `ib_post_send_mad`, `timeout_sends`).
 //!
-//! A send that expects nothing is complete at once, as if the adapter had reported it; the others
-//! wait in [`Sends`] until the answer, the last acknowledgement, the last timeout or the end of
-//! their agent.
+//! A send without expected response completes immediately. Others remain in [`Sends`] until the response, the last
+//! acknowledgement, the last timeout, or the removal of their agent.
 
 use std::time::Duration;
 
@@ -22,35 +20,35 @@ use super::store::{Index, TimerKey};
 use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, UmadLayer, tables};
 use crate::fabric::{Fabric, Grh, Packet};
 
-/// Incomplete sends of one file; the kernel's bound is its memory.
+/// Maximum number of incomplete sends of one file; the kernel is limited by memory only.
 pub(super) const MAX_SENDS: usize = 200_000;
-/// Bytes of all incomplete segmented sends of one file, likewise.
+/// Maximum length of all incomplete segmented sends of one file.
 pub(super) const MAX_SEND_BYTES: usize = 256 << 20;
-/// A local request whose answer does not come at once is forgotten without a word.
+/// Time after which a local request without reply is dropped without notice.
 const LOCAL_WAIT: Duration = Duration::from_secs(10);
 
-/// Longest wait for the ACK of a segment.
+/// Maximum timeout for the ACK of a segment.
 const ACK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A send that waits for something.
+/// An incomplete send.
 #[derive(Debug)]
 pub(super) struct Send {
     pub(super) agent: AgentIdx,
     pub(super) file: FileId,
     /// The header as the program wrote it.
     header: [u8; HEADER_MAX],
-    /// What is sent, each time; of a segmented send the headers.
+    /// The packet of every attempt; for a segmented send, its headers.
     pub(super) packet: Packet,
     pkey_index: u16,
     pub(super) timeout: Duration,
     pub(super) retries: u32,
     pub(super) retries_left: u32,
     pub(super) timer: Option<TimerKey>,
-    /// A directed-route request to the own node: complete whether or not somebody answers.
+    /// Whether it is a directed-route request to the own node, which completes without a response.
     is_local: bool,
-    /// Tells it from other users of its place.
+    /// Distinguishes it from other users of its slot.
     pub(super) serial: u64,
-    /// Its packet has a turn in the outbox.
+    /// Whether its packet is in the outbox.
     pub(super) is_queued: bool,
     pub(super) segments: Option<Box<Segments>>,
 }
@@ -60,7 +58,7 @@ impl Send {
         class::tid(self.packet.mad.as_bytes())
     }
 
-    /// How long to wait for an ACK.
+    /// Timeout for an ACK.
     pub(super) fn ack_timeout(&self) -> Duration {
         if self.timeout.is_zero() {
             ACK_TIMEOUT
@@ -73,9 +71,9 @@ impl Send {
         class::is_response(self.packet.mad.as_bytes())
     }
 
-    /// Whether a received MAD with this TID and class is for it, by the addresses: an answer must
-    /// have come to the address that the request was sent from; the acknowledgement of an answer
-    /// must come from where the answer went.
+    /// Whether a received MAD with this TID and class belongs to the send by its addresses: a response must arrive
+    /// at the address that the request was sent from; the acknowledgement of a response must come from its
+    /// destination.
     fn matches(&self, origin: &Origin, received_is_response: bool, lmc: u8) -> bool {
         if self.packet.mad.mgmt_class() == MgmtClass::SubnDirected {
             return true;
@@ -105,11 +103,11 @@ impl Send {
     }
 }
 
-/// All sends that wait.
+/// All incomplete sends.
 #[derive(Debug, Default)]
 pub(super) struct Sends {
     pub(super) slab: Slab<Send>,
-    /// By file, TID and class: what duplicates and answers are found by.
+    /// By file, TID and class, to find duplicates and responses.
     index: Index,
     serial: u64,
 }
@@ -118,14 +116,14 @@ impl Sends {
     fn with_tid(&self, file: FileId, tid: u64, class: u8) -> impl Iterator<Item = (usize, &Send)> {
         self.index
             .candidates(Index::hash(file.0, tid, class))
-            .filter_map(|place| Some((place, self.slab.get(place)?)))
+            .filter_map(|slot| Some((slot, self.slab.get(slot)?)))
             .filter(move |(_, send)| {
                 send.file == file && send.tid() == tid && send.packet.mad.mgmt_class().0 == class
             })
     }
 
-    /// A new operation must not look like one that is under way: two requests with the same TID
-    /// and class, or two such responses to one peer.
+    /// Whether an incomplete send is equal: a request with the same TID and class, or such a response to the same
+    /// peer.
     fn has_duplicate(&self, file: FileId, mad: &[u8; MAD_LEN], header: &UserHeader) -> bool {
         let is_response = class::is_response(mad);
         self.with_tid(file, class::tid(mad), mad[1])
@@ -140,7 +138,7 @@ impl Sends {
             })
     }
 
-    /// The send of an agent that a received MAD answers or acknowledges.
+    /// The send of an agent that a received MAD responds to or acknowledges.
     pub(super) fn find(
         &self,
         agent: AgentIdx,
@@ -152,25 +150,25 @@ impl Sends {
         let is_response = class::is_response(mad);
         self.with_tid(file, class::tid(mad), mad[1])
             .find(|(_, send)| send.agent == agent && send.matches(origin, is_response, lmc))
-            .map(|(place, _)| place)
+            .map(|(slot, _)| slot)
     }
 }
 
-/// What a write becomes, once every check has passed.
+/// A checked write.
 struct Checked {
     agent: AgentIdx,
     header: UserHeader,
     packet: Packet,
-    /// The data of a message that the kernel splits.
+    /// Data of a message that the kernel segments.
     segments: Option<Segments>,
     is_local: bool,
 }
 
 impl UmadLayer {
-    /// Sends a MAD, or a message that kernel RMPP splits: the header, then the MAD.
+    /// Sends a MAD, or a message that the kernel's RMPP segments: header and MAD.
     ///
     /// # Errors
-    /// As the kernel: EINVAL, EIO (no such agent), ENODATA (no such GID), ENOMEM, EBADF.
+    /// As in the kernel: EINVAL, EIO (no such agent), ENODATA (no such GID), ENOMEM, EBADF.
     pub fn write(
         &mut self,
         fabric: &Fabric,
@@ -209,13 +207,16 @@ impl UmadLayer {
             (Duration::from_millis(timeout_ms), checked.header.retries)
         };
         let segments = checked.segments.map(|mut segments| {
-            segments.open_window(self.recvs.window_of_reply(&checked.packet, checked.agent));
+            segments.open_window(
+                self.receptions
+                    .window_of_reply(&checked.packet, checked.agent),
+            );
             Box::new(segments)
         });
         let is_segmented = segments.is_some();
         let mad = checked.packet.mad.as_bytes();
         let hash = Index::hash(file.0, class::tid(mad), mad[1]);
-        let place = self.sends.slab.insert(Send {
+        let slot = self.sends.slab.insert(Send {
             agent: checked.agent,
             file,
             header,
@@ -230,11 +231,11 @@ impl UmadLayer {
             is_queued: false,
             segments,
         });
-        self.sends.index.insert(hash, place);
+        self.sends.index.insert(hash, slot);
         if is_segmented {
-            self.queue_segments(fabric, place);
+            self.queue_segments(fabric, slot);
         } else {
-            self.queue_send(fabric, place);
+            self.queue_send(fabric, slot);
         }
         Ok(())
     }
@@ -278,7 +279,7 @@ impl UmadLayer {
         let head_len = if splits { data_offset } else { body.len() };
         bytes[..head_len].copy_from_slice(&body[..head_len]);
         if kernel_rmpp {
-            // The RMPP header is the kernel's.
+            // The kernel fills the RMPP header.
             bytes[MAD_HEADER..RMPP_HEADER].fill(0);
         }
         if !class::is_response(bytes) {
@@ -293,7 +294,7 @@ impl UmadLayer {
             return Err(Errno::EINVAL);
         }
         let is_local = mgmt_class == MgmtClass::SubnDirected
-            && class::ends_here(bytes, fabric.is_switch(agent.at.node), agent.at.port)
+            && class::ends_at_own_node(bytes, fabric.is_switch(agent.at.node), agent.at.port)
                 .map_err(|_| Errno::EINVAL)?;
         let segments = splits.then(|| Segments::new(&body[data_offset..], data_offset));
         Ok(Checked {
@@ -305,42 +306,42 @@ impl UmadLayer {
         })
     }
 
-    /// Hands a packet to the adapter. Without a P_Key, on the wrong queue pair, or with an SMP on
-    /// QP1 it does not get far: such packets are lost here.
+    /// Passes a packet to the adapter, which drops packets without P_Key, on the wrong queue pair, or with an SMP
+    /// on QP1.
     pub(super) fn transmit(&mut self, fabric: &Fabric, mut packet: Packet, pkey_index: u16) {
         if set_pkey(fabric, &mut packet, pkey_index) {
             self.outbox.push_back(Outgoing::Packet(packet));
         }
     }
 
-    pub(super) fn arm(&mut self, place: usize, timeout: Duration) {
-        let timer = self.timers.set(self.now + timeout, Timer::Send(place));
-        if let Some(send) = self.sends.slab.get_mut(place)
+    pub(super) fn arm(&mut self, slot: usize, timeout: Duration) {
+        let timer = self.timers.set(self.now + timeout, Timer::Send(slot));
+        if let Some(send) = self.sends.slab.get_mut(slot)
             && let Some(old) = send.timer.replace(timer)
         {
             self.timers.cancel(old);
         }
     }
 
-    /// Sends the packet of a waiting send, and waits.
-    fn queue_send(&mut self, fabric: &Fabric, place: usize) {
-        let Some(send) = self.sends.slab.get_mut(place) else {
+    /// Queues the packet of an incomplete send and starts its timer.
+    fn queue_send(&mut self, fabric: &Fabric, slot: usize) {
+        let Some(send) = self.sends.slab.get_mut(slot) else {
             return;
         };
         let timeout = send.timeout;
         if set_pkey(fabric, &mut send.packet, send.pkey_index) && !send.is_queued {
             send.is_queued = true;
             self.outbox.push_back(Outgoing::Send {
-                send: place,
+                send: slot,
                 serial: send.serial,
             });
         }
-        self.arm(place, timeout);
+        self.arm(slot, timeout);
     }
 
-    /// The packet of a waiting send whose turn it is.
-    pub(super) fn take_queued(&mut self, place: usize, serial: u64) -> Option<Packet> {
-        let send = self.sends.slab.get_mut(place)?;
+    /// The packet of a send in the outbox.
+    pub(super) fn take_queued(&mut self, slot: usize, serial: u64) -> Option<Packet> {
+        let send = self.sends.slab.get_mut(slot)?;
         if send.serial != serial {
             return None;
         }
@@ -348,38 +349,38 @@ impl UmadLayer {
         Some(send.packet)
     }
 
-    /// A send is complete, well or badly; the program hears nothing of it.
-    pub(super) fn finish_send(&mut self, place: usize) {
-        let Some(send) = self.sends.slab.get(place) else {
+    /// Removes a completed or failed send without notice to the program.
+    pub(super) fn finish_send(&mut self, slot: usize) {
+        let Some(send) = self.sends.slab.get(slot) else {
             return;
         };
         let mad = send.packet.mad.as_bytes();
         let hash = Index::hash(send.file.0, class::tid(mad), mad[1]);
-        self.sends.index.remove(hash, place);
+        self.sends.index.remove(hash, slot);
         if let Some(timer) = send.timer {
             self.timers.cancel(timer);
         }
         if send.is_queued {
-            // What was handed to the adapter goes out all the same.
+            // Packets that the adapter already has are sent.
             self.outbox.push_back(Outgoing::Packet(send.packet));
         }
         if let Some(open) = self.files.get_mut(send.file.0) {
             open.sends -= 1;
             open.send_bytes -= send.segments.as_deref().map_or(0, Segments::len);
         }
-        self.sends.slab.remove(place);
+        self.sends.slab.remove(slot);
     }
 
     pub(super) fn cancel_sends(&mut self, agent: AgentIdx) {
         let of_agent = self.sends.slab.iter().filter(|(_, s)| s.agent == agent);
-        let places: Vec<usize> = of_agent.map(|(place, _)| place).collect();
-        for place in places {
-            self.finish_send(place);
+        let places: Vec<usize> = of_agent.map(|(slot, _)| slot).collect();
+        for slot in places {
+            self.finish_send(slot);
         }
     }
 
-    pub(super) fn send_timed_out(&mut self, fabric: &Fabric, place: usize) {
-        let Some(send) = self.sends.slab.get_mut(place) else {
+    pub(super) fn send_timed_out(&mut self, fabric: &Fabric, slot: usize) {
+        let Some(send) = self.sends.slab.get_mut(slot) else {
             return;
         };
         send.timer = None;
@@ -387,36 +388,36 @@ impl UmadLayer {
             match &mut send.segments {
                 None => {
                     send.retries_left -= 1;
-                    self.queue_send(fabric, place);
+                    self.queue_send(fabric, slot);
                     return;
                 }
                 Some(segments) if !segments.all_acknowledged() => {
                     send.retries_left -= 1;
-                    segments.go_back();
-                    self.queue_segments(fabric, place);
+                    segments.restart_at_unacknowledged();
+                    self.queue_segments(fabric, slot);
                     return;
                 }
-                // The message arrived; only its answer is missing.
+                // The message was delivered, but not its response.
                 Some(_) => {}
             }
         }
         let (file, is_local, mut header) = (send.file, send.is_local, send.header);
         let mut head = [0; MAD_HEADER];
         head.copy_from_slice(&send.packet.mad.as_bytes()[..MAD_HEADER]);
-        self.finish_send(place);
+        self.finish_send(slot);
         if is_local {
             return;
         }
         header[4..8].copy_from_slice(&Errno::ETIMEDOUT.0.to_ne_bytes());
         if let Some(open) = self.files.get_mut(file.0) {
             let pushed = open.queue.push(header, Body::Failed(head));
-            self.announce(file, pushed);
+            self.list_readable(file, pushed);
         }
     }
 
-    /// Lets a segmented send have its turns, unless it waits for one already.
-    pub(super) fn queue_segments(&mut self, fabric: &Fabric, place: usize) {
-        let Some(send) = self.sends.slab.get_mut(place) else {
+    /// Queues a segmented send in the outbox, unless it is already queued.
+    pub(super) fn queue_segments(&mut self, fabric: &Fabric, slot: usize) {
+        let Some(send) = self.sends.slab.get_mut(slot) else {
             return;
         };
         let has_pkey = set_pkey(fabric, &mut send.packet, send.pkey_index);
@@ -425,18 +426,16 @@ impl UmadLayer {
             return;
         };
         if !has_pkey {
-            // Lost in the adapter, as any packet would be; the next try is as good.
-            self.arm(place, timeout);
+            // The adapter dropped it; it is retransmitted.
+            self.arm(slot, timeout);
             return;
         }
         if !segments.is_queued && segments.may_send() {
             segments.is_queued = true;
             let timer = send.timer.take();
             let serial = send.serial;
-            self.outbox.push_back(Outgoing::Segments {
-                send: place,
-                serial,
-            });
+            self.outbox
+                .push_back(Outgoing::Segments { send: slot, serial });
             if let Some(timer) = timer {
                 self.timers.cancel(timer);
             }
@@ -444,7 +443,7 @@ impl UmadLayer {
     }
 }
 
-/// The GRH that a program asked for. (`rdma_get_gid_attr`)
+/// The GRH of a program's message (`rdma_get_gid_attr`).
 fn own_grh(fabric: &Fabric, agent: &Agent, header: &UserHeader) -> Result<Option<Grh>, Errno> {
     if !header.grh_present {
         return Ok(None);
@@ -463,7 +462,7 @@ fn own_grh(fabric: &Fabric, agent: &Agent, header: &UserHeader) -> Result<Option
     }))
 }
 
-/// Gives a packet its P_Key; `false` if the packet cannot exist on the link.
+/// Sets a packet's P_Key; `false` if the packet is invalid.
 fn set_pkey(fabric: &Fabric, packet: &mut Packet, pkey_index: u16) -> bool {
     let is_smp = class::is_smi(packet.mad.mgmt_class());
     if packet.src_qpn.0 == 0 {

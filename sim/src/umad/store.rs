@@ -1,4 +1,4 @@
-//! Small containers: an index of places by hash, and timers that can be cancelled. Neither allocates once it has grown.
+//! Containers: an index by hash, and timers that can be cancelled. They allocate only when they grow.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,38 +7,38 @@ use ferrosm_mad::time::Instant;
 use hashbrown::HashTable;
 use slab::Slab;
 
-/// Places of a [`Slab`] by the file, TID and class of what is there.
+/// Index of a [`Slab`] by file, TID and class.
 ///
-/// It finds candidates by their hash; the caller compares.
+/// Returns candidates with equal hash; the caller compares.
 #[derive(Debug, Default)]
 pub(super) struct Index(HashTable<(u64, usize)>);
 
 impl Index {
-    /// A number that differs in all bits when the key differs in a few.
+    /// Hash of a key; similar keys have very different hashes.
     pub(super) const fn hash(file: usize, tid: u64, class: u8) -> u64 {
         let key = tid ^ (file as u64) << 32 ^ (class as u64) << 56;
         let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         mixed ^ mixed.rotate_right(32)
     }
 
-    pub(super) fn insert(&mut self, hash: u64, place: usize) {
-        self.0.insert_unique(hash, (hash, place), |entry| entry.0);
+    pub(super) fn insert(&mut self, hash: u64, slot: usize) {
+        self.0.insert_unique(hash, (hash, slot), |entry| entry.0);
     }
 
-    pub(super) fn remove(&mut self, hash: u64, place: usize) {
-        if let Ok(entry) = self.0.find_entry(hash, |entry| *entry == (hash, place)) {
+    pub(super) fn remove(&mut self, hash: u64, slot: usize) {
+        if let Ok(entry) = self.0.find_entry(hash, |entry| *entry == (hash, slot)) {
             entry.remove();
         }
     }
 
-    /// The places whose hash is this one, in any order.
+    /// Slots with a hash, in any order.
     pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = usize> + '_ {
         let entries = self.0.iter_hash(hash).filter(move |entry| entry.0 == hash);
         entries.map(|entry| entry.1)
     }
 }
 
-/// Names a timer that is set.
+/// Identifies a timer that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimerKey {
     seq: u64,
@@ -46,41 +46,40 @@ pub(super) struct TimerKey {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct TimerEntry<T> {
     at: Instant,
     key: TimerKey,
-    what: T,
+    payload: T,
 }
 
-impl<T> PartialEq for Entry<T> {
+impl<T> PartialEq for TimerEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T> Eq for TimerEntry<T> {}
 
-impl<T> PartialOrd for Entry<T> {
+impl<T> PartialOrd for TimerEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Entry<T> {
-    /// The heap's greatest is the earliest.
+impl<T> Ord for TimerEntry<T> {
+    /// The maximum of the heap is the earliest timer.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.key.seq).cmp(&(self.at, self.key.seq))
     }
 }
 
-/// What is due when, ordered by time and then by when it was set.
+/// Timers, ordered by time and then by creation.
 ///
-/// Cancelling marks; the heap is cleaned when more than half of it is cancelled. Its top is never
-/// a cancelled timer.
+/// Cancelled timers remain in the heap until they are more than half of it. The top is never a cancelled timer.
 #[derive(Debug)]
 pub(super) struct Timers<T> {
-    heap: BinaryHeap<Entry<T>>,
-    /// Number of the timer that is set in each slot.
+    heap: BinaryHeap<TimerEntry<T>>,
+    /// By slot: sequence number of its timer.
     slots: Slab<u64>,
     seq: u64,
 }
@@ -96,16 +95,16 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T> Timers<T> {
-    const SMALL: usize = 64;
+    const MIN_CLEANUP_LEN: usize = 64;
 
-    pub(super) fn set(&mut self, at: Instant, what: T) -> TimerKey {
+    pub(super) fn set(&mut self, at: Instant, payload: T) -> TimerKey {
         self.seq += 1;
         let slot = self.slots.insert(self.seq);
         let key = TimerKey {
             seq: self.seq,
             slot,
         };
-        self.heap.push(Entry { at, key, what });
+        self.heap.push(TimerEntry { at, key, payload });
         key
     }
 
@@ -114,14 +113,14 @@ impl<T> Timers<T> {
             return;
         }
         self.slots.remove(key.slot);
-        self.clean_top();
-        if self.heap.len() > 2 * self.slots.len() + Self::SMALL {
+        self.remove_cancelled_top();
+        if self.heap.len() > 2 * self.slots.len() + Self::MIN_CLEANUP_LEN {
             let slots = &self.slots;
             self.heap.retain(|entry| is_set(slots, entry.key));
         }
     }
 
-    fn clean_top(&mut self) {
+    fn remove_cancelled_top(&mut self) {
         while let Some(top) = self.heap.peek()
             && !is_set(&self.slots, top.key)
         {
@@ -133,15 +132,15 @@ impl<T> Timers<T> {
         self.heap.peek().map(|entry| entry.at)
     }
 
-    /// The first that is due at `now`.
+    /// The first timer due at `now`.
     pub(super) fn pop(&mut self, now: Instant) -> Option<T> {
         if self.next()? > now {
             return None;
         }
         let entry = self.heap.pop()?;
         self.slots.remove(entry.key.slot);
-        self.clean_top();
-        Some(entry.what)
+        self.remove_cancelled_top();
+        Some(entry.payload)
     }
 }
 
@@ -156,15 +155,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Against a sorted map: the same timers at the same times in the same order.
+        /// Equivalent to a sorted map.
         #[test]
-        fn timers_are_a_sorted_map(steps in prop::collection::vec((0u8..4, 0u64..50), 0..400)) {
+        fn timers_behave_as_a_sorted_map(steps in prop::collection::vec((0u8..4, 0u64..50), 0..400)) {
             let mut timers = Timers::default();
             let mut model = BTreeMap::new();
             let mut keys = Vec::new();
-            for (count, (what, n)) in (0u64..).zip(steps) {
+            for (count, (payload, n)) in (0u64..).zip(steps) {
                 let at = Instant::from_nanos(n);
-                match what {
+                match payload {
                     0 | 1 => {
                         keys.push((timers.set(at, count), (at, count)));
                         model.insert((at, count), count);
@@ -180,21 +179,21 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(timers.next(), model.keys().next().map(|key| key.0));
-                prop_assert!(timers.heap.len() <= 2 * model.len() + Timers::<u64>::SMALL);
+                prop_assert!(timers.heap.len() <= 2 * model.len() + Timers::<u64>::MIN_CLEANUP_LEN);
             }
         }
 
-        /// Against a list of pairs: a place is found under its own hash as long as it is there.
+        /// Equivalent to a list of pairs.
         #[test]
-        fn an_index_finds_what_is_in_it(steps in prop::collection::vec((any::<bool>(), 0usize..300, 0u64..40), 0..600)) {
+        fn index_finds_its_entries(steps in prop::collection::vec((any::<bool>(), 0usize..300, 0u64..40), 0..600)) {
             let mut index = Index::default();
             let mut model = BTreeMap::new();
-            for (insert, place, hash) in steps {
-                if insert && !model.contains_key(&place) {
-                    index.insert(hash, place);
-                    model.insert(place, hash);
-                } else if let Some(hash) = model.remove(&place) {
-                    index.remove(hash, place);
+            for (insert, slot, hash) in steps {
+                if insert && !model.contains_key(&slot) {
+                    index.insert(hash, slot);
+                    model.insert(slot, hash);
+                } else if let Some(hash) = model.remove(&slot) {
+                    index.remove(hash, slot);
                 }
                 let mut found: Vec<usize> = index.candidates(hash).collect();
                 found.sort_unstable();

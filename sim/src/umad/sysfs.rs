@@ -1,8 +1,7 @@
-//! The files under `/sys/class` by which a program finds devices and ports, with the kernel's
-//! formats (`drivers/infiniband/core/sysfs.c`, `user_mad.c`).
+//! Files under `/sys/class` in the kernel's formats (`drivers/infiniband/core/sysfs.c`, `user_mad.c`).
 //!
-//! Pure: text of the devices as they are now. Whoever shows it to a program asks again for each
-//! open. The adapters of a host are `mlx5_0`, `mlx5_1`, ... in the order given.
+//! Pure functions of the devices' current state, called for each open. The adapters of a host are `mlx5_0`,
+//! `mlx5_1`, ... in the given order.
 
 use std::fmt::Write as _;
 
@@ -13,25 +12,25 @@ use super::{abi, tables};
 use crate::fabric::{Fabric, PortCounter, View};
 use crate::spec::{NodeIdx, PortAt};
 
-/// Version that all simulated firmware has.
+/// Firmware version of all adapters.
 pub const FIRMWARE: &str = "1.0.0";
-/// Character device number of the umad devices.
+/// Major number of the umad devices.
 const MAJOR: u32 = 231;
-/// That of the ones beyond [`PORTS_PER_MAJOR`]; the kernel takes a free one.
+/// Major number of the devices beyond [`PORTS_PER_MAJOR`]; the kernel allocates one.
 const OVERFLOW_MAJOR: u32 = 511;
-/// umad devices with the fixed number; issm devices have the minors behind them.
+/// Number of umad devices with the fixed major number; issm devices use the following minors.
 const PORTS_PER_MAJOR: u32 = 64;
 
-/// A umad device: `umadN` and `issmN` for `N` its place in [`devices`].
+/// A umad device: `umadN` and `issmN`, where `N` is the index in [`devices`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
+pub struct UmadDevice {
     /// Name of the adapter.
     pub ca: String,
     /// The port behind the device.
     pub at: PortAt,
 }
 
-/// Name of the adapter at a place of a host's list.
+/// Name of the adapter with an index.
 #[must_use]
 pub fn ca_name(index: usize) -> String {
     format!("mlx5_{index}")
@@ -45,12 +44,12 @@ fn ports(fabric: &Fabric, node: NodeIdx) -> std::ops::RangeInclusive<u8> {
     }
 }
 
-/// The umad devices of a host with these adapters, in the order of their numbers.
+/// The umad devices of a host with these adapters, ordered by number.
 #[must_use]
-pub fn devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<Device> {
+pub fn devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<UmadDevice> {
     let mut devices = Vec::new();
     for (index, node) in cas.iter().enumerate() {
-        devices.extend(ports(fabric, *node).map(|port| Device {
+        devices.extend(ports(fabric, *node).map(|port| UmadDevice {
             ca: ca_name(index),
             at: PortAt::new(*node, port),
         }));
@@ -58,7 +57,7 @@ pub fn devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<Device> {
     devices
 }
 
-/// All files of a host with these adapters: path under `/sys/class`, content.
+/// All files of a host with these adapters: path under `/sys/class`, contents.
 #[must_use]
 pub fn files(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<(String, String)> {
     let mut files = Files::default();
@@ -89,7 +88,7 @@ impl Files {
     }
 }
 
-fn add_device(files: &mut Files, number: u32, device: &Device) {
+fn add_device(files: &mut Files, number: u32, device: &UmadDevice) {
     let (major, minor) = if number < PORTS_PER_MAJOR {
         (MAJOR, number)
     } else {
@@ -177,7 +176,7 @@ fn rate_text(info: &PortInfo, is_fdr10: bool) -> String {
     } else {
         info.speed().unwrap_or(LinkSpeed::Sdr)
     };
-    // In units of 100 Mb/s; the only fraction there can be is a half.
+    // In units of 100 Mb/s; the only possible fraction is a half.
     let rate = speed.mbps() / 100 * lanes;
     let half = if rate % 10 == 0 { "" } else { ".5" };
     format!("{}{half} Gb/sec ({lanes}X {})\n", rate / 10, speed.name())
@@ -209,7 +208,7 @@ fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     let types = format!("{folder}/gid_attrs/types");
     for index in 0..tables::gid_count(fabric, at) {
         let gid = tables::gid_at(fabric, at, index).unwrap_or_default();
-        // An entry that is not set has no prefix either.
+        // An empty entry has no prefix.
         let is_set = gid.guid().0 != 0;
         let shown = if is_set { gid } else { Gid::default() };
         files.add(&gids, &index.to_string(), gid_text(shown));
@@ -224,7 +223,7 @@ fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     }
 }
 
-/// Counters of PortCounters and the most that each can hold.
+/// Counters of PortCounters with their maximum.
 const NARROW: [(&str, PortCounter, u64); 13] = [
     ("symbol_error", PortCounter::SymbolErrors, 0xFFFF),
     ("link_error_recovery", PortCounter::LinkErrorRecovery, 0xFF),
@@ -277,7 +276,7 @@ const EXTENDED: [(&str, PortCounter); 8] = [
     ("multicast_rcv_packets", PortCounter::MulticastRcvPkts),
 ];
 
-/// What the port's PMA would answer.
+/// Counters as the port's PMA reports them.
 fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     let Some(slot) = fabric.slot(at) else {
         return;
@@ -299,7 +298,7 @@ mod tests {
     use ferrosm_mad::attr::LinkWidth;
 
     #[test]
-    fn rates_as_the_kernel_prints_them() {
+    fn rates_have_the_kernels_format() {
         let text = |speed: u8, ext: u8, width: u8, fdr10| {
             let info = PortInfo {
                 link_speed_active: speed,
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn guids_and_gids_as_the_kernel_prints_them() {
+    fn guids_and_gids_have_the_kernels_format() {
         assert_eq!(guid_text(0x0002_c903_00a1_b2c3), "0002:c903:00a1:b2c3\n");
         let mut gid = [0; 16];
         gid[..2].copy_from_slice(&[0xfe, 0x80]);

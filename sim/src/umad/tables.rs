@@ -1,6 +1,4 @@
-//! Looking up P_Keys and GIDs in a port's tables, as the adapter does for each packet.
-//!
-//! It reads the devices and changes nothing.
+//! P_Key and GID lookups in a port's tables, as the adapter does for each packet.
 
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 use ferrosm_mad::wire::get_bits;
@@ -9,7 +7,7 @@ use crate::fabric::Fabric;
 use crate::spec::PortAt;
 
 const PKEYS_PER_BLOCK: usize = 32;
-/// As many as an adapter has; what a port does not have reads as empty.
+/// Number of blocks of an adapter's table; entries that the port does not have are empty.
 const PKEY_BLOCKS: usize = 4;
 const GID_PREFIX_BIT: usize = 64;
 const GUID_CAP: usize = 50;
@@ -18,7 +16,7 @@ fn pkey_in(block: &[u8; 64], index: usize) -> PKey {
     PKey(u16::from_be_bytes([block[index * 2], block[index * 2 + 1]]))
 }
 
-/// The P_Key at an index; `None` where there is none to send with.
+/// The P_Key at an index; `None` if it cannot be used for sending.
 pub(crate) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     let slot = fabric.slot(at)?;
     let (block, index) = (
@@ -32,8 +30,8 @@ pub(crate) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     (pkey.0 & 0x7FFF != 0).then_some(pkey)
 }
 
-/// Where a received packet's P_Key stands in the table: the same key if it is there, else the same
-/// partition; 0 if neither is.
+/// Index of a received packet's P_Key: of an equal entry, otherwise of one of the same partition; 0 without a
+/// match.
 pub(crate) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
     let Some(slot) = fabric.slot(at) else {
         return 0;
@@ -56,14 +54,14 @@ pub(crate) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
     partition.unwrap_or(0)
 }
 
-/// Entries of a port's GID table.
+/// Size of a port's GID table.
 pub(crate) fn gid_count(fabric: &Fabric, at: PortAt) -> usize {
     fabric
         .slot(at)
         .map_or(0, |slot| usize::from(fabric.ports[slot].info[GUID_CAP]))
 }
 
-/// The GID at an index; `None` beyond the table, the unset ones have a GUID of 0.
+/// The GID at an index; `None` beyond the table; empty entries have GUID 0.
 pub(crate) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
     let slot = fabric.slot(at)?;
     if index >= gid_count(fabric, at) {
@@ -74,7 +72,7 @@ pub(crate) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
     Some(Gid::new(prefix, PortGuid(port.guid_at(index))))
 }
 
-/// Where a GID stands in the table.
+/// Index of a GID.
 pub(crate) fn gid_index(fabric: &Fabric, at: PortAt, gid: Gid) -> Option<u8> {
     (0..gid_count(fabric, at))
         .find(|i| gid_at(fabric, at, *i) == Some(gid))

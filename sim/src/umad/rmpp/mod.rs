@@ -1,7 +1,8 @@
-//! The kernel's RMPP: messages of many segments (IBA 13.6, `mad_rmpp.c`).
+//! The kernel's RMPP: multi-segment messages (IBA 13.6, Linux `mad_rmpp.c`), for agents with RMPP version 1 that
+//! do not implement it themselves.
 //!
-//! For agents with RMPP version 1 that do not do it themselves. [`send`] is one outgoing message,
-//! [`receive`] the incoming ones of all agents; here is what a packet does to either.
+//! [`send`] is one outgoing message, [`receive`] the incoming messages of all agents; this module dispatches
+//! received packets.
 
 pub(super) mod receive;
 pub(super) mod send;
@@ -14,13 +15,13 @@ use super::receive::Origin;
 use super::register::AgentIdx;
 use super::{UmadLayer, class};
 use crate::fabric::{Fabric, Packet};
-use send::Acknowledged;
+use send::AckEffect;
 
-/// Segments that a receiver lets a sender be ahead: an eighth of the kernel's receive queue.
+/// Receive window in segments: an eighth of the kernel's receive queue.
 const WINDOW: u32 = 64;
 
 impl UmadLayer {
-    /// An RMPP packet for an agent; what comes out is a complete message.
+    /// Handles an RMPP packet for an agent; returns a message when it is complete.
     pub(super) fn receive_rmpp(
         &mut self,
         fabric: &Fabric,
@@ -49,25 +50,25 @@ impl UmadLayer {
         if let Some((reason, tell)) = failed {
             self.abort_send(fabric, agent, origin, mad);
             if tell {
-                self.reply(fabric, origin, refusal(mad, reason));
+                self.reply(fabric, origin, abort_reply(mad, reason));
             }
         }
         None
     }
 
-    /// Ends the segmented send that a packet belongs to; the program hears nothing of it.
+    /// Aborts the segmented send that a packet belongs to, without notice to the program.
     fn abort_send(&mut self, fabric: &Fabric, agent: AgentIdx, origin: &Origin, mad: &Mad) {
-        let Some(place) = self.find_send(fabric, agent, origin, mad.as_bytes()) else {
+        let Some(slot) = self.find_send(fabric, agent, origin, mad.as_bytes()) else {
             return;
         };
-        let send = self.sends.slab.get(place);
+        let send = self.sends.slab.get(slot);
         let segments = send.and_then(|s| s.segments.as_deref());
         if segments.is_some_and(|s| !s.all_acknowledged()) {
-            self.finish_send(place);
+            self.finish_send(slot);
         }
     }
 
-    /// Returns why the transfer is to be aborted, if it is, and whether the peer is told.
+    /// Returns the reason if the transfer must be aborted, and whether to notify the peer.
     fn receive_ack(
         &mut self,
         fabric: &Fabric,
@@ -83,43 +84,43 @@ impl UmadLayer {
         if window < segment {
             return Some((RmppStatus::W2S, true));
         }
-        let Some(place) = self.find_send(fabric, agent, origin, mad.as_bytes()) else {
+        let Some(slot) = self.find_send(fabric, agent, origin, mad.as_bytes()) else {
             if segment == 0 {
-                self.recvs.set_reply_window(agent, origin, mad, window);
+                self.receptions.set_reply_window(agent, origin, mad, window);
             }
             return None;
         };
-        let send = self.sends.slab.get_mut(place)?;
+        let send = self.sends.slab.get_mut(slot)?;
         let acknowledged = match &mut send.segments {
             Some(segments) => segments.acknowledge(segment, window),
-            None => Acknowledged::Repeated,
+            None => AckEffect::Repeated,
         };
         match acknowledged {
-            Acknowledged::Nonsense => return Some((RmppStatus::S2B, true)),
-            Acknowledged::Old => {}
-            Acknowledged::Repeated => self.reply(fabric, origin, turnaround(mad)),
-            Acknowledged::All => {
+            AckEffect::Nonsense => return Some((RmppStatus::S2B, true)),
+            AckEffect::Old => {}
+            AckEffect::Repeated => self.reply(fabric, origin, turnaround(mad)),
+            AckEffect::All => {
                 if send.timeout.is_zero() {
-                    self.finish_send(place);
+                    self.finish_send(slot);
                 } else {
                     let timeout = send.timeout;
-                    self.arm(place, timeout);
+                    self.arm(slot, timeout);
                     self.reply(fabric, origin, turnaround(mad));
                 }
             }
-            Acknowledged::Some { progress } => {
+            AckEffect::Some { progress } => {
                 if progress {
                     send.retries_left = send.retries;
                 }
-                self.queue_segments(fabric, place);
+                self.queue_segments(fabric, slot);
             }
         }
         None
     }
 
-    /// The next segment of a send whose turn it is; another turn follows if the window allows.
-    pub(super) fn next_segment(&mut self, place: usize, serial: u64) -> Option<Packet> {
-        let send = self.sends.slab.get_mut(place)?;
+    /// The next segment of a send; queues the send again if the window allows.
+    pub(super) fn next_segment(&mut self, slot: usize, serial: u64) -> Option<Packet> {
+        let send = self.sends.slab.get_mut(slot)?;
         let timeout = send.ack_timeout();
         if send.serial != serial {
             return None;
@@ -127,7 +128,7 @@ impl UmadLayer {
         let segments = send.segments.as_mut()?;
         segments.is_queued = false;
         if segments.all_acknowledged() {
-            // The receiver was faster; the timer that waits for the answer runs.
+            // The receiver acknowledged faster; the timer for the response is running.
             return None;
         }
         let mut packet = send.packet;
@@ -137,19 +138,17 @@ impl UmadLayer {
         }
         if segments.may_send() {
             segments.is_queued = true;
-            self.outbox.push_back(super::Outgoing::Segments {
-                send: place,
-                serial,
-            });
+            self.outbox
+                .push_back(super::Outgoing::Segments { send: slot, serial });
         } else {
-            self.arm(place, timeout);
+            self.arm(slot, timeout);
         }
         is_sent.then_some(packet)
     }
 }
 
-/// The headers of a received packet, turned round, with nothing behind them.
-fn headers_back(mad: &Mad) -> (Mad, RmppHeader) {
+/// The headers of a received packet, reversed for a reply, without data.
+fn reply_headers(mad: &Mad) -> (Mad, RmppHeader) {
     let mut back = Mad::new(&MadHeader::default());
     let len = class::data_offset(mad.mgmt_class());
     let bytes = back.as_bytes_mut();
@@ -164,9 +163,9 @@ fn headers_back(mad: &Mad) -> (Mad, RmppHeader) {
     (back, header)
 }
 
-/// ACK of a packet: everything up to `segment` is there, and the sender may go on to `window`.
+/// ACK of all segments up to `segment`, with a window up to `window`.
 fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
-    let (mut back, header) = headers_back(mad);
+    let (mut back, header) = reply_headers(mad);
     RmppHeader {
         rmpp_type: RmppType::Ack,
         segment_number: segment,
@@ -177,9 +176,9 @@ fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
     back
 }
 
-/// ACK of the last ACK: the direction turns (IBA 13.6.6.3).
+/// ACK of the last ACK, which reverses the direction (IBA 13.6.6.3).
 fn turnaround(mad: &Mad) -> Mad {
-    let (mut back, header) = headers_back(mad);
+    let (mut back, header) = reply_headers(mad);
     RmppHeader {
         segment_number: 0,
         payload_length: 1,
@@ -189,9 +188,9 @@ fn turnaround(mad: &Mad) -> Mad {
     back
 }
 
-/// ABORT in answer to a packet.
-fn refusal(mad: &Mad, reason: RmppStatus) -> Mad {
-    let (mut back, header) = headers_back(mad);
+/// ABORT of a packet's transfer.
+fn abort_reply(mad: &Mad, reason: RmppStatus) -> Mad {
+    let (mut back, header) = reply_headers(mad);
     RmppHeader {
         version: RmppHeader::VERSION,
         rmpp_type: RmppType::Abort,

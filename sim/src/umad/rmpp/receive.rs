@@ -1,7 +1,7 @@
-//! Incoming messages: putting segments together and acknowledging them.
+//! Incoming messages: reassembly and acknowledgement of segments.
 //!
-//! A reception is known by its sender, TID, class and method. Once complete it is remembered for a
-//! while, so that repeated segments are acknowledged again and not taken for a new message.
+//! A reception is identified by its sender, TID, class and method. A completed one is remembered for a while, so
+//! that repeated segments are acknowledged again instead of starting a new message.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ferrosm_mad::mad::{MAD_LEN, Mad};
 use ferrosm_mad::sa::{RmppHeader, RmppStatus};
 use slab::Slab;
 
-use super::{WINDOW, acknowledgement, refusal};
+use super::{WINDOW, abort_reply, acknowledgement};
 use crate::fabric::{Fabric, Packet};
 use crate::umad::queue::{Body, QUEUE_LONG_BYTES};
 use crate::umad::receive::Origin;
@@ -18,60 +18,60 @@ use crate::umad::register::AgentIdx;
 use crate::umad::store::TimerKey;
 use crate::umad::{Timer, UmadLayer, class};
 
-/// A whole reception may take so long.
-const TOTAL_TIME: Duration = Duration::from_secs(40);
-/// A complete reception is remembered so long.
-const REMEMBERED: Duration = Duration::from_secs(10);
-/// Receptions of one agent, remembered ones included; first segments beyond are dropped. The
-/// kernel's bound is its memory.
-const MAX_RECVS: usize = 200_000;
+/// Timeout of a whole reception.
+const RECEPTION_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time for which a completed reception is remembered.
+const REMEMBER_TIME: Duration = Duration::from_secs(10);
+/// Maximum number of receptions of one agent, including completed ones that are remembered; further first segments
+/// are dropped. The kernel is limited by memory only.
+const MAX_RECEPTIONS: usize = 200_000;
 const FULL_PAYLOAD: u32 = 220;
 
-/// Agent, TID, class, class version, method, LID and QP of the sender.
-type Key = (AgentIdx, u64, u8, u8, u8, u16, u32);
+/// Agent, TID, class, class version, method, LID and QPN of the sender.
+type ReceptionKey = (AgentIdx, u64, u8, u8, u8, u16, u32);
 
 #[derive(Debug)]
-struct Recv {
-    key: Key,
-    /// The last segment up to which there is no gap.
+struct Reception {
+    key: ReceptionKey,
+    /// Last segment received without a gap.
     segment: u32,
     acknowledged: u32,
-    /// The last segment that may come.
+    /// Last segment in the window.
     window: u32,
-    /// Segments that the reply may begin with (double-sided transfers).
+    /// Initial window of the reply (double-sided transfers).
     reply_window: u32,
     timer: Option<TimerKey>,
     /// `None` once complete.
-    partial: Option<Box<Partial>>,
+    partial: Option<Box<PartialMessage>>,
 }
 
 #[derive(Debug)]
-struct Partial {
+struct PartialMessage {
     origin: Origin,
     first: Mad,
-    /// The first segment, then the data of those that follow without a gap.
+    /// The first segment, then the data of the following segments without a gap.
     bytes: Vec<u8>,
-    /// Header of the last of them.
+    /// RMPP header of the last of these segments.
     header: RmppHeader,
-    /// Those beyond a gap; the window bounds them.
-    early: BTreeMap<u32, Mad>,
+    /// Segments after a gap, limited by the window.
+    out_of_order: BTreeMap<u32, Mad>,
 }
 
-/// The receptions of all agents.
+/// Receptions of all agents.
 #[derive(Debug, Default)]
-pub(in crate::umad) struct Recvs {
-    slab: Slab<Recv>,
-    keys: BTreeMap<Key, usize>,
+pub(in crate::umad) struct Receptions {
+    slab: Slab<Reception>,
+    keys: BTreeMap<ReceptionKey, usize>,
 }
 
-fn key(agent: AgentIdx, origin: &Origin, mad: &Mad) -> Key {
+fn key(agent: AgentIdx, origin: &Origin, mad: &Mad) -> ReceptionKey {
     let b = mad.as_bytes();
     let (lid, qpn) = (origin.from.lid.0, origin.from.qpn.0);
     (agent, class::tid(b), b[1], b[2], b[3], lid, qpn)
 }
 
-impl Recvs {
-    /// The first window of a response: what the requester said at the end of its own message.
+impl Receptions {
+    /// Initial window of a response, from the end of the request.
     pub(in crate::umad) fn window_of_reply(&self, packet: &Packet, agent: AgentIdx) -> u32 {
         let b = packet.mad.as_bytes();
         if b[3] & 0x80 == 0 {
@@ -83,7 +83,7 @@ impl Recvs {
         self.keys
             .range(requests)
             .find(|(key, _)| key.5 == packet.dlid.0)
-            .and_then(|(_, place)| self.slab.get(*place))
+            .and_then(|(_, slot)| self.slab.get(*slot))
             .map_or(1, |recv| recv.reply_window)
     }
 
@@ -94,8 +94,8 @@ impl Recvs {
         mad: &Mad,
         window: u32,
     ) {
-        let place = self.keys.get(&key(agent, origin, mad));
-        if let Some(recv) = place.and_then(|p| self.slab.get_mut(*p))
+        let slot = self.keys.get(&key(agent, origin, mad));
+        if let Some(recv) = slot.and_then(|p| self.slab.get_mut(*p))
             && recv.partial.is_none()
         {
             recv.reply_window = window;
@@ -105,13 +105,13 @@ impl Recvs {
     fn of_agent(&self, agent: AgentIdx) -> impl Iterator<Item = usize> + '_ {
         let first = (agent, 0, 0, 0, 0, 0, 0);
         let last = (agent, u64::MAX, 0xFF, 0xFF, 0xFF, u16::MAX, u32::MAX);
-        self.keys.range(first..=last).map(|(_, place)| *place)
+        self.keys.range(first..=last).map(|(_, slot)| *slot)
     }
 }
 
-impl Partial {
+impl PartialMessage {
     fn len(&self) -> usize {
-        self.bytes.len() + self.early.len() * MAD_LEN
+        self.bytes.len() + self.out_of_order.len() * MAD_LEN
     }
 
     fn append(&mut self, mad: &Mad, offset: usize) {
@@ -120,7 +120,7 @@ impl Partial {
     }
 }
 
-/// Length of a message of so many segments, by PayloadLength of the last one.
+/// Length of a message of `segments` segments, from PayloadLength of the last one.
 fn message_len(segments: u32, offset: usize, last_payload: u32) -> usize {
     let padding = FULL_PAYLOAD.saturating_sub(last_payload);
     let whole = offset + segments as usize * (MAD_LEN - offset);
@@ -144,11 +144,11 @@ impl UmadLayer {
             None
         };
         if let Some(reason) = refused {
-            self.reply(fabric, origin, refusal(mad, reason));
+            self.reply(fabric, origin, abort_reply(mad, reason));
             return None;
         }
-        match self.recvs.keys.get(&key(agent, origin, mad)).copied() {
-            Some(place) => self.receive_next(fabric, agent, origin, mad, header, place),
+        match self.receptions.keys.get(&key(agent, origin, mad)).copied() {
+            Some(slot) => self.receive_next(fabric, agent, origin, mad, header, slot),
             None if header.first => self.receive_first(fabric, agent, origin, mad, header),
             None => None,
         }
@@ -163,22 +163,22 @@ impl UmadLayer {
         header: &RmppHeader,
     ) -> Option<(Origin, Body)> {
         let owner = self.agents.get_mut(agent)?;
-        if owner.recvs >= MAX_RECVS {
+        if owner.receptions >= MAX_RECEPTIONS {
             return None;
         }
-        owner.recvs += 1;
+        owner.receptions += 1;
         let key = key(agent, origin, mad);
         let window = if header.last { 1 } else { 1 + WINDOW };
         let partial = (!header.last).then(|| {
-            Box::new(Partial {
+            Box::new(PartialMessage {
                 origin: *origin,
                 first: *mad,
                 bytes: mad.as_bytes().to_vec(),
                 header: *header,
-                early: BTreeMap::new(),
+                out_of_order: BTreeMap::new(),
             })
         });
-        let place = self.recvs.slab.insert(Recv {
+        let slot = self.receptions.slab.insert(Reception {
             key,
             segment: 1,
             acknowledged: 1,
@@ -187,16 +187,16 @@ impl UmadLayer {
             timer: None,
             partial,
         });
-        self.recvs.keys.insert(key, place);
+        self.receptions.keys.insert(key, slot);
         self.reply(fabric, origin, acknowledgement(mad, 1, window));
         if header.last {
-            self.set_recv_timer(place, REMEMBERED, Timer::RecvCleanup(place));
+            self.set_recv_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
             let offset = class::data_offset(mad.mgmt_class());
             let len = message_len(1, offset, header.payload_length);
             return Some((*origin, Body::Mad(*mad, len)));
         }
-        self.set_recv_timer(place, TOTAL_TIME, Timer::RecvTimeout(place));
-        self.charge(agent, MAD_LEN);
+        self.set_recv_timer(slot, RECEPTION_TIMEOUT, Timer::RecvTimeout(slot));
+        self.add_recv_bytes(agent, MAD_LEN);
         None
     }
 
@@ -207,10 +207,10 @@ impl UmadLayer {
         origin: &Origin,
         mad: &Mad,
         header: &RmppHeader,
-        place: usize,
+        slot: usize,
     ) -> Option<(Origin, Body)> {
         let number = header.segment_number;
-        let recv = self.recvs.slab.get_mut(place)?;
+        let recv = self.receptions.slab.get_mut(slot)?;
         if number > recv.window {
             return None;
         }
@@ -226,33 +226,33 @@ impl UmadLayer {
             self.reply(fabric, origin, ack);
             return None;
         }
-        if number <= recv.segment || partial.early.contains_key(&number) {
+        if number <= recv.segment || partial.out_of_order.contains_key(&number) {
             return None;
         }
         let offset = class::data_offset(mad.mgmt_class());
         let before = partial.len();
         if number != recv.segment + 1 {
-            partial.early.insert(number, *mad);
-            self.charge(agent, MAD_LEN);
+            partial.out_of_order.insert(number, *mad);
+            self.add_recv_bytes(agent, MAD_LEN);
             return None;
         }
         partial.append(mad, offset);
         recv.segment += 1;
-        while let Some(mad) = partial.early.remove(&(recv.segment + 1)) {
+        while let Some(mad) = partial.out_of_order.remove(&(recv.segment + 1)) {
             partial.append(&mad, offset);
             recv.segment += 1;
         }
         let (grown, is_last) = (partial.len(), partial.header.last);
-        self.discharge(agent, before);
+        self.subtract_recv_bytes(agent, before);
         if is_last {
-            return self.complete_recv(fabric, place, offset);
+            return self.complete_recv(fabric, slot, offset);
         }
-        self.charge(agent, grown);
+        self.add_recv_bytes(agent, grown);
         if self.is_full(agent) {
-            self.give_up(fabric, place, RmppStatus::Unspecified);
+            self.abort_reception(fabric, slot, RmppStatus::Unspecified);
             return None;
         }
-        let recv = self.recvs.slab.get_mut(place)?;
+        let recv = self.receptions.slab.get_mut(slot)?;
         if recv.segment == recv.window {
             recv.window = recv.window.saturating_add(WINDOW);
             recv.acknowledged = recv.segment;
@@ -265,39 +265,39 @@ impl UmadLayer {
     fn complete_recv(
         &mut self,
         fabric: &Fabric,
-        place: usize,
+        slot: usize,
         offset: usize,
     ) -> Option<(Origin, Body)> {
-        let recv = self.recvs.slab.get_mut(place)?;
+        let recv = self.receptions.slab.get_mut(slot)?;
         let partial = *recv.partial.take()?;
         recv.acknowledged = recv.segment;
         let ack = acknowledgement(&partial.first, recv.segment, recv.window);
         let len = message_len(recv.segment, offset, partial.header.payload_length);
-        self.set_recv_timer(place, REMEMBERED, Timer::RecvCleanup(place));
+        self.set_recv_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
         self.reply(fabric, &partial.origin, ack);
         let mut bytes = partial.bytes;
         bytes.truncate(len);
         Some((partial.origin, Body::Long(bytes)))
     }
 
-    fn set_recv_timer(&mut self, place: usize, after: Duration, what: Timer) {
+    fn set_recv_timer(&mut self, slot: usize, after: Duration, what: Timer) {
         let timer = self.timers.set(self.now + after, what);
-        if let Some(recv) = self.recvs.slab.get_mut(place)
+        if let Some(recv) = self.receptions.slab.get_mut(slot)
             && let Some(old) = recv.timer.replace(timer)
         {
             self.timers.cancel(old);
         }
     }
 
-    /// Counts bytes of incomplete messages of an agent's file.
-    fn charge(&mut self, agent: AgentIdx, bytes: usize) {
+    /// Adds to the length of incomplete messages of an agent's file.
+    fn add_recv_bytes(&mut self, agent: AgentIdx, bytes: usize) {
         let file = self.agents.get(agent).map(|a| a.file);
         if let Some(open) = file.and_then(|f| self.files.get_mut(f.0)) {
             open.recv_bytes += bytes;
         }
     }
 
-    fn discharge(&mut self, agent: AgentIdx, bytes: usize) {
+    fn subtract_recv_bytes(&mut self, agent: AgentIdx, bytes: usize) {
         let file = self.agents.get(agent).map(|a| a.file);
         if let Some(open) = file.and_then(|f| self.files.get_mut(f.0)) {
             open.recv_bytes -= bytes;
@@ -310,42 +310,42 @@ impl UmadLayer {
             .is_some_and(|open| open.queue.long_bytes() + open.recv_bytes > QUEUE_LONG_BYTES)
     }
 
-    /// Ends an incomplete reception and tells the sender why.
-    fn give_up(&mut self, fabric: &Fabric, place: usize, reason: RmppStatus) {
-        if let Some(partial) = self.forget_recv(place) {
-            self.reply(fabric, &partial.origin, refusal(&partial.first, reason));
+    /// Aborts an incomplete reception and notifies the sender.
+    fn abort_reception(&mut self, fabric: &Fabric, slot: usize, reason: RmppStatus) {
+        if let Some(partial) = self.remove_reception(slot) {
+            self.reply(fabric, &partial.origin, abort_reply(&partial.first, reason));
         }
     }
 
-    pub(in crate::umad) fn recv_timed_out(&mut self, fabric: &Fabric, place: usize) {
-        self.give_up(fabric, place, RmppStatus::T2L);
+    pub(in crate::umad) fn recv_timed_out(&mut self, fabric: &Fabric, slot: usize) {
+        self.abort_reception(fabric, slot, RmppStatus::T2L);
     }
 
-    pub(in crate::umad) fn recv_is_old(&mut self, place: usize) {
-        self.forget_recv(place);
+    pub(in crate::umad) fn recv_is_old(&mut self, slot: usize) {
+        self.remove_reception(slot);
     }
 
-    /// Forgets a reception; what there is of an incomplete one comes back.
-    fn forget_recv(&mut self, place: usize) -> Option<Box<Partial>> {
-        let recv = self.recvs.slab.try_remove(place)?;
-        self.recvs.keys.remove(&recv.key);
+    /// Removes a reception; returns the incomplete message, if any.
+    fn remove_reception(&mut self, slot: usize) -> Option<Box<PartialMessage>> {
+        let recv = self.receptions.slab.try_remove(slot)?;
+        self.receptions.keys.remove(&recv.key);
         if let Some(timer) = recv.timer {
             self.timers.cancel(timer);
         }
         let agent = recv.key.0;
         if let Some(partial) = &recv.partial {
-            self.discharge(agent, partial.len());
+            self.subtract_recv_bytes(agent, partial.len());
         }
         if let Some(owner) = self.agents.get_mut(agent) {
-            owner.recvs -= 1;
+            owner.receptions -= 1;
         }
         recv.partial
     }
 
     pub(in crate::umad) fn cancel_recvs(&mut self, agent: AgentIdx) {
-        let places: Vec<usize> = self.recvs.of_agent(agent).collect();
-        for place in places {
-            self.forget_recv(place);
+        let places: Vec<usize> = self.receptions.of_agent(agent).collect();
+        for slot in places {
+            self.remove_reception(slot);
         }
     }
 }

@@ -1,52 +1,52 @@
-//! One outgoing message: its segments, and how far the receiver is.
+//! An outgoing message: its segments and the state of the transfer.
 //!
-//! It knows no time and no addresses; the send around it has both.
+//! Time and addresses are in the send that contains it.
 
 use ferrosm_mad::mad::{MAD_LEN, Mad};
 use ferrosm_mad::sa::{RmppHeader, RmppType};
 
 use crate::umad::class::RMPP_HEADER;
 
-/// What PayloadLength counts of a whole segment: all but the common and the RMPP header.
+/// PayloadLength of a full segment: all bytes after the common and RMPP headers.
 const PAYLOAD: u32 = 220;
 const _: () = assert!(MAD_LEN - RMPP_HEADER == 220);
 
-/// The data of a message and the state of its transfer.
+/// Data of a message and state of its transfer.
 #[derive(Debug)]
 pub(in crate::umad) struct Segments {
     data: Vec<u8>,
-    /// Where the data begins in every segment.
+    /// Offset of the data in every segment.
     offset: usize,
     count: u32,
-    /// The last that was sent.
+    /// Last segment sent.
     sent: u32,
-    /// The last that was acknowledged.
+    /// Last segment acknowledged.
     acknowledged: u32,
-    /// The last that may be sent.
+    /// Last segment in the window.
     window: u32,
-    /// One segment may go although the window is closed: the ACK that opened it may be lost.
-    probes: bool,
-    /// It has a turn in the outbox.
+    /// Whether one segment may be sent with a closed window, because the ACK that opened it may be lost.
+    may_probe: bool,
+    /// Whether it is queued in the outbox.
     pub(in crate::umad) is_queued: bool,
 }
 
-/// What an ACK means for a transfer.
+/// Effect of an ACK on a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Acknowledged {
-    /// It is overtaken by others.
+pub(super) enum AckEffect {
+    /// Older than previous ACKs.
     Old,
-    /// It tells of segments that were never allowed.
+    /// Acknowledges segments outside of the window.
     Nonsense,
-    /// Everything was acknowledged before.
+    /// All segments were acknowledged before.
     Repeated,
-    /// Everything is acknowledged now.
+    /// All segments are now acknowledged.
     All,
-    /// There is more to send; `progress` if segments were acknowledged.
+    /// More segments remain; `progress` if segments were newly acknowledged.
     Some { progress: bool },
 }
 
 impl Segments {
-    /// A message of headers of `offset` bytes, which are the caller's, and this data.
+    /// A message with this data after headers of `offset` bytes.
     pub(in crate::umad) fn new(data: &[u8], offset: usize) -> Self {
         let count = data.len().div_ceil(MAD_LEN - offset).max(1);
         Self {
@@ -56,7 +56,7 @@ impl Segments {
             sent: 0,
             acknowledged: 0,
             window: 1,
-            probes: false,
+            may_probe: false,
             is_queued: false,
         }
     }
@@ -65,34 +65,34 @@ impl Segments {
         self.data.len()
     }
 
-    /// The receiver of a reply said in advance how many segments it takes at first.
+    /// Sets the initial window, which the receiver of a reply announced in its request.
     pub(in crate::umad) const fn open_window(&mut self, window: u32) {
         self.window = window;
     }
 
     pub(in crate::umad) const fn may_send(&self) -> bool {
-        (self.sent < self.window || self.probes) && self.sent < self.count
+        (self.sent < self.window || self.may_probe) && self.sent < self.count
     }
 
     pub(in crate::umad) const fn all_acknowledged(&self) -> bool {
         self.acknowledged == self.count
     }
 
-    /// No ACK came: everything from the first unacknowledged segment on is sent again.
-    pub(in crate::umad) const fn go_back(&mut self) {
+    /// Restarts at the first unacknowledged segment after an ACK timeout.
+    pub(in crate::umad) const fn restart_at_unacknowledged(&mut self) {
         self.sent = self.acknowledged;
-        self.probes = true;
+        self.may_probe = true;
     }
 
-    /// Puts the next segment behind the headers in `mad`.
+    /// Copies the next segment after the headers in `mad`.
     pub(super) fn fill_next(&mut self, mad: &mut Mad) {
         let room = MAD_LEN - self.offset;
         let start = self.sent as usize * room;
         self.sent += 1;
-        self.probes = false;
+        self.may_probe = false;
         let data = &self.data[start..self.data.len().min(start + room)];
         let (first, last) = (self.sent == 1, self.sent == self.count);
-        // Every segment's class header counts, the padding of the last one does not.
+        // The class header of every segment counts, the padding of the last one does not.
         let padding = u32::try_from(self.count as usize * room - self.data.len()).unwrap_or(0);
         let payload_length = if last {
             PAYLOAD - padding
@@ -119,24 +119,24 @@ impl Segments {
         rest.fill(0);
     }
 
-    pub(super) fn acknowledge(&mut self, segment: u32, window: u32) -> Acknowledged {
+    pub(super) fn acknowledge(&mut self, segment: u32, window: u32) -> AckEffect {
         if self.all_acknowledged() {
-            return Acknowledged::Repeated;
+            return AckEffect::Repeated;
         }
         if segment > self.count || segment > self.window {
-            return Acknowledged::Nonsense;
+            return AckEffect::Nonsense;
         }
         if window < self.window || segment < self.acknowledged {
-            return Acknowledged::Old;
+            return AckEffect::Old;
         }
         let progress = segment > self.acknowledged;
         self.acknowledged = segment;
         self.sent = self.sent.max(segment);
         self.window = window;
         if self.all_acknowledged() {
-            Acknowledged::All
+            AckEffect::All
         } else {
-            Acknowledged::Some { progress }
+            AckEffect::Some { progress }
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_data_is_one_segment() {
+    fn message_without_data_is_one_segment() {
         let sent = segments(&[], 56);
         assert_eq!(sent.len(), 1);
         let header = sent[0].0;
@@ -184,25 +184,25 @@ mod tests {
     }
 
     #[test]
-    fn old_and_impossible_acknowledgements() {
+    fn old_and_invalid_acks_are_recognised() {
         let mut message = Segments::new(&[0; 2000], 56);
-        assert_eq!(message.acknowledge(2, 5), Acknowledged::Nonsense, "window");
+        assert_eq!(message.acknowledge(2, 5), AckEffect::Nonsense, "window");
         assert_eq!(
             message.acknowledge(1, 5),
-            Acknowledged::Some { progress: true }
+            AckEffect::Some { progress: true }
         );
         assert_eq!(
             message.acknowledge(0, 9),
-            Acknowledged::Old,
+            AckEffect::Old,
             "segment goes back"
         );
-        assert_eq!(message.acknowledge(1, 4), Acknowledged::Old, "window too");
+        assert_eq!(message.acknowledge(1, 4), AckEffect::Old, "window too");
         assert_eq!(
             message.acknowledge(1, 20),
-            Acknowledged::Some { progress: false }
+            AckEffect::Some { progress: false }
         );
-        assert_eq!(message.acknowledge(11, 20), Acknowledged::Nonsense);
-        assert_eq!(message.acknowledge(10, 20), Acknowledged::All);
-        assert_eq!(message.acknowledge(10, 20), Acknowledged::Repeated);
+        assert_eq!(message.acknowledge(11, 20), AckEffect::Nonsense);
+        assert_eq!(message.acknowledge(10, 20), AckEffect::All);
+        assert_eq!(message.acknowledge(10, 20), AckEffect::Repeated);
     }
 }
