@@ -354,7 +354,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 }
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Event(event) => {
-                    if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
+                    if let (Event::RoleChanged { state, .. }, Some(copies)) =
+                        (&event, &mut self.copies)
+                    {
                         copies.set_role(*state);
                     }
                     let flow = self.shell.event(event, &self.sm);
@@ -605,7 +607,7 @@ mod tests {
     impl Shell for First {
         type End = Option<SweepReport>;
         fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
-            if let Event::SweepDone(report) = event
+            if let Event::SweepCompleted(report) = event
                 && self.reloads == 0
             {
                 return ControlFlow::Break(Some(*report));
@@ -686,7 +688,7 @@ mod tests {
             if let Event::Stopped { handed_to, .. } = event {
                 return ControlFlow::Break(handed_to.is_some());
             }
-            if let Event::SweepDone(_) = event {
+            if let Event::SweepCompleted(_) = event {
                 // In this one thread it is not run before the driver waits for something.
                 let control = self.0.clone();
                 tokio::spawn(async move { control.send(Control::Stop).await });

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
+use crate::plan::routing_hints::GuidHints;
 use crate::qos::QosPolicy;
 use crate::routing_origin::RoutingInputs;
 use crate::sa::settings::{PrefixRoute, SaSettings};

@@ -195,7 +195,7 @@ impl DeferredReads {
         let key = (port.guid, block);
         if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
             self.guid_blocks.remove(&key);
-            ctx.outbox.emit(Event::Noticed(Notice::AliasGuidsRejected {
+            ctx.outbox.emit(Event::Notice(Notice::AliasGuidsRejected {
                 port: ctx.fabric.port_name(p),
                 block,
                 failure,

@@ -72,31 +72,31 @@ impl fmt::Display for NoLinkReason {
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A phase of a sweep has begun.
-    Phase(Phase),
+    PhaseStarted(Phase),
     /// A sweep is complete; the subnet is up as far as the report says.
-    SweepDone(Box<SweepReport>),
+    SweepCompleted(Box<SweepReport>),
     /// The SM's own port is down or the local node does not answer: nothing can be done until it is up.
-    NoLink(NoLinkReason),
+    LocalPortUnusable(NoLinkReason),
     /// The role among subnet managers changed.
-    Role {
+    RoleChanged {
         /// The state now.
         state: SmState,
         /// Why.
         why: AboutSm<RoleChangeReason>,
     },
     /// A trap arrived.
-    Trap {
+    TrapReceived {
         /// Its number.
         number: u16,
         /// Where it came from.
-        place: Location,
+        location: Location,
     },
     /// The routing was refused by every engine; the old tables stay.
     RoutingFailed(RoutingFailure),
     /// The SM found something.
-    Noticed(Notice),
+    Notice(Notice),
     /// The subnet stays with this SM, although it was to be another's: why.
-    NotHandedOver(AboutSm<election::ElectionNotice>),
+    HandoverFailed(AboutSm<election::ElectionNotice>),
     /// Somebody has to do something about this.
     Alarm(AboutSm<election::ElectionNotice>),
     /// The end, as it was asked for by [`crate::Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
@@ -114,7 +114,7 @@ pub enum Event {
     /// A node came into the subnet after the first sweep.
     NodeAdded(NodeGuid),
     /// A node left the subnet.
-    NodeGone(NodeName),
+    NodeRemoved(NodeName),
     /// A link came up between two ports.
     LinkUp(PortName, PortName),
     /// A link went down.
@@ -124,18 +124,18 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Phase(p) => write!(f, "phase {p}"),
-            Self::SweepDone(r) => write!(
+            Self::PhaseStarted(p) => write!(f, "phase {p}"),
+            Self::SweepCompleted(r) => write!(
                 f,
                 "sweep {} done: {} switches, {} CAs, {} routers, {} links",
                 r.number, r.switches, r.cas, r.routers, r.links
             ),
-            Self::NoLink(why) => write!(f, "no link: {why}"),
-            Self::Role { state, why } => write!(f, "now {state}: {why}"),
-            Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
+            Self::LocalPortUnusable(why) => write!(f, "no link: {why}"),
+            Self::RoleChanged { state, why } => write!(f, "now {state}: {why}"),
+            Self::TrapReceived { number, location } => write!(f, "trap {number} from {location}"),
             Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
-            Self::Noticed(what) => write!(f, "noticed: {what}"),
-            Self::NotHandedOver(why) => write!(f, "not handed over: {why}"),
+            Self::Notice(what) => write!(f, "noticed: {what}"),
+            Self::HandoverFailed(why) => write!(f, "not handed over: {why}"),
             Self::Alarm(what) => write!(f, "ALARM: {what}"),
             Self::Stopped {
                 handed_to: Some(to),
@@ -151,7 +151,7 @@ impl fmt::Display for Event {
             Self::Durability(event) => event.fmt(f),
             Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
-            Self::NodeGone(n) => write!(f, "node gone: {n}"),
+            Self::NodeRemoved(n) => write!(f, "node gone: {n}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
             Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
         }

@@ -44,7 +44,7 @@ pub enum Input {
     Rebalance,
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
-    /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::Role`] follows.
+    /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::RoleChanged`] follows.
     HandOver(AfterHandover),
     /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
     FerrosmPeer(PortGuid),

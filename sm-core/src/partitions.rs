@@ -2,7 +2,7 @@
 //!
 //! A table is read once, so that existing keys keep their indices, and again only after the device restarted, its link was down, or
 //! another SM was master. Only blocks that differ are written. A switch port checks packets only if its own table has room for all keys of
-//! the end port behind it; that is decided here and written with PortInfo by [`crate::plan::ports`].
+//! the end port behind it; that is decided here and written with PortInfo by [`crate::plan::port_settings`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use ferrosm_mad::mad::Status;
 use crate::config::SmConfig;
 use crate::ctx::{Ctx, SweepScope};
 use crate::location::Location;
-use crate::plan::partitions::members::{EndPortFacts, WantedKeys};
+use crate::plan::partitions::members::{EndPortFacts, WantedPKeys};
 use crate::plan::partitions::partition_of;
-use crate::plan::partitions::table::{place, to_let_pass};
-use crate::plan::ports;
-use crate::report::{KeyRoom, ProblemKind};
+use crate::plan::partitions::pkey_table::{assign_pkey_indices, enforcement_pkeys};
+use crate::plan::port_settings;
+use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef, Subnet};
@@ -33,7 +33,7 @@ pub(crate) struct PartitionTables {
     /// Reads of `read_late` were enqueued since the last write pass.
     late_reads_pending: bool,
     /// The table with the fewest free entries.
-    fullest: Option<KeyRoom>,
+    fullest: Option<PKeyTableUsage>,
 }
 
 /// Whether an end port's P_Key table can be read and written.
@@ -64,7 +64,9 @@ fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<Port
     let switch = fabric.get(p.node)?.switch_info()?;
     let able = (enforcement.inbound() && switch.inbound_enforcement_cap)
         || (enforcement.outbound() && switch.outbound_enforcement_cap);
-    let far = fabric.peer(p).filter(|_| ports::is_live(fabric, p))?;
+    let far = fabric
+        .peer(p)
+        .filter(|_| port_settings::is_live(fabric, p))?;
     let is_end_port = fabric.get(far.node)?.info.node_type != NodeType::Switch;
     let has_room = switch.partition_enforcement_cap > 0;
     (able && is_end_port && has_room && has_pkey_table(fabric, far)).then_some(far)
@@ -84,7 +86,7 @@ fn table_len(fabric: &Subnet, p: PortRef) -> u16 {
 }
 
 /// The keys that an end port should have.
-fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedKeys {
+fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
     let node = fabric.get(p.node);
     let port = fabric.port(p);
     cfg.partitions.wanted(&EndPortFacts {
@@ -118,12 +120,12 @@ impl PartitionTables {
                 self.read_before_write(ctx, p);
                 continue;
             };
-            let placed = place(&current, &wanted);
+            let placed = assign_pkey_indices(&current, &wanted);
             let capacity = table_len(ctx.fabric, p);
-            if !placed.left_out.is_empty() {
-                let count = placed.left_out.len();
+            if !placed.omitted.is_empty() {
+                let count = placed.omitted.len();
                 ctx.effects
-                    .problem(p, ProblemKind::KeysLeftOut { count, capacity });
+                    .problem(p, ProblemKind::PKeyTableFull { count, capacity });
             }
             self.note_fullest(ctx, p, placed.used());
             self.write_blocks(ctx, p, &current, placed.table);
@@ -165,18 +167,18 @@ impl PartitionTables {
             None => known_keys(ctx.fabric, end_port)
                 .unwrap_or_else(|| wanted_keys(ctx.fabric, ctx.cfg, end_port).keys),
         };
-        let pass = to_let_pass(&behind);
+        let pass = enforcement_pkeys(&behind);
         let needed = pass.keys.len();
         if needed > usize::from(capacity) {
             ctx.effects
-                .problem(p, ProblemKind::NotEnforced { needed, capacity });
+                .problem(p, ProblemKind::PKeysNotEnforced { needed, capacity });
             return false;
         }
         let Some(current) = known_keys(ctx.fabric, p) else {
             self.read_before_write(ctx, p);
             return false;
         };
-        let placed = place(&current, &pass);
+        let placed = assign_pkey_indices(&current, &pass);
         self.write_blocks(ctx, p, &current, placed.table);
         true
     }
@@ -187,11 +189,11 @@ impl PartitionTables {
         }
         let capacity = table_len(ctx.fabric, p);
         let free = usize::from(capacity).saturating_sub(used);
-        let least = self.fullest.as_ref().map(KeyRoom::free);
+        let least = self.fullest.as_ref().map(PKeyTableUsage::free);
         if least.is_none_or(|least| free < least) {
-            let place = Location::Port(ctx.fabric.port_name(p));
-            self.fullest = Some(KeyRoom {
-                place,
+            let location = Location::Port(ctx.fabric.port_name(p));
+            self.fullest = Some(PKeyTableUsage {
+                location,
                 used,
                 capacity,
             });
@@ -199,7 +201,7 @@ impl PartitionTables {
     }
 
     /// The table with the fewest free entries in this sweep; `None` without configured partitions.
-    pub(crate) fn into_fullest(self) -> Option<KeyRoom> {
+    pub(crate) fn into_fullest(self) -> Option<PKeyTableUsage> {
         self.fullest
     }
 
@@ -251,7 +253,7 @@ impl PartitionTables {
         }
         if !accepted {
             let attr = id::PKEY_TABLE;
-            on_write_failed(ctx, p, ProblemKind::Refused { attr, status });
+            on_write_failed(ctx, p, ProblemKind::SetRejected { attr, status });
         }
     }
 }
@@ -293,7 +295,8 @@ pub(crate) fn on_block_read(
 ) {
     if !status.is_ok() {
         let attr = id::PKEY_TABLE;
-        ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+        ctx.effects
+            .port_problem(p, ProblemKind::NoResponse { attr });
         return;
     }
     let configured = ctx.cfg.partitions.is_configured();

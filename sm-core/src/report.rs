@@ -17,11 +17,11 @@ pub enum QuarantineReason {
     /// Another port already has this port GUID.
     DuplicatePortGuid(PortGuid),
     /// What it answered cannot be true.
-    Garbage(&'static str),
+    Implausible(&'static str),
     /// It did not answer.
-    NoAnswer,
+    NoResponse,
     /// The directed route would be longer than 63 hops.
-    TooFar,
+    PathTooLong,
 }
 
 impl fmt::Display for QuarantineReason {
@@ -33,9 +33,9 @@ impl fmt::Display for QuarantineReason {
             Self::DuplicatePortGuid(g) => {
                 write!(f, "port GUID {g} is already used by another port")
             }
-            Self::Garbage(what) => write!(f, "answers cannot be true: {what}"),
-            Self::NoAnswer => f.write_str("no answer"),
-            Self::TooFar => f.write_str("more than 63 hops away"),
+            Self::Implausible(what) => write!(f, "answers cannot be true: {what}"),
+            Self::NoResponse => f.write_str("no answer"),
+            Self::PathTooLong => f.write_str("more than 63 hops away"),
         }
     }
 }
@@ -44,7 +44,7 @@ impl fmt::Display for QuarantineReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Where.
-    pub place: Location,
+    pub location: Location,
     /// What.
     pub kind: ProblemKind,
 }
@@ -55,12 +55,12 @@ pub enum ProblemKind {
     /// What is behind the port is left out.
     Quarantined(QuarantineReason),
     /// A node of the subnet stopped answering some question.
-    NoAnswer {
+    NoResponse {
         /// The attribute that was read or written.
         attr: AttrId,
     },
     /// A Set was answered with an error status.
-    Refused {
+    SetRejected {
         /// The attribute that was written.
         attr: AttrId,
         /// The status.
@@ -81,14 +81,14 @@ pub enum ProblemKind {
     /// A switch without a linear forwarding table.
     NoLinearTable,
     /// Its P_Key table has no room for all partitions that it is to be in.
-    KeysLeftOut {
+    PKeyTableFull {
         /// Keys that are missing.
         count: usize,
         /// Keys that the table holds.
         capacity: u16,
     },
     /// It does not check the P_Keys of packets, because its table is too small for the port behind it.
-    NotEnforced {
+    PKeysNotEnforced {
         /// Keys of the port behind it.
         needed: usize,
         /// Keys that the table holds.
@@ -99,20 +99,20 @@ pub enum ProblemKind {
 impl ProblemKind {
     /// Whether the subnet is not fully up because of it.
     #[must_use]
-    pub const fn is_grave(&self) -> bool {
+    pub const fn is_severe(&self) -> bool {
         match self {
             Self::Quarantined(_)
-            | Self::NoAnswer { .. }
-            | Self::Refused { .. }
+            | Self::NoResponse { .. }
+            | Self::SetRejected { .. }
             | Self::NoLid
             | Self::NotActive(_)
             | Self::NoLinearTable
-            | Self::KeysLeftOut { .. } => true,
+            | Self::PKeyTableFull { .. } => true,
             Self::LidConflict(_)
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
-            | Self::NotEnforced { .. } => false,
+            | Self::PKeysNotEnforced { .. } => false,
         }
     }
 }
@@ -124,8 +124,10 @@ impl fmt::Display for ProblemKind {
         };
         match self {
             Self::Quarantined(why) => write!(f, "left out: {why}"),
-            Self::NoAnswer { attr } => write!(f, "no answer to {}", name(attr)),
-            Self::Refused { attr, status } => write!(f, "refused Set({}): {status}", name(attr)),
+            Self::NoResponse { attr } => write!(f, "no answer to {}", name(attr)),
+            Self::SetRejected { attr, status } => {
+                write!(f, "refused Set({}): {status}", name(attr))
+            }
             Self::NoLid => f.write_str("no LID left for it"),
             Self::NotActive(state) => write!(f, "the link stays in {state}"),
             Self::LidConflict(lid) => {
@@ -141,11 +143,11 @@ impl fmt::Display for ProblemKind {
             Self::NoLinearTable => {
                 f.write_str("has no linear forwarding table; left out of routing")
             }
-            Self::KeysLeftOut { count, capacity } => write!(
+            Self::PKeyTableFull { count, capacity } => write!(
                 f,
                 "its P_Key table of {capacity} entries has no room for {count} more"
             ),
-            Self::NotEnforced { needed, capacity } => write!(
+            Self::PKeysNotEnforced { needed, capacity } => write!(
                 f,
                 "does not check P_Keys: {needed} are behind it, its table holds {capacity}"
             ),
@@ -155,7 +157,7 @@ impl fmt::Display for ProblemKind {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)
+        write!(f, "{}: {}", self.location, self.kind)
     }
 }
 
@@ -249,21 +251,21 @@ pub struct SweepReport {
     /// Ports of the LID map that are not in the subnet now.
     pub absent: usize,
     /// The fullest P_Key table that was looked at; `None` where no partitions are configured.
-    pub key_room: Option<KeyRoom>,
+    pub fullest_pkey_table: Option<PKeyTableUsage>,
 }
 
 /// How full a P_Key table is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRoom {
+pub struct PKeyTableUsage {
     /// The port.
-    pub place: Location,
+    pub location: Location,
     /// Entries in use.
     pub used: usize,
     /// Entries that there are.
     pub capacity: u16,
 }
 
-impl KeyRoom {
+impl PKeyTableUsage {
     /// Entries that are free.
     #[must_use]
     pub fn free(&self) -> usize {
@@ -275,7 +277,7 @@ impl SweepReport {
     /// Whether every port found is up, addressed and routed.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        !self.failed && !self.problems.iter().any(|p| p.kind.is_grave())
+        !self.failed && !self.problems.iter().any(|p| p.kind.is_severe())
     }
 
     /// All SMPs sent.

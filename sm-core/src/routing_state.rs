@@ -61,8 +61,8 @@ impl Default for RoutingState {
             computed_for: None,
             is_stale: true,
             is_incomplete: false,
-            start: RoutingStart::Repair,
-            job_start: RoutingStart::Repair,
+            start: RoutingStart::Incremental,
+            job_start: RoutingStart::Incremental,
             job: None,
             jobs: 0,
             result: None,
@@ -114,7 +114,7 @@ impl RoutingState {
 
     /// The next job is a full reroute from the graph.
     pub(crate) const fn rebalance(&mut self) {
-        self.start = RoutingStart::Graph;
+        self.start = RoutingStart::Scratch;
         self.is_stale = true;
     }
 
@@ -157,7 +157,7 @@ impl RoutingState {
 
     /// Whether the current job may adopt the routing that another run of an SM installed.
     pub(crate) fn may_adopt(&self) -> bool {
-        self.installed.is_none() && self.job_start == RoutingStart::Repair
+        self.installed.is_none() && self.job_start == RoutingStart::Incremental
     }
 
     /// Discards the current job: the next one starts where it would have started.

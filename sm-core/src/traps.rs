@@ -135,9 +135,9 @@ impl TrapMonitor {
                 p
             }
         });
-        ctx.outbox.emit(Event::Trap {
+        ctx.outbox.emit(Event::TrapReceived {
             number: number.0,
-            place: at.map_or(Location::Lid(lid), |p| {
+            location: at.map_or(Location::Lid(lid), |p| {
                 Location::Port(ctx.fabric.port_name(p))
             }),
         });

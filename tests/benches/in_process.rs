@@ -113,7 +113,7 @@ impl Bench {
                         let now = self.now();
                         self.sm.handle(Input::Computed(Box::new(computed)), now);
                     }
-                    Output::Event(Event::SweepDone(r)) => report = Some(*r),
+                    Output::Event(Event::SweepCompleted(r)) => report = Some(*r),
                     Output::Persist { seq, .. } | Output::PersistView { seq, .. } => {
                         let durable = Persisted::all(seq);
                         let now = self.now();

@@ -246,7 +246,7 @@ struct Operator {
 impl Shell for Operator {
     type End = ();
     fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<()> {
-        if let Event::SweepDone(_) = event {
+        if let Event::SweepCompleted(_) = event {
             self.sweeps.fetch_add(1, Ordering::SeqCst);
             if self.heavy.load(Ordering::SeqCst) {
                 let _ = self.control.try_send(Control::Reload);

@@ -109,20 +109,20 @@ pub fn without_texts(recording: &str) -> String {
 /// A name that stays when events get other types or texts.
 const fn kind(event: &Event) -> &'static str {
     match event {
-        Event::Phase(_) => "phase",
-        Event::SweepDone(_) => "sweep-done",
-        Event::NoLink(_) => "no-link",
-        Event::Role { .. } => "role",
-        Event::Trap { .. } => "trap",
+        Event::PhaseStarted(_) => "phase",
+        Event::SweepCompleted(_) => "sweep-done",
+        Event::LocalPortUnusable(_) => "no-link",
+        Event::RoleChanged { .. } => "role",
+        Event::TrapReceived { .. } => "trap",
         Event::RoutingFailed(_) => "routing-failed",
-        Event::Noticed(_) => "noticed",
-        Event::NotHandedOver(_) => "not-handed-over",
+        Event::Notice(_) => "noticed",
+        Event::HandoverFailed(_) => "not-handed-over",
         Event::Alarm(_) => "alarm",
         Event::Stopped { .. } => "stopped",
         Event::Durability(_) => "durability",
         Event::Shortage(_) => "shortage",
         Event::NodeAdded(_) => "node-added",
-        Event::NodeGone(_) => "node-gone",
+        Event::NodeRemoved(_) => "node-gone",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
     }

@@ -298,7 +298,7 @@ impl Sm {
         self.events
             .iter()
             .filter_map(|e| {
-                if let Event::SweepDone(r) = e {
+                if let Event::SweepCompleted(r) = e {
                     Some(&**r)
                 } else {
                     None
@@ -357,7 +357,7 @@ impl Manager for Sm {
                     self.write_store(before);
                 }
                 Output::Event(event) => {
-                    if let Event::Role { state, .. } = &event {
+                    if let Event::RoleChanged { state, .. } = &event {
                         self.keeps = match *state {
                             SmState::Master => true,
                             SmState::Standby => !self.follows,

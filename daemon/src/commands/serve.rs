@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
+use ferrosm_core::plan::routing_hints::GuidHints;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
@@ -297,7 +297,7 @@ impl Shell for Operator {
         self.board.change(|status| note(status, &event));
         self.metrics.event(&event, role);
         match &event {
-            Event::SweepDone(report) => {
+            Event::SweepCompleted(report) => {
                 self.bar.clear();
                 if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
                     capture.set_local_lid(sm.subnet().lid(local));
@@ -315,7 +315,7 @@ impl Shell for Operator {
                     return ControlFlow::Break(verdict(report, role));
                 }
             }
-            Event::NoLink(why) if self.options.once => {
+            Event::LocalPortUnusable(why) if self.options.once => {
                 return ControlFlow::Break(Err(Failure::with_hint(
                     format!("no link: {why}"),
                     "Plug in a cable, or choose another port: `ferrosm ports` lists them.",
@@ -324,7 +324,7 @@ impl Shell for Operator {
             Event::RoutingFailed(why) if self.options.once => {
                 return ControlFlow::Break(Err(Failure::job(format!("no routing: {why}"))));
             }
-            Event::Role {
+            Event::RoleChanged {
                 state: SmState::Standby,
                 why,
             } if self.options.once => {
@@ -335,17 +335,17 @@ impl Shell for Operator {
                 return ControlFlow::Break(self.stop(sm));
             }
             Event::Durability(_)
-            | Event::NoLink(_)
+            | Event::LocalPortUnusable(_)
             | Event::RoutingFailed(_)
-            | Event::Role { .. }
-            | Event::Phase(_)
-            | Event::Trap { .. }
-            | Event::Noticed(_)
-            | Event::NotHandedOver(_)
+            | Event::RoleChanged { .. }
+            | Event::PhaseStarted(_)
+            | Event::TrapReceived { .. }
+            | Event::Notice(_)
+            | Event::HandoverFailed(_)
             | Event::Alarm(_)
             | Event::Shortage(_)
             | Event::NodeAdded(_)
-            | Event::NodeGone(_)
+            | Event::NodeRemoved(_)
             | Event::LinkUp(..)
             | Event::LinkDown(..) => log::event(&event, role),
         }
@@ -509,15 +509,15 @@ pub(super) fn tell_added(all: &[Source], served: &[&str]) {
 
 /// What an operator may ask about follows from events.
 fn note(status: &mut Status, event: &Event) {
-    if let Event::Role { state, why } = event {
+    if let Event::RoleChanged { state, why } = event {
         status.state = state.to_string();
         status.why = why.to_string();
         status.changes += 1;
         status.notice.clear();
-    } else if let Event::NotHandedOver(why) = event {
+    } else if let Event::HandoverFailed(why) = event {
         status.notice = format!("not handed over: {why}");
         status.notices += 1;
-    } else if let Event::SweepDone(report) = event {
+    } else if let Event::SweepCompleted(report) = event {
         status.sweeps = report.number;
     }
 }
@@ -544,7 +544,11 @@ fn verdict(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     if report.is_clean() {
         return Ok(());
     }
-    let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
+    let grave = report
+        .problems
+        .iter()
+        .filter(|p| p.kind.is_severe())
+        .count();
     Err(Failure::with_hint(
         format!(
             "the subnet is not fully up: {}",

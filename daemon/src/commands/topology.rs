@@ -112,29 +112,29 @@ impl Shell for Look {
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
         match &event {
-            Event::SweepDone(done) => {
+            Event::SweepCompleted(done) => {
                 self.bar.clear();
                 for problem in report::problems(done) {
                     warn!(problem, "sweep problem");
                 }
                 ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
             }
-            Event::NoLink(why) => ControlFlow::Break(Err(Failure::with_hint(
+            Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("no link: {why}"),
                 "Choose another port: `ferrosm ports` lists them.",
             ))),
-            Event::Phase(_)
-            | Event::Role { .. }
-            | Event::Trap { .. }
+            Event::PhaseStarted(_)
+            | Event::RoleChanged { .. }
+            | Event::TrapReceived { .. }
             | Event::RoutingFailed(_)
-            | Event::Noticed(_)
-            | Event::NotHandedOver(_)
+            | Event::Notice(_)
+            | Event::HandoverFailed(_)
             | Event::Alarm(_)
             | Event::Stopped { .. }
             | Event::Durability(_)
             | Event::Shortage(_)
             | Event::NodeAdded(_)
-            | Event::NodeGone(_)
+            | Event::NodeRemoved(_)
             | Event::LinkUp(..)
             | Event::LinkDown(..) => {
                 log::event(&event, sm.role());

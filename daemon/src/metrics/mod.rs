@@ -255,18 +255,18 @@ impl ServiceMetrics {
         if let Some(kind) = kind(event) {
             of.add(&families.events, [("event", kind.into())], 1);
         }
-        if let Event::Role { state, .. } = event {
+        if let Event::RoleChanged { state, .. } = event {
             of.set_state(Some(*state));
             of.add(&families.state_changes, [], 1);
             if *state != SmState::Master {
                 of.remove_subnet();
                 self.set_engine(None);
             }
-        } else if let Event::Trap { number, .. } = event {
+        } else if let Event::TrapReceived { number, .. } = event {
             let number = TRAPS.contains(number).then(|| number.to_string());
             let number = number.map_or(Label::Borrowed("other"), Label::Owned);
             of.add(&families.traps, [("number", number)], 1);
-        } else if let Event::SweepDone(report) = event {
+        } else if let Event::SweepCompleted(report) = event {
             self.sweep(report);
             if role == SmState::Master {
                 self.set_subnet(report);
@@ -313,7 +313,11 @@ impl ServiceMetrics {
         families.absent.set(&of.labels, Some(report.absent));
         if !report.local {
             // A local sweep finds only problems of its part.
-            let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
+            let grave = report
+                .problems
+                .iter()
+                .filter(|p| p.kind.is_severe())
+                .count();
             let counts = [grave, report.problems.len() - grave];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
                 let labels = of.with([("severity", severity.into())]);
@@ -350,22 +354,22 @@ impl Drop for ServiceMetrics {
 /// Label value of an event; `None` for events with a metric of their own.
 const fn kind(event: &Event) -> Option<&'static str> {
     Some(match event {
-        Event::NoLink(_) => "no-link",
+        Event::LocalPortUnusable(_) => "no-link",
         Event::RoutingFailed(_) => "routing-failed",
-        Event::Noticed(_) => "notice",
-        Event::NotHandedOver(_) => "handover-failed",
+        Event::Notice(_) => "notice",
+        Event::HandoverFailed(_) => "handover-failed",
         Event::Alarm(_) => "alarm",
         Event::Shortage(_) => "resource-exhausted",
         Event::NodeAdded(_) => "node-added",
-        Event::NodeGone(_) => "node-removed",
+        Event::NodeRemoved(_) => "node-removed",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
         // These have metrics of their own, or end the process.
-        Event::Phase(_)
+        Event::PhaseStarted(_)
         | Event::Durability(_)
-        | Event::SweepDone(_)
-        | Event::Role { .. }
-        | Event::Trap { .. }
+        | Event::SweepCompleted(_)
+        | Event::RoleChanged { .. }
+        | Event::TrapReceived { .. }
         | Event::Stopped { .. } => return None,
     })
 }
@@ -394,11 +398,11 @@ mod tests {
             what: RoleChangeReason::OperatorRequest,
             location: None,
         };
-        Event::Role { state, why }
+        Event::RoleChanged { state, why }
     }
 
     fn swept(local: bool, engine: &'static str) -> Event {
-        Event::SweepDone(Box::new(SweepReport {
+        Event::SweepCompleted(Box::new(SweepReport {
             local,
             engine,
             switches: 3,
@@ -439,14 +443,14 @@ mod tests {
             port: PortNum(1),
         };
         let events = [
-            Event::NoLink(NoLinkReason::LocalNodeUnknown),
+            Event::LocalPortUnusable(NoLinkReason::LocalNodeUnknown),
             Event::RoutingFailed(failure),
-            Event::Noticed(Notice::ProcessStalled),
-            Event::NotHandedOver(about_sm),
+            Event::Notice(Notice::ProcessStalled),
+            Event::HandoverFailed(about_sm),
             Event::Alarm(about_sm),
             Event::Shortage(MlidExhaustion::Shared { count: 1 }),
             Event::NodeAdded(node.guid),
-            Event::NodeGone(node),
+            Event::NodeRemoved(node),
             Event::LinkUp(port, port),
             Event::LinkDown(port, port),
         ];
@@ -505,8 +509,8 @@ mod tests {
             .for_fabric(Some("a"))
             .start_service(Source::default());
         for number in [128, 4000, 4001] {
-            let place = Location::LocalNode;
-            of.event(&Event::Trap { number, place }, SmState::Master);
+            let location = Location::LocalNode;
+            of.event(&Event::TrapReceived { number, location }, SmState::Master);
         }
         assert_eq!(
             lines(&metrics, "traps_total"),

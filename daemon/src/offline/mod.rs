@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ferrosm_core::config::work_units;
 use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
-use ferrosm_core::plan::hints;
+use ferrosm_core::plan::routing_hints;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
@@ -220,7 +220,7 @@ fn route_view(
     mut view: FabricView,
     omitted: OmittedNodes,
     args: &HintArgs,
-    guid_hints: &hints::GuidHints,
+    guid_hints: &routing_hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut view)?;
     let FabricGraph {
@@ -229,7 +229,7 @@ fn route_view(
         nodes: switches,
     } = graph(&view);
     let topo = Arc::new(topology);
-    let (hints, not_found) = hints::resolve(guid_hints, &places);
+    let (hints, not_found) = routing_hints::resolve(guid_hints, &places);
     let warnings = omitted.warning.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
@@ -429,7 +429,7 @@ pub fn peak_memory_bytes() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::cli::FileArgs;
-    use ferrosm_core::plan::hints::GuidHints;
+    use ferrosm_core::plan::routing_hints::GuidHints;
     use ferrosm_mad::attr::NodeType;
     use ferrosm_sim::generate::from_spec;
 
@@ -484,7 +484,7 @@ mod tests {
         };
         let graph = graph(&view);
         let (topo, switches) = (graph.topology, graph.nodes);
-        let (hints, warnings) = hints::resolve(&guid_hints, &graph.places);
+        let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.places);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,
             leaf.unwrap()

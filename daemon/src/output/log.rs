@@ -53,18 +53,20 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
 /// Logs an event.
 pub fn event(event: &Event, role: SmState) {
     match event {
-        Event::Phase(phase) => debug!(%phase, "phase started"),
-        Event::SweepDone(report) => sweep(report, role),
-        Event::NoLink(why) => warn!(reason = why.to_string(), "no link"),
-        Event::Role { state, why } => {
+        Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
+        Event::SweepCompleted(report) => sweep(report, role),
+        Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "no link"),
+        Event::RoleChanged { state, why } => {
             info!(role = %state, reason = why.to_string(), "role changed")
         }
-        Event::Trap { number, place } => info!(number, source = place.to_string(), "trap received"),
+        Event::TrapReceived { number, location } => {
+            info!(number, source = location.to_string(), "trap received")
+        }
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
         }
-        Event::Noticed(what) => info!(detail = what.to_string(), "notice"),
-        Event::NotHandedOver(why) => warn!(reason = why.to_string(), "handover failed"),
+        Event::Notice(what) => info!(detail = what.to_string(), "notice"),
+        Event::HandoverFailed(why) => warn!(reason = why.to_string(), "handover failed"),
         Event::Alarm(what) => error!(reason = what.to_string(), "alarm"),
         Event::Stopped {
             handed_to: Some(to),
@@ -86,7 +88,7 @@ pub fn event(event: &Event, role: SmState) {
         }
         Event::Shortage(of) => warn!(detail = of.to_string(), "resource exhausted"),
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
-        Event::NodeGone(node) => warn!(node = node.to_string(), "node removed"),
+        Event::NodeRemoved(node) => warn!(node = node.to_string(), "node removed"),
         Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = format!("{a} - {b}"), "link down"),
     }
@@ -115,10 +117,10 @@ fn sweep(r: &SweepReport, role: SmState) {
     for note in &r.engine_notes {
         info!(engine = r.engine, detail = note, "engine message");
     }
-    if let Some(room) = r.key_room.as_ref().filter(|_| !r.local) {
+    if let Some(room) = r.fullest_pkey_table.as_ref().filter(|_| !r.local) {
         let (used, capacity, free) = (room.used, room.capacity, room.free());
         info!(
-            location = room.place.to_string(),
+            location = room.location.to_string(),
             used, capacity, free, "fullest P_Key table"
         );
     }

@@ -46,10 +46,10 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     if !report.engine.is_empty() {
         facts.push(("engine", report.engine.to_owned()));
     }
-    if let Some(room) = &report.key_room {
+    if let Some(room) = &report.fullest_pkey_table {
         let text = format!(
             "{} of {} in the fullest table, of {}",
-            room.used, room.capacity, room.place
+            room.used, room.capacity, room.location
         );
         facts.push(("P_Keys", text));
     }
@@ -132,14 +132,18 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
 #[must_use]
 pub fn problems(report: &SweepReport) -> Vec<String> {
     let mut sorted: Vec<_> = report.problems.iter().collect();
-    sorted.sort_by_key(|p| !p.kind.is_grave());
+    sorted.sort_by_key(|p| !p.kind.is_severe());
     let mut lines: Vec<String> = sorted
         .iter()
         .take(PROBLEMS_MAX)
         .map(|p| {
             format!(
                 "{}: {p}",
-                if p.kind.is_grave() { "problem" } else { "note" }
+                if p.kind.is_severe() {
+                    "problem"
+                } else {
+                    "note"
+                }
             )
         })
         .collect();
@@ -213,12 +217,12 @@ mod tests {
     fn grave_problems_come_first_and_the_list_ends() {
         let mut report = report();
         report.problems = vec![Problem {
-            place: Location::LocalNode,
+            location: Location::LocalNode,
             kind: ProblemKind::Loopback,
         }];
         for n in 1..=30 {
             report.problems.push(Problem {
-                place: Location::Lid(Lid(n)),
+                location: Location::Lid(Lid(n)),
                 kind: ProblemKind::NoLid,
             });
         }

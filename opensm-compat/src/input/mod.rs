@@ -29,7 +29,7 @@ pub mod torus;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferrosm_core::plan::hints::{GuidHints, GuidTables};
+use ferrosm_core::plan::routing_hints::{GuidHints, GuidTables};
 
 use crate::error::{InputError, InputFileError};
 

@@ -12,7 +12,7 @@
 //!
 //! Words after the ones that a keyword needs are remarks, as OpenSM has it.
 
-use ferrosm_core::plan::hints::{GuidSeed, GuidTorus};
+use ferrosm_core::plan::routing_hints::{GuidSeed, GuidTorus};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 
 use super::line::{self, Line, Parsed, parse_lines};

@@ -10,7 +10,7 @@ use ferrosm_mad::ids::Lid;
 
 use super::Adoption;
 use crate::config::SmConfig;
-use crate::plan::adopt::Inherited;
+use crate::plan::adopt::InheritedRouting;
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
 use crate::routing_origin::SlToVlEpoch;
@@ -125,10 +125,10 @@ impl Adoption {
         fabric: &Subnet,
         cfg: &SmConfig,
         switches: &[NodeIdx],
-    ) -> Option<Inherited> {
+    ) -> Option<InheritedRouting> {
         let routing = Arc::clone(self.installed.routing.as_ref()?);
         let guid = |n: &NodeIdx| Some(fabric.get(*n)?.info.node_guid);
-        Some(Inherited {
+        Some(InheritedRouting {
             routing,
             view: self.installed.view.clone(),
             cfg: Arc::new(cfg.clone()),

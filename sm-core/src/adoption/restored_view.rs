@@ -238,7 +238,7 @@ impl Adoption {
                     self.forget_installed();
                 }
                 let notice = Notice::RestoredViewRejected(why);
-                ctx.outbox.emit(Event::Noticed(notice));
+                ctx.outbox.emit(Event::Notice(notice));
                 false
             }
         }

@@ -125,7 +125,7 @@ impl fmt::Display for Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteFailure {
     /// The device did not respond.
-    NoAnswer,
+    NoResponse,
     /// The device responded with this status, or with other values than were written.
     Rejected(Status),
 }
@@ -133,7 +133,7 @@ pub enum WriteFailure {
 impl fmt::Display for WriteFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAnswer => f.write_str("no answer"),
+            Self::NoResponse => f.write_str("no answer"),
             Self::Rejected(status) => write!(f, "status {status}"),
         }
     }

@@ -289,7 +289,7 @@ impl SubnetManager {
         self.transitions += 1;
         self.last_sweep.queued = self.smps.queued();
         self.update_paths();
-        self.emit(Event::Phase(self.phase()));
+        self.emit(Event::PhaseStarted(self.phase()));
     }
 
     /// Sets the DR paths of requests from now on.

@@ -102,7 +102,7 @@ impl SubnetManager {
                 self.distrust_tables();
                 if self.activity.is_local_sweep() {
                     let notice = Notice::LinkMoved(self.subnet.port_name(at));
-                    self.emit(Event::Noticed(notice));
+                    self.emit(Event::Notice(notice));
                     self.begin_full_sweep();
                 }
             }
@@ -184,7 +184,7 @@ impl SubnetManager {
         // Another SM may become master meanwhile.
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
-        self.emit(Event::NoLink(why));
+        self.emit(Event::LocalPortUnusable(why));
     }
 
     /// Removes what was not found. Call it when all responses of discovery are in.

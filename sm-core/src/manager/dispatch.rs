@@ -192,7 +192,7 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| discovery::on_switch_info_failed(ctx, n, mode));
             }
             SmpOp::PortInfo(p) => {
-                self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
+                self.on_port_info_failed(p, ProblemKind::NoResponse { attr: op.attr() })
             }
             SmpOp::Lft(n, _) => {
                 if let Some(readback) = self.activity.lft_readback() {
@@ -202,7 +202,7 @@ impl SubnetManager {
             // What is not known is written over. An agent without the vendor's attribute need not answer.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
             SmpOp::SetMft(n, at) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                let kind = ProblemKind::NoResponse { attr: op.attr() };
                 with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
             }
             SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
@@ -210,7 +210,7 @@ impl SubnetManager {
             SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
             SmpOp::SetSwitchInfo(n) => {
                 self.schedule.reread_switch_later(n);
-                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
+                self.problem(op.port(), ProblemKind::NoResponse { attr: op.attr() });
             }
             SmpOp::SetPortInfo(p, setting) => {
                 port_intents!(self, intents);
@@ -219,7 +219,7 @@ impl SubnetManager {
                 ));
             }
             SmpOp::SetSlToVl(p, _) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                let kind = ProblemKind::NoResponse { attr: op.attr() };
                 with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
             }
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
@@ -230,21 +230,21 @@ impl SubnetManager {
                     ctx,
                     p,
                     block,
-                    WriteFailure::NoAnswer
+                    WriteFailure::NoResponse
                 ));
             }
             SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
                 let attr = op.attr();
                 with_ctx!(self, |ctx| ctx
                     .effects
-                    .port_problem(p, ProblemKind::NoAnswer { attr }));
+                    .port_problem(p, ProblemKind::NoResponse { attr }));
             }
             SmpOp::SetPKeyTable(p, _) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                let kind = ProblemKind::NoResponse { attr: op.attr() };
                 with_ctx!(self, |ctx| partitions::on_write_failed(ctx, p, kind));
             }
             SmpOp::SetLft(n, block) => {
-                let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
+                let failure = Err(ProblemKind::NoResponse { attr: id::LFT });
                 let top = self.lids.top();
                 if let Some(lfts) = self.activity.lft_update() {
                     with_ctx!(self, |ctx| lfts.on_block_done(

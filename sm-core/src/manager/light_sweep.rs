@@ -98,7 +98,7 @@ impl SubnetManager {
             }
         }
         if check_all {
-            self.emit(Event::Noticed(Notice::InconsistencyFound));
+            self.emit(Event::Notice(Notice::InconsistencyFound));
             self.want_full();
             return;
         }
@@ -107,7 +107,7 @@ impl SubnetManager {
         }
         let (switches, ports) = self.schedule.rereads();
         let notice = Notice::ChangesFound { switches, ports };
-        self.emit(Event::Noticed(notice));
+        self.emit(Event::Notice(notice));
         self.want_local();
     }
 
@@ -140,9 +140,9 @@ impl SubnetManager {
             }
             Some(QuarantineReason::DuplicateNodeGuid(guid)) => self.subnet.node_by_guid(guid),
             Some(
-                QuarantineReason::Garbage(_)
-                | QuarantineReason::NoAnswer
-                | QuarantineReason::TooFar,
+                QuarantineReason::Implausible(_)
+                | QuarantineReason::NoResponse
+                | QuarantineReason::PathTooLong,
             )
             | None => None,
         };

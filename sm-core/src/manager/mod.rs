@@ -32,16 +32,17 @@ macro_rules! port_intents {
         let address = |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
             $crate::manager::payload::address_of(fabric, lids, vls, p)
         };
-        let reregister = |port: &$crate::subnet::Port, address: $crate::plan::ports::Address| {
-            is_enabled
-                && $crate::manager::payload::must_reregister(
-                    port,
-                    address,
-                    is_first_sweep,
-                    adoption,
-                    sa,
-                )
-        };
+        let reregister =
+            |port: &$crate::subnet::Port, address: $crate::plan::port_settings::EndPortAddress| {
+                is_enabled
+                    && $crate::manager::payload::must_reregister(
+                        port,
+                        address,
+                        is_first_sweep,
+                        adoption,
+                        sa,
+                    )
+            };
         let $name = $crate::sweep::link_setup::PortIntents::new(&address, &reregister);
     };
 }
@@ -329,7 +330,7 @@ impl SubnetManager {
         self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
-            self.routing.reroute_from(RoutingStart::Engine);
+            self.routing.reroute_from(RoutingStart::InstalledTables);
         }
         if cfg != self.cfg {
             self.routing.begin_configuration();

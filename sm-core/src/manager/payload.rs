@@ -11,7 +11,7 @@ use crate::deferred_reads::alias_guid_block;
 use crate::lids::LidTable;
 use crate::mastership::with_sm_lid;
 use crate::multicast;
-use crate::plan::ports::{self, Address};
+use crate::plan::port_settings::{self, EndPortAddress};
 use crate::sa_owner::SaOwner;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
 use crate::smp::{SmpTransaction, route};
@@ -105,13 +105,16 @@ impl SubnetManager {
     fn port_set(&self, p: PortRef, step: PortSetting) -> Option<[u8; 64]> {
         match step {
             PortSetting::Params | PortSetting::ParamsFirst => self.wanted_port(p),
-            PortSetting::Arm => Some(ports::with_state(self.wanted_port(p)?, PortState::Armed)),
-            PortSetting::ArmOnly => Some(ports::with_state(
-                ports::current(self.subnet.port(p)?),
+            PortSetting::Arm => Some(port_settings::with_port_state(
+                self.wanted_port(p)?,
                 PortState::Armed,
             )),
-            PortSetting::Activate => Some(ports::with_state(
-                ports::current(self.subnet.port(p)?),
+            PortSetting::ArmOnly => Some(port_settings::with_port_state(
+                port_settings::current_port_info(self.subnet.port(p)?),
+                PortState::Armed,
+            )),
+            PortSetting::Activate => Some(port_settings::with_port_state(
+                port_settings::current_port_info(self.subnet.port(p)?),
                 PortState::Active,
             )),
             PortSetting::SmLid => with_sm_lid(
@@ -120,8 +123,8 @@ impl SubnetManager {
                 self.lids.of_sm(&self.subnet)?,
                 self.view().map(AsRef::as_ref),
             ),
-            PortSetting::Bounce => Some(ports::with_state(
-                ports::current(self.subnet.port(p)?),
+            PortSetting::Bounce => Some(port_settings::with_port_state(
+                port_settings::current_port_info(self.subnet.port(p)?),
                 PortState::Down,
             )),
         }
@@ -140,11 +143,11 @@ pub(super) fn address_of(
     lids: &LidTable,
     vls: &VlTables,
     p: PortRef,
-) -> Option<Address> {
+) -> Option<EndPortAddress> {
     let sm_lid = lids.of_sm(fabric)?;
     let (lid, lmc) = lids.of(fabric.port(p)?.guid)?;
     let sm_sl = vls.sl(fabric, p, sm_lid);
-    Some(Address {
+    Some(EndPortAddress {
         lid,
         lmc,
         sm_lid,
@@ -155,7 +158,7 @@ pub(super) fn address_of(
 /// Whether the host behind an end port must repeat its registrations because this SM, or the port's LID, is new to it (IBA vol. 1, 14.4.11).
 pub(super) fn must_reregister(
     port: &Port,
-    address: Address,
+    address: EndPortAddress,
     is_first_sweep: bool,
     adoption: &Adoption,
     sa: &SaOwner,

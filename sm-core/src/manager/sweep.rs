@@ -93,10 +93,10 @@ impl SubnetManager {
             at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
         });
         here.map(|(at, kind)| {
-            let place = at.map_or(Location::LocalNode, |p| {
+            let location = at.map_or(Location::LocalNode, |p| {
                 Location::Port(self.subnet.port_name(p))
             });
-            Problem { place, kind }
+            Problem { location, kind }
         })
         .collect()
     }
@@ -162,7 +162,7 @@ impl SubnetManager {
         }
         let plan = self.lids.plan();
         let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
-        job.lanes_before = self.vls.plan().cloned();
+        job.previous_vls = self.vls.plan().cloned();
         let groups = self.registry().groups();
         job.groups = InstalledGroups::new(&self.subnet, job.nodes(), groups);
         if self.routing.may_adopt() {
@@ -220,7 +220,7 @@ impl SubnetManager {
                     tables,
                     vls,
                     routes.order,
-                    routes.lanes_first,
+                    routes.sl_to_vl_first,
                 );
                 if let Some(vls) = vls {
                     self.vls.set_plan(vls);
@@ -309,7 +309,7 @@ impl SubnetManager {
         self.announce_phase();
         let mut report = sweep.report;
         report.problems = self.locate_problems(sweep.problems);
-        report.key_room = sweep.partitions.into_fullest();
+        report.fullest_pkey_table = sweep.partitions.into_fullest();
         let count = |t: NodeType| {
             self.subnet
                 .nodes()
@@ -350,6 +350,6 @@ impl SubnetManager {
         if configured {
             self.publish_view();
         }
-        self.emit(Event::SweepDone(Box::new(report)));
+        self.emit(Event::SweepCompleted(Box::new(report)));
     }
 }

@@ -6,7 +6,7 @@ use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use super::activity::SweepPhase;
-use crate::plan::ports;
+use crate::plan::port_settings;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
@@ -42,7 +42,7 @@ impl SubnetManager {
     fn configure_unlinked(&mut self, p: PortRef) {
         port_intents!(self, intents);
         let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intents);
-        if !ports::is_live(&self.subnet, p) && differs {
+        if !port_settings::is_live(&self.subnet, p) && differs {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
         }
     }

@@ -168,7 +168,7 @@ impl Mastership {
             self.linger(ctx, None, has_view);
         }
         let why = self.locate(ctx.fabric, why, why.about());
-        ctx.outbox.emit(Event::Role { state, why });
+        ctx.outbox.emit(Event::RoleChanged { state, why });
         actions
     }
 
@@ -189,11 +189,11 @@ impl Mastership {
                 | ElectionNotice::HandoverNotTaken(_)
         );
         ctx.outbox.emit(if stays {
-            Event::NotHandedOver(located)
+            Event::HandoverFailed(located)
         } else if notice.is_alarm() {
             Event::Alarm(located)
         } else {
-            Event::Noticed(event::Notice::Election(located))
+            Event::Notice(event::Notice::Election(located))
         });
         reconfigures.then_some(MastershipAction::RequestFullSweep)
     }

@@ -64,7 +64,7 @@ impl Mastership {
         {
             actions.push(reload);
         } else if is_master && !self.other_sms.is_empty() {
-            ctx.outbox.emit(Event::Noticed(Notice::ProcessStalled));
+            ctx.outbox.emit(Event::Notice(Notice::ProcessStalled));
             actions.push(self.verify());
             self.takeover.stalled = true;
         }

@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 use crate::event::{Event, Notice};
 use crate::io::Output;
 use crate::lid_map::LidMap;
-use crate::plan::ports;
+use crate::plan::port_settings;
 use crate::sa::View;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
@@ -152,7 +152,7 @@ impl Mastership {
         let deadline = self.takeover.replica_deadline;
         let timed_out = deadline.is_some_and(|due| due <= ctx.now);
         if timed_out {
-            ctx.outbox.emit(Event::Noticed(Notice::ReplicaTimedOut));
+            ctx.outbox.emit(Event::Notice(Notice::ReplicaTimedOut));
             ctx.outbox.push(Output::CancelReplicaLoad);
         }
         timed_out
@@ -280,7 +280,7 @@ impl Mastership {
             return false;
         }
         self.takeover.foreign_change = true;
-        ctx.outbox.emit(Event::Noticed(Notice::ForeignMaster {
+        ctx.outbox.emit(Event::Notice(Notice::ForeignMaster {
             port: ctx.fabric.port_name(at),
             master: other,
         }));
@@ -313,7 +313,7 @@ pub(crate) fn with_sm_lid(
     own: Lid,
     view: Option<&View>,
 ) -> Option<[u8; 64]> {
-    let mut raw = ports::current(fabric.port(at)?);
+    let mut raw = port_settings::current_port_info(fabric.port(at)?);
     let mut info = PortInfo::decode(&raw);
     info.master_sm_lid = own;
     if let Some(view) = view

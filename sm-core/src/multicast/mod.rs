@@ -298,7 +298,7 @@ impl MulticastTables {
             node.mft.know(at, sent);
         } else {
             let attr = id::MFT;
-            self.on_write_failed(ctx, n, at, ProblemKind::Refused { attr, status });
+            self.on_write_failed(ctx, n, at, ProblemKind::SetRejected { attr, status });
         }
     }
 

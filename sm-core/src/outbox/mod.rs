@@ -74,7 +74,8 @@ impl Outbox {
                     return Some(Output::PersistView { seq, view });
                 }
                 Output::Event(event) => {
-                    if matches!(event, Event::Role { state, .. } if state != SmState::Master) {
+                    if matches!(event, Event::RoleChanged { state, .. } if state != SmState::Master)
+                    {
                         self.drop_replies();
                     }
                     return Some(Output::Event(event));

@@ -20,7 +20,7 @@ use crate::sa::View;
 
 /// What is known of a routing that may be installed.
 #[derive(Debug, Clone)]
-pub struct Inherited {
+pub struct InheritedRouting {
     /// What was kept of it.
     pub routing: Arc<RoutingRecord>,
     /// The subnet when it was kept, with its tables.
@@ -33,7 +33,7 @@ pub struct Inherited {
 
 /// A routing that stays, or that follows from one that was kept.
 #[derive(Debug)]
-pub struct Adopted {
+pub struct AdoptedRouting {
     /// It.
     pub routing: Routing,
     /// Its proof.
@@ -46,7 +46,7 @@ pub struct Adopted {
     pub note: String,
 }
 
-impl Inherited {
+impl InheritedRouting {
     /// Looks whether it may stay. `installed` are the tables that the switches have.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Inherited {
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
         label: &dyn Fn(SwitchIdx) -> String,
-    ) -> Result<Adopted, String> {
+    ) -> Result<AdoptedRouting, String> {
         let why = match self.as_installed(request, installed) {
             Ok(adopted) => return Ok(adopted),
             Err(why) => why,
@@ -77,7 +77,7 @@ impl Inherited {
         &self,
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
-    ) -> Result<Adopted, Not> {
+    ) -> Result<AdoptedRouting, Not> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return Err(Not::Other("it was made for other settings"));
         }
@@ -104,7 +104,7 @@ impl Inherited {
             0 => String::new(),
             n => format!(", but for LIDs that are gone, in {n} of them"),
         };
-        Ok(Adopted {
+        Ok(AdoptedRouting {
             routing,
             proof,
             busiest,
@@ -113,7 +113,7 @@ impl Inherited {
         })
     }
 
-    fn as_kept(&self, request: &Request<'_>) -> Option<Adopted> {
+    fn as_kept(&self, request: &Request<'_>) -> Option<AdoptedRouting> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }
@@ -132,7 +132,7 @@ impl Inherited {
         // No engine: only what a repair of it comes to.
         let selection = route_with(&[NO_FALLBACK], &request.with_previous(&previous));
         let (routing, proof) = selection.chosen?;
-        Some(Adopted {
+        Some(AdoptedRouting {
             routing,
             proof,
             busiest,

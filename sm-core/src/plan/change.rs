@@ -16,11 +16,11 @@ pub enum VlChange {
     /// Nothing.
     None,
     /// Tables, but only for SLs that no path has had.
-    Unused,
+    UnusedSls,
     /// SLs of paths to these LIDs, ascending; and tables for SLs that no path has had, perhaps.
-    Paths(Vec<Lid>),
+    PathSls(Vec<Lid>),
     /// The VL of an SL that paths have had: packets would begin on one lane and go on on another.
-    Maps,
+    UsedSlToVl,
 }
 
 impl FabricVlPlan {
@@ -54,15 +54,15 @@ impl Both<'_> {
             return VlChange::None;
         }
         if self.maps_differ(used_sls(&was.path_sl)) {
-            return VlChange::Maps;
+            return VlChange::UsedSlToVl;
         }
         let lids = self.moved();
         if !lids.is_empty() {
-            VlChange::Paths(lids)
+            VlChange::PathSls(lids)
         } else if was.vls == is.vls && was.sl2vl == is.sl2vl {
             VlChange::None
         } else {
-            VlChange::Unused
+            VlChange::UnusedSls
         }
     }
 
@@ -161,11 +161,11 @@ mod tests {
         };
         assert_eq!(change(&one, &one), VlChange::None);
         // From one lane to two: SL 0 stays on VL 0.
-        assert_eq!(change(&one, &lanes(2, 0)), VlChange::Unused);
-        assert_eq!(change(&one, &lanes(2, 1)), VlChange::Paths(vec![Lid(4)]));
+        assert_eq!(change(&one, &lanes(2, 0)), VlChange::UnusedSls);
+        assert_eq!(change(&one, &lanes(2, 1)), VlChange::PathSls(vec![Lid(4)]));
         assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), VlChange::None);
         // SL 1 was on VL 1.
-        assert_eq!(change(&lanes(2, 1), &one), VlChange::Maps);
-        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), VlChange::Unused);
+        assert_eq!(change(&lanes(2, 1), &one), VlChange::UsedSlToVl);
+        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), VlChange::UnusedSls);
     }
 }

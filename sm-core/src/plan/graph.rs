@@ -3,13 +3,13 @@
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::{SwitchIdx, Topology, TopologyBuilder};
 
-use super::hints::Places;
+use super::routing_hints::GuidIndex;
 
 /// Builds the graph of a fabric whose nodes the caller names by `N`.
 #[derive(Debug)]
 pub struct GraphBuilder<N> {
     topology: TopologyBuilder,
-    places: Places,
+    places: GuidIndex,
     /// The switch of each node, by the node's dense index.
     index: Vec<Option<SwitchIdx>>,
     nodes: Vec<N>,
@@ -21,7 +21,7 @@ pub struct FabricGraph<N> {
     /// Switches, links, and the LIDs behind each port.
     pub topology: Topology,
     /// Where GUIDs are.
-    pub places: Places,
+    pub places: GuidIndex,
     /// The node of each switch of the graph.
     pub nodes: Vec<N>,
 }
@@ -52,7 +52,7 @@ impl<N> Default for GraphBuilder<N> {
     fn default() -> Self {
         Self {
             topology: TopologyBuilder::new(),
-            places: Places::new(),
+            places: GuidIndex::new(),
             index: Vec::new(),
             nodes: Vec::new(),
         }

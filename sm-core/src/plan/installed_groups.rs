@@ -62,18 +62,18 @@ impl InstalledGroups {
     }
 
     /// The entries that must be cleared before LFTs are written. If a group's packets would change the VL that they have with
-    /// `vls_before`, all entries of the group are cleared.
+    /// `previous_vls`, all entries of the group are cleared.
     #[must_use]
     pub fn conflicting(
         &self,
         of: Replacement<'_>,
         nodes: &[NodeIdx],
-        vls_before: Option<&FabricVlPlan>,
+        previous_vls: Option<&FabricVlPlan>,
     ) -> Vec<(Lid, NodeIdx)> {
         let mut conflicting: Vec<(Lid, SwitchIdx)> = Vec::new();
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
-            let stays = vls_before
+            let stays = previous_vls
                 .is_none_or(|before| keeps_vls(group, before, (of.topo, of.vl_plan), nodes));
             if stays {
                 mlids.push(*mlid);

@@ -14,13 +14,13 @@ use ferrosm_routing::{
 };
 use rustc_hash::FxHashMap;
 
-use super::adopt::{Adopted, Inherited};
+use super::adopt::{AdoptedRouting, InheritedRouting};
 use super::change::VlChange;
 use super::failure::{EngineRefusal, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
-use super::hints;
 use super::installed_groups::InstalledGroups;
 use super::lids::LidPlan;
+use super::routing_hints;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
@@ -37,7 +37,7 @@ pub struct RoutingJob {
     /// The same, for the order of writes.
     pub installed: Vec<Option<Arc<Lft>>>,
     /// Lanes of the routing in force.
-    pub lanes_before: Option<FabricVlPlan>,
+    pub previous_vls: Option<FabricVlPlan>,
     /// The same of multicast.
     pub groups: InstalledGroups,
     /// The configuration that it is for.
@@ -57,7 +57,7 @@ pub struct RoutingJob {
     /// Names of the switches, for messages.
     pub names: Vec<String>,
     /// What is known of the routing that the last run or another subnet manager left.
-    pub inherited: Option<Inherited>,
+    pub inherited: Option<InheritedRouting>,
     nodes: Vec<NodeIdx>,
 }
 
@@ -84,7 +84,7 @@ pub struct Routes {
     /// How to get there from what is installed.
     pub order: LftWriteOrder,
     /// Packets are under way and lanes matter: SLtoVLMappingTables are there before forwarding tables are written.
-    pub lanes_first: bool,
+    pub sl_to_vl_first: bool,
     /// Multicast entries that must be emptied before anything of this is written.
     pub in_the_way: Vec<(Lid, NodeIdx)>,
     /// What the engine says of its work, and why engines before it were refused.
@@ -96,15 +96,15 @@ pub struct Routes {
 pub enum RoutingStart {
     /// The routing in force, without what was lost, if that will do.
     #[default]
-    Repair,
+    Incremental,
     /// The engine, which keeps installed entries where they are as good as others.
-    Engine,
+    InstalledTables,
     /// Nothing but the graph, whatever moves.
-    Graph,
+    Scratch,
 }
 
 /// Tables by node.
-pub type NodeTables = Vec<(NodeIdx, Arc<Lft>)>;
+pub type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;
 
 /// In which order tables can be written so that nothing loops or deadlocks meanwhile.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ pub enum LftWriteOrder {
     /// These tables first, which drop what changes; then, after a pause, tables of lanes, and the tables themselves.
     Drain {
         /// What drops.
-        first: NodeTables,
+        first: NodeLfts,
         /// Blocks of the tables themselves, as in [`Self::Stages`]; none: in any order.
         then: Vec<Vec<(NodeIdx, u16)>>,
     },
@@ -207,22 +207,22 @@ impl RoutingJob {
         previous.pinned_engine = last
             .filter(|(run, of)| is_part(&topology, &nodes, &run.topo, of))
             .map(|(run, _)| run.routing.engine);
-        let (hints, remarks) = hints::resolve(&cfg.hints, &places);
+        let (hints, remarks) = routing_hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
         match start {
-            RoutingStart::Repair => {}
-            RoutingStart::Engine => {
+            RoutingStart::Incremental => {}
+            RoutingStart::InstalledTables => {
                 previous.last = None;
                 previous.pinned_engine = None;
             }
-            RoutingStart::Graph => previous = Previous::none(),
+            RoutingStart::Scratch => previous = Previous::none(),
         }
         Self {
             id,
             topology: Arc::new(topology),
             previous,
             installed,
-            lanes_before: None,
+            previous_vls: None,
             groups: InstalledGroups::default(),
             generation: 0,
             engines: cfg.engines.clone(),
@@ -265,7 +265,7 @@ impl RoutingJob {
             let (routing, proof) = selection.chosen?;
             let before = self.previous.last.as_ref();
             let before = before.filter(|_| selection.rerouted);
-            Some(Adopted {
+            Some(AdoptedRouting {
                 busiest: before.map_or(proof.max_load, |last| last.baseline_max_load),
                 routing,
                 proof,
@@ -276,7 +276,7 @@ impl RoutingJob {
         let result = match chosen {
             None => Err(failure),
             Some(chosen) => {
-                let Adopted {
+                let AdoptedRouting {
                     mut routing,
                     proof,
                     busiest,
@@ -297,9 +297,9 @@ impl RoutingJob {
                 } else {
                     (LftWriteOrder::Any, Vec::new())
                 };
-                let before = self.lanes_before.as_ref();
+                let before = self.previous_vls.as_ref();
                 let had_lanes = before.is_some_and(|before| !before.is_single());
-                let lanes_first = live && (had_lanes || !routing.vl_plan.is_single());
+                let sl_to_vl_first = live && (had_lanes || !routing.vl_plan.is_single());
                 let run = LastRun {
                     topo: Arc::clone(&self.topology),
                     routing,
@@ -310,7 +310,7 @@ impl RoutingJob {
                     run: Arc::new(run),
                     proof,
                     order,
-                    lanes_first,
+                    sl_to_vl_first,
                     in_the_way,
                     notes,
                 })
@@ -325,7 +325,7 @@ impl RoutingJob {
     }
 
     /// What is inherited, if it may stay; or why it may not, where that is worth telling.
-    fn adopt(&self, request: &Request<'_>) -> (Option<Adopted>, Option<String>) {
+    fn adopt(&self, request: &Request<'_>) -> (Option<AdoptedRouting>, Option<String>) {
         let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
             return (None, None);
         };
@@ -366,7 +366,7 @@ impl RoutingJob {
             cache,
             transition: &transition,
         };
-        let before = self.lanes_before.as_ref();
+        let before = self.previous_vls.as_ref();
         let in_the_way = self.groups.conflicting(replacement, &self.nodes, before);
         let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
@@ -408,16 +408,16 @@ impl RoutingJob {
         routing: &Routing,
         notes: &mut Vec<String>,
     ) -> Option<Vec<Arc<Lft>>> {
-        let before = self.lanes_before.as_ref()?;
+        let before = self.previous_vls.as_ref()?;
         let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
-            VlChange::Unused => {
+            VlChange::UnusedSls => {
                 notes.push("lanes that no path used are set up before routes take them".to_owned());
                 return None;
             }
-            VlChange::Paths(lids) => lids,
-            VlChange::Maps => {
+            VlChange::PathSls(lids) => lids,
+            VlChange::UsedSlToVl => {
                 let all = self.topology.destinations().iter();
                 all.map(|d| d.lid).collect()
             }

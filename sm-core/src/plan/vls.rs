@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
 use ferrosm_routing::{DATA_VLS_MAX, LastRun, SwitchIdx};
 
-use super::ports::{self, PortKind};
+use super::port_settings::{self, PortKind};
 use crate::config::SmConfig;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -210,7 +210,7 @@ pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
         return 1;
     };
-    let external = ports::kind_of(node, p.port) != PortKind::EnhancedPort0;
+    let external = port_settings::port_kind(node, p.port) != PortKind::EnhancedPort0;
     let peer = subnet.peer(p).filter(|_| external);
     let far = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
     let code = if port.state() >= ferrosm_mad::attr::PortState::Armed {

@@ -140,7 +140,7 @@ pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
                 routing.vl_plan,
                 routes.proof,
                 routes.order,
-                routes.lanes_first,
+                routes.sl_to_vl_first,
                 routes.in_the_way,
                 routes.notes
             )

@@ -472,7 +472,7 @@ mod tests {
 
     use super::*;
     use crate::config::SmConfig;
-    use crate::plan::hints::GuidHints;
+    use crate::plan::routing_hints::GuidHints;
 
     /// A torus of 4 by 4 with two hosts on each switch, the switches in an order of their own.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {

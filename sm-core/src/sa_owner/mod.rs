@@ -184,7 +184,7 @@ impl SaOwner {
             // Members send with the old parameters until they join again.
             let hosts = misinformed.len();
             let notice = Notice::GroupParametersChanged { hosts };
-            ctx.outbox.emit(Event::Noticed(notice));
+            ctx.outbox.emit(Event::Notice(notice));
             // A member that joined with an alias GUID is reached through its port.
             let port =
                 |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
@@ -275,7 +275,7 @@ impl SaOwner {
         self.view = view.map(Arc::new);
         outbox.push(Output::Publish(self.view.clone()));
         if let Some(notice) = notice {
-            outbox.emit(Event::Noticed(notice));
+            outbox.emit(Event::Notice(notice));
         }
     }
 

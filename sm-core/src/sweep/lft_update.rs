@@ -15,7 +15,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
-use crate::plan::routes::{LftWriteOrder, NodeTables, blocks_to_write};
+use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
@@ -30,7 +30,7 @@ type LftBlockRef = (NodeIdx, u16);
 /// The second part of an update that first drops routes: it begins when no packet that follows them is left in a switch.
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
-    tables: NodeTables,
+    tables: NodeLfts,
     pub(crate) vls: FabricVlPlan,
     stages: Vec<Vec<LftBlockRef>>,
 }
@@ -86,7 +86,7 @@ impl LftUpdate {
     pub(crate) fn set_wanted(
         &mut self,
         fabric: &mut Subnet,
-        tables: NodeTables,
+        tables: NodeLfts,
         vls: FabricVlPlan,
         order: LftWriteOrder,
         vls_first: bool,
@@ -257,7 +257,7 @@ impl LftUpdate {
         let outcome = if status.is_ok() && accepted {
             Ok(())
         } else {
-            Err(ProblemKind::Refused { attr, status })
+            Err(ProblemKind::SetRejected { attr, status })
         };
         self.on_block_done(ctx, (n, block), outcome, top);
     }
@@ -317,7 +317,7 @@ pub(crate) fn on_switch_info_set(
         let port0 = PortRef::new(n, PortNum::ZERO);
         ctx.effects.reread_switches.insert(n);
         ctx.effects
-            .problem(port0, ProblemKind::Refused { attr, status });
+            .problem(port0, ProblemKind::SetRejected { attr, status });
     }
     let Some(node) = ctx.fabric.get_mut(n).filter(|_| status.is_ok()) else {
         return false;
@@ -339,7 +339,7 @@ fn packet_life(code: u8) -> Duration {
     }
 }
 
-fn set_wanted_tables(fabric: &mut Subnet, tables: NodeTables) {
+fn set_wanted_tables(fabric: &mut Subnet, tables: NodeLfts) {
     for (n, lft) in tables {
         if let Some(node) = fabric.get_mut(n) {
             node.wanted = Some(lft);

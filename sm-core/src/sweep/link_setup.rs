@@ -12,7 +12,7 @@ use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::{Ctx, SweepScope};
-use crate::plan::ports::{self, Address};
+use crate::plan::port_settings::{self, EndPortAddress};
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
@@ -23,7 +23,7 @@ const BOUNCES_MAX: u8 = 3;
 /// What a port should be sent besides the values that follow from its link.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PortIntent {
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<EndPortAddress>,
     /// ClientReregister: the SM, or the port's LID, is new to the host behind it.
     pub(crate) reregister: bool,
 }
@@ -31,14 +31,14 @@ pub(crate) struct PortIntent {
 /// The intents of all ports. The parts are computed on demand: most ports need the address only.
 #[derive(Clone, Copy)]
 pub(crate) struct PortIntents<'a> {
-    address: &'a dyn Fn(&Subnet, PortRef) -> Option<Address>,
-    reregister: &'a dyn Fn(&Port, Address) -> bool,
+    address: &'a dyn Fn(&Subnet, PortRef) -> Option<EndPortAddress>,
+    reregister: &'a dyn Fn(&Port, EndPortAddress) -> bool,
 }
 
 impl<'a> PortIntents<'a> {
     pub(crate) const fn new(
-        address: &'a dyn Fn(&Subnet, PortRef) -> Option<Address>,
-        reregister: &'a dyn Fn(&Port, Address) -> bool,
+        address: &'a dyn Fn(&Subnet, PortRef) -> Option<EndPortAddress>,
+        reregister: &'a dyn Fn(&Port, EndPortAddress) -> bool,
     ) -> Self {
         Self {
             address,
@@ -46,7 +46,7 @@ impl<'a> PortIntents<'a> {
         }
     }
 
-    pub(crate) fn address(&self, fabric: &Subnet, p: PortRef) -> Option<Address> {
+    pub(crate) fn address(&self, fabric: &Subnet, p: PortRef) -> Option<EndPortAddress> {
         (self.address)(fabric, p)
     }
 
@@ -74,7 +74,7 @@ pub(crate) fn wanted_port_info(
     p: PortRef,
     intent: PortIntent,
 ) -> Option<[u8; 64]> {
-    ports::wanted(fabric, p, intent.address, cfg, intent.reregister)
+    port_settings::wanted_port_info(fabric, p, intent.address, cfg, intent.reregister)
 }
 
 /// Whether a port's parameters differ from the wanted ones, unless the port showed already that it does not accept them.
@@ -90,7 +90,7 @@ pub(crate) fn needs_params(
         return false;
     };
     let is_urgent = port.asked.is_none() || PortInfo::decode(&wanted).client_reregister;
-    wanted != ports::current(port)
+    wanted != port_settings::current_port_info(port)
         && (is_urgent || port.asked != fingerprint(fabric, cfg, p, intent.address))
 }
 
@@ -99,12 +99,12 @@ fn fingerprint(
     fabric: &Subnet,
     cfg: &SmConfig,
     p: PortRef,
-    address: Option<Address>,
+    address: Option<EndPortAddress>,
 ) -> Option<u64> {
-    let wanted = ports::wanted(fabric, p, address, cfg, false)?;
+    let wanted = port_settings::wanted_port_info(fabric, p, address, cfg, false)?;
     let mut h = rustc_hash::FxHasher::default();
     wanted.hash(&mut h);
-    ports::current(fabric.port(p)?).hash(&mut h);
+    port_settings::current_port_info(fabric.port(p)?).hash(&mut h);
     Some(h.finish())
 }
 
@@ -115,7 +115,7 @@ fn live_ports(fabric: &Subnet, scope: SweepScope<'_>) -> Vec<PortRef> {
     let all = local
         .into_iter()
         .chain(others.filter(|p| Some(*p) != local));
-    all.filter(|p| ports::is_live(fabric, *p)).collect()
+    all.filter(|p| port_settings::is_live(fabric, *p)).collect()
 }
 
 /// Whether a port has a LID or needs none, and its peer too, because both ends of a link become active together.
@@ -146,7 +146,8 @@ impl LinkSetup {
             let link_state = port.state();
             let peer = ctx.fabric.peer(p).filter(|_| p.port != PortNum::ZERO);
             let far = peer.and_then(|peer| ctx.fabric.port(peer));
-            let has_mismatch = far.is_some_and(|far| ports::has_link_mismatch(port, far, ctx.cfg));
+            let has_mismatch =
+                far.is_some_and(|far| port_settings::has_link_mismatch(port, far, ctx.cfg));
             if port.restarts != 0
                 && !has_mismatch
                 && let Some(port) = ctx.fabric.port_mut(p)
@@ -256,7 +257,8 @@ pub(crate) fn on_set_timeout(
 ) {
     note_reregister_failed(ctx, p, setting, intents);
     let attr = id::PORT_INFO;
-    ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+    ctx.effects
+        .port_problem(p, ProblemKind::NoResponse { attr });
 }
 
 /// The response to a Set(PortInfo); `links` is the link setup, if that is the current phase. Returns why it is implausible, if it is.
@@ -274,7 +276,7 @@ pub(crate) fn on_set(
     }
     note_reregister_failed(ctx, p, setting, intents);
     let attr = id::PORT_INFO;
-    let rejected = ProblemKind::Refused { attr, status };
+    let rejected = ProblemKind::SetRejected { attr, status };
     match setting {
         // The sweep configures the port later anyway.
         PortSetting::SmLid => {}
@@ -314,7 +316,7 @@ fn on_accepted(
     let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
     let has_link = !is_switch || p.port != PortNum::ZERO;
     if let Some(why) = plausible::wrong_port_info(&PortInfo::decode(data), has_link) {
-        return Some(ProblemKind::Quarantined(QuarantineReason::Garbage(why)));
+        return Some(ProblemKind::Quarantined(QuarantineReason::Implausible(why)));
     }
     let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);

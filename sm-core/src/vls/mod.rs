@@ -203,7 +203,7 @@ impl VlTables {
             }
         } else if !is_for_all_inputs {
             let attr = id::SL_TO_VL;
-            on_sl_to_vl_failed(ctx, p, ProblemKind::Refused { attr, status });
+            on_sl_to_vl_failed(ctx, p, ProblemKind::SetRejected { attr, status });
         } else if let Some(node) = node
             && !node.plain_sl_to_vl
         {
@@ -237,7 +237,7 @@ impl VlTables {
         if !is_accepted {
             let attr = id::VL_ARBITRATION;
             ctx.effects
-                .port_problem(p, ProblemKind::Refused { attr, status });
+                .port_problem(p, ProblemKind::SetRejected { attr, status });
         }
     }
 }

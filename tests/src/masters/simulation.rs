@@ -618,8 +618,8 @@ impl Stage {
             };
             let slot = &mut self.slots[i];
             for event in &sm.events[slot.told..] {
-                slot.sweeps += usize::from(matches!(event, Event::SweepDone(_)));
-                if let Event::Role { state, .. } = event {
+                slot.sweeps += usize::from(matches!(event, Event::SweepCompleted(_)));
+                if let Event::RoleChanged { state, .. } = event {
                     let is_master = *state == SmState::Master;
                     slot.roles += 1;
                     self.takeovers += u32::from(is_master);
@@ -656,7 +656,7 @@ impl Stage {
                 }
                 if self.tell {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
-                    if let Event::SweepDone(r) = event {
+                    if let Event::SweepCompleted(r) = event {
                         println!("            {} {:?}", r.engine, r.engine_notes);
                         r.problems.iter().for_each(|p| println!("            {p}"));
                     }

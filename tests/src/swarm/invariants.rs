@@ -28,7 +28,7 @@ impl Watch {
         if tell {
             for event in &sm.events[self.told..] {
                 println!("        {event}");
-                if let ferrosm_core::Event::SweepDone(r) = event {
+                if let ferrosm_core::Event::SweepCompleted(r) = event {
                     for p in &r.problems {
                         println!("            {p}");
                     }

@@ -203,7 +203,7 @@ fn dead_master_is_replaced_from_the_replica() {
     let silent = events(&lab, second).iter().position(|e| {
         matches!(
             e,
-            Event::Role {
+            Event::RoleChanged {
                 state: SmState::Discovering,
                 ..
             }
@@ -212,7 +212,7 @@ fn dead_master_is_replaced_from_the_replica() {
     let master = events(&lab, second).iter().position(|e| {
         matches!(
             e,
-            Event::Role {
+            Event::RoleChanged {
                 state: SmState::Master,
                 ..
             }
@@ -524,7 +524,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
             assert!(lab.next_sweep(60).is_clean());
         }
         let gone = |e: &&Event| {
-            let Event::Noticed(Notice::Election(about)) = e else {
+            let Event::Notice(Notice::Election(about)) = e else {
                 return false;
             };
             matches!(about.what, election::ElectionNotice::IgnoredSmGone(_))
@@ -627,7 +627,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
             }
         });
         let asks = told(&lab, lab.sm, |e| {
-            matches!(e, Event::Noticed(Notice::ProcessStalled))
+            matches!(e, Event::Notice(Notice::ProcessStalled))
         });
         assert!(asks, "{:?}", events(&lab, lab.sm));
         if !deposed {
@@ -652,7 +652,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let sweeps = |lab: &Lab| {
-        let swept = |e: &&Event| matches!(e, Event::SweepDone(_));
+        let swept = |e: &&Event| matches!(e, Event::SweepCompleted(_));
         events(lab, lab.sm).iter().filter(swept).count()
     };
     let master = lab.world.fabric().port_guid(lab.at);

@@ -116,12 +116,12 @@ fn bring_up_waits_for_a_hung_neighbour() {
     let report = lab.next_sweep(8);
     let own = lab.world.fabric().node_guid(lab.at.node);
     let at_own_port = |p: &Problem| {
-        let node = match p.place {
+        let node = match p.location {
             Location::Port(port) => port.node,
             Location::LocalNode | Location::Lid(_) => None,
         };
         node.is_some_and(|node| node.guid == own)
-            && p.kind == ProblemKind::Quarantined(QuarantineReason::NoAnswer)
+            && p.kind == ProblemKind::Quarantined(QuarantineReason::NoResponse)
     };
     assert!(report.problems.iter().any(at_own_port), "{report:#?}");
     lab.world.set_node_faults(leaf, None);
@@ -236,7 +236,7 @@ fn nodes_beyond_63_hops_are_reported() {
         .collect();
     assert!(!far.is_empty());
     lab.assert_good_but(&far);
-    let kind = ProblemKind::Quarantined(QuarantineReason::TooFar);
+    let kind = ProblemKind::Quarantined(QuarantineReason::PathTooLong);
     assert!(
         has(&lab, &kind),
         "{} {:#?}",

@@ -56,7 +56,7 @@ fn told(lab: &Lab, is_it: fn(&Event) -> bool) -> usize {
 }
 
 const fn is_not_ready(event: &Event) -> bool {
-    matches!(event, Event::NotHandedOver(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
+    matches!(event, Event::HandoverFailed(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
 }
 
 /// How long it takes until the second is master.

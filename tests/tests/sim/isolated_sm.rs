@@ -337,7 +337,9 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         act(&mut lab, FabricAction::Cut(at));
         lab.world.run_for(LONG);
         let events = &events(&lab)[before..];
-        let roles = events.iter().filter(|e| matches!(e, Event::Role { .. }));
+        let roles = events
+            .iter()
+            .filter(|e| matches!(e, Event::RoleChanged { .. }));
         assert_eq!(roles.count(), 0, "{} cut {at:?}: {events:?}", lab.repeat());
         assert_eq!(role(&lab, second), SmState::Standby);
         cuts += 1;

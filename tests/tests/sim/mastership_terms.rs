@@ -212,7 +212,7 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
         lab.assert_good();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(asked(&lab), more, "{}", lab.repeat());
-        let says = |e: &&Event| matches!(e, Event::Noticed(Notice::ForeignMaster { .. }));
+        let says = |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));
         let told = lab.manager().events.iter().filter(says).count();
         assert_eq!(told, times, "{}", lab.repeat());
         let sweeps = lab.manager().reports().len();

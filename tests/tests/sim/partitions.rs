@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::group::GroupSpec;
+use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
@@ -100,7 +100,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
         .with_manager(sm, |m, now| m.command(Input::Resweep, now));
     let again = lab.next_sweep(60);
     assert_eq!((count(&again).gets, count(&again).sets), (0, 0));
-    assert_eq!(again.key_room, None);
+    assert_eq!(again.fullest_pkey_table, None);
 }
 
 /// Keys are where they should be after bring-up, with each kind of enforcement, and after a change of configuration.
@@ -138,7 +138,7 @@ fn p_key_tables_and_enforcement_are_as_configured() {
             .for_each(|p| extra.entry(*p).or_default().push(0x22));
         let expect = expecting(&lab, &extra, checks, |_| None);
         assert_good(&lab, &expect, &what);
-        let room = report.key_room.expect("the fullest table");
+        let room = report.fullest_pkey_table.expect("the fullest table");
         assert!(room.used <= 3 && room.capacity >= 32, "{room:?}");
 
         // Both partitions change, and a third comes; then all of it goes again.
@@ -385,7 +385,7 @@ fn full_p_key_tables_are_reported() {
     let told = |kind: ProblemKind, report: &ferrosm_core::SweepReport| {
         report.problems.iter().filter(|p| p.kind == kind).count()
     };
-    let too_small = ProblemKind::NotEnforced {
+    let too_small = ProblemKind::PKeysNotEnforced {
         needed: 3,
         capacity: 2,
     };
@@ -394,12 +394,12 @@ fn full_p_key_tables_are_reported() {
     assert_good(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
     let report = lab.next_sweep(60);
-    let left_out = ProblemKind::KeysLeftOut {
+    let left_out = ProblemKind::PKeyTableFull {
         count: 1,
         capacity: 3,
     };
     assert_eq!(told(left_out, &report), hosts(&lab).len());
-    assert_eq!(report.key_room.map(|r| r.free()), Some(0));
+    assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
 /// P_KeyTableRecords are for those who know the SM_Key; groups of partitions are there, and go with them.

@@ -63,7 +63,7 @@ fn told_of(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
     let events = &lab.manager().events;
     events
         .iter()
-        .any(|e| matches!(e, Event::Noticed(notice) if is_it(notice)))
+        .any(|e| matches!(e, Event::Notice(notice) if is_it(notice)))
 }
 
 fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {

@@ -79,7 +79,7 @@ impl Shell for Once {
     type End = Option<SweepReport>;
 
     fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
-        if let Event::SweepDone(report) = event {
+        if let Event::SweepCompleted(report) = event {
             return ControlFlow::Break(Some(*report));
         }
         ControlFlow::Continue(())

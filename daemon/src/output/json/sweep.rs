@@ -142,9 +142,9 @@ pub fn document<'a>(
         timeouts: c.timeouts,
     });
     let problems = report.problems.iter().map(|p| Problem {
-        location: p.place.to_string(),
+        location: p.location.to_string(),
         message: p.kind.to_string(),
-        severity: SEVERITIES[usize::from(!p.kind.is_grave())],
+        severity: SEVERITIES[usize::from(!p.kind.is_severe())],
     });
     let phases = report.phases.iter().map(|(p, d)| Phase {
         phase: p.to_string(),
@@ -168,11 +168,14 @@ pub fn document<'a>(
         engine: report.engine,
         engine_messages: &report.engine_notes,
         proof: report.proof.as_ref().map(ProofMembers::new),
-        fullest_pkey_table: report.key_room.as_ref().map(|room| PKeyTableUsage {
-            location: room.place.to_string(),
-            used: room.used,
-            capacity: room.capacity,
-        }),
+        fullest_pkey_table: report
+            .fullest_pkey_table
+            .as_ref()
+            .map(|room| PKeyTableUsage {
+                location: room.location.to_string(),
+                used: room.used,
+                capacity: room.capacity,
+            }),
         lft_blocks_written: report.lft_blocks_written,
         smps_sent: report.smps_sent(),
         smps: smps.collect(),
@@ -207,7 +210,7 @@ mod tests {
             .phases
             .push((report::Phase::ReadTables, Duration::from_micros(1500)));
         report.problems.push(report::Problem {
-            place: ferrosm_core::Location::LocalNode,
+            location: ferrosm_core::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
         let text = crate::output::json::line(&document(&report, SmState::Master, None));

@@ -19,7 +19,7 @@ pub struct EndPortFacts {
 
 /// The keys that a port is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedKeys {
+pub struct WantedPKeys {
     /// The most important first: what belongs at index 0, then the default partition's, then by number.
     pub keys: Vec<PKey>,
     /// The first goes to index 0 even if another is there.
@@ -106,7 +106,7 @@ impl Rules {
 impl Partitions {
     /// The keys that an end port is to have; never none, because all are in the default partition.
     #[must_use]
-    pub fn wanted(&self, port: &EndPortFacts) -> WantedKeys {
+    pub fn wanted(&self, port: &EndPortFacts) -> WantedPKeys {
         let mut ranked: Vec<(u8, PKey)> = Vec::new();
         let mut forced = false;
         for (at, membership) in self.rules.memberships(port) {
@@ -132,7 +132,7 @@ impl Partitions {
             }
         }
         ranked.sort_by_key(|(rank, key)| (*rank, super::partition_of(*key), key.0 & FULL == 0));
-        WantedKeys {
+        WantedPKeys {
             keys: ranked.into_iter().map(|(_, key)| key).collect(),
             force_first: forced,
         }

@@ -7,20 +7,20 @@
 //! |---|---|
 //! | this | the configuration, checked |
 //! | [`members`] | which keys a port is to have |
-//! | [`table`] | at which index of its table each key goes |
-//! | [`group`] | multicast groups that belong to partitions |
+//! | [`pkey_table`] | at which index of its table each key goes |
+//! | [`partition_group`] | multicast groups that belong to partitions |
 
-pub mod group;
 pub mod members;
-pub mod table;
+pub mod partition_group;
+pub mod pkey_table;
 
 use core::fmt;
 
 use ferrosm_mad::ids::{Gid, PKey, PortGuid, Sl};
 use serde::{Deserialize, Serialize};
 
-use group::GroupSpec;
 use members::Rules;
+use partition_group::GroupSpec;
 
 /// Bit 15 of a P_Key: a full member.
 const FULL: u16 = 0x8000;

@@ -19,7 +19,7 @@ use ferrosm_mad::smp::DrPath;
 use super::quarantine::{exclude_node, quarantine};
 use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason};
-use crate::plan::ports;
+use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::route;
@@ -111,7 +111,7 @@ impl Discovery {
                 let reason = NoLinkReason::LocalNodeImplausible(why);
                 return NodeInfoOutcome::NoLocalNode(reason);
             };
-            let why = QuarantineReason::Garbage(why);
+            let why = QuarantineReason::Implausible(why);
             on_no_neighbour(ctx, from, why, mode);
             return NodeInfoOutcome::Done;
         }
@@ -283,7 +283,7 @@ pub(crate) fn on_node_info_failed(
     let Some(from) = from else {
         return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
     };
-    on_no_neighbour(ctx, from, QuarantineReason::NoAnswer, mode);
+    on_no_neighbour(ctx, from, QuarantineReason::NoResponse, mode);
     NodeInfoOutcome::Done
 }
 
@@ -296,7 +296,7 @@ fn on_no_neighbour(ctx: &mut Ctx<'_>, from: PortRef, why: QuarantineReason, mode
             port.unproven = true;
             let attr = id::NODE_INFO;
             ctx.effects
-                .port_problem(from, ProblemKind::NoAnswer { attr });
+                .port_problem(from, ProblemKind::NoResponse { attr });
         }
         _ => quarantine(ctx, from, why),
     }
@@ -344,9 +344,9 @@ pub(crate) fn on_switch_info(
 pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
-    ctx.effects.problem(port0, ProblemKind::NoAnswer { attr });
+    ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
     if mode.phase != ReadPhase::LightSweep && !mode.is_local && mode.phase.is_discovering() {
-        exclude_node(ctx, n, &QuarantineReason::NoAnswer);
+        exclude_node(ctx, n, &QuarantineReason::NoResponse);
         return;
     }
     let fabric = &*ctx.fabric;
@@ -417,7 +417,7 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
             continue;
         };
         let ports = node.physical_ports().map(|p| PortRef::new(*n, p));
-        let unwritten = ports.filter(|p| !ports::is_live(fabric, *p));
+        let unwritten = ports.filter(|p| !port_settings::is_live(fabric, *p));
         ctx.effects.reread_ports.extend(unwritten);
     }
 }
@@ -429,7 +429,7 @@ fn remove_nodes(ctx: &mut Ctx<'_>, absent: &[NodeIdx]) {
         };
         ctx.effects.routing_stale = true;
         ctx.effects.removed_nodes.push(*n);
-        ctx.outbox.emit(Event::NodeGone(node.name()));
+        ctx.outbox.emit(Event::NodeRemoved(node.name()));
     }
 }
 

@@ -53,7 +53,7 @@ impl Discovery {
                 ctx.smps.enqueue(SmpOp::NodeInfo(Some(at)));
             } else if peer.is_none() {
                 // The port over which the last switch in reach was reached has its link.
-                quarantine(ctx, at, QuarantineReason::TooFar);
+                quarantine(ctx, at, QuarantineReason::PathTooLong);
             }
         }
     }
@@ -88,12 +88,12 @@ pub(crate) fn check_port_info(
             return None;
         }
         let attr = id::PORT_INFO;
-        on_port_info_failed(ctx, at, ProblemKind::NoAnswer { attr }, mode);
+        on_port_info_failed(ctx, at, ProblemKind::NoResponse { attr }, mode);
         return None;
     }
     let has_link = change.is_external() || !change.is_switch;
     if let Some(why) = plausible::wrong_port_info(&change.new, has_link) {
-        let kind = ProblemKind::Quarantined(QuarantineReason::Garbage(why));
+        let kind = ProblemKind::Quarantined(QuarantineReason::Implausible(why));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
     }
@@ -169,7 +169,7 @@ pub(crate) fn on_port_info_failed(
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     if mode.phase == ReadPhase::Discovery && !mode.is_local && at.port == PortNum::ZERO && is_switch
     {
-        exclude_node(ctx, at.node, &QuarantineReason::NoAnswer);
+        exclude_node(ctx, at.node, &QuarantineReason::NoResponse);
     }
 }
 

@@ -7,7 +7,7 @@ use ferrosm_routing::SwitchIdx;
 
 /// Where GUIDs are in one fabric.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct GuidIndex {
     switches: BTreeMap<u64, (SwitchIdx, u8)>,
     num_ports: Vec<u8>,
     ends: BTreeMap<u64, End>,
@@ -28,7 +28,7 @@ pub(super) struct End {
     pub switch: SwitchIdx,
 }
 
-impl Places {
+impl GuidIndex {
     /// No fabric at all.
     #[must_use]
     pub fn new() -> Self {

@@ -13,7 +13,7 @@ const POLLING: u8 = 2;
 
 /// What a port's SM decides apart from the port's own link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
+pub struct EndPortAddress {
     /// Base LID.
     pub lid: Lid,
     /// 2^LMC LIDs.
@@ -39,7 +39,7 @@ pub enum PortKind {
 
 /// The kind of a port.
 #[must_use]
-pub fn kind_of(node: &Node, port: PortNum) -> PortKind {
+pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
     match (node.is_switch(), port) {
         (false, _) => PortKind::EndPort,
         (true, PortNum::ZERO) => {
@@ -81,10 +81,10 @@ pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
 ///
 /// `address` is for end ports; `reregister` asks the host to repeat its registrations.
 #[must_use]
-pub fn wanted(
+pub fn wanted_port_info(
     subnet: &Subnet,
     at: PortRef,
-    address: Option<Address>,
+    address: Option<EndPortAddress>,
     cfg: &SmConfig,
     reregister: bool,
 ) -> Option<[u8; 64]> {
@@ -94,7 +94,7 @@ pub fn wanted(
     let mut want = neutral(&now);
     let peer = subnet.peer(at);
     let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
-    let kind = kind_of(node, at.port);
+    let kind = port_kind(node, at.port);
 
     if kind != PortKind::External {
         let address = address?;
@@ -155,9 +155,9 @@ pub fn wanted(
     Some(raw)
 }
 
-/// What a port said, in the form in which [`wanted`] says what it should be: equal means that nothing is to be written.
+/// What a port said, in the form in which [`wanted_port_info`] says what it should be: equal means that nothing is to be written.
 #[must_use]
-pub fn current(port: &Port) -> [u8; 64] {
+pub fn current_port_info(port: &Port) -> [u8; 64] {
     let mut raw = *port.raw;
     neutral(&port.info()).encode_onto(&mut raw);
     raw
@@ -165,7 +165,7 @@ pub fn current(port: &Port) -> [u8; 64] {
 
 /// `raw` with a state to move to.
 #[must_use]
-pub fn with_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
+pub fn with_port_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
     let mut info = PortInfo::decode(&raw);
     info.port_state = state;
     info.encode_onto(&mut raw);
@@ -192,7 +192,7 @@ pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
     let Some(port) = node.ports.get(p.port.index()) else {
         return false;
     };
-    let live = match kind_of(node, p.port) {
+    let live = match port_kind(node, p.port) {
         PortKind::BasePort0 => false,
         PortKind::EnhancedPort0 => true,
         PortKind::EndPort | PortKind::External => {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::subnet::NodeIdx;
 
-    const ADDRESS: Address = Address {
+    const ADDRESS: EndPortAddress = EndPortAddress {
         lid: Lid(8),
         lmc: Lmc(2),
         sm_lid: Lid(1),
@@ -262,12 +262,12 @@ mod tests {
         (subnet, a, b)
     }
 
-    fn want(subnet: &Subnet, at: PortRef, reregister: bool) -> PortInfo {
+    fn wanted_of(subnet: &Subnet, at: PortRef, reregister: bool) -> PortInfo {
         let cfg = SmConfig {
             m_key: MKey::new(7),
             ..SmConfig::default()
         };
-        PortInfo::decode(&wanted(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
+        PortInfo::decode(&wanted_port_info(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
     }
 
     /// A CA of MTU 4096 and 15 lanes on a switch of MTU 2048 and 8 lanes: both ends get 2048 and 8 lanes; the CA gets the
@@ -280,8 +280,8 @@ mod tests {
             &init(MtuCode::Mtu2048, 4),
             false,
         );
-        let ca = want(&subnet, PortRef::new(ca, PortNum(1)), true);
-        let external = want(&subnet, PortRef::new(switch, PortNum(1)), true);
+        let ca = wanted_of(&subnet, PortRef::new(ca, PortNum(1)), true);
+        let external = wanted_of(&subnet, PortRef::new(switch, PortNum(1)), true);
         for end in [&ca, &external] {
             assert_eq!(
                 (end.neighbor_mtu, end.operational_vls),
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((external.lid, external.m_key), (Lid(0), MKey::NONE));
         assert!(!external.client_reregister);
         assert_eq!((external.hoq_life, external.vl_stall_count), (16, 7));
-        let port0 = want(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        let port0 = wanted_of(&subnet, PortRef::new(switch, PortNum::ZERO), false);
         assert_eq!(
             (port0.lid, port0.lmc, port0.neighbor_mtu),
             (Lid(8), Lmc(0), MtuCode::Mtu256)
@@ -307,7 +307,7 @@ mod tests {
     fn an_enhanced_port_0_is_an_end_port() {
         let info = told(PortState::Active, MtuCode::Mtu2048, 4);
         let (subnet, _, switch) = cable(&info, &info, true);
-        let port0 = want(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        let port0 = wanted_of(&subnet, PortRef::new(switch, PortNum::ZERO), false);
         assert_eq!(
             (port0.lmc, port0.neighbor_mtu, port0.operational_vls),
             (Lmc(2), MtuCode::Mtu2048, 4)
@@ -319,7 +319,7 @@ mod tests {
     fn an_armed_port_keeps_its_values() {
         let info = told(PortState::Armed, MtuCode::Mtu4096, 5);
         let (subnet, ca, _) = cable(&info, &info, false);
-        let ca = want(&subnet, PortRef::new(ca, PortNum(1)), false);
+        let ca = wanted_of(&subnet, PortRef::new(ca, PortNum(1)), false);
         assert_eq!((ca.neighbor_mtu, ca.operational_vls), (MtuCode::Mtu256, 1));
     }
 
@@ -333,7 +333,7 @@ mod tests {
         };
         let (subnet, ca, switch) = cable(&info, &other, false);
         for node in [ca, switch] {
-            let end = want(&subnet, PortRef::new(node, PortNum(1)), false);
+            let end = wanted_of(&subnet, PortRef::new(node, PortNum(1)), false);
             let values = (end.neighbor_mtu, end.operational_vls);
             assert_eq!(values, (MtuCode::Mtu2048, 4));
             assert_eq!(end.port_state, PortState::NoChange);

@@ -7,10 +7,14 @@ use ferrosm_routing::hints::FileTables;
 use ferrosm_routing::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps};
 use ferrosm_routing::{Lft, VlPlan};
 
-use super::places::Places;
+use super::guid_index::GuidIndex;
 use super::{GuidTables, Missing};
 
-pub(super) fn resolve(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> FileTables {
+pub(super) fn resolve(
+    said: &GuidTables,
+    places: &GuidIndex,
+    notes: &mut Vec<String>,
+) -> FileTables {
     let moved = moved_lids(said, places, notes);
     let mut missing = Missing::new("lfts_file", "switch");
     let mut lfts = vec![None; places.num_ports().len()];
@@ -36,7 +40,7 @@ pub(super) fn resolve(said: &GuidTables, places: &Places, notes: &mut Vec<String
 
 /// The LID that each LID (index) of the dump is today: that of the port that had it then. `None` where that port is
 /// gone, or where another port has the LID now.
-fn moved_lids(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> Vec<Option<Lid>> {
+fn moved_lids(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) -> Vec<Option<Lid>> {
     let mut missing = Missing::new("lfts_file", "port");
     let longest = |rows: &mut dyn Iterator<Item = usize>| rows.max().unwrap_or(0);
     let top = longest(&mut said.lfts.iter().map(|(_, e)| e.len()))
@@ -77,7 +81,7 @@ fn moved_lids(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> Ve
 fn lanes(
     said: &GuidTables,
     moved: &[Option<Lid>],
-    places: &Places,
+    places: &GuidIndex,
     notes: &mut Vec<String>,
 ) -> Option<VlPlan> {
     if said.sl2vl.is_empty() && said.path_sl.is_empty() {
@@ -102,7 +106,7 @@ fn lanes(
 fn path_sl(
     said: &GuidTables,
     moved: &[Option<Lid>],
-    places: &Places,
+    places: &GuidIndex,
     notes: &mut Vec<String>,
 ) -> PathSl {
     if said.path_sl.is_empty() {
@@ -150,7 +154,7 @@ fn path_sl(
 }
 
 /// The maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
-fn maps(said: &GuidTables, places: &Places, notes: &mut Vec<String>) -> (SlToVl, u8) {
+fn maps(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) -> (SlToVl, u8) {
     let mut missing = Missing::new("sl2vl_file", "switch");
     let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);
     let mut switches: Vec<SlToVlMaps> = places.num_ports().iter().map(drop_all).collect();

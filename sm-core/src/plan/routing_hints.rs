@@ -1,11 +1,11 @@
 //! What an operator says about the structure of a fabric: from GUIDs, as side files have them, to the graph of one run.
 //!
 //! [`GuidHints`] is plain data that stays the same while devices come and go; [`resolve`] looks its GUIDs up in one
-//! fabric ([`Places`]). A GUID that is not there is told and left out: it may be a node that is switched off. Nothing
+//! fabric ([`GuidIndex`]). A GUID that is not there is told and left out: it may be a node that is switched off. Nothing
 //! here reads files, and nothing decides what an engine makes of a hint.
 
-mod places;
-mod tables;
+mod file_tables;
+mod guid_index;
 
 use core::fmt::Write;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ferrosm_routing::vl_plan::SLS;
 use serde::{Deserialize, Serialize};
 
 use crate::fnv::Fnv1a;
-pub use places::Places;
+pub use guid_index::GuidIndex;
 
 /// So many GUIDs a note names before it counts the rest.
 const NAMED_MAX: usize = 4;
@@ -160,7 +160,7 @@ fn hex(guid: u64) -> String {
 
 /// Looks everything up. The notes say what could not be used, one sentence each.
 #[must_use]
-pub fn resolve(said: &GuidHints, places: &Places) -> (Hints, Vec<String>) {
+pub fn resolve(said: &GuidHints, places: &GuidIndex) -> (Hints, Vec<String>) {
     let mut notes = Vec::new();
     let hints = Hints {
         roots: roots(&said.roots, places, &mut notes),
@@ -210,12 +210,12 @@ pub fn resolve(said: &GuidHints, places: &Places) -> (Hints, Vec<String>) {
         file: said
             .file
             .as_ref()
-            .map(|t| Arc::new(tables::resolve(t, places, &mut notes))),
+            .map(|t| Arc::new(file_tables::resolve(t, places, &mut notes))),
     };
     (hints, notes)
 }
 
-fn roots(said: &[NodeGuid], places: &Places, notes: &mut Vec<String>) -> Vec<SwitchIdx> {
+fn roots(said: &[NodeGuid], places: &GuidIndex, notes: &mut Vec<String>) -> Vec<SwitchIdx> {
     let mut missing = Missing::new("root_guid_file", "switch");
     let mut found = Vec::new();
     for guid in said {
@@ -239,7 +239,7 @@ fn roots(said: &[NodeGuid], places: &Places, notes: &mut Vec<String>) -> Vec<Swi
 /// Looks up what one file says, item by item.
 struct Lookup<'a> {
     file: &'static str,
-    places: &'a Places,
+    places: &'a GuidIndex,
     missing: Missing,
     notes: &'a mut Vec<String>,
 }
@@ -268,7 +268,7 @@ impl Lookup<'_> {
 fn look_up<T, R>(
     (file, what): (&'static str, &'static str),
     said: &[T],
-    places: &Places,
+    places: &GuidIndex,
     notes: &mut Vec<String>,
     mut find: impl FnMut(&mut Lookup<'_>, &T) -> Option<R>,
 ) -> Vec<R> {
@@ -287,7 +287,7 @@ fn look_up<T, R>(
 fn ends(
     file: &'static str,
     said: &[PortGuid],
-    places: &Places,
+    places: &GuidIndex,
     notes: &mut Vec<String>,
 ) -> Vec<Lid> {
     look_up((file, "port with a LID"), said, places, notes, |at, g| {
@@ -307,7 +307,7 @@ fn port_order(
     Some((*switches.first()?, there))
 }
 
-fn torus(said: &GuidTorus, places: &Places, notes: &mut Vec<String>) -> TorusHint {
+fn torus(said: &GuidTorus, places: &GuidIndex, notes: &mut Vec<String>) -> TorusHint {
     let mut missing = Missing::new("torus-2QoS.conf", "switch");
     let mut seeds = Vec::new();
     for seed in &said.seeds {
@@ -350,8 +350,8 @@ mod tests {
     const B: NodeGuid = NodeGuid(0xB0);
 
     /// Switches A (LID 1, 4 ports) and B (LID 2, 2 ports); hosts 0x11 (LID 4 and 5) on A, 0x21 (LID 7) on B.
-    pub(super) fn places() -> Places {
-        let mut p = Places::new();
+    pub(super) fn places() -> GuidIndex {
+        let mut p = GuidIndex::new();
         p.switch(SwitchIdx(0), 4, A, PortGuid(0xA1), (Lid(1), Lmc(0)));
         p.switch(SwitchIdx(1), 2, B, PortGuid(0xB0), (Lid(2), Lmc(0)));
         p.end_port(

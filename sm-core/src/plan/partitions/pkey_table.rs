@@ -6,19 +6,19 @@
 
 use ferrosm_mad::ids::PKey;
 
-use super::members::WantedKeys;
+use super::members::WantedPKeys;
 use super::partition_of;
 
 /// A table as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PKeyTablePlan {
     /// All entries.
     pub table: Vec<PKey>,
     /// Keys for which there was no room.
-    pub left_out: Vec<PKey>,
+    pub omitted: Vec<PKey>,
 }
 
-impl Placed {
+impl PKeyTablePlan {
     /// Entries in use.
     #[must_use]
     pub fn used(&self) -> usize {
@@ -31,7 +31,7 @@ const EMPTY: PKey = PKey(0);
 
 /// Places keys in a table that holds `now`; its length is the room that there is.
 #[must_use]
-pub fn place(now: &[PKey], wanted: &WantedKeys) -> Placed {
+pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan {
     let mut slots: Vec<Option<PKey>> = vec![None; now.len()];
     let mut homeless: Vec<PKey> = Vec::new();
     let is_empty = |key: PKey| partition_of(key) == 0;
@@ -74,22 +74,22 @@ pub fn place(now: &[PKey], wanted: &WantedKeys) -> Placed {
     let freed = (0..end).filter(|i| slots[*i].is_none());
     let places: Vec<usize> = (end..now.len()).chain(freed).collect();
     let mut places = places.into_iter();
-    let mut left_out = Vec::new();
+    let mut omitted = Vec::new();
     for key in homeless {
         match places.next() {
             Some(at) => slots[at] = Some(key),
-            None => left_out.push(key),
+            None => omitted.push(key),
         }
     }
-    Placed {
+    PKeyTablePlan {
         table: slots.into_iter().map(|s| s.unwrap_or(EMPTY)).collect(),
-        left_out,
+        omitted,
     }
 }
 
 /// The keys that a switch port in front of an end port with this table has to let pass: a limited key is covered by the full one.
 #[must_use]
-pub fn to_let_pass(table: &[PKey]) -> WantedKeys {
+pub fn enforcement_pkeys(table: &[PKey]) -> WantedPKeys {
     let full = |key: PKey| PKey(key.0 | super::FULL);
     let mut keys: Vec<PKey> = Vec::new();
     for key in table.iter().filter(|k| partition_of(**k) != 0) {
@@ -98,7 +98,7 @@ pub fn to_let_pass(table: &[PKey]) -> WantedKeys {
             keys.push(*key);
         }
     }
-    WantedKeys {
+    WantedPKeys {
         keys,
         force_first: false,
     }
@@ -115,13 +115,13 @@ mod tests {
     }
 
     fn placed(now: &[u16], wanted: &[u16], force_first: bool) -> (Vec<u16>, Vec<u16>) {
-        let wanted = WantedKeys {
+        let wanted = WantedPKeys {
             keys: keys(wanted),
             force_first,
         };
-        let placed = place(&keys(now), &wanted);
+        let placed = assign_pkey_indices(&keys(now), &wanted);
         let raw = |list: &[PKey]| list.iter().map(|k| k.0).collect();
-        (raw(&placed.table), raw(&placed.left_out))
+        (raw(&placed.table), raw(&placed.omitted))
     }
 
     #[test]
@@ -177,10 +177,10 @@ mod tests {
             (&[0xFFFF, 5, 0], &[5, 0xFFFF], true, &[5, 0xFFFF, 0], &[]),
             (&[0xFFFF, 6, 0], &[5, 0xFFFF, 6], true, &[5, 6, 0xFFFF], &[]),
         ];
-        for (now, wanted, force, table, left_out) in cases {
+        for (now, wanted, force, table, omitted) in cases {
             assert_eq!(
                 placed(now, wanted, force),
-                (table.to_vec(), left_out.to_vec()),
+                (table.to_vec(), omitted.to_vec()),
                 "{now:04x?} {wanted:04x?}"
             );
         }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_switch_lets_pass_what_the_port_has() {
-        let pass = to_let_pass(&keys(&[0xFFFF, 0x7FFF, 5, 0, 0x8006, 6, 5]));
+        let pass = enforcement_pkeys(&keys(&[0xFFFF, 0x7FFF, 5, 0, 0x8006, 6, 5]));
         assert_eq!(pass.keys, keys(&[0xFFFF, 5, 0x8006]));
     }
 
@@ -212,11 +212,11 @@ mod tests {
                 let members: BTreeMap<u16, bool> = members;
                 let default = if limited { PKey::DEFAULT_LIMITED } else { PKey::DEFAULT_FULL };
                 let others = members.iter().map(|(n, full)| PKey(n | if *full { 0x8000 } else { 0 }));
-                let wanted = WantedKeys {
+                let wanted = WantedPKeys {
                     keys: core::iter::once(default).chain(others).collect(),
                     force_first: false,
                 };
-                let next = place(&table, &wanted);
+                let next = assign_pkey_indices(&table, &wanted);
                 prop_assert_eq!(next.table.len(), cap);
                 prop_assert_eq!(next.table[0], default);
                 for key in &wanted.keys {
@@ -225,11 +225,11 @@ mod tests {
                     }
                 }
                 let has: BTreeSet<PKey> = next.table.iter().copied().filter(|k| *k != EMPTY).collect();
-                let all: BTreeSet<PKey> = has.iter().chain(&next.left_out).copied().collect();
+                let all: BTreeSet<PKey> = has.iter().chain(&next.omitted).copied().collect();
                 prop_assert_eq!(&all, &wanted.keys.iter().copied().collect());
                 prop_assert_eq!(has.len(), next.used(), "no key twice");
-                prop_assert!(next.left_out.is_empty() || next.used() == cap);
-                prop_assert_eq!(&place(&next.table, &wanted), &next);
+                prop_assert!(next.omitted.is_empty() || next.used() == cap);
+                prop_assert_eq!(&assign_pkey_indices(&next.table, &wanted), &next);
                 table = next.table;
             }
         }
@@ -241,11 +241,11 @@ mod tests {
             wanted in prop::collection::btree_set(prop::sample::select(&[1u16, 0x8001, 2, 0x8003, 0xFFFF][..]), 1..5),
             force_first in any::<bool>(),
         ) {
-            let wanted = WantedKeys { keys: wanted.into_iter().map(PKey).collect(), force_first };
-            let placed = place(&keys(&now), &wanted);
+            let wanted = WantedPKeys { keys: wanted.into_iter().map(PKey).collect(), force_first };
+            let placed = assign_pkey_indices(&keys(&now), &wanted);
             let mut has: Vec<PKey> = placed.table.iter().copied().filter(|k| *k != EMPTY).collect();
-            prop_assert_eq!(has.len() + placed.left_out.len(), wanted.keys.len());
-            has.extend(&placed.left_out);
+            prop_assert_eq!(has.len() + placed.omitted.len(), wanted.keys.len());
+            has.extend(&placed.omitted);
             has.sort_unstable();
             let mut all = wanted.keys.clone();
             all.sort_unstable();
