@@ -215,7 +215,7 @@ fn errno_of(error: ChannelError) -> Errno {
         ChannelError::CorruptMemory(_) | ChannelError::Closed => Errno::IO,
         ChannelError::TooLong(_) => Errno::INVAL,
         ChannelError::System(errno) => errno,
-        ChannelError::Agreement(_) => Errno::NXIO,
+        ChannelError::UnexpectedDescriptors(_) => Errno::NXIO,
     }
 }
 

@@ -105,14 +105,16 @@ impl Waiters {
 
     /// True if a message waits already.
     fn begin(&self, fds: &[pollfd]) -> bool {
-        self.readers(fds).any(|umad| umad.end.begin())
+        self.readers(fds).any(|umad| umad.end.begin_wait())
     }
 
     fn spin(&self, fds: &[pollfd], spin: SpinWait) -> bool {
         let mut readers = self.readers(fds);
         match (readers.next(), readers.next()) {
-            (Some(only), None) => only.end.spin(spin) && only.end.look(),
-            (Some(_), Some(_)) => spin.until(|| self.readers(fds).any(|umad| umad.end.look())),
+            (Some(only), None) => only.end.spin(spin) && only.end.has_message(),
+            (Some(_), Some(_)) => {
+                spin.until(|| self.readers(fds).any(|umad| umad.end.has_message()))
+            }
             (None, _) => false,
         }
     }
@@ -141,7 +143,7 @@ impl Waiters {
             if asked && entry.revents & POLLHUP != 0 {
                 umad.end.check_alive();
                 umad.farewells.fetch_add(1, Ordering::Relaxed);
-            } else if umad.end.look() {
+            } else if umad.end.has_message() {
                 entry.revents |= entry.events & READ;
             } else {
                 entry.revents &= !READ;

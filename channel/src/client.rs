@@ -1,7 +1,7 @@
-//! The program's end of one opened umad file.
+//! Client end of an opened umad file.
 //!
-//! Owned by the preloaded library, shared by the program's threads. Blocks only in [`ClientEnd::send`], when the ring is full;
-//! waiting for a message is split into steps, so that the library can sleep in the libc's own `poll`.
+//! Owned by the preloaded library and shared by the program's threads. Only [`ClientEnd::send`] blocks, if the
+//! ring is full. Waiting for a message is split into steps, so that the library can sleep in libc's own `poll`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -20,116 +20,116 @@ use crate::memory::Mapping;
 use crate::ring::Assembly;
 use crate::{ChannelError, ClientFds, CorruptMemory, MAX_MESSAGE, SpinWait, hub};
 
-/// How long a writer waits for room before it asks whether the server still lives.
+/// Interval at which a sender that waits for room checks whether the server is alive.
 const ROOM_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// The lowest number for file descriptors that the program shall not stumble over.
-const OUT_OF_THE_WAY: i32 = 700;
+/// Lowest number for the library's file descriptors, to keep them out of the program's range.
+const MIN_LIBRARY_FD: i32 = 700;
 
-/// What to do with the message at the head of the queue, told its length.
+/// What to do with the first message, depending on its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageAction {
-    /// Copy it and take it off the queue.
+    /// Copy and remove it.
     Consume,
-    /// Copy its first bytes and leave it there.
+    /// Copy its first bytes and keep it.
     Peek(usize),
-    /// Leave it there.
+    /// Keep it.
     Keep,
 }
 
-/// What [`ClientEnd::receive`] did.
+/// Result of [`ClientEnd::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveOutcome {
-    /// No message waits.
+    /// No message.
     Empty,
-    /// A message of this length was first, and this was done with it.
+    /// The action on the first message, and the length of that message.
     Message(MessageAction, usize),
 }
 
-/// Program's end of the two rings of an opened file.
+/// Client end of the two rings of an opened file.
 ///
 /// # The wakeup byte
 ///
 /// The word `wake` of the ring to the client has three states:
 ///
-/// * ARMED: the server must send a byte with the next message. `wake` becomes SIGNALLED.
-/// * SIGNALLED: one byte is in the socket or on its way, so the descriptor is readable.
-/// * QUIET: some thread of ours is looking at the ring by itself; no byte, no system call.
+/// * ARMED: the server must send a byte with the next message, and sets `wake` to SIGNALLED.
+/// * SIGNALLED: one byte is in the socket or about to be sent, so the descriptor is readable.
+/// * QUIET: a client thread polls the ring; no byte, no system call.
 ///
-/// Each step SIGNALLED to ARMED, which only the client makes, entitles it to take one byte out of the socket;
-/// `owed` counts those not yet taken. So the bytes in the socket (and under way) are always `owed` plus one if
-/// SIGNALLED, and none is taken that announces a message that still waits: bytes are taken only if the ring was
-/// seen empty after `wake` had become ARMED.
+/// Each transition from SIGNALLED to ARMED, which only the client makes, entitles the client to read one byte from
+/// the socket; `owed` counts the bytes not yet read. So the number of bytes sent and not read is `owed`, plus one
+/// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so no byte that announces a
+/// waiting message is read.
 ///
-/// A file begins ARMED: the descriptor is readable exactly when something waits, which is what `epoll` and `select`
-/// need. QUIET is entered only by a thread that waits with [`ClientEnd::begin`], and not while any thread sleeps in the
-/// kernel (`sleepers`), nor ever again after [`ClientEnd::exact`].
+/// A file starts ARMED: the descriptor is readable exactly while a message waits, as `epoll` and `select` require.
+/// Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread sleeps in the kernel (`sleepers`), and
+/// never after [`ClientEnd::disable_quiet`].
 #[derive(Debug)]
 pub struct ClientEnd {
     mapping: Mapping,
     hub: Mapping,
     doorbell: OwnedFd,
     wake: OwnedFd,
-    inward: Mutex<Inward>,
-    outward: Mutex<()>,
-    /// A message that was put together from pieces waits outside the ring.
+    receive_state: Mutex<ReceiveState>,
+    send_lock: Mutex<()>,
+    /// A message reassembled from several frames waits outside of the ring.
     whole: AtomicBool,
     closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Inward {
+struct ReceiveState {
     assembly: Assembly,
     owed: u32,
     sleepers: u32,
-    /// Someone waited by [`ClientEnd::begin`]: stale bytes may stay in the socket until the next wait.
-    polled: bool,
-    exact: bool,
+    /// A thread called [`ClientEnd::begin_wait`]: stale bytes may remain in the socket until the next wait.
+    has_waited: bool,
+    quiet_disabled: bool,
 }
 
-fn moved_away(fd: OwnedFd) -> OwnedFd {
-    // Refused if the limit on open files is lower: then it stays where it is.
-    rustix::io::fcntl_dupfd_cloexec(&fd, OUT_OF_THE_WAY).unwrap_or(fd)
+fn move_out_of_range(fd: OwnedFd) -> OwnedFd {
+    // Fails if the limit on open files is lower; the descriptor then keeps its number.
+    rustix::io::fcntl_dupfd_cloexec(&fd, MIN_LIBRARY_FD).unwrap_or(fd)
 }
 
 impl ClientEnd {
-    /// From what the server passed. Also gives the descriptor for the program: it may close or duplicate it as it likes,
-    /// this end has its own copy.
+    /// Creates the client end from the server's descriptors. Also returns the program's descriptor, which it may
+    /// close or duplicate: this end has its own copy.
     ///
     /// # Errors
     ///
-    /// [`ChannelError::System`] if the memory is not as agreed or no descriptor is left.
+    /// [`ChannelError::System`] if the memory is invalid or no descriptor is available.
     pub fn new(fds: ClientFds) -> Result<(Self, OwnedFd), ChannelError> {
         let end = Self {
             mapping: Mapping::new(&fds.memory, FILE_BYTES)?,
             hub: Mapping::new(&fds.hub, HUB_BYTES)?,
-            doorbell: moved_away(fds.doorbell),
-            wake: rustix::io::fcntl_dupfd_cloexec(&fds.wake, OUT_OF_THE_WAY)
+            doorbell: move_out_of_range(fds.doorbell),
+            wake: rustix::io::fcntl_dupfd_cloexec(&fds.wake, MIN_LIBRARY_FD)
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fds.wake, 3))?,
-            inward: Mutex::default(),
-            outward: Mutex::default(),
+            receive_state: Mutex::default(),
+            send_lock: Mutex::default(),
             whole: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         };
         Ok((end, fds.wake))
     }
 
-    /// The descriptor to sleep on.
+    /// The descriptor to poll.
     #[must_use]
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Whether the server was found dead or corrupt. What it sent before can still be received.
+    /// Whether the server was found dead or the memory corrupt. Earlier messages can still be received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Asks the kernel whether the server still holds its end; remembers a no.
+    /// Checks whether the server has its end of the socket open, and remembers if not.
     pub fn check_alive(&self) -> bool {
         if !self.is_closed() {
             let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -141,8 +141,8 @@ impl ClientEnd {
         !self.is_closed()
     }
 
-    /// Takes, copies or leaves the first message: `judge` says which, told its length. `buffer` takes as many bytes as it
-    /// has room for.
+    /// Consumes, copies or keeps the first message, as `choose` decides by its length. Copies as many bytes as
+    /// `buffer` has room for.
     ///
     /// # Errors
     ///
@@ -150,50 +150,50 @@ impl ClientEnd {
     pub fn receive(
         &self,
         buffer: &mut [u8],
-        judge: impl FnOnce(usize) -> MessageAction,
+        choose: impl FnOnce(usize) -> MessageAction,
     ) -> Result<ReceiveOutcome, ChannelError> {
-        let mut inward = self.inward();
+        let mut receive_state = self.receive_state();
         let direction = to_client(&self.mapping);
-        inward
+        receive_state
             .assembly
-            .pull(&direction.ring, || self.freed(&direction))?;
-        let result = if let Some(message) = inward.assembly.whole() {
-            let take = judge(message.len());
-            let len = wanted(take, message.len()).min(buffer.len());
+            .pull(&direction.ring, || self.notify_room(&direction))?;
+        let result = if let Some(message) = receive_state.assembly.whole() {
+            let action = choose(message.len());
+            let len = copied_len(action, message.len()).min(buffer.len());
             buffer[..len].copy_from_slice(&message[..len]);
-            let done = ReceiveOutcome::Message(take, message.len());
-            if take == MessageAction::Consume {
-                inward.assembly.pop();
+            let done = ReceiveOutcome::Message(action, message.len());
+            if action == MessageAction::Consume {
+                receive_state.assembly.pop();
             }
             self.whole
-                .store(inward.assembly.is_whole(), Ordering::Release);
+                .store(receive_state.assembly.is_whole(), Ordering::Release);
             done
-        } else if inward.assembly.is_partial() {
+        } else if receive_state.assembly.is_partial() {
             ReceiveOutcome::Empty
         } else if let Some(frame) = direction.ring.front()? {
-            let take = judge(frame.len);
-            let len = wanted(take, frame.len).min(buffer.len());
+            let action = choose(frame.len);
+            let len = copied_len(action, frame.len).min(buffer.len());
             direction.ring.copy(frame, &mut buffer[..len]);
-            if take == MessageAction::Consume {
+            if action == MessageAction::Consume {
                 direction.ring.release(frame);
-                self.freed(&direction);
+                self.notify_room(&direction);
             }
-            ReceiveOutcome::Message(take, frame.len)
+            ReceiveOutcome::Message(action, frame.len)
         } else {
             ReceiveOutcome::Empty
         };
-        if inward.exact || !inward.polled {
-            // Somebody may look at the descriptor itself.
-            self.settle(&mut inward);
+        if receive_state.quiet_disabled || !receive_state.has_waited {
+            // The program may poll the descriptor itself.
+            self.drain_stale_bytes(&mut receive_state);
         }
         Ok(result)
     }
 
-    /// Sends the message made of `parts`; waits if the ring is full.
+    /// Sends a message made of `parts`; waits while the ring is full.
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Closed`] if the server is gone, [`ChannelError::TooLong`], [`ChannelError::CorruptMemory`].
+    /// [`ChannelError::Closed`] if the server is dead, [`ChannelError::TooLong`], [`ChannelError::CorruptMemory`].
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ChannelError> {
         let len = parts.iter().map(|part| part.len()).sum();
         if len > MAX_MESSAGE {
@@ -204,7 +204,10 @@ impl ClientEnd {
         }
         let sleeping = server_sleeping(&self.hub);
         let direction = to_server(&self.mapping);
-        let _one_writer = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_writer = self
+            .send_lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut offset = 0;
         while !direction.ring.push(parts, &mut offset)? {
             direction.room_wanted.store(1, Ordering::SeqCst);
@@ -212,7 +215,7 @@ impl ClientEnd {
             if direction.ring.push(parts, &mut offset)? {
                 break;
             }
-            // What was put in by this second look is announced here, before sleeping.
+            // The second attempt may have written frames, so ring before sleeping.
             hub::ring(sleeping, &self.doorbell);
             match futex::wait(
                 direction.room_wanted,
@@ -230,18 +233,18 @@ impl ClientEnd {
         Ok(())
     }
 
-    /// First step of waiting: true if a message waits. If not, the server need not send a byte until
+    /// First step of waiting: returns true if a message waits. Otherwise the server need not send a byte until
     /// [`ClientEnd::before_sleep`].
-    pub fn begin(&self) -> bool {
-        let mut inward = self.inward();
-        if self.is_ready(&mut inward) {
+    pub fn begin_wait(&self) -> bool {
+        let mut receive_state = self.receive_state();
+        if self.is_ready(&mut receive_state) {
             return true;
         }
-        inward.polled = true;
+        receive_state.has_waited = true;
         let direction = to_client(&self.mapping);
         if direction.wake.load(Ordering::Relaxed) != QUIET {
-            self.settle(&mut inward);
-            if !inward.exact && inward.sleepers == 0 {
+            self.drain_stale_bytes(&mut receive_state);
+            if !receive_state.quiet_disabled && receive_state.sleepers == 0 {
                 let _ = direction.wake.compare_exchange(
                     ARMED,
                     QUIET,
@@ -253,61 +256,65 @@ impl ClientEnd {
         false
     }
 
-    /// Second step: looks for a while; true if a message waits.
+    /// Second step: polls the ring for a while; returns true if a message waits.
     pub fn spin(&self, spin: SpinWait) -> bool {
-        spin.until(|| self.is_closed() || (self.hint() && self.look()))
+        spin.until(|| self.is_closed() || (self.may_have_message() && self.has_message()))
     }
 
-    /// Whether a whole message waits now.
-    pub fn look(&self) -> bool {
-        let mut inward = self.inward();
-        self.is_ready(&mut inward)
+    /// Whether a whole message waits.
+    pub fn has_message(&self) -> bool {
+        let mut receive_state = self.receive_state();
+        self.is_ready(&mut receive_state)
     }
 
-    /// Last step before sleeping in the kernel on [`ClientEnd::wake_fd`] or a copy of it: from now on a byte comes with
-    /// the next message. True if a message waits already: do not sleep, and do not call [`ClientEnd::after_sleep`].
+    /// Last step before sleeping in the kernel on [`ClientEnd::wake_fd`] or a copy of it: the server sends a byte
+    /// with the next message. Returns true if a message already waits; then do not sleep, and do not call
+    /// [`ClientEnd::after_sleep`].
     pub fn before_sleep(&self) -> bool {
-        let mut inward = self.inward();
+        let mut receive_state = self.receive_state();
         let direction = to_client(&self.mapping);
         arm(&direction);
-        self.settle(&mut inward);
-        if self.is_ready(&mut inward) {
+        self.drain_stale_bytes(&mut receive_state);
+        if self.is_ready(&mut receive_state) {
             return true;
         }
-        inward.sleepers += 1;
+        receive_state.sleepers += 1;
         false
     }
 
-    /// After the sleep. If a thread is cancelled in between, the file stays without QUIET, which is only slower.
+    /// Must be called after the sleep. If the thread is cancelled before, the file never becomes QUIET again,
+    /// which only costs speed.
     pub fn after_sleep(&self) {
-        let mut inward = self.inward();
-        inward.sleepers = inward.sleepers.saturating_sub(1);
+        let mut receive_state = self.receive_state();
+        receive_state.sleepers = receive_state.sleepers.saturating_sub(1);
     }
 
-    /// From now on the descriptor itself is always right, for programs that wait for it in ways that nobody sees.
-    pub fn exact(&self) {
-        let mut inward = self.inward();
-        if std::mem::replace(&mut inward.exact, true) {
+    /// Makes the descriptor readable exactly while a message waits from now on, for programs that poll it in ways
+    /// that the library does not intercept.
+    pub fn disable_quiet(&self) {
+        let mut receive_state = self.receive_state();
+        if std::mem::replace(&mut receive_state.quiet_disabled, true) {
             return;
         }
         let direction = to_client(&self.mapping);
         arm(&direction);
-        self.settle(&mut inward);
-        if self.is_ready(&mut inward) && inward.owed == 0 {
-            // What came while we were QUIET was perhaps not announced. If it was, the server does nothing.
+        self.drain_stale_bytes(&mut receive_state);
+        if self.is_ready(&mut receive_state) && receive_state.owed == 0 {
+            // A message sent in the state QUIET may not have been announced. If it was, the server does nothing.
             direction.kick.store(1, Ordering::SeqCst);
             hub::ring(server_sleeping(&self.hub), &self.doorbell);
         }
     }
 
-    /// Waits for a message: all steps, with the kernel's `poll`. False: the time is over, or the server is gone.
+    /// Waits for a message with all steps and the kernel's `poll`. Returns false on timeout or if the server is
+    /// dead.
     ///
     /// # Errors
     ///
-    /// [`ChannelError::System`], besides interruption, which ends the wait.
+    /// [`ChannelError::System`], except for EINTR, which ends the wait.
     pub fn wait(&self, spin: SpinWait, timeout: Option<&Timespec>) -> Result<bool, ChannelError> {
-        if self.begin() || self.spin(spin) || self.before_sleep() {
-            return Ok(self.look());
+        if self.begin_wait() || self.spin(spin) || self.before_sleep() {
+            return Ok(self.has_message());
         }
         let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
         let polled = rustix::event::poll(&mut fds, timeout);
@@ -319,20 +326,22 @@ impl ClientEnd {
         if fds[0].revents().contains(PollFlags::HUP) {
             self.check_alive();
         }
-        Ok(self.look())
+        Ok(self.has_message())
     }
 
-    fn inward(&self) -> MutexGuard<'_, Inward> {
-        self.inward.lock().unwrap_or_else(PoisonError::into_inner)
+    fn receive_state(&self) -> MutexGuard<'_, ReceiveState> {
+        self.receive_state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Without the lock: whether it is worth to look.
-    fn hint(&self) -> bool {
+    /// Without the lock: whether a message may wait.
+    fn may_have_message(&self) -> bool {
         self.whole.load(Ordering::Acquire) || !to_client(&self.mapping).ring.is_empty()
     }
 
-    /// Room was made in the ring to us.
-    fn freed(&self, direction: &Direction<'_>) {
+    /// Wakes the server if it waits for room in the ring to the client.
+    fn notify_room(&self, direction: &Direction<'_>) {
         fence(Ordering::SeqCst);
         if direction.room_wanted.load(Ordering::Relaxed) != 0 {
             direction.room_wanted.store(0, Ordering::SeqCst);
@@ -340,25 +349,25 @@ impl ClientEnd {
         }
     }
 
-    /// Whether a whole message waits. Pieces of a long one are moved out of the ring, to make room for the others.
-    fn is_ready(&self, inward: &mut Inward) -> bool {
+    /// Whether a whole message waits. Moves frames of a long message out of the ring to make room.
+    fn is_ready(&self, receive_state: &mut ReceiveState) -> bool {
         let direction = to_client(&self.mapping);
-        let looked: Result<bool, CorruptMemory> = inward
+        let looked: Result<bool, CorruptMemory> = receive_state
             .assembly
-            .pull(&direction.ring, || self.freed(&direction))
+            .pull(&direction.ring, || self.notify_room(&direction))
             .and_then(|whole| {
-                let partial = inward.assembly.is_partial();
+                let partial = receive_state.assembly.is_partial();
                 Ok(whole || (!partial && direction.ring.front()?.is_some()))
             });
         self.whole
-            .store(inward.assembly.is_whole(), Ordering::Release);
-        // A corrupt ring counts as ready: the read that follows tells the program.
+            .store(receive_state.assembly.is_whole(), Ordering::Release);
+        // A corrupt ring counts as ready: the following read returns the error.
         looked.unwrap_or(true)
     }
 
-    /// Takes bytes out of the socket that announce nothing any more.
-    fn settle(&self, inward: &mut Inward) {
-        if self.is_ready(inward) {
+    /// Reads bytes from the socket that announce no message.
+    fn drain_stale_bytes(&self, receive_state: &mut ReceiveState) {
+        if self.is_ready(receive_state) {
             return;
         }
         let wake = to_client(&self.mapping).wake;
@@ -367,20 +376,20 @@ impl ClientEnd {
                 .compare_exchange(SIGNALLED, ARMED, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
         {
-            inward.owed += 1;
+            receive_state.owed += 1;
         }
-        if inward.owed == 0 {
+        if receive_state.owed == 0 {
             return;
         }
         fence(Ordering::SeqCst);
-        if self.is_ready(inward) {
+        if self.is_ready(receive_state) {
             return;
         }
-        while inward.owed > 0 {
+        while receive_state.owed > 0 {
             match rustix::net::recv(&self.wake, &mut [0; 1], RecvFlags::DONTWAIT) {
-                Ok((1.., _)) => inward.owed -= 1,
+                Ok((1.., _)) => receive_state.owed -= 1,
                 Err(Errno::INTR) => {}
-                // Still on its way: taken another time.
+                // Not yet sent: read it later.
                 Err(Errno::AGAIN) => return,
                 Ok((0, _)) | Err(_) => {
                     self.closed.store(true, Ordering::Release);
@@ -391,17 +400,17 @@ impl ClientEnd {
     }
 }
 
-/// QUIET becomes ARMED. What is in the ring after this was perhaps not announced; what comes later is.
+/// Changes QUIET to ARMED. Messages already in the ring may not be announced; later ones are.
 fn arm(direction: &Direction<'_>) {
-    // Any other state already asks for bytes.
+    // In any other state the server already sends bytes.
     let _ = direction
         .wake
         .compare_exchange(QUIET, ARMED, Ordering::SeqCst, Ordering::SeqCst);
     fence(Ordering::SeqCst);
 }
 
-fn wanted(take: MessageAction, len: usize) -> usize {
-    match take {
+fn copied_len(action: MessageAction, len: usize) -> usize {
+    match action {
         MessageAction::Consume => len,
         MessageAction::Peek(first) => first.min(len),
         MessageAction::Keep => 0,

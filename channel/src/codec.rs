@@ -1,10 +1,10 @@
-//! Numbers, texts and bytes of a message, one after the other: written by [`Encoder`], read by [`Decoder`].
+//! Encoding of numbers, texts and bytes: [`Encoder`] writes, [`Decoder`] reads.
 
 use std::io::{Error, ErrorKind};
 
-/// A message that cannot be understood.
+/// A message that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a malformed {0}")]
+#[error("malformed {0}")]
 pub struct Malformed(pub &'static str);
 
 impl From<Malformed> for Error {
@@ -13,7 +13,7 @@ impl From<Malformed> for Error {
     }
 }
 
-/// Writes a message.
+/// Encodes a message.
 #[derive(Default)]
 pub(crate) struct Encoder(Vec<u8>);
 
@@ -24,12 +24,12 @@ impl Encoder {
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        // Longer than a frame may be is refused when it is sent.
+        // A frame that is too long is rejected when it is sent.
         self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.raw(bytes)
     }
 
-    /// Without a length before them.
+    /// Bytes without a length prefix.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
@@ -40,11 +40,11 @@ impl Encoder {
     }
 }
 
-/// Reads a message: what is left of it, and what it should be.
+/// Decodes a message: the remaining bytes, and what the message is.
 pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
 
 impl<'f> Decoder<'f> {
-    /// `what` the bytes should be, for the error.
+    /// Creates a decoder; errors contain `what`.
     pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
         Self(bytes, what)
     }
@@ -53,7 +53,7 @@ impl<'f> Decoder<'f> {
         self.0.is_empty()
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub(crate) const fn rest(self) -> &'f [u8] {
         self.0
     }
@@ -64,7 +64,7 @@ impl<'f> Decoder<'f> {
         Ok(*array)
     }
 
-    pub(crate) fn half(&mut self) -> Result<u16, Malformed> {
+    pub(crate) fn number16(&mut self) -> Result<u16, Malformed> {
         u16::try_from(self.number()?).map_err(|_| Malformed(self.1))
     }
 

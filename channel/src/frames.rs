@@ -1,9 +1,9 @@
-//! Requests and replies on the Unix socket, and how they are sent with file descriptors.
+//! Requests and replies on the Unix socket, and their transport with file descriptors.
 //!
-//! A client sends [`MAGIC`], then requests; each is answered by one reply before the next is sent. A frame is a length
-//! (u32, little endian) and that many bytes. Works over anything with a file descriptor; owns none.
+//! A client sends [`MAGIC`], then requests; the server replies to each before the client sends the next. A frame
+//! is a length (u32, little endian) and that many bytes.
 //!
-//! A connection that does not begin with [`MAGIC`] is for people: see [`first_byte`].
+//! A connection that does not start with [`MAGIC`] is an interactive one: see [`first_byte`].
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,92 +18,92 @@ use rustix::net::{
 use crate::codec::{Decoder, Encoder, Malformed};
 use crate::verbs::{VerbsReply, VerbsRequest};
 
-/// First bytes of a client that speaks this protocol.
+/// First bytes sent by a client of this protocol.
 pub const MAGIC: [u8; 8] = *b"\0FSM\x01\0\0\0";
 
-/// Version of requests, replies and the layout of the shared memory. Both sides must have the same.
+/// Version of the requests, replies and shared memory layout. Both sides must have the same.
 pub const VERSION: u32 = 2;
 
-/// Longest frame, bytes.
+/// Maximum length of a frame.
 pub const MAX_FRAME: usize = 16 << 20;
 
-/// Most file descriptors with one frame.
+/// Maximum number of file descriptors per frame.
 const MAX_FDS: usize = 4;
 
-/// What a client asks. The first is always [`Request::Hello`].
+/// A client's request. The first one is always [`Request::Hello`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Who I am. Answered by [`Reply::Done`] or [`Reply::Refused`].
+    /// Identifies the client. Reply: [`Reply::Done`] or [`Reply::Refused`].
     Hello {
         /// [`VERSION`].
         version: u32,
-        /// Names or GUIDs of this host's CAs; empty: the server's default.
+        /// Names or GUIDs of the host's CAs; if empty, the server's default.
         nodes: Vec<String>,
-        /// Process id of the program.
+        /// Process ID of the program.
         pid: u32,
         /// Name of the program.
         program: String,
     },
-    /// All files of this host's sysfs. Answered by [`Reply::Files`].
+    /// Lists all sysfs files of the host. Reply: [`Reply::Files`].
     ListFiles,
-    /// One file. The path is relative to `/sys/class`. Answered by [`Reply::File`] or [`Reply::Errno`].
+    /// Reads a file, with a path relative to `/sys/class`. Reply: [`Reply::File`] or [`Reply::Errno`].
     ReadFile {
         /// For example `infiniband/mlx5_0/ports/1/lid`.
         path: String,
     },
-    /// Opens `umadN`: this connection is that file from now on. Answered by [`Reply::Opened`] with the descriptors of
+    /// Opens `umadN`, which the connection then represents. Reply: [`Reply::Opened`] with the descriptors of
     /// [`crate::ClientFds`], or [`Reply::Errno`].
     OpenUmad {
-        /// N.
+        /// Device number.
         index: u32,
     },
-    /// An ioctl on the opened file. Answered by [`Reply::Ioctl`]. What was written before must be handled first.
+    /// An ioctl on the opened file, executed after all earlier writes. Reply: [`Reply::Ioctl`].
     Ioctl {
-        /// The number.
+        /// Request number.
         request: u32,
-        /// What the argument pointed at.
+        /// Argument structure.
         arg: Vec<u8>,
     },
-    /// Opens `issmN` and holds it as long as the connection lives. Answered, if need be late, by [`Reply::Opened`] without
-    /// descriptors, or [`Reply::Errno`].
+    /// Opens `issmN` until the connection ends. Reply, possibly delayed: [`Reply::Opened`] without descriptors, or
+    /// [`Reply::Errno`].
     OpenIssm {
-        /// N.
+        /// Device number.
         index: u32,
-        /// Do not wait for another holder.
+        /// Whether to fail if another program has it open.
         nonblock: bool,
     },
-    /// Of a program that uses verbs. Answered as it says there.
+    /// A verbs request, with the replies described there.
     Verbs(VerbsRequest),
 }
 
-/// What the server answers.
+/// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Greeted.
+    /// Success.
     Done,
-    /// The connection is refused, for people to read: another version, an unknown node.
+    /// The connection is rejected for a reason, such as another version or an unknown node.
     Refused(String),
     /// A Linux error number.
     Errno(i32),
     /// Paths relative to `/sys/class`, with contents.
     Files(Vec<(String, Vec<u8>)>),
-    /// Contents of a file now.
+    /// Current contents of a file.
     File(Vec<u8>),
-    /// The device file is open.
+    /// The device file was opened.
     Opened,
-    /// Error number (0: done) and the argument as it is after the call.
+    /// Result of an ioctl, with the updated argument.
     Ioctl {
         /// 0 or a Linux error number.
         errno: i32,
-        /// As long as the argument of the request.
+        /// Same length as in the request.
         arg: Vec<u8>,
     },
-    /// To [`Request::Verbs`].
+    /// Reply to [`Request::Verbs`].
     Verbs(VerbsReply),
 }
 
 impl Request {
-    /// The bytes of a frame.
+    /// Encodes a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -185,7 +185,7 @@ impl Request {
 }
 
 impl Reply {
-    /// The bytes of a frame.
+    /// Encodes a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -249,32 +249,33 @@ impl Reply {
     }
 }
 
-/// Looks at the first byte of a new connection without taking it: 0 is a client of this protocol (then
-/// [`accept_magic`]), anything else a person. `None`: the connection ended before. Blocks as the socket does.
+/// Returns the first byte of a new connection without consuming it: 0 from a client of this protocol (continue
+/// with [`accept_magic`]), anything else from an interactive one; `None` if the connection ended. Blocks as the
+/// socket does.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// Errors of the system call.
 pub fn first_byte(socket: impl AsFd) -> std::io::Result<Option<u8>> {
     let mut byte = [0];
     let (got, _) = retry_on_intr(|| rustix::net::recv(&socket, &mut byte, RecvFlags::PEEK))?;
     Ok((got > 0).then_some(byte[0]))
 }
 
-/// Client: says which protocol follows.
+/// Client: sends [`MAGIC`].
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// Errors of the system call.
 pub fn send_magic(socket: impl AsFd) -> std::io::Result<()> {
     send_all(socket.as_fd(), &MAGIC, &[])
 }
 
-/// Server: takes [`MAGIC`] off the connection.
+/// Server: receives [`MAGIC`].
 ///
 /// # Errors
 ///
-/// `InvalidData` if it is another, `UnexpectedEof`, or what the kernel says.
+/// `InvalidData` for other bytes, `UnexpectedEof`, or errors of the system call.
 pub fn accept_magic(socket: impl AsFd) -> std::io::Result<()> {
     let mut magic = [0; MAGIC.len()];
     let mut fds = Vec::new();
@@ -284,28 +285,28 @@ pub fn accept_magic(socket: impl AsFd) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends a frame, and with it copies of `fds`.
+/// Sends a frame with copies of `fds`.
 ///
 /// # Errors
 ///
-/// `InvalidData` if the frame is too long, else what the kernel says.
+/// `InvalidData` if the frame is too long, or errors of the system call.
 pub fn send(socket: impl AsFd, frame: &[u8], fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
     if frame.len() > MAX_FRAME {
         return Err(Malformed("frame: too long").into());
     }
     let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-    // In one piece, so that a reader is woken once.
+    // Sent at once, so that the reader is woken once.
     let mut bytes = Vec::with_capacity(4 + frame.len());
     bytes.extend_from_slice(&len.to_le_bytes());
     bytes.extend_from_slice(frame);
     send_all(socket.as_fd(), &bytes, fds)
 }
 
-/// Receives a frame and the file descriptors that came with it. `None`: the connection ended between frames.
+/// Receives a frame with its file descriptors. `None`: the connection ended between frames.
 ///
 /// # Errors
 ///
-/// `InvalidData` if the frame is too long, `UnexpectedEof` in the middle of one, else what the kernel says.
+/// `InvalidData` if the frame is too long, `UnexpectedEof` within a frame, or errors of the system call.
 pub fn receive(socket: impl AsFd) -> std::io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
     let mut fds = Vec::new();
     let mut len = [0; 4];
@@ -341,7 +342,7 @@ fn send_all(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> std
     Ok(())
 }
 
-/// Fills `bytes`. False: the connection ended before the first.
+/// Fills `bytes`. Returns false if the connection ended before the first byte.
 fn receive_all(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],
@@ -425,9 +426,9 @@ mod tests {
         ]
     }
 
-    /// What is encoded is decoded; no cut frame is taken for another, and none panics.
+    /// Frames are decoded as encoded; truncated frames are not decoded as the original, and do not panic.
     #[test]
-    fn frames_round_trip_and_cut_ones_are_refused() {
+    fn frames_round_trip_and_truncated_ones_are_rejected() {
         for request in requests() {
             let bytes = request.encode();
             assert_eq!(Request::decode(&bytes).as_ref(), Ok(&request));
@@ -446,9 +447,9 @@ mod tests {
         assert!(Reply::decode(&99u32.to_le_bytes()).is_err());
     }
 
-    /// Frames arrive in order, descriptors with the frame they were sent with; the end is told apart from a cut.
+    /// Frames arrive in order with their descriptors; a connection that ends within a frame is an error.
     #[test]
-    fn frames_travel_with_descriptors() {
+    fn frames_arrive_with_their_descriptors() {
         let (a, b) = UnixStream::pair().unwrap();
         send_magic(&a).unwrap();
         send(&a, b"one", &[]).unwrap();
@@ -467,9 +468,9 @@ mod tests {
         assert!(receive(&b).unwrap().is_none());
     }
 
-    /// A person's text and a frame that promises gigabytes are refused.
+    /// Interactive text and a frame with an excessive length are rejected.
     #[test]
-    fn strangers_are_refused() {
+    fn other_protocols_and_long_frames_are_rejected() {
         let (a, b) = UnixStream::pair().unwrap();
         send_all(a.as_fd(), b"status\n!", &[]).unwrap();
         assert_eq!(first_byte(&b).unwrap(), Some(b's'));

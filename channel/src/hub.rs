@@ -1,6 +1,6 @@
-//! How clients wake the server: one doorbell and one shared word for all of them.
+//! Wakeup of the server by its clients: one doorbell and one shared word.
 //!
-//! Owned by the server; its threads share it. Never touches a client's rings.
+//! Owned by the server and shared by its threads. Does not access the clients' rings.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use crate::layout::{HUB_BYTES, server_sleeping};
 use crate::memory::{Mapping, sealed_memfd};
 
-/// The server never sleeps longer: a client that spoils the shared word can delay others by this much, not stop them.
-const LONGEST_SLEEP: Duration = Duration::from_millis(250);
+/// Maximum sleep: a client that corrupts the shared word can delay the server at most by this.
+const MAX_SLEEP: Duration = Duration::from_millis(250);
 
-/// The server's place to sleep.
+/// Where the server sleeps.
 #[derive(Debug)]
 pub struct Hub {
     page: Mapping,
@@ -24,9 +24,11 @@ pub struct Hub {
 }
 
 impl Hub {
+    /// Creates the doorbell and the shared page.
+    ///
     /// # Errors
     ///
-    /// What the kernel says if it has no file descriptor or memory left.
+    /// Errors of the system calls.
     pub fn new() -> std::io::Result<Self> {
         let page_fd = sealed_memfd("ferrosm-hub", HUB_BYTES)?;
         let page = Mapping::new(&page_fd, HUB_BYTES)?;
@@ -38,13 +40,13 @@ impl Hub {
         })
     }
 
-    /// Sleeps until the doorbell rings, `timeout` is over, or a signal comes; at most a quarter of a second. `still_idle` is
-    /// called when the clients already know that they must ring: if it finds work, there is no sleep. Only one thread
-    /// may sleep here.
+    /// Sleeps until the doorbell rings, `timeout` is over, or a signal arrives; at most 250 ms. `still_idle` is
+    /// called after the clients were told to ring; if it returns false, there is no sleep. Only one thread may
+    /// sleep here.
     ///
     /// # Errors
     ///
-    /// What `poll` says, besides interruption.
+    /// Errors of `poll` except EINTR.
     pub fn sleep(
         &self,
         timeout: Option<Duration>,
@@ -54,14 +56,14 @@ impl Hub {
         sleeping.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let result = if still_idle() {
-            let timeout = timeout.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
+            let timeout = timeout.unwrap_or(MAX_SLEEP).min(MAX_SLEEP);
             self.wait(timeout)
         } else {
             Ok(())
         };
         sleeping.store(0, Ordering::SeqCst);
-        // Emptied without asking whether it rang: once a sleep this costs nothing, and a ring that came while we
-        // were on the way must not shorten the next sleep.
+        // Read without checking whether it rang: this is cheap once per sleep, and a ring from before the sleep
+        // must not shorten the next one.
         let mut count = [0; 8];
         match rustix::io::read(&self.doorbell, &mut count) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -82,7 +84,7 @@ impl Hub {
         }
     }
 
-    /// Wakes the server. For its own other threads, after they gave it something to do through a queue.
+    /// Wakes the server. For its own threads, after they queued work for it.
     pub fn ring(&self) {
         ring(server_sleeping(&self.page), &self.doorbell);
     }
@@ -96,11 +98,11 @@ impl Hub {
     }
 }
 
-/// Wakes the server if it sleeps. What it shall see must have been written before.
+/// Wakes the server if it sleeps. Data for it must have been written before.
 pub(crate) fn ring(sleeping: &AtomicU32, doorbell: &OwnedFd) {
     fence(Ordering::SeqCst);
     if sleeping.load(Ordering::Relaxed) != 0 && sleeping.swap(0, Ordering::SeqCst) != 0 {
-        // A full counter is readable too, so a refused write is as good as one that succeeded.
+        // A full counter is readable as well, so a failed write does not matter.
         let _ = rustix::io::write(doorbell, &1u64.to_ne_bytes());
     }
 }
@@ -109,9 +111,9 @@ pub(crate) fn ring(sleeping: &AtomicU32, doorbell: &OwnedFd) {
 mod tests {
     use super::*;
 
-    /// A ring before the sleep, during its decision, or none at all: the sleep ends.
+    /// A ring before the sleep, before `poll`, or none with a timeout: the sleep ends.
     #[test]
-    fn a_ring_ends_the_sleep() {
+    fn ring_ends_the_sleep() {
         let hub = Hub::new().unwrap();
         hub.sleep(None, || false).unwrap();
         hub.sleep(None, || {

@@ -1,6 +1,4 @@
-//! What lies where in the memory of one opened file, and which file descriptors a client gets.
-//!
-//! Pure numbers; `memory` maps, `ring` moves bytes.
+//! Memory layout of an opened file, and the file descriptors of a client.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU32;
@@ -8,30 +6,30 @@ use std::sync::atomic::AtomicU32;
 use crate::memory::{CONTROL_BYTES, Mapping};
 use crate::ring::{RING_BYTES, Ring};
 
-/// Bytes of the memfd of one opened file.
+/// Length of the memfd of one opened file.
 pub(crate) const FILE_BYTES: usize = CONTROL_BYTES + 2 * RING_BYTES;
 
-/// Bytes of the hub's page.
+/// Length of the hub's page.
 pub(crate) const HUB_BYTES: usize = CONTROL_BYTES;
 
-/// Control words of a direction. Each has a cache line of its own, because different sides write them.
+/// Control words per cache line. Each word has its own line, because different sides write them.
 const LINE: usize = 16;
 
-/// `wake` of the ring to the client: the client is awake and will look by itself.
+/// `wake` of the ring to the client: the client polls the ring.
 pub(crate) const QUIET: u32 = 0;
-/// `wake`: whoever puts something into the ring must send a byte.
+/// `wake`: the server must send a byte with the next message.
 pub(crate) const ARMED: u32 = 1;
-/// `wake`: a byte was sent, or is about to be.
+/// `wake`: a byte was sent or is about to be.
 pub(crate) const SIGNALLED: u32 = 2;
 
 /// One direction of an opened file.
 pub(crate) struct Direction<'m> {
     pub(crate) ring: Ring<'m>,
-    /// The producer waits for room.
+    /// Whether the producer waits for room.
     pub(crate) room_wanted: &'m AtomicU32,
     /// Ring to the client only: QUIET, ARMED or SIGNALLED.
     pub(crate) wake: &'m AtomicU32,
-    /// Ring to the client only: the client asks for a wakeup byte because it did not want one before.
+    /// Ring to the client only: the client requests a wakeup byte for messages that were not announced.
     pub(crate) kick: &'m AtomicU32,
 }
 
@@ -50,27 +48,27 @@ fn direction(mapping: &Mapping, first_line: usize, data: usize) -> Direction<'_>
     }
 }
 
-/// The ring that the server fills.
+/// The ring written by the server.
 pub(crate) fn to_client(mapping: &Mapping) -> Direction<'_> {
     direction(mapping, 0, 0)
 }
 
-/// The ring that the client fills.
+/// The ring written by the client.
 pub(crate) fn to_server(mapping: &Mapping) -> Direction<'_> {
     direction(mapping, 8, 1)
 }
 
-/// The word of the hub's page that says that the server sleeps.
+/// The word of the hub's page that is non-zero while the server sleeps.
 pub(crate) fn server_sleeping(hub: &Mapping) -> &AtomicU32 {
     &hub.control()[0]
 }
 
-/// What the server passes to a client that opened a umad file, in this order in an `SCM_RIGHTS` message.
+/// Descriptors for a client that opened a umad file, in the order of the `SCM_RIGHTS` message.
 #[derive(Debug)]
 pub struct ClientFds {
     /// The rings.
     pub memory: OwnedFd,
-    /// The program's file descriptor: readable when a message waits, hung up when the server is gone.
+    /// The program's descriptor: readable while a message waits, hung up when the server is dead.
     pub wake: OwnedFd,
     /// The hub's page.
     pub hub: OwnedFd,
@@ -79,13 +77,13 @@ pub struct ClientFds {
 }
 
 impl ClientFds {
-    /// In the order in which they are passed.
+    /// The descriptors in order.
     #[must_use]
     pub fn into_vec(self) -> Vec<OwnedFd> {
         vec![self.memory, self.wake, self.hub, self.doorbell]
     }
 
-    /// From what was passed; `None` if the number is wrong.
+    /// From received descriptors; `None` if their number is wrong.
     #[must_use]
     pub fn from_vec(fds: Vec<OwnedFd>) -> Option<Self> {
         let [memory, wake, hub, doorbell] = <[OwnedFd; 4]>::try_from(fds).ok()?;

@@ -1,40 +1,41 @@
-//! Between a simulated fabric's server and the programs attached to it: a socket for requests, shared
-//! memory for MADs.
+//! Channel between the server of a simulated fabric and attached programs: a socket for requests, shared memory
+//! for MADs.
 //!
-//! Used by the daemon (`ferrosm sim`) on one side and the preloaded library (`attach`) on the other.
-//! It knows what a message is, and never what is in it, but for [`verbs`], where no kernel's format exists that could be passed on.
+//! Used by the daemon (`ferrosm sim`) on one side and the preloaded library (`attach`) on the other. The channel
+//! does not interpret messages, except in [`verbs`], where there is no kernel format to pass on.
 //!
-//! # Shape
+//! # Structure
 //!
-//! * One Unix stream socket per opened device file carries [`frames`]: greet, list and read sysfs files, open, ioctl.
-//!   When it ends, the file is closed.
-//! * A message of a umad file goes through one of two byte rings in a sealed memfd ([`ServerEnd`], [`ClientEnd`]), without
-//!   a system call as long as both sides are awake.
-//! * The client is woken by a byte on a socket pair. Its end of the pair *is* the file descriptor that the
-//!   program gets, so `poll`, `select`, `epoll`, `dup` and `fork` work on it, and it hangs up when the server dies.
-//! * The server is woken by one doorbell for all clients ([`Hub`]).
+//! * One Unix stream socket per opened device file carries [`frames`]: hello, list and read sysfs files, open,
+//!   ioctl. The file is closed when the connection ends.
+//! * Messages of a umad file pass through two byte rings in a sealed memfd ([`ServerEnd`], [`ClientEnd`]), without
+//!   a system call while both sides are awake.
+//! * The server wakes the client by a byte on a socket pair. The client's end of the pair is the program's file
+//!   descriptor, so `poll`, `select`, `epoll`, `dup` and `fork` work on it, and it hangs up when the server dies.
+//! * All clients wake the server by one doorbell ([`Hub`]).
 //!
 //! # Trust
 //!
-//! Everything in shared memory may be changed by the peer at any moment. It is read through atomics, copied before
-//! it is judged, and checked at every use; what does not fit is [`CorruptMemory`], which ends that one client.
+//! The peer may change shared memory at any time. It is read through atomics, copied before it is checked, and
+//! checked at every use; an invalid value is [`CorruptMemory`], which ends the connection of that client only.
 //!
-//! # Why no wakeup is lost
+//! # Wakeups
 //!
-//! Every wakeup is a pair of the same form. One side writes *data*, then reads *flag*; the other writes *flag*, then
-//! reads *data*; a sequentially consistent fence stands between the two steps on both sides. So at least one of them
-//! sees the other's write: either the writer of data sees the flag and wakes, or the sleeper sees the data and does not sleep.
+//! All wakeups use the same protocol. One side writes *data*, then reads *flag*; the other writes *flag*, then
+//! reads *data*; both have a sequentially consistent fence between the two steps. So at least one side sees the
+//! other's write: either the writer of data sees the flag and wakes the sleeper, or the sleeper sees the data and
+//! does not sleep.
 //!
-//! | data | flag | who sleeps |
+//! | data | flag | sleeper |
 //! |---|---|---|
 //! | tail of the ring to the server | `server_sleeping` of the hub's page | the server, in [`Hub::sleep`] |
 //! | tail of the ring to the client | `wake` = ARMED | the client's thread, in `poll` |
 //! | head of the ring to the server | `room_wanted` there | a client that writes into a full ring (futex) |
-//! | head of the ring to the client | `room_wanted` there | nobody: the server looks again when the doorbell rings |
+//! | head of the ring to the client | `room_wanted` there | none: the server retries after the doorbell rings |
 //!
-//! The states of `wake` are explained in [`ClientEnd`].
+//! The states of `wake` are described in [`ClientEnd`].
 //!
-//! System calls are made by rustix without libc, because the preloaded library replaces libc's symbols.
+//! System calls use rustix without libc, because the preloaded library replaces libc's symbols.
 
 mod client;
 mod codec;
@@ -55,27 +56,27 @@ pub use ring::{MAX_MESSAGE, RING_BYTES};
 pub use server::ServerEnd;
 pub use spin::SpinWait;
 
-/// The peer wrote something into the shared memory that cannot be: the connection must be given up.
+/// The peer wrote an invalid value into shared memory; the connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the shared memory of an attached program is corrupt: {0}")]
+#[error("corrupt shared memory of an attached program: {0}")]
 pub struct CorruptMemory(pub &'static str);
 
-/// Why a message could not be sent or received by the client.
+/// Why the client could not send or receive a message.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// The shared memory cannot be believed any more.
+    /// The shared memory is corrupt.
     #[error(transparent)]
     CorruptMemory(#[from] CorruptMemory),
-    /// The server is gone.
-    #[error("the server of the simulated fabric is gone")]
+    /// The server is dead.
+    #[error("the server of the simulated fabric has closed the connection")]
     Closed,
     /// The message is longer than [`MAX_MESSAGE`].
-    #[error("a message of {0} bytes is too long")]
+    #[error("message of {0} bytes is too long")]
     TooLong(usize),
-    /// The kernel refused.
-    #[error("a system call failed")]
+    /// A system call failed.
+    #[error("system call failed")]
     System(#[from] rustix::io::Errno),
-    /// What came with the answer to an open is not what was agreed.
-    #[error("the server passed something else than was agreed: {0}")]
-    Agreement(&'static str),
+    /// The descriptors in the reply to an open are invalid.
+    #[error("unexpected file descriptors from the server: {0}")]
+    UnexpectedDescriptors(&'static str),
 }

@@ -1,7 +1,6 @@
-//! Memory shared with another process, as slices of atomics. The only `unsafe` of this crate.
+//! Memory shared with another process, as slices of atomics. The only `unsafe` code of this crate.
 //!
-//! Owns its mapping. Never hands out plain references to bytes: the peer may write at any moment, so only atomics are
-//! sound.
+//! Only atomics are sound, because the peer may write at any time.
 #![allow(
     unsafe_code,
     reason = "mapping a file and viewing it as atomics has no safe form"
@@ -15,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Bytes of the control words at the start of a mapping.
+/// Length of the control words at the start of a mapping.
 pub(crate) const CONTROL_BYTES: usize = 4096;
 
 /// A shared mapping of a memfd: a page of control words, then data.
@@ -30,7 +29,7 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// A new memfd of `len` bytes that nobody can shrink, so that no access raises SIGBUS.
+/// Creates a memfd of `len` bytes, sealed against shrinking, so that no access raises SIGBUS.
 pub(crate) fn sealed_memfd(name: &str, len: usize) -> Result<OwnedFd, Errno> {
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&fd, len as u64)?;
@@ -43,7 +42,7 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the file has another length or may shrink, else what the kernel says.
+    /// `EINVAL` if the file has another length or is not sealed, or errors of the system call.
     pub(crate) fn new(fd: impl AsFd, len: usize) -> Result<Self, Errno> {
         let size = rustix::fs::fstat(&fd)?.st_size;
         let sealed = rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK);
@@ -65,14 +64,14 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// The control words: the first page.
+    /// The control words, on the first page.
     pub(crate) fn control(&self) -> &[AtomicU32] {
         // SAFETY: the first CONTROL_BYTES of the mapping live as long as `self`, are page aligned, hold any bits, and
         // are only ever viewed as 32-bit atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), CONTROL_BYTES / 4) }
     }
 
-    /// All that follows the control words.
+    /// The data after the control words.
     pub(crate) fn data(&self) -> &[AtomicU64] {
         // SAFETY: the bytes from CONTROL_BYTES to the end of the mapping live as long as `self`, are page aligned,
         // hold any bits, and are only ever viewed as 64-bit atomics.
@@ -97,7 +96,7 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
-    /// A file that could be shrunk under us, or of another length, is refused.
+    /// An unsealed file and one of another length are rejected.
     #[test]
     fn only_sealed_files_of_the_right_length_are_mapped() {
         let fd = sealed_memfd("test", 8192).unwrap();

@@ -1,22 +1,22 @@
-//! A ring of bytes between one producer and one consumer in two processes that do not trust each other.
+//! Byte ring between one producer and one consumer in two processes that do not trust each other.
 //!
-//! A frame is one 64-bit header (low half: bytes of this frame, high half: bytes of the message that follow in later
-//! frames) and the bytes, padded to 8. Positions count bytes and wrap at 2^32. The ring has no state of its own
-//! besides the shared words, so a forked process goes on where its parent was. It never waits and never wakes anybody.
+//! A frame is a 64-bit header (low half: length of this frame; high half: remaining length of the message in later
+//! frames) and the bytes, padded to 8. Positions count bytes and wrap at 2^32. All state is in the shared words,
+//! so a forked process continues where its parent was. The ring neither waits nor wakes the peer.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::CorruptMemory;
 
-/// Bytes of one ring. There are two in each opened file, one each way. A power of two.
+/// Length of one ring; a power of two. An opened file has one per direction.
 pub const RING_BYTES: usize = 256 * 1024;
 
-/// Longest message, bytes: far more than any SA table, so that a corrupt length cannot make a side allocate without end.
+/// Maximum length of a message: more than any SA table, but limited so that a corrupt length cannot cause
+/// unbounded allocation.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// A message longer than this may be split; each frame but its last has at least this many bytes. The bound keeps a
-/// peer from making us work through millions of tiny frames.
-pub(crate) const PIECE: usize = 16 * 1024;
+/// Minimum length of all frames of a split message but the last. The limit bounds the work per message.
+pub(crate) const MIN_SPLIT_FRAME: usize = 16 * 1024;
 
 const RING: u32 = 256 * 1024;
 const _: () = assert!(RING as usize == RING_BYTES && RING.is_power_of_two());
@@ -24,21 +24,21 @@ const _: () = assert!(RING as usize == RING_BYTES && RING.is_power_of_two());
 /// View of one ring in shared memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring<'m> {
-    /// Where the producer writes next.
+    /// Position of the producer.
     pub(crate) tail: &'m AtomicU32,
-    /// Where the consumer reads next.
+    /// Position of the consumer.
     pub(crate) head: &'m AtomicU32,
     pub(crate) cells: &'m [AtomicU64],
 }
 
-/// A frame that waits at the head of the ring.
+/// The frame at the head of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Where its bytes begin.
+    /// Position of its bytes.
     start: u32,
-    /// Bytes in this frame.
+    /// Length of this frame.
     pub(crate) len: usize,
-    /// Bytes of the message in later frames.
+    /// Remaining length of the message in later frames.
     pub(crate) rest: usize,
 }
 
@@ -63,7 +63,7 @@ impl Ring<'_> {
         &self.cells[(position & (RING - 1)) as usize / 8]
     }
 
-    /// Whether anything waits. Cheap: for loops.
+    /// Whether the ring is empty; cheap enough for polling.
     pub(crate) fn is_empty(&self) -> bool {
         self.tail.load(Ordering::Acquire) == self.head.load(Ordering::Relaxed)
     }
@@ -80,13 +80,13 @@ impl Ring<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "two halves")]
         let (len, rest) = (header as u32 as usize, (header >> 32) as usize);
         if len > RING_BYTES - 8 || 8 + padded(len) > used {
-            return Err(CorruptMemory("a frame is longer than what is in the ring"));
+            return Err(CorruptMemory("frame longer than the ring's contents"));
         }
         if len + rest > MAX_MESSAGE {
-            return Err(CorruptMemory("a message is too long"));
+            return Err(CorruptMemory("message too long"));
         }
-        if rest > 0 && len < PIECE {
-            return Err(CorruptMemory("a message is in too small pieces"));
+        if rest > 0 && len < MIN_SPLIT_FRAME {
+            return Err(CorruptMemory("frames of a message too short"));
         }
         Ok(Some(Frame {
             start: head.wrapping_add(8),
@@ -95,12 +95,12 @@ impl Ring<'_> {
         }))
     }
 
-    /// Consumer: copies the first bytes of a frame, as many as `out` has (at most `frame.len`).
+    /// Consumer: copies the first bytes of a frame to `out`, at most `frame.len`.
     pub(crate) fn copy(&self, frame: Frame, out: &mut [u8]) {
         let len = out.len().min(frame.len);
         let first = (frame.start & (RING - 1)) as usize / 8;
         let (words, end) = out[..len].as_chunks_mut::<8>();
-        // Up to the end of the memory, and on from its beginning.
+        // Up to the end of the memory, then from its start.
         let (here, wrapped) = words.split_at_mut(words.len().min(self.cells.len() - first));
         for (word, cell) in here.iter_mut().zip(&self.cells[first..]) {
             *word = cell.load(Ordering::Relaxed).to_ne_bytes();
@@ -115,7 +115,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Consumer: gives the frame's room back.
+    /// Consumer: releases the frame's room.
     pub(crate) fn release(&self, frame: Frame) {
         self.head.store(
             frame.start.wrapping_add(padded(frame.len)),
@@ -123,8 +123,9 @@ impl Ring<'_> {
         );
     }
 
-    /// Producer: puts as much as fits of the message made of `parts`, from byte `offset` on, which is moved. True when the
-    /// whole message is in. A message of up to [`PIECE`] bytes goes in whole or not at all.
+    /// Producer: writes as much of the message made of `parts` as fits, from byte `offset` on, and advances
+    /// `offset`. Returns true when the whole message is written. A message of up to [`MIN_SPLIT_FRAME`] bytes is never
+    /// split.
     pub(crate) fn push(&self, parts: &[&[u8]], offset: &mut usize) -> Result<bool, CorruptMemory> {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         loop {
@@ -132,7 +133,7 @@ impl Ring<'_> {
             let head = self.head.load(Ordering::Acquire);
             let free = (RING - self.used(tail, head)?) as usize;
             let left = total.saturating_sub(*offset);
-            if free < 8 + left.next_multiple_of(8).min(PIECE) {
+            if free < 8 + left.next_multiple_of(8).min(MIN_SPLIT_FRAME) {
                 return Ok(false);
             }
             let len = left.min(free - 8);
@@ -192,7 +193,7 @@ impl Ring<'_> {
     }
 }
 
-/// Puts together messages that came in several frames.
+/// Reassembles messages of several frames.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     bytes: Vec<u8>,
@@ -201,8 +202,8 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Moves frames of a split message out of the ring. True when one is whole and waits in [`Assembly::whole`]. A
-    /// message of a single frame is left in the ring.
+    /// Moves frames of a split message out of the ring. Returns true if a message is complete in
+    /// [`Assembly::whole`]. A message of a single frame remains in the ring.
     pub(crate) fn pull(
         &mut self,
         ring: &Ring<'_>,
@@ -219,9 +220,7 @@ impl Assembly {
                 self.bytes.clear();
                 self.active = true;
             } else if self.rest != frame.len + frame.rest {
-                return Err(CorruptMemory(
-                    "pieces of a message do not follow each other",
-                ));
+                return Err(CorruptMemory("frames of a message not in sequence"));
             }
             let at = self.bytes.len();
             self.bytes.resize(at + frame.len, 0);
@@ -237,23 +236,23 @@ impl Assembly {
         self.active && self.rest == 0
     }
 
-    /// Whether a part of a message was taken and the rest is still to come.
+    /// Whether some but not all frames of a message were moved.
     pub(crate) fn is_partial(&self) -> bool {
         self.active && self.rest > 0
     }
 
-    /// The whole message, if there is one.
+    /// The complete message, if any.
     pub(crate) fn whole(&self) -> Option<&[u8]> {
         self.is_whole().then_some(self.bytes.as_slice())
     }
 
-    /// Forgets the whole message. Large room is given back.
+    /// Removes the complete message and releases its memory.
     pub(crate) fn pop(&mut self) {
         self.bytes = Vec::new();
         self.active = false;
     }
 
-    /// Takes the whole message.
+    /// Returns and removes the complete message.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.active = false;
         std::mem::take(&mut self.bytes)

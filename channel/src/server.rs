@@ -1,6 +1,4 @@
-//! The server's end of one opened umad file.
-//!
-//! Owned by the thread that serves. Never blocks.
+//! Server end of an opened umad file. Never blocks.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
@@ -14,29 +12,29 @@ use crate::memory::{Mapping, sealed_memfd};
 use crate::ring::Assembly;
 use crate::{ClientFds, CorruptMemory, Hub, MAX_MESSAGE};
 
-/// Server's end of the two rings of an opened file.
+/// Server end of the two rings of an opened file.
 #[derive(Debug)]
 pub struct ServerEnd {
     mapping: Mapping,
     wake: OwnedFd,
     assembly: Assembly,
-    /// Bytes of the message under way that are already in the ring.
+    /// Length of the current message that is already in the ring.
     offset: usize,
-    /// The last send found no room.
+    /// Whether the last send found no room.
     stuck: bool,
     closed: bool,
 }
 
 impl ServerEnd {
-    /// A new pair of rings, and what the client must be passed.
+    /// Creates a pair of rings, and the descriptors for the client.
     ///
     /// # Errors
     ///
-    /// What the kernel says if it has no file descriptor or memory left.
+    /// Errors of the system calls.
     pub fn pair(hub: &Hub) -> std::io::Result<(Self, ClientFds)> {
         let memory = sealed_memfd("ferrosm-umad", FILE_BYTES)?;
         let mapping = Mapping::new(&memory, FILE_BYTES)?;
-        // Until the client says otherwise it wants to be woken for every message.
+        // Initially the client is woken for every message.
         to_client(&mapping).wake.store(ARMED, Ordering::SeqCst);
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
@@ -62,22 +60,23 @@ impl ServerEnd {
         Ok((end, fds))
     }
 
-    /// Takes one whole message out of the ring into `message`, which is cleared first. False: none waits.
+    /// Receives a message into `message`, which is cleared first. Returns false if none waits.
     ///
-    /// What a program wrote before it closed or died is still here: receive until false, then close.
+    /// Messages written before a program closed the file or died are still available: receive until false, then
+    /// close.
     ///
     /// # Errors
     ///
-    /// [`CorruptMemory`]: give the client up.
+    /// [`CorruptMemory`]: close the client's connection.
     pub fn receive(&mut self, message: &mut Vec<u8>) -> Result<bool, CorruptMemory> {
         message.clear();
-        self.kicked();
+        self.handle_kick();
         let direction = to_server(&self.mapping);
         let freed = || {
             fence(Ordering::SeqCst);
             if direction.room_wanted.load(Ordering::Relaxed) != 0 {
                 direction.room_wanted.store(0, Ordering::SeqCst);
-                // Fails only for a bad address.
+                // Fails only for an invalid address.
                 let _ = futex::wake(direction.room_wanted, futex::Flags::empty(), 1 << 30);
             }
         };
@@ -98,16 +97,15 @@ impl ServerEnd {
         Ok(true)
     }
 
-    /// Puts the message made of `parts` into the ring. True: it is in. False: there is no room for all of it; call again with
-    /// the same message, unchanged, when [`ServerEnd::is_ready`] says so. (A message larger than the ring goes in piece
-    /// by piece over several calls.)
+    /// Sends a message made of `parts`. Returns false if there is no room for all of it; then call again with the
+    /// same message when [`ServerEnd::is_ready`]. A message larger than the ring is sent over several calls.
     ///
     /// # Errors
     ///
-    /// [`CorruptMemory`]: give the client up. Also for a message longer than [`MAX_MESSAGE`].
+    /// [`CorruptMemory`]: close the client's connection. Also for a message longer than [`MAX_MESSAGE`].
     pub fn send(&mut self, parts: &[&[u8]]) -> Result<bool, CorruptMemory> {
         if parts.iter().map(|part| part.len()).sum::<usize>() > MAX_MESSAGE {
-            return Err(CorruptMemory("a message to the program is too long"));
+            return Err(CorruptMemory("message to the program too long"));
         }
         let before = self.offset;
         let direction = to_client(&self.mapping);
@@ -127,8 +125,8 @@ impl ServerEnd {
         Ok(whole)
     }
 
-    /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may achieve something now. A few loads; for the
-    /// loop over all clients and for [`Hub::sleep`].
+    /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may succeed now. Cheap, for the loop over
+    /// all clients and for [`Hub::sleep`].
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let out = to_client(&self.mapping);
@@ -137,14 +135,14 @@ impl ServerEnd {
             || out.kick.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the program's last file descriptor was found closed when it should have been woken. The usual sign is the
-    /// end of the request socket; this one may come earlier or never.
+    /// Whether a wakeup found the program's last file descriptor closed. Usually the request socket ends first;
+    /// this may be earlier or never.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Wakes the client if it wants to be woken.
+    /// Wakes the client if it is armed.
     fn signal(&mut self) {
         fence(Ordering::SeqCst);
         let wake = to_client(&self.mapping).wake;
@@ -160,14 +158,14 @@ impl ServerEnd {
     fn send_byte(&mut self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match rustix::io::retry_on_intr(|| rustix::net::send(&self.wake, &[1], flags)) {
-            // A client that fills the socket by writing states of `wake` has enough bytes to wake up.
+            // A client that fills the socket by changing `wake` has enough bytes to wake up.
             Ok(_) | Err(Errno::AGAIN) => {}
             Err(_) => self.closed = true,
         }
     }
 
-    /// The client asks for a byte: messages may have come while it wanted none.
-    fn kicked(&mut self) {
+    /// Sends a byte if the client requested one for messages that were not announced.
+    fn handle_kick(&mut self) {
         let direction = to_client(&self.mapping);
         if direction.kick.load(Ordering::Relaxed) != 0
             && direction.kick.swap(0, Ordering::SeqCst) != 0
@@ -191,8 +189,8 @@ mod tests {
         z ^ (z >> 31)
     }
 
-    /// Numbers that are likely to go wrong, and any others.
-    fn nasty(state: &mut u64) -> u32 {
+    /// Boundary values and random numbers.
+    fn boundary_value(state: &mut u64) -> u32 {
         let bits = random(state);
         let pick = [
             0,
@@ -213,9 +211,9 @@ mod tests {
         }
     }
 
-    /// Whatever a peer writes into the memory, both ends come back with an answer or an error, within bounds.
+    /// Whatever a peer writes into the memory, both ends return a result or an error, within bounds.
     #[test]
-    fn a_spoilt_memory_is_survived() {
+    fn corrupt_memory_gives_errors_within_bounds() {
         let hub = Hub::new().unwrap();
         let mut errors = 0;
         for seed in 0..300 {
@@ -224,13 +222,13 @@ mod tests {
             let (client, _fd) = ClientEnd::new(fds).unwrap();
             let mut message = vec![];
             for _ in 0..20 {
-                // Not by `ClientEnd::send`, which would wait for room that nobody makes.
+                // Not by `ClientEnd::send`, which would wait for room.
                 let _ = to_server(&server.mapping).ring.push(&[&[1; 300]], &mut 0);
                 server.send(&[&[2; 300]]).ok();
                 match random(state) % 3 {
                     0 => {
                         let word = usize::try_from(random(state) % 16).unwrap() * 16;
-                        let value = nasty(state);
+                        let value = boundary_value(state);
                         server.mapping.control()[word].store(value, Ordering::SeqCst);
                     }
                     1 => {
@@ -238,7 +236,8 @@ mod tests {
                         let direction = to_server(&server.mapping);
                         let head = direction.ring.head.load(Ordering::SeqCst);
                         let cell = (head as usize % crate::RING_BYTES) / 8;
-                        let header = u64::from(nasty(state)) | (u64::from(nasty(state)) << 32);
+                        let header = u64::from(boundary_value(state))
+                            | (u64::from(boundary_value(state)) << 32);
                         direction.ring.cells[cell].store(header, Ordering::SeqCst);
                     }
                     _ => {
@@ -250,7 +249,7 @@ mod tests {
                 errors += usize::from(server.receive(&mut message).is_err());
                 assert!(message.len() <= MAX_MESSAGE);
                 errors += usize::from(server.send(&[&[3; 20_000]]).is_err());
-                let _ = client.begin();
+                let _ = client.begin_wait();
                 errors += usize::from(
                     client
                         .receive(&mut [0; 400], |_| MessageAction::Consume)
@@ -260,13 +259,13 @@ mod tests {
         }
         assert!(
             errors > 100,
-            "only {errors} noticed: does the test spoil anything?"
+            "only {errors} errors: does the test corrupt anything?"
         );
     }
 
-    /// A writer that waits for room is not let loose on a lie: a head beyond the tail is an error.
+    /// A head beyond the tail is an error, also for a sender that waits for room.
     #[test]
-    fn a_head_before_the_tail_is_corrupt() {
+    fn head_beyond_the_tail_is_corrupt() {
         let hub = Hub::new().unwrap();
         let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
         let (client, _fd) = ClientEnd::new(fds).unwrap();
@@ -283,7 +282,7 @@ mod tests {
         assert!(client.send(&[b"x"]).is_err());
     }
 
-    /// A message in tiny pieces would keep us busy for nothing.
+    /// Tiny frames of a message are an error.
     #[test]
     fn tiny_pieces_are_corrupt() {
         let hub = Hub::new().unwrap();

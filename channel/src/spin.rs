@@ -1,8 +1,8 @@
-//! Looking again for a short while before sleeping: a sleep and its wakeup cost more than most answers take.
+//! Polling for a short time before sleeping: a sleep and its wakeup take longer than most replies.
 //!
-//! Only where it does not take a processor from somebody who would use it: not on a machine with one processor,
-//! where the other side can only run when we stop, and not while more threads want to run than there are processors
-//! (then a spinner is scheduled late for having spun, and whoever waits for it waits for milliseconds).
+//! There is no polling on a machine with one processor, where the peer can only run when this thread stops, or
+//! while more threads are runnable than there are processors, because the scheduler would then penalise the
+//! polling thread by milliseconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,27 +10,27 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long to look before sleeping.
+/// Maximum time of polling before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpinWait {
     limit: Duration,
     processors: u32,
 }
 
-/// Turns between two looks at the clock.
-const TURNS: u32 = 64;
-/// Time between two looks at how many threads want to run, ns.
-const LOOK_NS: u64 = 5_000_000;
-/// Between two looks at the clock a spinner is gone this long only if somebody else had the processor, ns.
+/// Polls between two readings of the clock.
+const POLLS_PER_CLOCK_READ: u32 = 64;
+/// Interval of reading the number of runnable threads, ns.
+const LOAD_INTERVAL_NS: u64 = 5_000_000;
+/// Time between two readings of the clock above which the thread was preempted, ns.
 const PREEMPTED_NS: u64 = 500_000;
 
-/// When the system was last asked, ns; shared by all threads, and wrong only for a moment.
-static ASKED_NS: AtomicU64 = AtomicU64::new(0);
-/// What it said.
-static CROWDED: AtomicBool = AtomicBool::new(false);
+/// Time of the last reading of the number of runnable threads, ns; shared by all threads.
+static LOAD_READ_NS: AtomicU64 = AtomicU64::new(0);
+/// Whether more threads were runnable than there are processors.
+static OVERLOADED: AtomicBool = AtomicBool::new(false);
 
 impl SpinWait {
-    /// For at most `limit`; not at all if this process may only run on one processor.
+    /// Polls for at most `limit`; not at all if this process may run on one processor only.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
         let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
@@ -44,7 +44,7 @@ impl SpinWait {
         }
     }
 
-    /// Looks until `ready` is true or the time is over; what `ready` said last.
+    /// Polls until `ready` returns true or the time is over; returns its last result.
     pub fn until(self, mut ready: impl FnMut() -> bool) -> bool {
         if ready() {
             return true;
@@ -53,13 +53,13 @@ impl SpinWait {
             return false;
         }
         let start = now_ns();
-        if self.is_crowded(start) {
+        if self.is_overloaded(start) {
             return false;
         }
         let limit = u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX);
         let mut last = start;
         loop {
-            for _ in 0..TURNS {
+            for _ in 0..POLLS_PER_CLOCK_READ {
                 if ready() {
                     return true;
                 }
@@ -67,8 +67,8 @@ impl SpinWait {
             }
             let now = now_ns();
             if now - last > PREEMPTED_NS {
-                CROWDED.store(true, Ordering::Relaxed);
-                ASKED_NS.store(now, Ordering::Relaxed);
+                OVERLOADED.store(true, Ordering::Relaxed);
+                LOAD_READ_NS.store(now, Ordering::Relaxed);
                 return ready();
             }
             if now - start >= limit {
@@ -78,13 +78,13 @@ impl SpinWait {
         }
     }
 
-    fn is_crowded(self, now: u64) -> bool {
-        if now.saturating_sub(ASKED_NS.load(Ordering::Relaxed)) > LOOK_NS {
-            ASKED_NS.store(now, Ordering::Relaxed);
-            let crowded = runnable_threads().is_some_and(|n| n > self.processors);
-            CROWDED.store(crowded, Ordering::Relaxed);
+    fn is_overloaded(self, now: u64) -> bool {
+        if now.saturating_sub(LOAD_READ_NS.load(Ordering::Relaxed)) > LOAD_INTERVAL_NS {
+            LOAD_READ_NS.store(now, Ordering::Relaxed);
+            let overloaded = runnable_threads().is_some_and(|n| n > self.processors);
+            OVERLOADED.store(overloaded, Ordering::Relaxed);
         }
-        CROWDED.load(Ordering::Relaxed)
+        OVERLOADED.load(Ordering::Relaxed)
     }
 }
 
@@ -94,7 +94,7 @@ fn now_ns() -> u64 {
     s * 1_000_000_000 + ns
 }
 
-/// Threads of the whole system that run or want to, this one included; `None` if the system does not tell.
+/// Runnable threads of the system, including this one; `None` if unknown.
 fn runnable_threads() -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open("/proc/loadavg", flags, Mode::empty()).ok()?;
@@ -118,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_tells_how_many_threads_want_to_run() {
+    fn runnable_threads_are_parsed_from_loadavg() {
         assert_eq!(parse_runnable("0.31 0.20 0.10 2/345 6789\n"), Some(2));
         assert_eq!(parse_runnable("nonsense"), None);
         assert!(runnable_threads().is_some_and(|n| n >= 1));
     }
 
     #[test]
-    fn what_is_ready_is_seen_and_what_is_not_ends() {
+    fn polling_ends_when_ready_or_at_the_limit() {
         let spin = SpinWait::new(Duration::from_micros(50));
         assert!(spin.until(|| true));
         assert!(!spin.until(|| false));

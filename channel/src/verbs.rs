@@ -1,110 +1,108 @@
-//! What verbs programs and the server say to each other: requests about devices and queue pairs, and the messages in the
-//! rings of a queue pair and of a watched device.
-//!
-//! Values only, and their bytes; who means what by them is the business of both ends.
+//! Messages between verbs programs and the server: requests about devices and queue pairs, and the messages in the
+//! rings of queue pairs and watched devices. Encoding and decoding only.
 
 use crate::codec::{Decoder, Encoder, Malformed};
 
-/// Most bytes of a datagram.
+/// Maximum payload of a datagram.
 pub const MAX_DATAGRAM: usize = 256;
 
 /// A request of a verbs program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerbsRequest {
-    /// All devices of the host. Answered by [`VerbsReply::Devices`].
+    /// Lists the devices of the host. Reply: [`VerbsReply::Devices`].
     Devices,
-    /// A port, with its tables. Answered by [`VerbsReply::Port`] or an error number.
+    /// Queries a port with its tables. Reply: [`VerbsReply::Port`] or an error number.
     Port {
-        /// The device's place among the host's.
+        /// Device index on the host.
         device: u32,
-        /// From 1; of a switch 0.
+        /// Port number, from 1; 0 for a switch.
         port: u32,
     },
-    /// This connection is from now on for what happens to a device's ports: [`AsyncEvent`]s come through the ring. Answered
-    /// by [`crate::frames::Reply::Opened`] with descriptors, or an error number.
+    /// Makes this connection receive the [`AsyncEvent`]s of a device through the ring. Reply:
+    /// [`crate::frames::Reply::Opened`] with descriptors, or an error number.
     Watch {
-        /// The device's place.
+        /// Device index.
         device: u32,
     },
-    /// This connection is from now on a queue pair for datagrams: [`SendMessage`] and [`ReceivedMessage`] pass through the rings.
-    /// Answered by [`VerbsReply::QueuePair`] with descriptors, or an error number.
+    /// Makes this connection a queue pair: [`SendMessage`] and [`ReceivedMessage`] pass through the rings. Reply:
+    /// [`VerbsReply::QueuePair`] with descriptors, or an error number.
     CreateQueuePair {
-        /// The device's place.
+        /// Device index.
         device: u32,
     },
-    /// Sets the connection's queue pair up. Answered by [`crate::frames::Reply::Done`] or an error number, as what follows.
-    /// What was sent before is sent first.
+    /// Modifies the connection's queue pair after all earlier messages were sent. Reply, also of the following
+    /// requests: [`crate::frames::Reply::Done`] or an error number.
     ModifyQueuePair(QpParameters),
-    /// Attaches the queue pair to a multicast group, or detaches it.
+    /// Attaches the queue pair to a multicast group or detaches it.
     Multicast {
-        /// Attach.
+        /// Attach or detach.
         attach: bool,
-        /// The group's GID.
+        /// MGID.
         mgid: [u8; 16],
-        /// Its LID.
+        /// MLID.
         mlid: u16,
     },
 }
 
-/// State of a queue pair, numbered as verbs do (`enum ibv_qp_state`).
+/// State and keys of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QpParameters {
-    /// 0 reset, 1 init, 2 ready to receive, 3 ready to send; anything else is an error.
+    /// `enum ibv_qp_state`: 0 reset, 1 init, 2 ready to receive, 3 ready to send; other values are an error.
     pub state: u32,
-    /// Its port.
+    /// Port number.
     pub port: u32,
-    /// Place of its P_Key in the port's table.
+    /// Index of its P_Key in the port's table.
     pub pkey_index: u32,
-    /// Its Q_Key.
+    /// Q_Key.
     pub q_key: u32,
 }
 
-/// An answer to a [`VerbsRequest`].
+/// A reply to a [`VerbsRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerbsReply {
-    /// All devices.
+    /// Devices of the host.
     Devices(Vec<DeviceAttributes>),
     /// A port.
     Port(Box<PortAttributes>),
-    /// The number of a new queue pair.
+    /// QPN of a new queue pair.
     QueuePair(u32),
 }
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceAttributes {
-    /// As in sysfs.
+    /// Name, as in sysfs.
     pub name: String,
-    /// Version of the firmware.
+    /// Firmware version.
     pub firmware: String,
-    /// 1 channel adapter, 2 switch, 3 router.
+    /// Node type: 1 CA, 2 switch, 3 router.
     pub node_type: u32,
     /// Node GUID.
     pub node_guid: u64,
     /// System image GUID.
     pub system_image_guid: u64,
-    /// Vendor id.
+    /// Vendor ID.
     pub vendor_id: u32,
-    /// Device id.
+    /// Device ID.
     pub device_id: u32,
     /// Hardware revision.
     pub revision: u32,
-    /// External ports of a channel adapter; 1 for port 0 of a switch.
+    /// Number of external ports of a CA; 1 for port 0 of a switch.
     pub ports: u32,
-    /// P_Keys of a port.
+    /// Size of a port's P_Key table.
     pub pkeys: u32,
 }
 
-/// A port, in the codes of PortInfo.
+/// A port, with the codes of PortInfo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortAttributes {
     /// PortState.
     pub state: u32,
     /// PortPhysicalState.
     pub phys_state: u32,
-    /// MTUCap and NeighborMTU.
+    /// MTUCap.
     pub max_mtu: u32,
-    /// MTU in use.
+    /// NeighborMTU.
     pub active_mtu: u32,
     /// CapabilityMask.
     pub capabilities: u32,
@@ -130,9 +128,9 @@ pub struct PortAttributes {
     pub vl_cap: u32,
     /// LinkWidthActive.
     pub width: u32,
-    /// Speed in the code of verbs: 1, 2, 4, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR, 256 XDR.
+    /// Speed code of verbs: 1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR, 256 XDR.
     pub speed: u32,
-    /// GID table; zero where nothing is set.
+    /// GID table; empty entries are zero.
     pub gids: Vec<[u8; 16]>,
     /// P_Key table.
     pub pkeys: Vec<u16>,
@@ -204,7 +202,7 @@ impl VerbsRequest {
             }),
             6 => Self::Multicast {
                 attach: input.number()? != 0,
-                mlid: input.half()?,
+                mlid: input.number16()?,
                 mgid: input.array()?,
             },
             _ => return Err(Malformed("request")),
@@ -276,7 +274,7 @@ impl VerbsReply {
                 };
                 port.gids = gids.to_vec();
                 while !input.is_empty() {
-                    port.pkeys.push(input.half()?);
+                    port.pkeys.push(input.number16()?);
                 }
                 Self::Port(Box::new(port))
             }
@@ -286,12 +284,12 @@ impl VerbsReply {
     }
 }
 
-/// A global route that a program asks for.
+/// Global route of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalRoute {
     /// Destination GID.
     pub dgid: [u8; 16],
-    /// Place of the source in the port's GID table.
+    /// Index of the source GID in the port's table.
     pub sgid_index: u32,
     /// Flow label.
     pub flow_label: u32,
@@ -301,55 +299,55 @@ pub struct GlobalRoute {
     pub hop_limit: u32,
 }
 
-/// A message to the server: send this datagram.
+/// A message to the server: a datagram to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendMessage {
     /// Destination LID.
     pub dlid: u16,
-    /// The receiver's queue pair.
+    /// Destination QPN.
     pub dest_qpn: u32,
     /// Q_Key.
     pub q_key: u32,
     /// Service level.
     pub sl: u32,
-    /// Low bits of the own LID.
+    /// Low bits of the source LID.
     pub path_bits: u32,
     /// Global route.
     pub route: Option<GlobalRoute>,
-    /// The bytes.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
-/// A message from the server: this datagram arrived.
+/// A message from the server: a received datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedMessage {
     /// Source LID.
     pub slid: u16,
-    /// The sender's queue pair.
+    /// Source QPN.
     pub src_qpn: u32,
     /// Service level.
     pub sl: u32,
-    /// Low bits of the LID that it was sent to.
+    /// Low bits of the destination LID.
     pub path_bits: u32,
-    /// Place of its P_Key in the port's table.
+    /// Index of the queue pair's P_Key in the port's table.
     pub pkey_index: u32,
-    /// Global route header as on the wire.
+    /// GRH as on the wire.
     pub grh: Option<[u8; 40]>,
-    /// The bytes.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
-/// A message from the server: this happened to a port of a watched device.
+/// A message from the server: an event of a watched device's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncEvent {
-    /// Numbered as verbs do (`enum ibv_event_type`).
+    /// `enum ibv_event_type`.
     pub kind: u32,
-    /// The port.
+    /// Port number.
     pub port: u32,
 }
 
 impl SendMessage {
-    /// The bytes of a message.
+    /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -376,7 +374,7 @@ impl SendMessage {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut input = Decoder::new(message, "datagram to send");
         Ok(Self {
-            dlid: input.half()?,
+            dlid: input.number16()?,
             dest_qpn: input.number()?,
             q_key: input.number()?,
             sl: input.number()?,
@@ -397,7 +395,7 @@ impl SendMessage {
 }
 
 impl ReceivedMessage {
-    /// The bytes of a message.
+    /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -420,7 +418,7 @@ impl ReceivedMessage {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut input = Decoder::new(message, "datagram");
         Ok(Self {
-            slid: input.half()?,
+            slid: input.number16()?,
             src_qpn: input.number()?,
             sl: input.number()?,
             path_bits: input.number()?,
@@ -435,7 +433,7 @@ impl ReceivedMessage {
 }
 
 impl AsyncEvent {
-    /// The bytes of a message.
+    /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -473,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_answers_round_trip_in_their_frames() {
+    fn requests_and_replies_round_trip_in_their_frames() {
         let calls = [
             VerbsRequest::Devices,
             VerbsRequest::Port { device: 1, port: 2 },
@@ -527,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_round_trip_and_cut_headers_are_refused() {
+    fn messages_round_trip_and_truncated_headers_are_rejected() {
         for route in [None, Some(GlobalRoute::default())] {
             let send = SendMessage {
                 dlid: 0xC000,

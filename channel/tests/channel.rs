@@ -1,5 +1,5 @@
-//! Both ends of a channel: every message arrives once, whole and in order, nobody misses a wakeup, and a peer that writes
-//! nonsense or dies is an error.
+//! Both ends of a channel: every message arrives once, whole and in order, no wakeup is lost, and a peer that
+//! writes invalid data or dies is an error.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::os::fd::AsFd;
@@ -11,13 +11,13 @@ use ferrosm_channel::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-/// A bound for waits that must end by themselves: only a lost wakeup gets here, and fails the test.
+/// Timeout that only a lost wakeup can reach.
 const BOUND: Timespec = Timespec {
     tv_sec: 30,
     tv_nsec: 0,
 };
 
-/// SplitMix64: the same seed, the same messages.
+/// SplitMix64, for reproducible messages.
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Mostly MAD sizes, some tables, now and then megabytes; lengths that are not multiples of 8.
+    /// Mostly lengths of MADs, some of tables, few of megabytes; most are not multiples of 8.
     fn message(&mut self) -> Vec<u8> {
         let kind = self.next() % 100;
         let len = match kind {
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// Cut into parts at seeded places: the parts of a message must not show.
+/// Splits a message at random positions, which must not affect the result.
 fn parts<'m>(message: &'m [u8], random: &mut Random) -> Vec<&'m [u8]> {
     let mut parts = vec![];
     let mut rest = message;
@@ -82,19 +82,19 @@ fn readable(fd: impl AsFd) -> bool {
     fds[0].revents().contains(PollFlags::IN)
 }
 
-/// One message, waited for.
+/// Waits for a message and receives it.
 fn receive(client: &ClientEnd, spin: SpinWait) -> Vec<u8> {
     let mut buffer = vec![0; 400];
     loop {
         let size = buffer.len();
-        let judge = |len| {
+        let choose = |len| {
             if len <= size {
                 MessageAction::Consume
             } else {
                 MessageAction::Keep
             }
         };
-        match client.receive(&mut buffer, judge).unwrap() {
+        match client.receive(&mut buffer, choose).unwrap() {
             ReceiveOutcome::Message(MessageAction::Consume, len) => {
                 buffer.truncate(len);
                 return buffer;
@@ -111,7 +111,7 @@ fn receive(client: &ClientEnd, spin: SpinWait) -> Vec<u8> {
     }
 }
 
-/// Serves echoes to `clients` until all are gone; what cannot be sent yet is kept.
+/// Echoes messages until all were returned; messages without room are queued.
 fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
     let mut queues: Vec<std::collections::VecDeque<Vec<u8>>> =
         ends.iter().map(|_| Default::default()).collect();
@@ -120,7 +120,7 @@ fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
     while left > 0 {
         let mut worked = false;
         for (end, queue) in ends.iter_mut().zip(&mut queues) {
-            // Bounded, so that a full ring is met too.
+            // Bounded, so that the ring to the server also fills up.
             while queue.len() < 4 && end.receive(&mut message).unwrap() {
                 queue.push_back(message.clone());
                 worked = true;
@@ -141,9 +141,9 @@ fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
     }
 }
 
-/// Whatever the sizes, every message comes back as it was, in order; with and without spinning, from several clients.
+/// Messages of any size are returned in order, with and without polling, from several clients.
 #[test]
-fn messages_of_any_size_come_back_in_order() {
+fn messages_of_any_size_are_echoed_in_order() {
     const MESSAGES: usize = 400;
     for (seed, spin_us) in [(1, 0), (2, 30)] {
         let hub = Hub::new().unwrap();
@@ -180,25 +180,25 @@ fn messages_of_any_size_come_back_in_order() {
     }
 }
 
-/// The descriptor is readable exactly while a message waits, however it got there, also for who never polls.
+/// The descriptor is readable exactly while a message waits, also for programs that never poll the ring.
 #[test]
-fn the_descriptor_tells_whether_something_waits() {
+fn descriptor_is_readable_while_a_message_waits() {
     let hub = Hub::new().unwrap();
     for polled_before in [false, true] {
         let (mut server, client, fd) = pair(&hub);
         let none = SpinWait::new(Duration::ZERO);
         if polled_before {
-            // Goes to sleep and back: the server would not announce the next messages.
+            // Starts and ends a wait: the server would not announce the next messages.
             let zero = Timespec {
                 tv_sec: 0,
                 tv_nsec: 0,
             };
             assert!(!client.wait(none, Some(&zero)).unwrap());
-            assert!(!client.begin());
+            assert!(!client.begin_wait());
             assert!(server.send(&[b"quiet"]).unwrap());
-            assert!(!readable(&fd), "nobody wanted a byte");
-            client.exact();
-            assert!(server.is_ready(), "asked for a byte");
+            assert!(!readable(&fd), "no byte was requested");
+            client.disable_quiet();
+            assert!(server.is_ready(), "a byte was requested");
             assert!(!server.receive(&mut vec![]).unwrap());
             assert!(readable(&fd));
             assert_eq!(receive(&client, none), b"quiet");
@@ -212,20 +212,17 @@ fn the_descriptor_tells_whether_something_waits() {
                 .receive(&mut [0; 1], |_| MessageAction::Peek(1))
                 .unwrap();
             assert_eq!(peeked, ReceiveOutcome::Message(MessageAction::Peek(1), 1));
-            assert!(
-                readable(&fd),
-                "a message that was only looked at still waits"
-            );
+            assert!(readable(&fd), "a message that was only peeked still waits");
             assert_eq!(receive(&client, none), b"a");
             assert!(readable(&fd), "one more");
             assert_eq!(receive(&client, none), b"bc");
         }
-        // In pieces: readable at the latest when it is whole, and until it is taken.
+        // A message of several frames: readable when it is complete, and until it is consumed.
         let long = vec![7; 2 * RING_BYTES];
         let mut sent = false;
         while !sent {
             sent = server.send(&[&long]).unwrap();
-            assert_eq!(client.look(), sent);
+            assert_eq!(client.has_message(), sent);
         }
         assert!(readable(&fd));
         assert_eq!(
@@ -238,9 +235,9 @@ fn the_descriptor_tells_whether_something_waits() {
     }
 }
 
-/// A thread that sleeps in the kernel is woken although another one takes messages without sleeping.
+/// A thread that sleeps in the kernel is woken although another one receives messages without sleeping.
 #[test]
-fn sleepers_are_woken_beside_a_busy_thread() {
+fn sleeping_threads_are_woken_beside_a_polling_one() {
     const MESSAGES: usize = 3000;
     let hub = Hub::new().unwrap();
     let (server, client, _fd) = pair(&hub);
@@ -262,7 +259,7 @@ fn sleepers_are_woken_beside_a_busy_thread() {
                             client.send(&[&buffer]).unwrap();
                         }
                     } else {
-                        // Short, because the thread that does not get the last message is not told of it.
+                        // Short, because the thread without the last message is not woken.
                         let bound = Timespec {
                             tv_sec: 0,
                             tv_nsec: 200_000_000,
@@ -276,9 +273,9 @@ fn sleepers_are_woken_beside_a_busy_thread() {
     });
 }
 
-/// A server that goes away ends waits and writes; what it sent before is still received.
+/// The death of the server ends waits and writes; earlier messages are still received.
 #[test]
-fn a_dead_server_is_noticed() {
+fn dead_server_is_detected() {
     let hub = Hub::new().unwrap();
     let (mut server, client, fd) = pair(&hub);
     let none = SpinWait::new(Duration::ZERO);
@@ -297,14 +294,14 @@ fn a_dead_server_is_noticed() {
     assert!(client.send(&[b"x"]).is_err());
 }
 
-/// A server that dies while a client waits for room ends the wait.
+/// The death of the server ends a wait for room.
 #[test]
-fn a_dead_server_ends_a_blocked_write() {
+fn dead_server_ends_a_blocked_send() {
     let hub = Hub::new().unwrap();
     let (server, client, _fd) = pair(&hub);
     thread::scope(|scope| {
         let writer = scope.spawn(|| client.send(&[&vec![0; 2 * RING_BYTES]]));
-        // The writer has filled the ring, or soon will: either way nobody takes anything out.
+        // The writer has filled the ring or soon will; no message is consumed.
         while !server.is_ready() {
             thread::yield_now();
         }
@@ -313,9 +310,9 @@ fn a_dead_server_ends_a_blocked_write() {
     });
 }
 
-/// A client that vanishes in the middle of a message leaves a server that goes on.
+/// A client that dies within a message does not affect the server.
 #[test]
-fn a_client_that_dies_in_a_message_is_nothing_special() {
+fn client_that_dies_within_a_message_is_tolerated() {
     let hub = Hub::new().unwrap();
     let (mut server, client, fd) = pair(&hub);
     client.send(&[b"whole"]).unwrap();
@@ -325,16 +322,16 @@ fn a_client_that_dies_in_a_message_is_nothing_special() {
     assert!(server.receive(&mut message).unwrap());
     assert_eq!(message, b"whole", "written before the end");
     assert!(!server.receive(&mut message).unwrap());
-    assert!(server.send(&[b"to nobody"]).unwrap());
+    assert!(server.send(&[b"to a dead client"]).unwrap());
     assert!(server.is_closed());
-    // Nobody makes room: the server is told so and does not wait.
+    // There is no room: the server is notified and does not wait.
     while server.send(&[&[0; 4096]]).unwrap() {}
     assert!(!server.is_ready());
 }
 
-/// Longer than any message may be.
+/// A message above the maximum length.
 #[test]
-fn too_long_messages_are_refused() {
+fn too_long_messages_are_rejected() {
     let hub = Hub::new().unwrap();
     let (mut server, client, _fd) = pair(&hub);
     let long = vec![0; MAX_MESSAGE + 1];

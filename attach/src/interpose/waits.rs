@@ -128,7 +128,7 @@ replace! {
 fn exact(fds: impl Iterator<Item = c_int>) {
     keeping_errno(|| {
         fds.filter_map(table::find)
-            .for_each(|umad| umad.end.exact())
+            .for_each(|umad| umad.end.disable_quiet())
     });
 }
 

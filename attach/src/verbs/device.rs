@@ -131,7 +131,7 @@ impl Context {
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (events, fd) = ClientEnd::new(fds).map_err(|_| Errno::NXIO)?;
         // Programs wait for it in ways of their own.
-        events.exact();
+        events.disable_quiet();
         Ok(Self {
             seen: functions(device.cast(), fd.as_raw_fd()),
             place,

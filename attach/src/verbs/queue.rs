@@ -70,7 +70,7 @@ impl Endpoint {
         };
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (end, _fd) = ClientEnd::new(fds).map_err(|_| Errno::NOMEM)?;
-        end.exact();
+        end.disable_quiet();
         Ok(Self {
             qpn,
             end,
