@@ -2,7 +2,7 @@
 //!
 //! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to the master over TLS, with certificates on
 //! both sides. [`etcd`] implements it through an etcd cluster. Each runs on its own threads: no call of the driver blocks. State machines
-//! without I/O (`leader`, `follower`, `log`, `etcd::ledger`) decide from messages and times, and are tested in virtual time. This crate
+//! without I/O (`leader`, `follower`, `log`, `etcd::commit_queue`) decide from messages and times, and are tested in virtual time. This crate
 //! does not interpret records, and the election decides which SM is master.
 //!
 //! # Use

@@ -1,58 +1,58 @@
-//! What is under which key, and the bytes of it. Pure.
+//! Names of the keys in etcd, and the encoding of their values. Without I/O.
 //!
 //! ```text
-//! <prefix>/<fabric>/leader                         who is master; bound to its lease
+//! <prefix>/<fabric>/leader                         the master; bound to its lease
 //! <prefix>/<fabric>/head                           the last batch
-//! <prefix>/<fabric>/base                           what the snapshot is of, and in how many parts
+//! <prefix>/<fabric>/base                           position and number of parts of the snapshot
 //! <prefix>/<fabric>/snapshot/<epoch>-<seq>/<part>  records
-//! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts that etcd takes
+//! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts
 //! ```
 //!
-//! Each value begins with a magic word and versions; those of another version are never looked into.
+//! Each value begins with a magic word and versions. Values of another version are not decoded.
 
 use serde::{Deserialize, Serialize};
 
-use super::link::Trouble;
+use super::client::EtcdError;
 use crate::follower::RawRecord;
 use crate::log::Position;
 use crate::wire::{Bytes, PREAMBLE, StepDownReason};
 use ferrosm_core::records::{self, RecordKey};
 
-/// Bytes of one value, about: etcd takes requests of 1.5 MiB.
+/// Approximate limit of a value in bytes; etcd accepts requests of 1.5 MiB.
 pub(super) const PART: usize = 256 << 10;
 
-/// What each value begins with: the magic word and version of replication, and the version of records.
+/// First bytes of each value: the magic word and version of the replication protocol, and the version of records.
 const MARK: [u8; 8] = {
     let [f, s, m, r, a, b] = PREAMBLE;
     let [_, _, c, d] = records::VERSION.to_be_bytes();
     [f, s, m, r, a, b, c, d]
 };
-const GARBLED: Trouble = Trouble::Garbled("the prefix of this fabric");
+const GARBLED: EtcdError = EtcdError::Garbled("the prefix of this fabric");
 
-/// Who is master.
+/// The master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
     pub(super) guid: u64,
     pub(super) epoch: u64,
-    /// Renewed by sessions; the key is bound to the first.
+    /// Renewed alternately; the key is bound to the first.
     pub(super) leases: [i64; 2],
-    /// If one of them was not renewed for so long, in seconds, its owner counts as gone; it has stepped down before.
+    /// Time in seconds after which an unrenewed lease counts as old. Its owner steps down before.
     pub(super) silence_s: u8,
-    /// It is about to go.
+    /// The master is stepping down.
     pub(super) leaving: Option<StepDownReason>,
-    /// It may have acknowledged what etcd has not.
-    pub(super) alone: bool,
+    /// The master may have acknowledged batches that etcd lacks.
+    pub(super) incomplete: bool,
 }
 
 /// The last batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) at: Position,
-    /// Who wrote it.
+    /// The node that wrote it.
     pub(super) guid: u64,
 }
 
-/// What a snapshot is of.
+/// Position and parts of the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Base {
     pub(super) at: Position,
@@ -63,25 +63,25 @@ pub(super) struct Base {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part<'a> {
     pub(super) at: Position,
-    /// Parts before this one, and after it.
+    /// Number of earlier and of later parts.
     pub(super) index: u64,
     pub(super) more: u64,
     #[serde(borrow)]
     pub(super) bytes: Bytes<'a>,
 }
 
-/// The names of keys.
+/// Names of the keys of a fabric.
 #[derive(Debug, Clone)]
 pub(super) struct Keys(String);
 
 impl Keys {
-    /// Of a fabric; what would end a name is replaced.
+    /// Characters that would end a name are replaced.
     pub(super) fn new(prefix: &str, fabric: &str) -> Self {
         let name = fabric.replace(['/', ' '], "_");
         Self(format!("{}/{name}/", prefix.trim_end_matches('/')))
     }
 
-    /// All keys, and the first that is none of them.
+    /// The range of all keys.
     pub(super) fn all(&self) -> (String, String) {
         (self.0.clone(), end(&self.0))
     }
@@ -97,12 +97,12 @@ impl Keys {
         format!("{}base", self.0)
     }
 
-    /// Where snapshots are.
+    /// Prefix of all snapshots.
     pub(super) fn snapshots(&self) -> String {
         format!("{}snapshot/", self.0)
     }
 
-    /// Where the parts of one are.
+    /// Prefix of a snapshot's parts.
     pub(super) fn snapshot(&self, at: Position) -> String {
         format!("{}{:016x}-{:020}/", self.snapshots(), at.epoch, at.seq)
     }
@@ -111,12 +111,12 @@ impl Keys {
         format!("{}{part:08}", self.snapshot(of))
     }
 
-    /// Where batches are.
+    /// Prefix of all batches.
     pub(super) fn log(&self) -> String {
         format!("{}log/", self.0)
     }
 
-    /// Batches from this one on sort from here.
+    /// First key of batch `seq` and later ones.
     pub(super) fn log_from(&self, seq: u64) -> String {
         format!("{}{seq:020}/", self.log())
     }
@@ -126,29 +126,29 @@ impl Keys {
     }
 }
 
-/// The first key after all that begin with this, which ends with a slash.
+/// End of the range of keys with a prefix that ends with a slash.
 pub(super) fn end(folder: &str) -> String {
     format!("{}0", folder.trim_end_matches('/'))
 }
 
-pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, Trouble> {
+pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, EtcdError> {
     postcard::to_extend(value, MARK.to_vec()).map_err(|_| GARBLED)
 }
 
-/// A value, of the same version.
-pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Trouble> {
+/// Decodes a value of this version.
+pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, EtcdError> {
     match value.split_first_chunk() {
         Some((&MARK, bytes)) => postcard::from_bytes(bytes).map_err(|_| GARBLED),
         Some((&[b'F', b'S', b'M', b'R', a, b, c, d], _)) => {
             let [replication, records] = [[a, b], [c, d]].map(u16::from_be_bytes);
-            Err(Trouble::Version(replication, records))
+            Err(EtcdError::Version(replication, records))
         }
         Some(_) | None => Err(GARBLED),
     }
 }
 
-/// Records in parts that etcd takes. A long one comes in pieces, one after another under its key.
-pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, Trouble> {
+/// Encodes records in parts. A long record is split into consecutive pieces with the same key.
+pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
     let mut found = Vec::new();
     let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
     let mut size = 0;
@@ -176,13 +176,13 @@ pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, Trouble> {
     Ok(found)
 }
 
-/// The other way, part by part.
+/// Records decoded part by part.
 #[derive(Debug, Default)]
 pub(super) struct Records(Vec<(RecordKey, Vec<u8>)>);
 
 impl Records {
-    /// The next part.
-    pub(super) fn add(&mut self, part: &[u8]) -> Result<(), Trouble> {
+    /// Adds the next part.
+    pub(super) fn add(&mut self, part: &[u8]) -> Result<(), EtcdError> {
         let some: Vec<(Bytes<'_>, Bytes<'_>)> = get(part)?;
         for (key, value) in some {
             let key = RecordKey::from_bytes(key.0).ok_or(GARBLED)?;
@@ -194,21 +194,21 @@ impl Records {
         Ok(())
     }
 
-    /// All of them.
+    /// All records.
     pub(super) fn all(self) -> Vec<RawRecord> {
         let record = |(key, bytes): (RecordKey, Vec<u8>)| (key, bytes.into_boxed_slice());
         self.0.into_iter().map(record).collect()
     }
 }
 
-/// Puts batches together from their parts.
+/// Assembles batches from their parts.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     now: Option<(Position, u64, Vec<u8>)>,
 }
 
-/// The parts of a batch in this order; what they are of.
-pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
+/// Splits a batch into encoded parts.
+pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, EtcdError> {
     let pieces: Vec<&[u8]> = if body.is_empty() {
         vec![&[]]
     } else {
@@ -228,12 +228,12 @@ pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> 
 }
 
 impl Assembly {
-    /// The next part; the batch, if it is whole then.
-    pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, Trouble> {
+    /// Adds the next part. Returns the batch if it is complete.
+    pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, EtcdError> {
         let part: Part<'_> = get(value)?;
         let mut bytes = match self.now.take() {
             Some((at, index, bytes)) if at == part.at && index == part.index => bytes,
-            // The end of a batch that another began and never finished.
+            // Remaining parts of a batch that another master did not finish.
             Some(_) | None if part.index > 0 => return Ok(None),
             Some(_) | None => Vec::new(),
         };
@@ -253,10 +253,10 @@ mod tests {
     use ferrosm_core::records::RecordKind;
 
     #[test]
-    fn records_and_batches_come_back_from_their_parts() {
+    fn records_and_batches_survive_splitting() {
         let key = |n: u32| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
         let mut all: Vec<RawRecord> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
-        // Of nothing, of just what fits, and far too long for one request.
+        // Empty, of exactly one part, and larger than a request.
         for (n, size) in [(20_000, 0), (20_001, PART), (20_002, PART * 20 + 1)] {
             let bytes = (0..=255).cycle().take(size).collect();
             all.push((key(n), bytes));
@@ -265,7 +265,7 @@ mod tests {
         assert!(pieces.len() > 23 && pieces.iter().all(|p| p.len() < PART * 3));
         let mut back = Records::default();
         pieces.iter().for_each(|p| back.add(p).unwrap());
-        assert!(back.all() == all, "as they were");
+        assert!(back.all() == all, "unchanged");
 
         let at = Position { epoch: 1, seq: 2 };
         let batch: Vec<u8> = (0..=255).cycle().take(PART * 3 + 1).collect();
@@ -274,7 +274,7 @@ mod tests {
         let stale = parts(old, &vec![0; PART * 5]).unwrap();
         let new = parts(at, &batch).unwrap();
         assert_eq!(new.len(), 4);
-        // What another had begun lies behind it, as it does in etcd.
+        // Parts of an unfinished batch of another master follow, as in etcd.
         let all: Vec<_> = new.iter().chain(&stale[4..]).collect();
         let whole: Vec<_> = all
             .iter()
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_fabric_are_not_those_of_another() {
+    fn fabrics_have_disjoint_keys() {
         let keys = Keys::new("/ferrosm/", "fe80000000000000 hall/2");
         let (from, to) = keys.all();
         assert_eq!(from, "/ferrosm/fe80000000000000_hall_2/");
@@ -295,18 +295,18 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_version_is_known_as_such_and_not_looked_into() {
+    fn values_of_other_versions_are_recognised() {
         let at = Position { epoch: 1, seq: 2 };
         let mut value = put(&at).unwrap();
         assert_eq!(get(&value), Ok(at));
         value[5] += 1;
         value[7] += 2;
         let records = u16::try_from(records::VERSION).unwrap() + 2;
-        let other = Trouble::Version(VERSION + 1, records);
+        let other = EtcdError::Version(VERSION + 1, records);
         assert_eq!(get::<Position>(&value), Err(other.clone()));
         assert_eq!(Records::default().add(&value), Err(other.clone()));
         assert_eq!(Assembly::default().add(&value), Err(other));
-        // As a version wrote it that did not say which it is.
+        // Values without versions.
         assert_eq!(get::<Position>(&value[8..]), Err(GARBLED));
         assert_eq!(get::<Position>(&value[..7]), Err(GARBLED));
     }

@@ -1,33 +1,33 @@
 //! Replication through etcd, for sites that run an etcd cluster on their management hosts.
 //!
-//! The master holds a key and writes batches in transactions that fail once it has lost the key: a master that was cut off writes nothing
-//! after another took over. A batch is acknowledged when etcd has it on most of its members. Standbys watch the keys and store what
-//! changes. Nothing here decides who is master. The reasons are in `docs/adr/0014-etcd.md`.
+//! The master holds a key and writes batches in transactions that fail once it has lost the key: a master that was cut off cannot write
+//! after another took over. A batch is acknowledged when a majority of etcd's members has it. Standbys watch the keys and store the
+//! changes. The election decides which SM is master. See `docs/adr/0014-etcd.md`.
 //!
 //! ```text
-//! link        requests to etcd; one member after another is asked
-//! keys        names of keys, and the bytes of their values; pure
-//! ledger      batches that etcd lacks, and whether a master may assume to be the only one; pure
-//! holding     the master: holds the key, renews its leases, writes
-//! watching    a standby: reads what it lacks, watches, and checks whether the leases are renewed
-//! shared      state of the driver's side and the thread
-//! node        the driver's side, and the thread
+//! client         requests to etcd, one member at a time
+//! keys           names of keys, and the encoding of their values
+//! commit_queue   batches that etcd lacks, and whether the master may acknowledge without etcd; without I/O
+//! master         holds the key, renews its leases, writes batches
+//! standby        reads missing batches, watches, and checks whether the leases are renewed
+//! shared         state of the driver's side and the thread
+//! node           the driver's side, and the thread
 //! ```
 
 #[cfg(feature = "etcd")]
-mod holding;
+mod client;
+#[cfg(feature = "etcd")]
+mod commit_queue;
 #[cfg(feature = "etcd")]
 mod keys;
 #[cfg(feature = "etcd")]
-mod ledger;
-#[cfg(feature = "etcd")]
-mod link;
+mod master;
 #[cfg(feature = "etcd")]
 mod node;
 #[cfg(feature = "etcd")]
 mod shared;
 #[cfg(feature = "etcd")]
-mod watching;
+mod standby;
 
 use core::time::Duration;
 
@@ -36,12 +36,12 @@ pub use node::EtcdReplication;
 
 use super::tls::TlsFiles;
 
-/// EtcdSettings of replication through etcd.
+/// Settings of replication through etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdSettings {
-    /// etcd's members: `https://host:port`, or `http://` without certificates.
+    /// etcd members: `https://host:port`, or `http://` without certificates.
     pub endpoints: Vec<String>,
-    /// Certificates, for `https`.
+    /// Certificate files, for `https`.
     pub files: Option<TlsFiles>,
     /// Name in the members' certificates, if it differs from that in `endpoints`.
     pub server_name: Option<String>,
@@ -49,12 +49,12 @@ pub struct EtcdSettings {
     pub prefix: String,
     /// Subnet prefix and configured name.
     pub fabric: String,
-    /// GUID of the port that this SM serves by.
+    /// GUID of the SM's port.
     pub guid: u64,
-    /// Age of a lease in seconds after which its master is silent; at least 1.
+    /// Age of a lease in seconds after which its master counts as silent; at least 1.
     pub silence_s: u8,
-    /// The longest that a reply to a client waits for etcd.
+    /// Longest time that a reply to a client waits for etcd.
     pub limit: Duration,
-    /// Time without a session of the driver's loop after which it hangs.
+    /// Stall of the driver's loop after which this node counts as stalled.
     pub hang: Duration,
 }

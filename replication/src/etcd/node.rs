@@ -1,4 +1,4 @@
-//! What the driver sees of replication through etcd, and the thread behind it. The driver is never waited for and never waits.
+//! The driver's side of replication through etcd, and its thread. No call of the driver blocks.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::EtcdSettings;
-use super::ledger::Ledger;
-use super::shared::{SETTLE, Seen, Shared, since_boot};
-use super::{holding, watching};
+use super::commit_queue::CommitQueue;
+use super::shared::{COMPLETE_TIMEOUT, LeaseEvidence, Shared, since_boot};
+use super::{master, standby};
 use crate::event::Event;
 use crate::node::Node;
 use crate::store_thread::{self, StoreResult};
@@ -20,8 +20,8 @@ use crate::tls::{DAY, TlsFiles};
 use crate::wire::{self, StepDownReason};
 use crate::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role};
 
-/// Time that a goodbye has.
-const GOODBYE: Duration = Duration::from_millis(500);
+/// Time to release the key when stepping down.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A node that replicates through etcd.
 pub struct EtcdReplication {
@@ -30,20 +30,20 @@ pub struct EtcdReplication {
 }
 
 impl EtcdReplication {
-    /// Starts its threads. Its role is [`Role::Inactive`] at first. Whether etcd answers shows later.
+    /// Starts the threads. The role is [`Role::Inactive`] at first. etcd is contacted later.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// The system cannot create a thread.
     pub fn start(
         settings: EtcdSettings,
         copy: Arc<dyn RecordStore>,
         events: mpsc::Sender<Event>,
     ) -> std::io::Result<Self> {
-        let (asks, waiting) = std::sync::mpsc::channel();
+        let (asks, pending) = std::sync::mpsc::channel();
         let node = Node::new(copy.clone(), asks, events, settings.hang, since_boot);
         let shared = Arc::new(Shared::new(settings, copy.position(), node));
         let weak = Arc::downgrade(&shared);
-        store_thread::start(copy, waiting, move |stored| {
+        store_thread::start(copy, pending, move |stored| {
             if let Some(shared) = weak.upgrade() {
                 shared.change(|core| match stored {
                     StoreResult::Durable(_, at) => {
@@ -59,7 +59,7 @@ impl EtcdReplication {
         Ok(Self { worker, shared })
     }
 
-    /// Ends at once, as a crash would.
+    /// Stops at once without notifying peers, as after a crash.
     pub fn abort(mut self) {
         self.worker.stop(Stop::Immediate);
     }
@@ -83,16 +83,16 @@ impl Replication for EtcdReplication {
                 return;
             }
             core.role = role;
-            core.apart = core.is_apart();
-            core.ledger = None;
+            core.may_lack_batches = core.may_lack_batches();
+            core.queue = None;
             if !matches!(role, Role::Inactive(_)) {
-                core.seen = Seen::Nothing;
+                core.evidence = LeaseEvidence::None;
             }
             if let Role::Master { epoch } = role {
                 self.shared.node.acknowledge(|_| 0);
                 let silence = Duration::from_secs(self.shared.settings.silence_s.into());
                 let limit = self.shared.settings.limit;
-                core.ledger = Some(Ledger::new(epoch, limit, silence, now));
+                core.queue = Some(CommitQueue::new(epoch, limit, silence, now));
             }
         });
     }
@@ -100,11 +100,11 @@ impl Replication for EtcdReplication {
     fn committed(&self, seq: u64, batch: &RecordBatch) {
         let body = match wire::encode_batch(batch) {
             Ok(body) => body,
-            Err(error) => return tracing::error!("replication: batch {seq}: {error}"),
+            Err(error) => return tracing::error!(seq, %error, "batch not replicated"),
         };
         let now = self.shared.node.now();
         self.shared
-            .ledger(|ledger| ledger.committed(seq, body.into(), now));
+            .queue(|queue| queue.committed(seq, body.into(), now));
     }
 
     fn acknowledged(&self) -> u64 {
@@ -120,13 +120,13 @@ impl Replication for EtcdReplication {
     }
 
     fn complete_replica(&self, then: ReplicaCallback) {
-        self.shared.change(|core| core.settle = Some(then));
+        self.shared.change(|core| core.on_complete = Some(then));
     }
 
     fn status(&self) -> ReplicationStatus {
         self.shared.with(|core| ReplicationStatus {
-            protected: core.ledger.as_ref().is_some_and(Ledger::is_protected),
-            committed: core.ledger.as_ref().and_then(Ledger::end),
+            protected: core.queue.as_ref().is_some_and(CommitQueue::is_protected),
+            committed: core.queue.as_ref().and_then(CommitQueue::end),
             acknowledged: self.shared.node.acknowledged(),
             standbys: None,
             leader: core.leader,
@@ -134,14 +134,14 @@ impl Replication for EtcdReplication {
     }
 }
 
-/// Says once a day that the certificate expires.
+/// Logs once a day if the certificate expires soon.
 async fn remind(files: Option<TlsFiles>) {
     let Some(files) = files else { return };
     let mut days = tokio::time::interval(DAY);
     loop {
         days.tick().await;
         let files = files.clone();
-        // A disk that is slow delays no lease.
+        // A slow disk must not delay lease renewals.
         let look = move || files.client_notice(UnixTime::now());
         if let Ok(Some(notice)) = tokio::task::spawn_blocking(look).await {
             notice.log();
@@ -149,7 +149,7 @@ async fn remind(files: Option<TlsFiles>) {
     }
 }
 
-/// Everything that goes on in the thread, until it is told to end.
+/// All tasks of the thread, until it is stopped.
 async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
     let shared = &shared;
     tokio::spawn(remind(shared.settings.files.clone()));
@@ -157,8 +157,8 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
         let role = shared.with(|core| core.role);
         let mut held = None;
         let ended = tokio::select! {
-            () = session(shared, role, &mut held) => None,
-            () = shared.another(role) => None,
+            () = run_role(shared, role, &mut held) => None,
+            () = shared.role_changed(role) => None,
             how = stopped(&mut stop) => Some(how),
         };
         let now = shared.with(|core| {
@@ -174,9 +174,9 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
                 (_, Some(_)) => StepDownReason::Stopping,
             };
             let goodbye =
-                tokio::time::timeout(GOODBYE, holding::leave(shared, held, leaving)).await;
+                tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held, leaving)).await;
             if !matches!(goodbye, Ok(Ok(()))) {
-                tracing::debug!("replication: no goodbye: {goodbye:?}");
+                tracing::debug!(result = ?goodbye, "etcd key not released");
             }
         }
         if ended.is_some() {
@@ -185,39 +185,38 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
     }
 }
 
-/// What is done in a role, for as long as it lasts.
-async fn session(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>) {
+/// Performs a role until it changes.
+async fn run_role(shared: &Arc<Shared>, role: Role, held: &mut Option<master::HeldKey>) {
     match role {
-        Role::Master { .. } => holding::lead(shared, held).await,
-        Role::Standby => watching::follow(shared).await,
+        Role::Master { .. } => master::run(shared, held).await,
+        Role::Standby => standby::follow(shared).await,
         Role::Inactive(_) => idle(shared).await,
     }
 }
 
-/// The own records may be about to be used: then they are to be all that etcd has.
+/// Completes the replica when its records are about to be used.
 async fn idle(shared: &Arc<Shared>) {
     let known = shared.node.position().await;
     shared.with(|core| core.known = known);
     let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
-        if let Some(then) = shared.with(|core| core.settle.take()) {
-            let then = Owed(Some(then));
-            let whole = tokio::time::timeout(SETTLE, watching::settle(shared)).await;
+        if let Some(then) = shared.with(|core| core.on_complete.take()) {
+            let then = PendingCallback(Some(then));
+            let whole =
+                tokio::time::timeout(COMPLETE_TIMEOUT, standby::complete_replica(shared)).await;
             let whole = match whole {
                 Ok(Ok(whole)) => whole,
-                Ok(Err(trouble)) => {
-                    if trouble.is_of_member() {
-                        shared.was_in_trouble();
+                Ok(Err(error)) => {
+                    if error.is_of_member() {
+                        shared.record_failure();
                     }
-                    tracing::warn!(why = %trouble, "the copy of the state may lack the last changes");
+                    tracing::warn!(error = %error, "replica may be incomplete");
                     false
                 }
                 Err(_) => {
-                    shared.was_in_trouble();
-                    tracing::warn!(
-                        "etcd takes too long: the copy of the state may lack the last changes"
-                    );
+                    shared.record_failure();
+                    tracing::warn!(error = "etcd timed out", "replica may be incomplete");
                     false
                 }
             };
@@ -229,10 +228,10 @@ async fn idle(shared: &Arc<Shared>) {
     }
 }
 
-/// Somebody waits for this, whatever happens.
-struct Owed(Option<ReplicaCallback>);
+/// Calls the callback in any case.
+struct PendingCallback(Option<ReplicaCallback>);
 
-impl Owed {
+impl PendingCallback {
     fn done(mut self, whole: bool) {
         if let Some(then) = self.0.take() {
             then(Some(whole));
@@ -240,7 +239,7 @@ impl Owed {
     }
 }
 
-impl Drop for Owed {
+impl Drop for PendingCallback {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
             then(Some(false));

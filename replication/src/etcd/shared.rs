@@ -1,5 +1,5 @@
-//! What the driver and the thread of replication through etcd have in common: role, ledger, and what was seen of the master, under one
-//! lock that is never held over a wait.
+//! State shared by the driver and the etcd thread: role, commit queue, and what a standby saw of its master, under one lock that is never
+//! held across an await.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::EtcdSettings;
+use super::client::Members;
+use super::commit_queue::CommitQueue;
 use super::keys::Keys;
-use super::ledger::Ledger;
-use super::link::Members;
 use crate::follower::SessionId;
 use crate::leader::NodeTime;
 use crate::log::Position;
@@ -18,53 +18,54 @@ use crate::node::Node;
 use crate::wire::StepDownReason;
 use crate::{PeerStatus, ReplicaCallback, Role};
 
-/// Time until etcd is asked again after it failed.
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// And after it failed often.
-pub(super) const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// Time to read what is to be read before the records are used.
-pub(super) const SETTLE: Duration = Duration::from_secs(1);
-/// So long of it a master that hands over has to go.
-pub(super) const GOING: Duration = Duration::from_millis(500);
-/// Time until it is tried again where it will hardly go better: etcd has no room, or it is too much at once, or a disk is damaged.
-pub(super) const STAYS: Duration = Duration::from_secs(3);
+/// First retry interval after an etcd failure.
+pub(super) const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest retry interval.
+pub(super) const RETRY_MAX: Duration = Duration::from_secs(1);
+/// Time to complete a replica before its records are used.
+pub(super) const COMPLETE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time of it for a master that hands over to release the key.
+pub(super) const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// Retry interval after failures that are likely to persist: etcd is full or rejects the request, or a disk failed.
+pub(super) const PERSISTENT_FAILURE_PAUSE: Duration = Duration::from_secs(3);
 
-/// What the thread and the driver have in common.
+/// The shared state.
 pub(super) struct Shared {
     pub(super) settings: EtcdSettings,
     pub(super) members: Members,
     pub(super) keys: Keys,
     core: Mutex<Core>,
-    /// By the clock that goes on while the machine is suspended, as etcd's does.
+    /// Uses a clock that includes suspension of the machine, as etcd's does.
     pub(super) node: Node,
-    /// Turns that there were.
+    /// Number of sessions.
     sessions: AtomicU64,
 }
 
-/// What a standby saw of a master last. A master whose leases are renewed acknowledges nothing that etcd has not, and before it does it
-/// renews none until they are old, and for [`EtcdSettings::limit`] more: whoever saw one that was not old knows it for that long.
+/// What a standby last saw of its master's leases. A master that renews its leases acknowledges only what etcd has. Before it acknowledges
+/// more, it stops renewing until the leases are old, plus [`EtcdSettings::limit`]: a lease that was not old is valid evidence for that
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// Nothing that says so.
-    Nothing,
-    /// Leases that were not old, then.
+pub(super) enum LeaseEvidence {
+    /// No evidence.
+    None,
+    /// Leases were not old at this time.
     Fresh(NodeTime),
-    /// It went, and has written all.
-    Left,
+    /// The master released the key after writing everything.
+    Released,
 }
 
-/// etcd's own leader. A new one renews all leases, whoever holds them: then a lease that is not old says nothing of its owner for as
-/// long as it lasts, and for [`EtcdSettings::limit`] more.
+/// RaftTerm of etcd's Raft leader. A new leader renews all leases itself, so a lease that is not old is no evidence for its remaining lifetime,
+/// plus [`EtcdSettings::limit`].
 #[derive(Debug, Default)]
-pub(super) struct Term {
+pub(super) struct RaftTerm {
     term: u64,
-    /// Since when it is known to be another one; `None` for the first that was seen.
+    /// When the term changed; `None` for the first observed term.
     since: Option<NodeTime>,
 }
 
-impl Term {
-    /// Whether leases say something of their owners in this term.
-    pub(super) fn settled(&mut self, term: u64, now: NodeTime, lasts: Duration) -> bool {
+impl RaftTerm {
+    /// Whether leases are evidence of their owners in this term.
+    pub(super) fn is_evidence(&mut self, term: u64, now: NodeTime, lasts: Duration) -> bool {
         if self.term != term {
             self.since = (self.term != 0).then_some(now);
             self.term = term;
@@ -75,30 +76,32 @@ impl Term {
 
 pub(super) struct Core {
     pub(super) role: Role,
-    pub(super) settle: Option<ReplicaCallback>,
-    /// Of a master.
-    pub(super) ledger: Option<Ledger>,
+    pub(super) on_complete: Option<ReplicaCallback>,
+    /// State of a master.
+    pub(super) queue: Option<CommitQueue>,
     /// Of a standby: its master.
     pub(super) leader: Option<PeerStatus>,
-    /// What was stored last of another's history; with the reason if it was not.
+    /// The last position stored of a master's history, or the error of the store.
     pub(super) stored: Result<Option<Position>, String>,
-    /// Where the store was before this node became master.
+    /// The store's position before this node became master.
     pub(super) known: Option<Position>,
-    /// Of a standby, and after it.
-    pub(super) seen: Seen,
-    pub(super) term: Term,
-    /// What etcd has was found to be of no use here, and that was told.
+    /// Of a standby; valid until the next term or session.
+    pub(super) evidence: LeaseEvidence,
+    pub(super) term: RaftTerm,
+    /// Unusable data in etcd was reported.
     pub(super) unreadable: bool,
-    /// When etcd was in trouble last, seen from here as standby, or between that and anything else.
-    pub(super) troubled: Option<NodeTime>,
-    /// Of the last time as master: etcd may lack what was acknowledged.
-    pub(super) apart: bool,
+    /// When etcd last failed, as seen by this node while not master.
+    pub(super) last_failure: Option<NodeTime>,
+    /// Of the last term as master: etcd may lack acknowledged batches.
+    pub(super) may_lack_batches: bool,
 }
 
 impl Core {
-    /// Whether etcd may lack what this master acknowledged.
-    pub(super) fn is_apart(&mut self) -> bool {
-        self.ledger.as_ref().map_or(self.apart, Ledger::is_apart)
+    /// Whether etcd may lack batches that this master acknowledged.
+    pub(super) fn may_lack_batches(&mut self) -> bool {
+        self.queue
+            .as_ref()
+            .map_or(self.may_lack_batches, CommitQueue::may_lack_batches)
     }
 }
 
@@ -110,16 +113,16 @@ impl Shared {
             settings,
             core: Mutex::new(Core {
                 role: Role::Inactive(StepDownReason::Stopping),
-                settle: None,
-                ledger: None,
+                on_complete: None,
+                queue: None,
                 leader: None,
                 stored: Ok(known),
                 known,
-                seen: Seen::Nothing,
-                term: Term::default(),
+                evidence: LeaseEvidence::None,
+                term: RaftTerm::default(),
                 unreadable: false,
-                troubled: None,
-                apart: true,
+                last_failure: None,
+                may_lack_batches: true,
             }),
             node,
             sessions: AtomicU64::new(0),
@@ -136,12 +139,12 @@ impl Shared {
         done
     }
 
-    /// Does something with what a master owes, and tells what follows from it. `None` where this is no master.
-    pub(super) fn ledger<T>(&self, f: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
+    /// Calls `f` with the master's commit queue, and forwards its events and acknowledgements. `None` if this node is not master.
+    pub(super) fn queue<T>(&self, f: impl FnOnce(&mut CommitQueue) -> T) -> Option<T> {
         let (done, events, acknowledged) = self.change(|core| {
-            let ledger = core.ledger.as_mut()?;
-            let done = f(ledger);
-            Some((done, ledger.events(), ledger.acknowledged()))
+            let queue = core.queue.as_mut()?;
+            let done = f(queue);
+            Some((done, queue.take_events(), queue.acknowledged()))
         })?;
         let acknowledged = acknowledged.unwrap_or(0);
         self.node.acknowledge(|before| before.max(acknowledged));
@@ -151,39 +154,39 @@ impl Shared {
         Some(done)
     }
 
-    /// Time passes for a master.
+    /// Advances a master's time.
     pub(super) fn tick(&self) {
-        self.ledger(|ledger| {
-            ledger.disk_delay(self.node.disk_delay());
-            ledger.tick(self.node.now());
+        self.queue(|queue| {
+            queue.set_disk_delay(self.node.disk_delay());
+            queue.tick(self.node.now());
         });
     }
 
-    /// So long leases may look renewed that etcd has renewed by itself.
-    pub(super) fn leases(&self) -> Duration {
-        // A lease has a second more than after which it counts as old, and etcd's leader adds what an election takes.
+    /// Longest time for which etcd's own renewal makes leases look renewed.
+    pub(super) fn lease_uncertainty(&self) -> Duration {
+        // A lease lives a second longer than it takes to become old, and etcd's leader adds an election timeout.
         Duration::from_secs(u64::from(self.settings.silence_s) + 2) + self.settings.limit
     }
 
-    /// A member did not answer, or took its time: what is seen of leases soon after may be etcd's own doing.
-    pub(super) fn was_in_trouble(&self) {
+    /// An etcd member failed or was slow: the age of leases is uncertain for a while.
+    pub(super) fn record_failure(&self) {
         let now = self.node.now();
-        self.with(|core| core.troubled = Some(now));
+        self.with(|core| core.last_failure = Some(now));
     }
 
-    /// A number for what is stored next: what failed before says nothing of it.
+    /// A new session for store jobs: failures of earlier ones do not concern it.
     pub(super) fn session(&self) -> SessionId {
         SessionId::numbered(self.sessions.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Waits until the role is another one.
-    pub(super) async fn another(&self, role: Role) {
+    /// Waits until the role changes.
+    pub(super) async fn role_changed(&self, role: Role) {
         let is_another = || self.with(|core| core.role != role);
         self.node.wait_until(is_another).await;
     }
 }
 
-/// Time since the machine was started, with the time that it was suspended: etcd did not wait for it.
+/// Time since the machine was started, including suspension, like etcd's clock.
 pub(super) fn since_boot() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
@@ -193,13 +196,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leases_say_nothing_for_a_while_after_etcd_has_another_leader() {
+    fn leases_are_no_evidence_after_a_new_etcd_leader() {
         let s = Duration::from_secs;
-        let mut term = Term::default();
-        assert!(term.settled(3, s(1), s(4)), "the first that is seen");
-        assert!(term.settled(3, s(2), s(4)));
-        assert!(!term.settled(4, s(5), s(4)));
-        assert!(!term.settled(4, s(8), s(4)));
-        assert!(term.settled(4, s(9), s(4)));
+        let mut term = RaftTerm::default();
+        assert!(term.is_evidence(3, s(1), s(4)), "first observed term");
+        assert!(term.is_evidence(3, s(2), s(4)));
+        assert!(!term.is_evidence(4, s(5), s(4)));
+        assert!(!term.is_evidence(4, s(8), s(4)));
+        assert!(term.is_evidence(4, s(9), s(4)));
     }
 }

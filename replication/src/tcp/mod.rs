@@ -91,7 +91,7 @@ impl TcpReplication {
     /// Starts the threads and listens. The role is [`Role::Inactive`] at first. Invalid certificates are read again later.
     ///
     /// # Errors
-    /// [`StartError`]; no thread is left running.
+    /// [`StartError`]; the started threads end.
     pub fn start(
         settings: TcpSettings,
         store: Arc<dyn RecordStore>,

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`election`] | the model-checked step function: who is master |
+//! | [`election`] | the model-checked step function: which SM is master |
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`sm_scan`] | queries all SMs outside a sweep |

@@ -1,4 +1,4 @@
-//! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (behaviour rule 8.10). The reply
+//! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (docs/sm-behaviour.md, 8.10). The reply
 //! precedes all other decisions. Controls of ignored SMs are rejected.
 
 use ferrosm_mad::attr::{SmControl, SmState};

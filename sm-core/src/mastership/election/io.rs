@@ -96,7 +96,7 @@ pub enum Decision {
         to: PortGuid,
         /// The attribute modifier.
         control: SmControl,
-        /// The SM state in the SMInfo: that of an ACKNOWLEDGE is Standby (behaviour rule 8.10).
+        /// The SM state in the SMInfo: that of an ACKNOWLEDGE is Standby (docs/sm-behaviour.md, 8.10).
         as_state: SmState,
     },
     /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo of before the step (behaviour rule
@@ -117,7 +117,7 @@ pub enum Decision {
     Sweep,
     /// Start an SMInfo scan soon; [`ElectionInput::ScanCompleted`] follows.
     ScanSms,
-    /// Send trap 144 with the priority flag to this master, which then scans the SMs (behaviour rule 8.4).
+    /// Send trap 144 with the priority flag to this master, which then scans the SMs (docs/sm-behaviour.md, 8.4).
     SendPriorityTrap {
         /// The master.
         to: PortGuid,

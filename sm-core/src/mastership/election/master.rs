@@ -1,4 +1,4 @@
-//! The master's states: active, offering the subnet, waiting for a lower-ranked master, and leaving (behaviour rules 8.5 to 8.7). Only an
+//! The master's states: active, offering the subnet, waiting for a lower-ranked master, and leaving (docs/sm-behaviour.md, 8.5 to 8.7). Only an
 //! active master writes. The other states end by a response, a missed response or a timeout.
 
 use ferrosm_mad::attr::{SmControl, SmState};

@@ -1,4 +1,4 @@
-//! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, rule 8). A step function without I/O.
+//! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, 8). A step function without I/O.
 //!
 //! Owned by the subnet manager, which sends and receives the MADs and carries out the decisions. [`Election::may_write`] states whether
 //! this SM may configure the subnet.
@@ -356,7 +356,7 @@ impl Election {
         }
     }
 
-    /// End of discovery (behaviour rule 8.3): yields to a master of any rank, then to a higher-ranked SM, otherwise becomes master.
+    /// End of discovery (docs/sm-behaviour.md, 8.3): yields to a master of any rank, then to a higher-ranked SM, otherwise becomes master.
     fn finish_discovery(
         &mut self,
         now: Instant,

@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
 
 /// The rank of an SM: a higher priority outranks a lower one; at equal priority the lower GUID outranks the higher (IBA vol. 1, 14.4.1;
-/// behaviour rule 8.2).
+/// docs/sm-behaviour.md, 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SmRank {
     /// SM priority, 0 to 15.

@@ -1,4 +1,4 @@
-//! Standby: polls one SM (behaviour rule 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts discovery
+//! Standby: polls one SM (docs/sm-behaviour.md, 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts discovery
 //! first.
 
 use ferrosm_mad::ids::PortGuid;

@@ -1,9 +1,9 @@
-//! A master with etcd: it holds the key, keeps its leases alive while the driver sessions, and writes batches that are refused when the key
-//! is not its own any more.
+//! A master with etcd: holds the key, renews its leases while the driver's loop runs, and writes batches in transactions that fail if the
+//! key is lost.
 //!
-//! Two leases are renewed by sessions. When the owner dies, the older of them has not been renewed for a quarter to a half of the time after
-//! which it counts as old, so that a death is noticed early, although etcd counts whole seconds. The owner itself gives up before others
-//! can: it counts from when the question left, and only to nine tenths of that time.
+//! Two leases are renewed alternately. When the owner dies, the older one was last renewed a quarter to a half of the silence time ago, so
+//! the failure is detected early although etcd counts whole seconds. The owner gives up before others can take over: it measures nine
+//! tenths of the silence time from when the renewal request was sent.
 
 use core::cell::Cell;
 use core::convert::Infallible;
@@ -13,31 +13,31 @@ use std::sync::Arc;
 use etcd_client::{Compare, CompareOp, DeleteOptions, PutOptions, TxnOp};
 use tokio::time::sleep;
 
+use super::client::{EtcdError, Member};
+use super::commit_queue::{CommitQueue, Numbered, Work};
 use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
-use super::ledger::{Ledger, Numbered, Work};
-use super::link::{Member, Trouble};
-use super::shared::{Core, PAUSE, PAUSE_MAX, STAYS, Shared};
+use super::shared::{Core, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN, Shared};
 use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::wire::StepDownReason;
 
-/// Time between two looks at what is late.
+/// Interval of timeout checks.
 const TICK: Duration = Duration::from_millis(20);
-/// Parts in a transaction; etcd takes 1.5 MiB.
+/// Batch parts in a transaction; etcd accepts 1.5 MiB.
 const PARTS: usize = 4;
 
-/// The key that is held.
+/// The held key.
 #[derive(Debug)]
-pub(super) struct Held {
-    /// etcd's revision from which on it is.
+pub(super) struct HeldKey {
+    /// etcd's revision at which it was created.
     created: i64,
     holder: Holder,
-    /// When the last renewals left.
+    /// When the last renewal of each lease was sent.
     fresh: Cell<[NodeTime; 2]>,
 }
 
-/// Leads for as long as this is not ended from outside.
-pub(super) async fn lead(shared: &Arc<Shared>, held: &mut Option<Held>) {
+/// Runs a master's tasks until cancelled.
+pub(super) async fn run(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
     let watchdog = async {
         loop {
             shared.tick();
@@ -45,71 +45,79 @@ pub(super) async fn lead(shared: &Arc<Shared>, held: &mut Option<Held>) {
         }
     };
     tokio::select! {
-        never = terms(shared, held) => never,
+        never = hold_key_repeatedly(shared, held) => never,
         () = watchdog => {}
     }
 }
 
-async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
-    // Whether the key was this node's, and nobody told that it is another's now.
+async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
+    // The key was this node's, and no event has reported another owner.
     let mut was = false;
     loop {
-        let Err(trouble) = term(shared, held).await;
+        let Err(error) = hold_key(shared, held).await;
         was |= held.is_some();
         let now = shared.node.now();
-        tracing::debug!("replication: {trouble}");
-        let deposed = was && matches!(trouble, Trouble::Taken(_));
-        shared.ledger(|ledger| {
-            if trouble == Trouble::Apart {
+        tracing::debug!(error = %error, "etcd session ended");
+        let deposed = was && matches!(error, EtcdError::HeldByOther(_));
+        shared.queue(|queue| {
+            if error == EtcdError::Incomplete {
                 return;
             }
-            if let (Trouble::Taken(guid), true) = (&trouble, deposed) {
-                ledger.deposed(*guid);
-            } else if trouble == Trouble::Fenced {
-                ledger.fenced(&trouble.to_string());
+            if let (EtcdError::HeldByOther(guid), true) = (&error, deposed) {
+                queue.on_deposed(*guid);
+            } else if error == EtcdError::KeyLost {
+                queue.on_key_lost(&error.to_string());
             }
-            ledger.failed(trouble.to_string(), now);
+            queue.on_failure(error.to_string(), now);
         });
-        was &= !matches!(trouble, Trouble::Taken(_));
-        if !trouble.is_of_member() {
+        was &= !matches!(error, EtcdError::HeldByOther(_));
+        if !error.is_of_member() {
             *held = None;
         }
-        // Who was told that it is no master soon is none.
-        let long = deposed || trouble.stays();
-        sleep(if long { STAYS } else { PAUSE }).await;
+        // A deposed master is about to step down.
+        let long = deposed || error.is_persistent();
+        sleep(if long {
+            PERSISTENT_FAILURE_PAUSE
+        } else {
+            RETRY_MIN
+        })
+        .await;
     }
 }
 
-/// Holds the key for as long as that goes well.
-async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallible, Trouble> {
+/// Acquires the key and writes until a failure.
+async fn hold_key(
+    shared: &Arc<Shared>,
+    held: &mut Option<HeldKey>,
+) -> Result<Infallible, EtcdError> {
     while held.is_none() && !shared.node.is_alive() {
-        // Who hangs, or whose own port is gone, is to hold nothing.
-        sleep(PAUSE).await;
+        // A stalled node, or one without a link, must not hold the key.
+        sleep(RETRY_MIN).await;
     }
     let member = shared.members.member().await?;
     let done = async {
-        let held: &Held = match held {
+        let held: &HeldKey = match held {
             Some(held) => held,
             None => {
                 let held = held.insert(acquire(shared, &member).await?);
-                tell_renewed(shared, held);
+                update_lease_validity(shared, held);
                 held
             }
         };
         let head = member.get(shared.keys.head()).await?.0;
-        let head = head.and_then(|pair| readable(shared, pair.value()));
+        let head = head.and_then(|pair| decode_head(shared, pair.value()));
         let store = shared.node.position().await;
         let now = shared.node.now();
         let follower = shared.with(|core| {
-            let ledger = core.ledger.as_mut()?;
-            let follower = head.filter(|head| ledger.is_followed_by(core.known, head.at));
+            let queue = core.queue.as_mut()?;
+            let follower = head.filter(|head| queue.is_followed_by(core.known, head.at));
             if follower.is_none() {
-                ledger.held(core.known, store, head.map(|head| head.at), now);
+                queue.on_key_held(core.known, store, head.map(|head| head.at), now);
             }
             follower
         });
         if let Some(follower) = follower {
-            return Err(Trouble::Taken(follower.guid));
+            return Err(EtcdError::HeldByOther(follower.guid));
         }
         let writer = Writer {
             shared,
@@ -121,45 +129,45 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
             done = renew(shared, held) => done,
         }
     };
-    let done: Result<Infallible, Trouble> = done.await;
-    if let Err(trouble) = &done
-        && trouble.is_of_member()
+    let done: Result<Infallible, EtcdError> = done.await;
+    if let Err(error) = &done
+        && error.is_of_member()
     {
         shared.members.next(&member);
     }
     done
 }
 
-/// Where etcd is. What makes no sense here is written over as if it were not there, but not without a word.
-fn readable(shared: &Shared, head: &[u8]) -> Option<Head> {
+/// Decodes etcd's head. Unusable data is overwritten, with a warning.
+fn decode_head(shared: &Shared, head: &[u8]) -> Option<Head> {
     let head = get::<Head>(head);
     let why = head.as_ref().err();
     let told = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
     if let (Some(why), false) = (why, told) {
-        tracing::warn!(%why, "what etcd has cannot be used, and is written over with the own records");
+        tracing::warn!(error = %why, "etcd data overwritten");
     }
     head.ok()
 }
 
-fn tell_renewed(shared: &Shared, held: &Held) {
+fn update_lease_validity(shared: &Shared, held: &HeldKey) {
     let [a, b] = held.fresh.get();
     let silence = Duration::from_secs(held.holder.silence_s.into());
-    shared.ledger(|ledger| ledger.renewed(a.min(b) + silence * 9 / 10));
+    shared.queue(|queue| queue.on_leases_valid(a.min(b) + silence * 9 / 10));
 }
 
-/// Renews the leases by sessions, with whichever member answers, and looks whether the key is still this node's.
-async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
+/// Renews the leases alternately, with any member, and verifies that the key is still held.
+async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError> {
     let silence = Duration::from_secs(held.holder.silence_s.into());
-    let mut pause = PAUSE;
+    let mut pause = RETRY_MIN;
     loop {
         let fresh = held.fresh.get();
         let older = usize::from(fresh[0] > fresh[1]);
         sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.node.now())).await;
         if !shared.node.is_alive() {
-            sleep(PAUSE).await;
+            sleep(RETRY_MIN).await;
             continue;
         }
-        // It counts from when etcd gets it, which is later.
+        // The lease is renewed when etcd gets the request, which is later.
         let asked = shared.node.now();
         let member = shared.members.member().await?;
         let within = member.within(silence / 5);
@@ -168,73 +176,73 @@ async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
                 let mut fresh = held.fresh.get();
                 fresh[older] = asked;
                 held.fresh.set(fresh);
-                tell_renewed(shared, held);
-                pause = PAUSE;
+                update_lease_validity(shared, held);
+                pause = RETRY_MIN;
             }
-            Ok(false) => sleep(PAUSE).await,
-            Err(trouble) if trouble.is_of_member() || matches!(trouble, Trouble::Refused(..)) => {
-                tracing::debug!("replication: a lease is not renewed: {trouble}");
+            Ok(false) => sleep(RETRY_MIN).await,
+            Err(error) if error.is_of_member() || matches!(error, EtcdError::Rejected(..)) => {
+                tracing::debug!(error = %error, "etcd lease not renewed");
                 shared.members.next(&member);
                 let now = shared.node.now();
-                shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
+                shared.queue(|queue| queue.on_failure(error.to_string(), now));
                 sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+                pause = (pause * 2).min(RETRY_MAX);
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         }
     }
 }
 
-/// One renewal; whether it was to be.
+/// Renews a lease. Returns whether it was allowed to.
 async fn renewal(
     shared: &Shared,
-    held: &Held,
+    held: &HeldKey,
     member: &Member,
     lease: i64,
-) -> Result<bool, Trouble> {
-    // This first: so a renewal is on the way only to a member that answered just now, and not to come late, after a cut.
-    still_held(shared, member, held.created).await?;
-    let may = shared.ledger(|ledger| {
-        ledger.answered();
-        let may = ledger.may_renew();
+) -> Result<bool, EtcdError> {
+    // The key is read first, so a renewal is sent only to a member that just responded. It must not arrive late, after a partition.
+    verify_key(shared, member, held.created).await?;
+    let may = shared.queue(|queue| {
+        queue.on_response();
+        let may = queue.may_renew();
         if may == Some(true) {
-            ledger.touches(shared.node.now());
+            queue.on_renewal(shared.node.now());
         }
         may
     });
     match may {
         Some(Some(false)) => return Ok(false),
-        Some(None) => return Err(Trouble::Apart),
+        Some(None) => return Err(EtcdError::Incomplete),
         Some(Some(true)) | None => {}
     }
     let renewed = member.renew(lease).await;
-    shared.ledger(|ledger| ledger.touches(shared.node.now()));
+    shared.queue(|queue| queue.on_renewal(shared.node.now()));
     if renewed? {
         Ok(true)
     } else {
-        Err(Trouble::Fenced)
+        Err(EtcdError::KeyLost)
     }
 }
 
-/// Whether the key is that which came to be at this revision.
-async fn still_held(shared: &Shared, member: &Member, created: i64) -> Result<(), Trouble> {
+/// Verifies that the key was created at this revision.
+async fn verify_key(shared: &Shared, member: &Member, created: i64) -> Result<(), EtcdError> {
     let (pair, _) = member.get(shared.keys.leader()).await?;
     let Some(pair) = pair else {
-        return Err(Trouble::Fenced);
+        return Err(EtcdError::KeyLost);
     };
     if pair.create_revision() == created {
         return Ok(());
     }
     Err(match get::<Holder>(pair.value()) {
-        Ok(holder) if holder.guid != shared.settings.guid => Trouble::Taken(holder.guid),
-        // Whoever has it, it is gone.
-        Ok(_) | Err(_) => Trouble::Fenced,
+        Ok(holder) if holder.guid != shared.settings.guid => EtcdError::HeldByOther(holder.guid),
+        // The owner is unknown, but the key is lost.
+        Ok(_) | Err(_) => EtcdError::KeyLost,
     })
 }
 
-/// Makes the key this node's: if it is nobody's, or of one that is gone.
-async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
-    shared.ledger(Ledger::holds_nothing);
+/// Acquires the key if it does not exist or its owner is gone.
+async fn acquire(shared: &Shared, member: &Member) -> Result<HeldKey, EtcdError> {
+    shared.queue(CommitQueue::on_key_released);
     let key = shared.keys.leader();
     let guid = shared.settings.guid;
     loop {
@@ -243,19 +251,19 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         };
         let old: Holder = get(pair.value())?;
         if old.guid != guid && !is_gone(member, &old).await? {
-            return Err(Trouble::Taken(old.guid));
+            return Err(EtcdError::HeldByOther(old.guid));
         }
         remove(shared, member, pair.mod_revision()).await?;
     }
     let epoch = shared
-        .ledger(|ledger| ledger.epoch)
-        .ok_or(Trouble::Fenced)?;
+        .queue(|queue| queue.epoch)
+        .ok_or(EtcdError::KeyLost)?;
     let silence_s = shared.settings.silence_s;
     let asked = shared.node.now();
     let ttl = i64::from(silence_s) + 1;
     let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
     if a.1 < ttl || b.1 < ttl {
-        return Err(Trouble::Garbled("a lease"));
+        return Err(EtcdError::Garbled("a lease"));
     }
     let holder = Holder {
         guid,
@@ -263,25 +271,25 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         leases: [a.0, b.0],
         silence_s,
         leaving: None,
-        alone: true,
+        incomplete: true,
     };
     let free = created_at(key.clone(), 0);
     let mine = put_leased(key, &holder)?;
     let done = member.txn(free, vec![mine]).await?;
-    Ok(Held {
-        created: done.ok_or(Trouble::Fenced)?,
+    Ok(HeldKey {
+        created: done.ok_or(EtcdError::KeyLost)?,
         holder,
         fresh: Cell::new([asked, asked]),
     })
 }
 
-/// Whether who holds the key has left, or stepped down because it could not renew its leases.
-pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, Trouble> {
+/// Whether the owner of the key has released it, or stepped down because it could not renew its leases.
+pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, EtcdError> {
     Ok(holder.leaving.is_some() || are_old(member, holder).await?.0)
 }
 
-/// Whether one of the leases is old, in which term of etcd's leader.
-pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u64), Trouble> {
+/// Whether a lease is old, and the term of etcd's leader.
+pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
         member.is_old(a, holder.silence_s),
@@ -290,30 +298,30 @@ pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u
     Ok((a.0 || b.0, a.1.max(b.1)))
 }
 
-/// Takes the key from who is gone: from now on nothing is written in its name. Nothing if it has changed meanwhile.
+/// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has changed.
 pub(super) async fn remove(
     shared: &Shared,
     member: &Member,
     mod_revision: i64,
-) -> Result<(), Trouble> {
+) -> Result<(), EtcdError> {
     let key = shared.keys.leader();
     let same = Compare::mod_revision(key.clone(), CompareOp::Equal, mod_revision);
     member.txn(same, vec![TxnOp::delete(key, None)]).await?;
     Ok(())
 }
 
-/// The key goes, with a word why.
-pub(super) async fn leave(
+/// Releases the key, with the reason.
+pub(super) async fn release(
     shared: &Shared,
-    held: Held,
+    held: HeldKey,
     leaving: StepDownReason,
-) -> Result<(), Trouble> {
+) -> Result<(), EtcdError> {
     let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
     let word = Holder {
         leaving: Some(leaving),
-        alone: shared.with(Core::is_apart),
+        incomplete: shared.with(Core::may_lack_batches),
         ..held.holder
     };
     let mine = created_at(key.clone(), held.created);
@@ -323,88 +331,88 @@ pub(super) async fn leave(
     member.revoke(other).await
 }
 
-/// Compares the revision at which a key was created; 0: the key does not exist.
+/// Compares the creation revision of a key; 0: the key does not exist.
 fn created_at(key: String, revision: i64) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, revision)
 }
 
-/// Puts the value of the leader key, for as long as its first lease lasts.
-fn put_leased(key: String, holder: &Holder) -> Result<TxnOp, Trouble> {
+/// Writes the leader key, bound to its first lease.
+fn put_leased(key: String, holder: &Holder) -> Result<TxnOp, EtcdError> {
     let options = PutOptions::new().with_lease(holder.leases[0]);
     Ok(TxnOp::put(key, put(holder)?, Some(options)))
 }
 
-/// Deletes the keys from one to before another.
+/// Deletes a range of keys.
 fn delete(from: String, to: String) -> TxnOp {
     TxnOp::delete(from, Some(DeleteOptions::new().with_range(to)))
 }
 
-/// Who writes batches.
+/// Writes batches.
 struct Writer<'a> {
     shared: &'a Shared,
-    held: &'a Held,
+    held: &'a HeldKey,
     epoch: u64,
 }
 
 impl Writer<'_> {
-    /// Writes what comes, for ever. What a member does not take is written to the next one: to write something twice changes nothing.
-    async fn write(&self) -> Result<Infallible, Trouble> {
+    /// Writes pending batches. After a failure of a member, the batch is written to the next one; writes are idempotent.
+    async fn write(&self) -> Result<Infallible, EtcdError> {
         let shared = self.shared;
         let mut changed = shared.node.changes();
         loop {
             changed.mark_unchanged();
             let member = shared.members.member().await?;
-            let Some(work) = shared.with(|core| core.ledger.as_ref().map(Ledger::work)) else {
-                // This is no master any more, which ends all this from outside.
+            let Some(work) = shared.with(|core| core.queue.as_ref().map(CommitQueue::work)) else {
+                // Not master any more: this task is about to be cancelled.
                 return core::future::pending().await;
             };
             let done = match &work {
                 Work::Nothing => {
-                    // The sender lives as long as this does.
+                    // The sender lives as long as this task.
                     let _ = changed.changed().await;
                     continue;
                 }
-                Work::FullWrite => self.write_all_records(&member).await,
+                Work::Snapshot => self.write_snapshot(&member).await,
                 Work::Batches(some) => self.batches(&member, some).await,
-                Work::Together => self.together(&member).await,
+                Work::ClaimComplete => self.claim_complete(&member).await,
             };
             match done {
                 Ok(()) => {}
-                Err(trouble) if trouble.is_of_member() => {
+                Err(error) if error.is_of_member() => {
                     shared.members.next(&member);
                     let now = shared.node.now();
-                    shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
-                    sleep(PAUSE).await;
+                    shared.queue(|queue| queue.on_failure(error.to_string(), now));
+                    sleep(RETRY_MIN).await;
                 }
-                Err(trouble) if trouble.stays() => {
-                    // Another member refuses it too, or the own disk does. The key is kept, and the alarm says why.
+                Err(error) if error.is_persistent() => {
+                    // Other members would reject it, too, or the local disk failed. This node keeps the key; the alarm states the reason.
                     let now = shared.node.now();
-                    shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
-                    sleep(STAYS).await;
+                    shared.queue(|queue| queue.on_failure(error.to_string(), now));
+                    sleep(PERSISTENT_FAILURE_PAUSE).await;
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Says that etcd has all that is acknowledged.
-    async fn together(&self, member: &Member) -> Result<(), Trouble> {
+    /// Writes the claim that etcd has all acknowledged batches.
+    async fn claim_complete(&self, member: &Member) -> Result<(), EtcdError> {
         let shared = self.shared;
-        shared.ledger(|ledger| ledger.saying(shared.node.now()));
+        shared.queue(|queue| queue.begin_claim(shared.node.now()));
         let word = Holder {
-            alone: false,
+            incomplete: false,
             ..self.held.holder
         };
         let word = put_leased(shared.keys.leader(), &word)?;
         let done = self.fenced(member, vec![word]).await;
-        shared.ledger(|ledger| ledger.touches(shared.node.now()));
+        shared.queue(|queue| queue.on_renewal(shared.node.now()));
         done?;
-        shared.ledger(Ledger::said);
+        shared.queue(CommitQueue::end_claim);
         Ok(())
     }
 
-    /// Writes some batches, and that they are the last.
-    async fn batches(&self, member: &Member, some: &[Numbered]) -> Result<(), Trouble> {
+    /// Writes batches and the new head.
+    async fn batches(&self, member: &Member, some: &[Numbered]) -> Result<(), EtcdError> {
         let keys = &self.shared.keys;
         let epoch = self.epoch;
         let mut ops = Vec::new();
@@ -416,7 +424,7 @@ impl Writer<'_> {
         let Some((seq, _)) = some.last() else {
             return Ok(());
         };
-        // Parts of a long batch, which goes alone, go before: without the last of them nobody looks at it.
+        // A long batch is written incomplete and its first parts in earlier transactions: it is ignored without the last part.
         while some.len() == 1 && ops.len() > PARTS {
             let rest = ops.split_off(PARTS);
             self.fenced(member, core::mem::replace(&mut ops, rest))
@@ -426,26 +434,26 @@ impl Writer<'_> {
         ops.push(TxnOp::put(keys.head(), head, None));
         self.fenced(member, ops).await?;
         let now = self.shared.node.now();
-        self.shared.ledger(|ledger| ledger.wrote(*seq, now));
+        self.shared.queue(|queue| queue.on_written(*seq, now));
         Ok(())
     }
 
-    /// Writes all records, and forgets the batches before them.
-    async fn write_all_records(&self, member: &Member) -> Result<(), Trouble> {
-        self.shared.ledger(Ledger::reading);
+    /// Writes a snapshot and deletes the batches before it.
+    async fn write_snapshot(&self, member: &Member) -> Result<(), EtcdError> {
+        self.shared.queue(CommitQueue::begin_snapshot);
         let done = self.all_records(member).await;
         let now = self.shared.node.now();
-        self.shared.ledger(|ledger| match &done {
-            Ok(seq) => ledger.wrote_everything(*seq, now),
-            Err(_) => ledger.not_everything(),
+        self.shared.queue(|queue| match &done {
+            Ok(seq) => queue.on_snapshot_written(*seq, now),
+            Err(_) => queue.on_snapshot_failed(),
         });
         done.map(|_| ())
     }
 
-    async fn all_records(&self, member: &Member) -> Result<u64, Trouble> {
+    async fn all_records(&self, member: &Member) -> Result<u64, EtcdError> {
         let keys = &self.shared.keys;
         let all = self.shared.node.read_all().await;
-        let all = all.map_err(|e| Trouble::Store(e.to_string()))?;
+        let all = all.map_err(|e| EtcdError::Store(e.to_string()))?;
         let seq = all.at.map_or(0, |at| at.seq);
         let epoch = self.epoch;
         let at = Position { epoch, seq };
@@ -468,19 +476,19 @@ impl Writer<'_> {
         Ok(seq)
     }
 
-    fn head(&self, at: Position) -> Result<Vec<u8>, Trouble> {
+    fn head(&self, at: Position) -> Result<Vec<u8>, EtcdError> {
         let guid = self.held.holder.guid;
         put(&Head { at, guid })
     }
 
-    /// Does this if the key is still this node's.
-    async fn fenced(&self, member: &Member, ops: Vec<TxnOp>) -> Result<(), Trouble> {
+    /// Executes operations if the key is still held.
+    async fn fenced(&self, member: &Member, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
         let key = self.shared.keys.leader();
         let mine = created_at(key, self.held.created);
         if member.txn(mine, ops).await?.is_some() {
             return Ok(());
         }
-        still_held(self.shared, member, self.held.created).await?;
-        Err(Trouble::Fenced)
+        verify_key(self.shared, member, self.held.created).await?;
+        Err(EtcdError::KeyLost)
     }
 }

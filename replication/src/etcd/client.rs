@@ -1,5 +1,4 @@
-//! Questions to etcd's members: one member at a time, the next one when it fails, and no question without a limit. It knows nothing of
-//! what the keys mean.
+//! Client of etcd: uses one member at a time and the next one after a failure. Every request has a timeout.
 
 use core::fmt;
 use core::time::Duration;
@@ -19,74 +18,74 @@ use crate::tls::TlsFiles;
 use crate::wire::{VERSION, WireError};
 use ferrosm_core::records;
 
-/// Bytes of an answer at most.
+/// Limit of a response in bytes.
 const ANSWER_MAX: usize = 256 << 20;
-/// Keys in one answer, at first and at most: they are as many as make up a piece of about [`PIECE`], which has to come within the time
-/// for one question.
+/// First and largest number of keys in a response. The number is adapted to responses of about [`PIECE`], which must arrive within the
+/// timeout of one request.
 const PAGES: (i64, i64) = (8, 1024);
-/// Bytes that one answer should have.
+/// Intended size of a response in bytes.
 const PIECE: usize = 1 << 20;
 
-/// What went wrong.
+/// Why a request or its result failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(super) enum Trouble {
-    /// A member, or the way to it.
+pub(super) enum EtcdError {
+    /// A member, or the connection to it, failed.
     #[error("etcd at {0}: {1}")]
-    Etcd(String, String),
-    /// It does not answer.
-    #[error("etcd at {0} does not answer")]
-    Late(String),
-    /// A file.
+    Member(String, String),
+    /// The member did not respond in time.
+    #[error("etcd at {0} timed out")]
+    Timeout(String),
+    /// A certificate file cannot be read.
     #[error("{0}: {1}")]
     File(String, String),
-    /// What is there makes no sense.
-    #[error("what etcd has under {0} makes no sense")]
+    /// A value cannot be decoded.
+    #[error("malformed etcd data under {0}")]
     Garbled(&'static str),
-    /// It is of other versions of replication and of records.
+    /// A value is of another version of the replication protocol or of records.
     #[error(
-        "what etcd has is of another version of ferrosm (replication {0}, records {1}; here {VERSION}, {records})",
+        "etcd data is of another ferrosm version (replication {0}, records {1}; here {VERSION}, {records})",
         records = records::VERSION
     )]
     Version(u16, u16),
-    /// The key is another's.
-    #[error("another subnet manager ({0:016x}) holds the key in etcd")]
-    Taken(u64),
-    /// The key is nobody's any more.
-    #[error("the key in etcd is not this subnet manager's any more")]
-    Fenced,
-    /// What is watched is not there any longer.
-    #[error("etcd has forgotten what changed")]
-    Forgotten,
-    /// A member refuses it, as any other would.
-    #[error("etcd at {0} refuses it: {1}")]
-    Refused(String, String),
-    /// The key says that etcd has everything, and that is not so.
-    #[error("this subnet manager acknowledges what etcd has not")]
-    Apart,
-    /// The own store.
-    #[error("the own store: {0}")]
+    /// Another node holds the key.
+    #[error("SM {0:016x} holds the etcd key")]
+    HeldByOther(u64),
+    /// This node does not hold the key any more.
+    #[error("etcd key lost")]
+    KeyLost,
+    /// The watched revisions are not available, or another history began.
+    #[error("etcd history not available")]
+    HistoryUnavailable,
+    /// The request is rejected, as it would be by any member.
+    #[error("etcd at {0} rejected the request: {1}")]
+    Rejected(String, String),
+    /// The key claims that etcd is complete, but it is not.
+    #[error("acknowledging batches that etcd lacks")]
+    Incomplete,
+    /// The local store failed.
+    #[error("local store: {0}")]
     Store(String),
 }
 
-impl Trouble {
-    /// Whether another member may do better.
+impl EtcdError {
+    /// Whether another member may succeed.
     pub(super) const fn is_of_member(&self) -> bool {
-        matches!(self, Self::Etcd(..) | Self::Late(_) | Self::File(..))
+        matches!(self, Self::Member(..) | Self::Timeout(_) | Self::File(..))
     }
 
-    /// Whether it will be the same when it is tried again at once.
-    pub(super) const fn stays(&self) -> bool {
-        matches!(self, Self::Refused(..) | Self::Garbled(_) | Self::Store(_))
+    /// Whether an immediate retry would fail, too.
+    pub(super) const fn is_persistent(&self) -> bool {
+        matches!(self, Self::Rejected(..) | Self::Garbled(_) | Self::Store(_))
     }
 }
 
-impl From<WireError> for Trouble {
+impl From<WireError> for EtcdError {
     fn from(_: WireError) -> Self {
         Self::Garbled("the prefix of this fabric")
     }
 }
 
-/// The members, and which of them is asked.
+/// The members, and which of them is in use.
 #[derive(Debug)]
 pub(super) struct Members {
     settings: EtcdSettings,
@@ -99,7 +98,7 @@ impl Members {
         Self { settings, now }
     }
 
-    /// From now on another one is asked, or this one anew if there is no other; unless another task has seen to it already.
+    /// Switches to the next member (or reconnects to the only one), unless another task already did.
     pub(super) fn next(&self, after: &Member) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.0 == after.number {
@@ -112,8 +111,9 @@ impl Members {
         now.1.clone().ok_or(now.0)
     }
 
-    /// The one that is asked. It is connected to with the first question. TlsFiles are read beside: a disk that is slow delays no lease.
-    pub(super) async fn member(&self) -> Result<Member, Trouble> {
+    /// The member in use, connected with the first request. Certificate files are read by another thread, because a slow disk must not
+    /// delay lease renewals.
+    pub(super) async fn member(&self) -> Result<Member, EtcdError> {
         let number = match self.connected() {
             Ok(member) => return Ok(member),
             Err(number) => number,
@@ -121,32 +121,32 @@ impl Members {
         let pems = match self.settings.files.clone() {
             Some(files) => {
                 let read = tokio::task::spawn_blocking(move || Pems::read(&files)).await;
-                Some(read.map_err(|e| Trouble::File("certificates".to_owned(), e.to_string()))??)
+                Some(read.map_err(|e| EtcdError::File("certificates".to_owned(), e.to_string()))??)
             }
             None => None,
         };
         let member = self.connect(number, pems).await?;
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another task may have been faster, or is further.
+        // Another task may have connected first, or switched to another member.
         if now.0 == number {
             return Ok(now.1.get_or_insert(member).clone());
         }
         Ok(member)
     }
 
-    async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, Trouble> {
+    async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, EtcdError> {
         let endpoints = &self.settings.endpoints;
         let place = endpoints
             .get(number % endpoints.len().max(1))
             .cloned()
             .unwrap_or_default();
-        let wrong = |e: tonic::transport::Error| Trouble::Etcd(place.clone(), sentence(&e));
+        let wrong = |e: tonic::transport::Error| EtcdError::Member(place.clone(), sentence(&e));
         let mut endpoint = Endpoint::from_shared(place.clone())
             .map_err(wrong)?
             .connect_timeout(self.settings.limit)
             .tcp_nodelay(true);
         if let Some(pems) = pems.filter(|_| place.starts_with("https:")) {
-            // Without a limit of its own a connection would wait for ever, whoever asked.
+            // Without a timeout, the TLS handshake could block for ever.
             let mut tls = ClientTlsConfig::new()
                 .timeout(self.settings.limit)
                 .ca_certificate(Certificate::from_pem(pems.ca))
@@ -156,11 +156,11 @@ impl Members {
             }
             endpoint = endpoint.tls_config(tls).map_err(wrong)?;
         }
-        // A member without a leader is to report that, instead of not replying.
+        // A member without a leader reports it, instead of blocking.
         let options = ConnectOptions::new().with_require_leader(true);
         let channel = Channel::Tonic(endpoint.connect_lazy());
         let client = Client::from_channel(channel, Some(options)).await;
-        let client = client.map_err(|e| Trouble::Etcd(place.clone(), e.to_string()))?;
+        let client = client.map_err(|e| EtcdError::Member(place.clone(), e.to_string()))?;
         Ok(Member {
             client,
             limit: self.settings.limit,
@@ -170,7 +170,7 @@ impl Members {
     }
 }
 
-/// What the files of certificates hold: read for each connection, so that they may be renewed.
+/// Contents of the certificate files; read for each connection, so that they can be renewed.
 struct Pems {
     ca: Vec<u8>,
     certificate: Vec<u8>,
@@ -178,10 +178,10 @@ struct Pems {
 }
 
 impl Pems {
-    fn read(files: &TlsFiles) -> Result<Self, Trouble> {
+    fn read(files: &TlsFiles) -> Result<Self, EtcdError> {
         let read = |path: &std::path::Path| {
             std::fs::read(path)
-                .map_err(|e| Trouble::File(path.display().to_string(), e.to_string()))
+                .map_err(|e| EtcdError::File(path.display().to_string(), e.to_string()))
         };
         Ok(Self {
             ca: read(&files.ca)?,
@@ -191,7 +191,7 @@ impl Pems {
     }
 }
 
-/// An error with all that is behind it: the outermost says little.
+/// An error with its sources.
 fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -215,7 +215,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// The same with another limit for its answers.
+    /// The same member with another timeout.
     pub(super) fn within(&self, limit: Duration) -> Self {
         Self {
             limit,
@@ -223,12 +223,12 @@ impl Member {
         }
     }
 
-    fn failed(&self, error: &ClientError) -> Trouble {
+    fn failed(&self, error: &ClientError) -> EtcdError {
         let place = self.place.clone();
         let ClientError::GRpcStatus(status) = error else {
-            return Trouble::Etcd(place, error.to_string());
+            return EtcdError::Member(place, error.to_string());
         };
-        // Of a failed connection the reason is behind the status.
+        // The reason of a failed connection is the source of the status.
         let said = match std::error::Error::source(status) {
             Some(source) => sentence(source),
             None => status.message().to_owned(),
@@ -237,19 +237,19 @@ impl Member {
             status.code(),
             Code::InvalidArgument | Code::ResourceExhausted
         ) {
-            return Trouble::Refused(place, said);
+            return EtcdError::Rejected(place, said);
         }
-        Trouble::Etcd(place, said)
+        EtcdError::Member(place, said)
     }
 
-    /// The reply to a request, unless it takes too long.
+    /// The response to a request, within the timeout.
     async fn reply<T>(
         &self,
         request: impl Future<Output = Result<T, ClientError>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, EtcdError> {
         match timeout(self.limit, request).await {
             Ok(reply) => reply.map_err(|e| self.failed(&e)),
-            Err(_) => Err(Trouble::Late(self.place.clone())),
+            Err(_) => Err(EtcdError::Timeout(self.place.clone())),
         }
     }
 
@@ -258,8 +258,8 @@ impl Member {
         kv.max_decoding_message_size(ANSWER_MAX)
     }
 
-    /// What is under a key, with etcd's revision of this answer.
-    pub(super) async fn get(&self, key: String) -> Result<(Option<KeyValue>, i64), Trouble> {
+    /// The value of a key, and etcd's revision of the response.
+    pub(super) async fn get(&self, key: String) -> Result<(Option<KeyValue>, i64), EtcdError> {
         let mut reply = self.page(key, GetOptions::new()).await?;
         let revision = revision(reply.header());
         Ok((reply.take_kvs().pop(), revision))
@@ -269,16 +269,16 @@ impl Member {
         &self,
         key: impl Into<Vec<u8>>,
         options: GetOptions,
-    ) -> Result<GetResponse, Trouble> {
+    ) -> Result<GetResponse, EtcdError> {
         self.reply(self.kv().get(key, Some(options))).await
     }
 
-    /// All that is under keys from one to before another, in their order, as of a revision.
+    /// All values of a range of keys, in order, at a revision.
     pub(super) async fn range(
         &self,
         (from, to): (String, String),
         revision: i64,
-    ) -> Result<Vec<KeyValue>, Trouble> {
+    ) -> Result<Vec<KeyValue>, EtcdError> {
         let mut all: Vec<KeyValue> = Vec::new();
         let mut from = from.into_bytes();
         let options = GetOptions::new().with_range(to).with_revision(revision);
@@ -299,23 +299,23 @@ impl Member {
         }
     }
 
-    /// Does something if something is so; the revision of it, `None` if it is not so.
+    /// A transaction. Returns its revision, or `None` if the comparison failed.
     pub(super) async fn txn(
         &self,
         compare: Compare,
         success: Vec<TxnOp>,
-    ) -> Result<Option<i64>, Trouble> {
+    ) -> Result<Option<i64>, EtcdError> {
         let txn = Txn::new().when([compare]).and_then(success);
         let reply = self.reply(self.kv().txn(txn)).await?;
         Ok(reply.succeeded().then_some(revision(reply.header())))
     }
 
-    /// What changes from a revision on, under keys from one to before another.
+    /// Watches a range of keys from a revision on.
     pub(super) async fn watch(
         &self,
         (from, to): (String, String),
         revision: i64,
-    ) -> Result<Watch, Trouble> {
+    ) -> Result<Watch, EtcdError> {
         let options = WatchOptions::new()
             .with_range(to)
             .with_start_revision(revision);
@@ -326,25 +326,28 @@ impl Member {
         Ok(Watch { member, stream })
     }
 
-    /// A lease of so many seconds, or more: its number and what it has.
-    pub(super) async fn grant(&self, ttl: i64) -> Result<(i64, i64), Trouble> {
+    /// Creates a lease of at least `ttl` seconds. Returns its ID and TTL.
+    pub(super) async fn grant(&self, ttl: i64) -> Result<(i64, i64), EtcdError> {
         let mut client = self.client.lease_client();
         let lease = self.reply(client.grant(ttl, None)).await?;
         if lease.error().is_empty() {
             Ok((lease.id(), lease.ttl()))
         } else {
-            Err(Trouble::Etcd(self.place.clone(), lease.error().to_owned()))
+            Err(EtcdError::Member(
+                self.place.clone(),
+                lease.error().to_owned(),
+            ))
         }
     }
 
-    /// Ends a lease, and what is bound to it.
-    pub(super) async fn revoke(&self, id: i64) -> Result<(), Trouble> {
+    /// Revokes a lease, which deletes its keys.
+    pub(super) async fn revoke(&self, id: i64) -> Result<(), EtcdError> {
         let mut client = self.client.lease_client();
         self.reply(client.revoke(id)).await.map(|_| ())
     }
 
-    /// Renews a lease; whether there still is one.
-    pub(super) async fn renew(&self, id: i64) -> Result<bool, Trouble> {
+    /// Renews a lease. Returns whether it exists.
+    pub(super) async fn renew(&self, id: i64) -> Result<bool, EtcdError> {
         let mut client = self.client.lease_client();
         let renewed = async {
             match client.keep_alive(id).await {
@@ -356,10 +359,9 @@ impl Member {
         self.reply(renewed).await
     }
 
-    /// Whether a lease was not renewed for more than so many seconds. etcd tells whole seconds that are left, rounded down: a lease of
-    /// which less than all but these is left is an old one. With it the term of etcd's
-    /// leader, who begins by renewing all leases.
-    pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<(bool, u64), Trouble> {
+    /// Whether a lease was not renewed for more than `silence_s` seconds, and the term of etcd's leader, which renews all leases when
+    /// elected. etcd reports the remaining whole seconds, rounded down, so the lease is old if fewer than its TTL minus `silence_s` remain.
+    pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<(bool, u64), EtcdError> {
         let mut client = self.client.lease_client();
         let lease = self.reply(client.time_to_live(id, None)).await?;
         let old = lease.ttl() < 0 || lease.ttl() < lease.granted_ttl() - i64::from(silence_s);
@@ -367,7 +369,7 @@ impl Member {
     }
 }
 
-/// etcd's revision of a reply.
+/// etcd's revision of a response.
 fn revision(header: Option<&ResponseHeader>) -> i64 {
     header.map_or(0, ResponseHeader::revision)
 }
@@ -384,7 +386,7 @@ impl fmt::Display for Member {
     }
 }
 
-/// A watch.
+/// A watch of keys.
 #[derive(Debug)]
 pub(super) struct Watch {
     member: Member,
@@ -392,13 +394,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// What has changed. May be cancelled.
-    pub(super) async fn next(&mut self) -> Result<WatchResponse, Trouble> {
+    /// The next changes. Cancel safe.
+    pub(super) async fn next(&mut self) -> Result<WatchResponse, EtcdError> {
         let reply = self.stream.message().await;
         let reply = reply.map_err(|e| self.member.failed(&e))?;
-        let reply = reply.ok_or_else(|| Trouble::Late(self.member.to_string()))?;
+        let reply = reply.ok_or_else(|| EtcdError::Timeout(self.member.to_string()))?;
         if reply.canceled() {
-            return Err(Trouble::Forgotten);
+            return Err(EtcdError::HistoryUnavailable);
         }
         Ok(reply)
     }

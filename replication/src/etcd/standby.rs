@@ -1,4 +1,4 @@
-//! A standby with etcd: it reads what it lacks, then watches; and looks whether the master renews its leases.
+//! A standby with etcd: reads missing batches, watches for new ones, and checks whether the master renews its leases.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -7,10 +7,12 @@ use std::sync::Arc;
 use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
-use super::holding::{are_old, is_gone, remove};
+use super::client::{EtcdError, Member};
 use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
-use super::link::{Member, Trouble};
-use super::shared::{GOING, PAUSE, SETTLE, STAYS, Seen, Shared};
+use super::master::{are_old, is_gone, remove};
+use super::shared::{
+    COMPLETE_TIMEOUT, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE, RETRY_MIN, Shared,
+};
 use crate::PeerStatus;
 use crate::event::Event;
 use crate::follower::{SessionId, StoreJob};
@@ -19,28 +21,28 @@ use crate::log::Position;
 use crate::store_thread::StoreRequest;
 use crate::wire::decode_batch;
 
-/// Time between two lines of the log about the same trouble.
-const TOLD_EACH: Duration = Duration::from_secs(10);
+/// Interval of log messages about repeated failures.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Batches that wait for the own disk at most; then it begins again, when they are stored, with what it lacks.
-const WAITING_MAX: u64 = 16_384;
+/// Limit of batches that wait for the local disk; beyond it the session restarts after they are stored.
+const PENDING_MAX: u64 = 16_384;
 
-/// What etcd has that the store has not.
+/// Batches in etcd that the store lacks.
 #[derive(Debug)]
 struct Missing {
     jobs: Vec<StoreJob>,
-    /// Where the store is after them; `None`: etcd has nothing.
+    /// Position of the store after them; `None` if etcd has no records.
     head: Option<Position>,
-    /// etcd's revision of this.
+    /// etcd's revision of this state.
     revision: i64,
 }
 
-/// Reads what a store at `at` has not.
+/// Reads what a store at position `at` lacks.
 async fn missing(
     shared: &Shared,
     member: &Member,
     at: Option<Position>,
-) -> Result<Missing, Trouble> {
+) -> Result<Missing, EtcdError> {
     let keys = &shared.keys;
     let (head, revision) = member.get(keys.head()).await?;
     let mut jobs = Vec::new();
@@ -55,7 +57,7 @@ async fn missing(
     let head = get::<Head>(head.value())?.at;
     let whole = (keys.base(), String::new());
     let base = member.range(whole, revision).await?;
-    let base: Base = get(base.first().ok_or(Trouble::Garbled("base"))?.value())?;
+    let base: Base = get(base.first().ok_or(EtcdError::Garbled("base"))?.value())?;
     let since = at.filter(|at| at.seq >= base.at.seq);
     let from = keys.log_from(since.unwrap_or(base.at).seq);
     let mut batches = Vec::new();
@@ -67,12 +69,12 @@ async fn missing(
             batches.push((position, decode_batch(&bytes)?));
         }
     }
-    // The batch of the store's own position says of which history it is.
+    // The batch at the store's position identifies its history.
     let known =
         |at: &Position| *at == base.at || *at == head || batches.iter().any(|(p, _)| p == at);
     let start = match since.filter(known) {
         Some(at) => at,
-        // On a way of its own, and not all batches were read.
+        // A diverged history; not all batches were read.
         None if since.is_some() => return Box::pin(missing(shared, member, None)).await,
         None => {
             let folder = keys.snapshot(base.at);
@@ -86,7 +88,7 @@ async fn missing(
                 parts += 1;
             }
             if parts != base.parts {
-                return Err(Trouble::Garbled("snapshot"));
+                return Err(EtcdError::Garbled("snapshot"));
             }
             jobs.push(StoreJob::Replace(base.at, all.all()));
             base.at
@@ -95,13 +97,13 @@ async fn missing(
     let mut last = start.seq;
     for (position, batch) in batches.into_iter().filter(|(p, _)| p.seq > start.seq) {
         if position.seq != last + 1 {
-            return Err(Trouble::Garbled("log"));
+            return Err(EtcdError::Garbled("log"));
         }
         last = position.seq;
         jobs.push(StoreJob::Apply(position, batch));
     }
     if last != head.seq {
-        return Err(Trouble::Garbled("head"));
+        return Err(EtcdError::Garbled("head"));
     }
     let head = Some(head);
     Ok(Missing {
@@ -111,36 +113,37 @@ async fn missing(
     })
 }
 
-/// The records are about to be used: they are all that etcd has, and nothing more is written in the name of a master that is gone.
-/// Whether they are all that it acknowledged.
-pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
+/// Completes the replica for use by a new master, and fences the old one. Returns whether it has all that the old master acknowledged.
+pub(super) async fn complete_replica(shared: &Shared) -> Result<bool, EtcdError> {
     let began = shared.node.now();
-    let seen = shared.with(|core| core.seen);
+    let seen = shared.with(|core| core.evidence);
     let sure = match seen {
-        Seen::Nothing => false,
-        Seen::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
-        Seen::Left => true,
+        LeaseEvidence::None => false,
+        LeaseEvidence::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
+        LeaseEvidence::Released => true,
     };
-    if !sure && matches!(seen, Seen::Fresh(_)) {
-        tracing::warn!(
-            "the master has not shown for a while that etcd has all that it acknowledged: hosts are asked to register again"
-        );
+    if !sure && matches!(seen, LeaseEvidence::Fresh(_)) {
+        tracing::warn!("replica not confirmed complete, requesting client reregistration");
     }
     let tries = shared.settings.endpoints.len();
     let mut n = 0;
     loop {
-        // One that says nothing leaves time for the others.
-        let share = SETTLE / u32::try_from(tries).unwrap_or(1).max(1);
+        // A member that does not respond must leave time for the others.
+        let share = COMPLETE_TIMEOUT / u32::try_from(tries).unwrap_or(1).max(1);
         let member = shared.members.member().await?.within(share);
         n += 1;
-        match settle_with(shared, &member, began).await {
-            Err(trouble) if trouble.is_of_member() && n < tries => shared.members.next(&member),
+        match complete_replica_with(shared, &member, began).await {
+            Err(error) if error.is_of_member() && n < tries => shared.members.next(&member),
             done => return Ok(done? && sure),
         }
     }
 }
 
-async fn settle_with(shared: &Shared, member: &Member, began: NodeTime) -> Result<bool, Trouble> {
+async fn complete_replica_with(
+    shared: &Shared,
+    member: &Member,
+    began: NodeTime,
+) -> Result<bool, EtcdError> {
     let gone = loop {
         let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
             break true;
@@ -148,17 +151,17 @@ async fn settle_with(shared: &Shared, member: &Member, began: NodeTime) -> Resul
         let holder: Holder = get(pair.value())?;
         if holder.guid == shared.settings.guid || is_gone(member, &holder).await? {
             remove(shared, member, pair.mod_revision()).await?;
-            if holder.alone {
+            if holder.incomplete {
                 break false;
             }
-            // It may have changed meanwhile.
+            // The key may have changed in between.
             continue;
         }
-        // Who hands over says it on the fabric first, and may still be writing.
-        if shared.node.now().saturating_sub(began) >= GOING {
+        // A master that hands over sends HANDOVER first and may still be writing.
+        if shared.node.now().saturating_sub(began) >= HANDOVER_TIMEOUT {
             break false;
         }
-        sleep(PAUSE / 5).await;
+        sleep(RETRY_MIN / 5).await;
     };
     let at = shared.node.position().await;
     let found = missing(shared, member, at).await?;
@@ -175,16 +178,16 @@ async fn settle_with(shared: &Shared, member: &Member, began: NodeTime) -> Resul
     Ok(gone && now == Some(head))
 }
 
-/// Follows for as long as this is not ended from outside.
+/// Follows the master until cancelled.
 pub(super) async fn follow(shared: &Arc<Shared>) {
     let mut told: Option<tokio::time::Instant> = None;
-    let mut pause = PAUSE;
+    let mut pause = RETRY_MIN;
     loop {
         let Ok(member) = shared.members.member().await else {
-            sleep(PAUSE).await;
+            sleep(RETRY_MIN).await;
             continue;
         };
-        let mut watching = Watching {
+        let mut watcher = Watcher {
             shared,
             member,
             session: shared.session(),
@@ -195,57 +198,57 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             since: 0,
             assembly: Assembly::default(),
         };
-        let Err(trouble) = watching.follow().await;
-        watching.not_left();
-        watching.out(&trouble.to_string());
-        // One member is enough: in the time that there is nobody knows whether it is that one alone.
-        if trouble.is_of_member() {
-            shared.was_in_trouble();
-            shared.members.next(&watching.member);
+        let Err(error) = watcher.follow().await;
+        watcher.clear_released();
+        watcher.leave_sync(&error.to_string());
+        // Only one member is tried per attempt, so it is unknown whether the others failed, too.
+        if error.is_of_member() {
+            shared.record_failure();
+            shared.members.next(&watcher.member);
         }
-        let version = matches!(trouble, Trouble::Version(..));
-        // It is so for as long as an upgrade takes.
-        if version && pause == PAUSE {
-            tracing::warn!("no copy: {trouble}");
+        let version = matches!(error, EtcdError::Version(..));
+        // Lasts as long as an upgrade.
+        if version && pause == RETRY_MIN {
+            tracing::warn!(error = %error, "replica unavailable");
         }
-        // While etcd is gone that is some twenty times a second, each time with another member.
-        if !version && told.is_none_or(|at| at.elapsed() >= TOLD_EACH) {
-            tracing::info!(why = %trouble, "the state in etcd is looked at again");
+        // Without etcd this occurs about twenty times a second, each time with another member.
+        if !version && told.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+            tracing::info!(error = %error, "etcd watch restarted");
             told = Some(tokio::time::Instant::now());
         }
-        pause = rest(&trouble, pause);
+        pause = retry_delay(&error, pause);
         sleep(pause).await;
     }
 }
 
-/// Time until it is tried again, after the time before. What is lacking is read each time, and may be everything.
-fn rest(trouble: &Trouble, last: Duration) -> Duration {
-    if trouble.stays() || matches!(trouble, Trouble::Version(..)) {
-        (last * 2).min(STAYS)
+/// Delay of the next attempt, given the last delay. Each attempt reads what is missing, which may be all records.
+fn retry_delay(error: &EtcdError, last: Duration) -> Duration {
+    if error.is_persistent() || matches!(error, EtcdError::Version(..)) {
+        (last * 2).min(PERSISTENT_FAILURE_PAUSE)
     } else {
-        PAUSE
+        RETRY_MIN
     }
 }
 
-struct Watching<'a> {
+struct Watcher<'a> {
     shared: &'a Arc<Shared>,
     member: Member,
     session: SessionId,
     leader: Option<Holder>,
-    /// etcd's revision of what is known of it.
+    /// etcd's revision of the last known state of the key.
     leader_at: i64,
-    /// It was told that nothing is heard of it.
+    /// The master was reported silent.
     silent: bool,
-    /// The last batch that was handed to the store.
+    /// The last batch passed to the store.
     last: Option<Position>,
-    /// Number of the last batch that was read before watching began.
+    /// Number of the last batch read before the watch started.
     since: u64,
     assembly: Assembly,
 }
 
-impl Watching<'_> {
-    /// Until something goes wrong, or another history begins.
-    async fn follow(&mut self) -> Result<Infallible, Trouble> {
+impl Watcher<'_> {
+    /// Watches until a failure, or until another history starts.
+    async fn follow(&mut self) -> Result<Infallible, EtcdError> {
         let shared = self.shared;
         let member = self.member.clone();
         let at = shared.node.position().await;
@@ -262,16 +265,16 @@ impl Watching<'_> {
         let (pair, revision) = member.get(shared.keys.leader()).await?;
         self.leader_at = revision;
         if let Some(pair) = pair {
-            self.leads(get(pair.value())?).await;
+            self.on_holder(get(pair.value())?).await;
         }
         let mut changed = shared.node.changes();
         let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
         loop {
-            self.step()?;
+            self.report_sync()?;
             let leader = self.leader;
             let look = async {
                 let Some(leader) = leader else {
-                    // Nobody leads: only whether the member is there is of interest.
+                    // Without a master, only the member's availability is checked.
                     sleep(shared.settings.limit).await;
                     member.get(shared.keys.leader()).await?;
                     return Ok(false);
@@ -280,40 +283,43 @@ impl Watching<'_> {
                 let asked = shared.node.now();
                 let (gone, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
                 if shared.node.now().saturating_sub(asked) > silence(&leader) / 5 {
-                    shared.was_in_trouble();
+                    shared.record_failure();
                 }
-                let settled = shared.with(|core| core.term.settled(term, asked, shared.leases()));
-                if !gone && !leader.alone && settled {
-                    shared.with(|core| core.seen = Seen::Fresh(asked));
+                let settled = shared.with(|core| {
+                    core.term
+                        .is_evidence(term, asked, shared.lease_uncertainty())
+                });
+                if !gone && !leader.incomplete && settled {
+                    shared.with(|core| core.evidence = LeaseEvidence::Fresh(asked));
                 }
                 Ok(gone)
             };
             tokio::pin!(look);
-            let gone: Result<bool, Trouble> = loop {
+            let gone: Result<bool, EtcdError> = loop {
                 tokio::select! {
                     biased;
                     answer = watch.next() => {
                         for pair in answer?.events().iter().filter_map(KeyEvent::kv) {
-                            self.happened(pair).await?;
+                            self.on_key_changed(pair).await?;
                         }
                     }
-                    // The sender lives as long as this does.
+                    // The sender lives as long as this task.
                     _ = changed.changed() => {}
                     gone = &mut look => break gone,
                 }
-                self.step()?;
+                self.report_sync()?;
                 if self.leader != leader {
                     break Ok(false);
                 }
             };
             if self.leader == leader {
-                self.heard(gone?);
+                self.on_lease_age(gone?);
             }
         }
     }
 
-    /// Whether the leases are old.
-    fn heard(&mut self, gone: bool) {
+    /// Processes whether the leases are old.
+    fn on_lease_age(&mut self, gone: bool) {
         let Some(leader) = self.leader else {
             return;
         };
@@ -322,22 +328,22 @@ impl Watching<'_> {
         }
         let guid = leader.guid;
         if gone {
-            let in_sync = self.complete();
+            let in_sync = self.is_complete();
             self.shared.with(|core| core.leader = None);
-            self.tell_of_silence(&leader, in_sync);
+            self.report_silence(&leader, in_sync);
         } else {
-            self.shown(guid);
+            self.set_leader_status(guid);
         }
     }
 
-    fn shown(&self, guid: u64) {
+    fn set_leader_status(&self, guid: u64) {
         let in_sync = false;
         self.shared
             .with(|core| core.leader = Some(PeerStatus { guid, in_sync }));
     }
 
-    /// Something changed in etcd.
-    async fn happened(&mut self, pair: &KeyValue) -> Result<(), Trouble> {
+    /// Processes a changed key.
+    async fn on_key_changed(&mut self, pair: &KeyValue) -> Result<(), EtcdError> {
         let keys = &self.shared.keys;
         // etcd's kv.proto: a deletion resets the version to zero.
         let deleted = pair.version() == 0;
@@ -347,9 +353,9 @@ impl Watching<'_> {
             }
             self.leader_at = pair.mod_revision();
             if deleted {
-                self.left().await;
+                self.on_key_deleted().await;
             } else {
-                self.leads(get(pair.value())?).await;
+                self.on_holder(get(pair.value())?).await;
             }
         } else if deleted {
         } else if pair.key().starts_with(keys.log().as_bytes()) {
@@ -357,7 +363,7 @@ impl Watching<'_> {
                 return Ok(());
             };
             match self.last {
-                // Written twice, because the first answer was lost.
+                // Written twice because the first response was lost.
                 Some(last) if at.epoch == last.epoch && at.seq <= last.seq => {}
                 Some(last) if at.seq == last.seq + 1 => {
                     let batch = decode_batch(&bytes)?;
@@ -367,54 +373,54 @@ impl Watching<'_> {
                         vec![StoreJob::Apply(at, batch)],
                     ));
                 }
-                Some(_) | None => return Err(Trouble::Forgotten),
+                Some(_) | None => return Err(EtcdError::HistoryUnavailable),
             }
         } else if pair.key() == keys.base().as_bytes() {
-            // Everything was written; that is of interest to who has not all of it.
+            // A snapshot was written, which matters only if it contains missing batches.
             let base: Base = get(pair.value())?;
             if self.last != Some(base.at) {
-                return Err(Trouble::Forgotten);
+                return Err(EtcdError::HistoryUnavailable);
             }
         }
         Ok(())
     }
 
-    /// The key is nobody's.
-    async fn left(&mut self) {
-        self.stored().await;
-        let in_sync = self.complete();
+    /// The key was deleted.
+    async fn on_key_deleted(&mut self) {
+        self.wait_for_store().await;
+        let in_sync = self.is_complete();
         let Some(leader) = self.leader.take() else {
             return;
         };
         self.shared.with(|core| core.leader = None);
         if !core::mem::replace(&mut self.silent, false) {
-            self.tell_of_silence(&leader, in_sync);
+            self.report_silence(&leader, in_sync);
         }
     }
 
-    /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
-    fn tell_of_silence(&self, leader: &Holder, in_sync: bool) {
-        let troubled = self.shared.with(|core| core.troubled);
+    /// The failure that delayed this node's requests may have delayed the master's renewals.
+    fn report_silence(&self, leader: &Holder, in_sync: bool) {
+        let last_failure = self.shared.with(|core| core.last_failure);
         self.shared.node.send_event(Event::MasterSilent {
             guid: leader.guid,
             in_sync,
-            uncertain: is_uncertain(troubled, self.shared.node.now(), leader.silence_s),
+            uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silence_s),
         });
     }
 
-    /// Somebody is master, or about to go.
-    async fn leads(&mut self, holder: Holder) {
+    /// A node is master, or is stepping down.
+    async fn on_holder(&mut self, holder: Holder) {
         let guid = holder.guid;
         if let Some(leaving) = holder.leaving {
-            self.stored().await;
-            let in_sync = self.complete() && !holder.alone;
+            self.wait_for_store().await;
+            let in_sync = self.is_complete() && !holder.incomplete;
             self.leader = None;
             self.shared.with(|core| {
                 core.leader = None;
-                core.seen = if holder.alone {
-                    Seen::Nothing
+                core.evidence = if holder.incomplete {
+                    LeaseEvidence::None
                 } else {
-                    Seen::Left
+                    LeaseEvidence::Released
                 };
             });
             let event = Event::MasterLeaving {
@@ -428,45 +434,45 @@ impl Watching<'_> {
         if self.leader != Some(holder) {
             self.silent = false;
             self.leader = Some(holder);
-            self.not_left();
-            if holder.alone {
-                self.shared.with(|core| core.seen = Seen::Nothing);
-                self.out("it may have acknowledged what etcd has not");
+            self.clear_released();
+            if holder.incomplete {
+                self.shared.with(|core| core.evidence = LeaseEvidence::None);
+                self.leave_sync("etcd may lack acknowledged batches");
             }
-            self.shown(guid);
+            self.set_leader_status(guid);
         }
     }
 
-    /// Waits until the store has done what it was asked for.
-    async fn stored(&self) {
+    /// Waits for all earlier store jobs.
+    async fn wait_for_store(&self) {
         let _ = self.shared.node.position().await;
     }
 
-    /// Whether all is stored that etcd has, as far as it is known here, and etcd has all that is acknowledged.
-    fn complete(&self) -> bool {
+    /// Whether the store has all that etcd has, and etcd has all acknowledged batches, as far as is known.
+    fn is_complete(&self) -> bool {
         let stored = self.shared.with(|core| core.stored.clone());
-        let alone = self.leader.is_some_and(|leader| leader.alone);
-        !alone && self.last.is_some() && stored == Ok(self.last)
+        let incomplete = self.leader.is_some_and(|leader| leader.incomplete);
+        !incomplete && self.last.is_some() && stored == Ok(self.last)
     }
 
-    /// Whoever had left is not the last that was master any more, or another may have come.
-    fn not_left(&self) {
+    /// The node that released the key is not the last master any more, or another one may have followed.
+    fn clear_released(&self) {
         self.shared.with(|core| {
-            if core.seen == Seen::Left {
-                core.seen = Seen::Nothing;
+            if core.evidence == LeaseEvidence::Released {
+                core.evidence = LeaseEvidence::None;
             }
         });
     }
 
-    /// Tells when it gets in step.
-    fn step(&self) -> Result<(), Trouble> {
+    /// Reports when the replica gets in sync.
+    fn report_sync(&self) -> Result<(), EtcdError> {
         let stored = self.shared.with(|core| core.stored.clone());
-        let stored = stored.map_err(Trouble::Store)?.map_or(0, |at| at.seq);
+        let stored = stored.map_err(EtcdError::Store)?.map_or(0, |at| at.seq);
         let last = self.last.map_or(0, |at| at.seq);
-        if last.saturating_sub(stored.max(self.since)) > WAITING_MAX {
-            return Err(Trouble::Store("it does not keep up".to_owned()));
+        if last.saturating_sub(stored.max(self.since)) > PENDING_MAX {
+            return Err(EtcdError::Store("writes too slow".to_owned()));
         }
-        let complete = self.complete();
+        let complete = self.is_complete();
         let guid = self.shared.with(|core| {
             let leader = core.leader.as_mut().filter(|l| !l.in_sync && complete)?;
             leader.in_sync = true;
@@ -478,8 +484,8 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// It does not watch any longer.
-    fn out(&self, why: &str) {
+    /// The watch ended.
+    fn leave_sync(&self, why: &str) {
         let was = self.shared.with(|core| core.leader.take());
         if let Some(PeerStatus {
             guid,
@@ -492,10 +498,10 @@ impl Watching<'_> {
     }
 }
 
-/// Whether etcd was in trouble less than two leases ago.
-fn is_uncertain(troubled: Option<NodeTime>, now: NodeTime, silence_s: u8) -> bool {
+/// Whether etcd failed less than two leases ago.
+fn is_uncertain(last_failure: Option<NodeTime>, now: NodeTime, silence_s: u8) -> bool {
     let time = Duration::from_secs(silence_s.into()) * 2;
-    troubled.is_some_and(|at| now.saturating_sub(at) < time)
+    last_failure.is_some_and(|at| now.saturating_sub(at) < time)
 }
 
 #[cfg(test)]
@@ -512,12 +518,20 @@ mod tests {
 
     #[test]
     fn etcd_is_not_read_again_and_again_for_a_disk_that_stores_nothing() {
-        let full = Trouble::Store("the disk is full".to_owned());
-        let next = |last: &Duration| Some(rest(&full, *last));
-        let rests: Vec<_> = core::iter::successors(Some(PAUSE), next).take(8).collect();
-        assert_eq!(rests[1], PAUSE * 2, "it may have been for a moment");
-        assert_eq!(rests[6..], [STAYS; 2]);
-        assert_eq!(rest(&Trouble::Version(2, 2), STAYS), STAYS);
-        assert_eq!(rest(&Trouble::Late(String::new()), STAYS), PAUSE);
+        let full = EtcdError::Store("the disk is full".to_owned());
+        let next = |last: &Duration| Some(retry_delay(&full, *last));
+        let rests: Vec<_> = core::iter::successors(Some(RETRY_MIN), next)
+            .take(8)
+            .collect();
+        assert_eq!(rests[1], RETRY_MIN * 2, "it may be temporary");
+        assert_eq!(rests[6..], [PERSISTENT_FAILURE_PAUSE; 2]);
+        assert_eq!(
+            retry_delay(&EtcdError::Version(2, 2), PERSISTENT_FAILURE_PAUSE),
+            PERSISTENT_FAILURE_PAUSE
+        );
+        assert_eq!(
+            retry_delay(&EtcdError::Timeout(String::new()), PERSISTENT_FAILURE_PAUSE),
+            RETRY_MIN
+        );
     }
 }
