@@ -1,17 +1,16 @@
-//! Nodes in one process and real etcd processes: copying, death, a master that is cut off, members and whole clusters that die.
+//! Nodes in one process with real etcd processes: replication, death, a master that is cut off, failing members and clusters.
 //!
-//! Nothing sleeps: everything waits for an event, a count or an answer, with a limit that only a broken test reaches. What is measured
-//! is printed.
+//! Tests wait for events, counts or replies, with a limit that only a failing test reaches. Measured times are printed.
 
 #![cfg(feature = "etcd")]
-#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 #[path = "etcd/cluster.rs"]
 mod cluster;
 #[path = "etcd/faults.rs"]
 mod faults;
 #[path = "../../tests/src/loopback.rs"]
-#[expect(unreachable_pub, reason = "the harness of the other tests exports it")]
+#[expect(unreachable_pub, reason = "shared with other tests")]
 mod loopback;
 mod memory;
 
@@ -54,28 +53,29 @@ impl Node {
         Self::on(guid, etcd, events, store.clone())
     }
 
-    /// One with an empty store.
+    /// A node with an empty store.
     fn new(guid: u64, cluster: &Cluster) -> Self {
         Self::start(settings(guid, cluster.endpoints()), &Arc::default())
     }
 
-    /// As the driver does when the election makes a standby master.
+    /// Takes over as the driver does when a standby becomes master.
     fn take_over(&mut self, epoch: u64) -> Option<bool> {
-        let whole = self.settle();
+        let whole = self.complete_replica();
         self.lead(epoch);
         whole
     }
 
-    /// Whether it has all that its master acknowledged.
-    fn settle(&self) -> Option<bool> {
-        self.way.set_role(Role::Inactive(StepDownReason::Stopping));
+    /// Whether the replica has all that its master acknowledged.
+    fn complete_replica(&self) -> Option<bool> {
+        self.replication
+            .set_role(Role::Inactive(StepDownReason::Stopping));
         let (sender, whole) = channel();
-        self.way
+        self.replication
             .complete_replica(Box::new(move |whole| sender.send(whole).unwrap()));
         whole.recv_timeout(GUARD).unwrap()
     }
 
-    /// Has the same as another, soon.
+    /// Waits until the records equal another node's.
     fn has_what(&self, other: &Self) {
         until("the same records", || {
             self.store.position() == other.store.position()
@@ -97,7 +97,7 @@ fn silent(guid: u64) -> impl Fn(&Event) -> bool {
 }
 
 #[test]
-fn a_standby_gets_everything_and_then_what_changes() {
+fn standby_gets_a_snapshot_and_then_batches() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -112,7 +112,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     for n in 0..500 {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
     }
-    // More than one request of etcd's may have.
+    // Larger than a request to etcd may be.
     let long = RecordKey::new(RecordKind::View, &[&[1]]);
     master.commit(vec![RecordChange::Put(
         long.clone(),
@@ -121,12 +121,16 @@ fn a_standby_gets_everything_and_then_what_changes() {
     master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
     master.all_acknowledged();
     standby.has_what(&master);
-    assert_eq!(standby.replaced(), replaced, "batch by batch");
+    assert_eq!(standby.replaced(), replaced, "by batches");
     assert_eq!(
-        standby.way.status().leader.map(|l| (l.guid, l.in_sync)),
+        standby
+            .replication
+            .status()
+            .leader
+            .map(|l| (l.guid, l.in_sync)),
         Some((1, true))
     );
-    // Who comes now gets all of it too: as a log, and as one.
+    // A later standby gets all records too, from the log and from a snapshot.
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(1);
     third.has_what(&master);
@@ -140,13 +144,13 @@ fn a_standby_gets_everything_and_then_what_changes() {
         master.all_acknowledged();
     }
     println!(
-        "a batch is acknowledged after {:?}, in the mean",
+        "a batch is acknowledged after {:?}, on average",
         began.elapsed() / 100
     );
 }
 
 #[test]
-fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
+fn death_is_detected_within_a_second_without_loss() {
     let cluster = Cluster::new(1);
     let mut first = Node::new(1, &cluster);
     first.lead(10);
@@ -157,7 +161,7 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
     first.commit(vec![put(1, 1)]);
     second.in_sync(1);
     third.in_sync(1);
-    // For as long as it takes that leases are renewed by turns.
+    // For as long as two leases are renewed alternately.
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
         first.commit(vec![put(n, 1)]);
@@ -165,24 +169,24 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
     }
     let (all, end) = (first.store.records(), first.store.position());
     let died = Instant::now();
-    first.way.abort();
+    first.replication.abort();
     second.expect("silence", silent(1));
-    let noticed = died.elapsed();
+    let detected = died.elapsed();
     assert_eq!(second.take_over(20), Some(true));
     println!(
-        "noticed after {noticed:?}, leading after {:?}",
+        "detected after {detected:?}, leading after {:?}",
         died.elapsed()
     );
     assert!(
-        noticed < Duration::from_millis(1500),
-        "{noticed:?}: {:?} on a machine that is not busy",
+        detected < Duration::from_millis(1500),
+        "{detected:?}: {:?} on a machine that is not busy",
         Duration::from_secs(1)
     );
     assert_eq!(
         (second.store.records(), second.store.position()),
         (all, end)
     );
-    // What the dead one had written for itself only.
+    // Batches that only the dead master had.
     let tail = RecordBatch {
         changes: vec![put(5000, 5000)],
     };
@@ -205,11 +209,11 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
     old.in_sync(2);
     old.has_what(&second);
-    assert_eq!(old.replaced(), 1, "a tail of its own");
+    assert_eq!(old.replaced(), 1, "diverged tail");
 }
 
 #[test]
-fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
+fn handover_loses_nothing_and_differs_from_a_death() {
     let cluster = Cluster::new(1);
     let mut first = Node::new(1, &cluster);
     first.lead(10);
@@ -220,7 +224,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     }
     first.all_acknowledged();
     first
-        .way
+        .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
     let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
     let leaving = StepDownReason::HandingOver;
@@ -245,11 +249,11 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
 }
 
 #[test]
-fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
+fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
     let mut cut = settings(1, vec![stall.endpoint()]);
-    // It does not give up waiting: what it wrote is still to come.
+    // Its write remains pending and arrives later.
     cut.limit = Duration::from_secs(60);
     let mut master = Node::start(cut, &Arc::default());
     master.lead(10);
@@ -263,7 +267,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     let began = Instant::now();
     master.commit(vec![put(2, 2)]);
     standby.expect("silence", silent(1));
-    let noticed = began.elapsed();
+    let detected = began.elapsed();
     let told = master.events();
     assert!(
         matches!(told[..], [Event::LeaseLost(_)]),
@@ -271,21 +275,21 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     );
     assert_eq!(standby.take_over(20), Some(true));
     println!(
-        "cut off: noticed after {noticed:?}, taken over after {:?}",
+        "cut off: detected after {detected:?}, taken over after {:?}",
         began.elapsed()
     );
     standby.commit(vec![put(3, 3)]);
     standby.all_acknowledged();
 
-    stall.go_on();
+    stall.resume();
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
-    assert_eq!(master.way.acknowledged(), 1, "the late one was refused");
+    assert_eq!(master.replication.acknowledged(), 1, "late write rejected");
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(2);
     third.has_what(&standby);
     let two = put(2, 2);
     let RecordChange::Put(two, _) = two else {
-        unreachable!("it is one")
+        unreachable!("matched above")
     };
     assert!(!third.store.records().contains_key(&two));
     let mut master = master.standby();
@@ -293,9 +297,9 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     master.has_what(&standby);
 }
 
-/// Nobody believes to have what only the old master had.
+/// No replica counts as complete without batches that only the old master had.
 #[test]
-fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
+fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
     let brief = |guid, endpoints| EtcdSettings {
@@ -309,7 +313,7 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     let mut standby = Node::start(brief(2, cluster.endpoints()), &Arc::default()).standby();
     standby.in_sync(1);
 
-    // It alone has lost etcd. The standby sees it before it can miss anything.
+    // Only this node has lost etcd. Standbys see its old leases before they can miss a batch.
     stall.stop();
     let began = Instant::now();
     master.commit(vec![put(2, 2)]);
@@ -318,15 +322,15 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     master.all_acknowledged();
     println!("acknowledged alone after {:?}", began.elapsed());
     assert!(began.elapsed() >= Duration::from_millis(2900));
-    assert_eq!(standby.settle(), Some(false));
+    assert_eq!(standby.complete_replica(), Some(false));
 
-    // It comes back: nobody is in step before all is there.
-    standby.way.set_role(Role::Standby);
-    stall.go_on();
+    // After a reconnection no standby is in sync before all batches are written.
+    standby.replication.set_role(Role::Standby);
+    stall.resume();
     master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
     standby.in_sync(1);
     standby.has_what(&master);
-    // And then it is whole again.
+    // The replica is complete again.
     let mut seen = false;
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
@@ -335,14 +339,14 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
         seen |= n > 0;
     }
     assert!(seen);
-    master.way.abort();
+    master.replication.abort();
     standby.expect("silence", silent(1));
-    assert_eq!(standby.settle(), Some(true));
+    assert_eq!(standby.complete_replica(), Some(true));
 }
 
-/// Who never had a master knows nothing of one, whatever lies in etcd; and a master that is there may still write.
+/// A node that never followed a master does not know whether etcd is complete, and a live master may still write.
 #[test]
-fn only_who_followed_a_master_that_is_gone_has_all_of_it() {
+fn replica_is_complete_only_after_following_a_dead_master() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -351,19 +355,19 @@ fn only_who_followed_a_master_that_is_gone_has_all_of_it() {
     standby.in_sync(1);
     let late = Node::new(3, &cluster);
     master.all_acknowledged();
-    assert_eq!(standby.settle(), Some(false), "its leases are fresh");
-    master.way.abort();
-    // The key goes now, and the records stay.
+    assert_eq!(standby.complete_replica(), Some(false), "leases not old");
+    master.replication.abort();
+    // The key is deleted; the records remain.
     cluster.delete(LEADER);
-    assert_eq!(late.settle(), Some(false));
+    assert_eq!(late.complete_replica(), Some(false));
     assert_eq!(late.store.records(), master.store.records());
 }
 
-/// Where the test's fabric has its key.
+/// The key of the test's fabric.
 const LEADER: &str = "/ferrosm/fe80000000000000_test/leader";
 
 #[test]
-fn a_key_that_another_removed_is_missed_without_a_batch() {
+fn removed_key_is_detected_without_a_batch() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -376,7 +380,7 @@ fn a_key_that_another_removed_is_missed_without_a_batch() {
 }
 
 #[test]
-fn a_master_that_was_cut_off_longer_than_its_lease_lasts_is_told_that_it_is_none() {
+fn master_cut_off_beyond_its_lease_is_deposed() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
     let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
@@ -391,12 +395,12 @@ fn a_master_that_was_cut_off_longer_than_its_lease_lasts_is_told_that_it_is_none
         standby.commit(vec![put(n, 1)]);
         standby.all_acknowledged();
     }
-    stall.go_on();
+    stall.resume();
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
 }
 
 #[test]
-fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
+fn failed_store_is_used_again_in_the_next_standby_term() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -407,8 +411,8 @@ fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
     let mut standby = standby.standby();
     standby.in_sync(1);
     for n in 2..4 {
-        assert_eq!(standby.settle(), Some(false), "the master is there");
-        standby.way.set_role(Role::Standby);
+        assert_eq!(standby.complete_replica(), Some(false), "master alive");
+        standby.replication.set_role(Role::Standby);
         standby.in_sync(1);
         master.commit(vec![put(n, n)]);
         standby.has_what(&master);
@@ -416,7 +420,7 @@ fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
 }
 
 #[test]
-fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
+fn oversized_record_is_written_with_the_snapshot() {
     let cluster = Cluster::new(1);
     let store: Arc<Memory> = Arc::default();
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
@@ -431,11 +435,11 @@ fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
     standby.has_what(&master);
 }
 
-/// Renewals go through, and nothing is written: one alarm, which says why, and nobody believes to have what is acknowledged then.
+/// Renewals succeed but writes fail: one alarm states the reason, and no replica counts as complete from then on.
 #[test]
-fn an_etcd_that_has_no_room_is_an_alarm() {
+fn full_etcd_raises_an_alarm() {
     let cluster = Cluster::with_room(2 << 20);
-    // While etcd writes so much it may hang for a second, and that alone is to end no lease here.
+    // etcd may stall for a second while it writes that much; no lease may end by it.
     let patient = |guid| EtcdSettings {
         silence_s: 4,
         limit: Duration::from_secs(2),
@@ -447,7 +451,7 @@ fn an_etcd_that_has_no_room_is_an_alarm() {
     standby.in_sync(1);
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
     master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
-    // etcd counts what it has committed: what comes at once may all go in, and then something that comes later does not.
+    // etcd checks its quota against committed data: concurrent writes may succeed, and a later one fails.
     let began = Instant::now();
     let told = loop {
         master.commit(vec![put(1, 1)]);
@@ -459,20 +463,20 @@ fn an_etcd_that_has_no_room_is_an_alarm() {
         if let Some(told) = master.events().into_iter().find(lost) {
             break told;
         }
-        assert!(began.elapsed() < GUARD, "never: alarm");
+        assert!(began.elapsed() < GUARD, "timed out: alarm");
     };
     let Event::ProtectionLost(why) = told else {
-        unreachable!("it was asked for")
+        unreachable!("expected above")
     };
-    assert!(why.contains("refuses") && why.contains("space"), "{why}");
+    assert!(why.contains("rejected") && why.contains("space"), "{why}");
     master.all_acknowledged();
-    assert_eq!(standby.settle(), Some(false));
+    assert_eq!(standby.complete_replica(), Some(false));
     let again = |e: &Event| matches!(e, Event::ProtectionLost(_) | Event::ProtectionRestored);
     assert!(!master.events().iter().any(again));
 }
 
 #[test]
-fn a_node_that_hangs_does_not_take_the_key() {
+fn stalled_node_does_not_acquire_the_key() {
     let cluster = Cluster::new(1);
     let mut hanging = settings(1, cluster.endpoints());
     hanging.hang = Duration::ZERO;
@@ -491,33 +495,41 @@ fn a_node_that_hangs_does_not_take_the_key() {
 }
 
 #[test]
-fn a_master_whose_driver_hangs_is_silent() {
+fn master_with_stalled_driver_is_silent() {
     let cluster = Cluster::new(1);
     let mut hanging = settings(1, cluster.endpoints());
     hanging.hang = Duration::from_millis(500);
     let mut master = Node::start(hanging, &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    // The driver turns until the standby is in step.
+    // The driver's loop runs until the standby is in sync.
     until("in step", || {
-        master.way.report_alive();
-        standby.way.status().leader.is_some_and(|l| l.in_sync)
+        master.replication.report_alive();
+        standby
+            .replication
+            .status()
+            .leader
+            .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
         matches!(e, Event::MasterSilent { guid: 1, .. })
     });
     master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
-    // Nobody has taken over: it goes on.
+    // No node has taken over: it remains master.
     master.commit(vec![put(1, 1)]);
     until("in step again", || {
-        master.way.report_alive();
-        standby.way.status().leader.is_some_and(|l| l.in_sync)
+        master.replication.report_alive();
+        standby
+            .replication
+            .status()
+            .leader
+            .is_some_and(|l| l.in_sync)
     });
     standby.has_what(&master);
 }
 
 #[test]
-fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
+fn standby_with_failing_store_is_out_of_sync() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -534,7 +546,7 @@ fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
 }
 
 #[test]
-fn one_of_three_members_dies_and_nothing_is_lost() {
+fn death_of_one_of_three_members_loses_nothing() {
     let mut cluster = Cluster::new(3);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -542,7 +554,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
-    // That which both are connected to.
+    // The member in use by both.
     cluster.kill(0);
     let began = Instant::now();
     for n in 0..200 {
@@ -558,7 +570,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
     assert!(!master.events().iter().any(lost));
     assert!(
         master
-            .way
+            .replication
             .status()
             .committed
             .is_some_and(|at| at.seq == master.seq)
@@ -570,7 +582,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
 }
 
 #[test]
-fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_when_it_is_back() {
+fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
     let mut cluster = Cluster::new(1);
     let mut brief = settings(1, cluster.endpoints());
     brief.limit = Duration::from_secs(1);
@@ -587,7 +599,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
         let began = Instant::now();
         master.commit(vec![put(1000, 1)]);
         if data == "kept" {
-            // The second time it may not have been sure again yet.
+            // The second time, protection may not have been restored yet.
             master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
         }
         master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
@@ -599,9 +611,9 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
         standby.expect("out of step", |e| {
             matches!(e, Event::OutOfSync { guid: 1, .. })
         });
-        // Without a copy nobody waits for one.
+        // Without a replica no acknowledgement is needed.
         master.commit(vec![put(1001, 1)]);
-        assert_eq!(master.way.acknowledged(), master.seq);
+        assert_eq!(master.replication.acknowledged(), master.seq);
         if data == "lost" {
             cluster.forget(0);
         }
@@ -615,7 +627,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
 }
 
 #[test]
-fn without_etcd_a_master_leads_after_the_limit_and_says_so() {
+fn master_starts_without_etcd_after_the_limit() {
     let mut cluster = Cluster::new(1);
     cluster.kill(0);
     let mut alone = settings(1, cluster.endpoints());
@@ -624,16 +636,16 @@ fn without_etcd_a_master_leads_after_the_limit_and_says_so() {
     master.lead(10);
     let alarm = master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
     let Event::ProtectionLost(why) = alarm else {
-        unreachable!("it was asked for")
+        unreachable!("expected above")
     };
     let place = format!("etcd at {}: ", cluster.endpoints()[0]);
     assert!(why.starts_with(&place) && why.contains("refused"), "{why}");
     master.commit(vec![put(1, 1)]);
-    assert_eq!(master.way.acknowledged(), 1);
+    assert_eq!(master.replication.acknowledged(), 1);
 }
 
 #[test]
-fn certificates_are_asked_for_on_both_sides() {
+fn both_sides_require_certificates() {
     let cluster = Cluster::with_certificates();
     let mut with = settings(1, cluster.endpoints());
     with.files = Some(cluster.files("node"));
@@ -641,18 +653,18 @@ fn certificates_are_asked_for_on_both_sides() {
     master.lead(10);
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
-    // Each side asks who the other is. One is refused by etcd, the other refuses etcd; what it is told says which.
-    let (node, stranger) = (cluster.files("node"), cluster.files("stranger"));
+    // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the error says which.
+    let (node, foreign) = (cluster.files("node"), cluster.files("foreign"));
     let refused = TlsFiles {
         ca: node.ca.clone(),
-        ..stranger.clone()
+        ..foreign.clone()
     };
     let refuses = TlsFiles {
-        ca: stranger.ca,
+        ca: foreign.ca,
         ..node
     };
     for (guid, files, says) in [
-        // The connection may end before etcd's word why is read.
+        // The connection may end before etcd's reason is read.
         (
             2,
             refused,
@@ -667,13 +679,13 @@ fn certificates_are_asked_for_on_both_sides() {
         other.lead(20);
         let told = other.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
         let Event::ProtectionLost(why) = told else {
-            unreachable!("it is one")
+            unreachable!("matched above")
         };
         assert!(says.iter().any(|word| why.contains(word)), "{why}");
-        println!("one is told: {why}");
+        println!("reason: {why}");
     }
     assert_eq!(master.events(), []);
-    // It was not etcd that was not there.
+    // etcd itself was available.
     master.commit(vec![put(2, 2)]);
     master.all_acknowledged();
 }

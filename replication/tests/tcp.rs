@@ -1,11 +1,11 @@
-//! Three nodes in one process, with real sockets and real certificates: copying, death of the master, its return, strangers.
+//! Three nodes in one process, with real sockets and certificates: replication, death and return of the master, rejected peers.
 //!
-//! Nothing sleeps: everything waits for an event, a count or an answer, with a limit that only a broken test reaches.
+//! Tests wait for events, counts or replies, with a limit that only a failing test reaches.
 
-#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../tests/src/loopback.rs"]
-#[expect(unreachable_pub, reason = "the harness of the other tests exports it")]
+#[expect(unreachable_pub, reason = "shared with other tests")]
 mod loopback;
 mod memory;
 
@@ -30,7 +30,7 @@ use tokio_rustls::rustls;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// Certificates, addresses and stores of nodes; they go when it goes.
+/// Certificates, addresses and stores of nodes; deleted on drop.
 struct Site {
     dir: PathBuf,
     authority: Authority,
@@ -66,7 +66,7 @@ impl Site {
         site
     }
 
-    /// TlsFiles of a node whose certificate `by` signed.
+    /// Files of a node with a certificate signed by `by`.
     fn sign(&self, name: &str, by: &Authority) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
@@ -97,7 +97,7 @@ impl Site {
             peers: peers.collect(),
             server_name: None,
             files: self.files("node"),
-            // Patient: a loaded machine must not make a test fail that is about something else.
+            // Generous limits: a loaded machine must not fail unrelated tests.
             timing: Timing {
                 lease: Duration::from_secs(5),
                 limit: Duration::from_secs(12),
@@ -128,24 +128,24 @@ impl Drop for Site {
 }
 
 impl Node {
-    fn refused(&mut self) -> String {
+    fn rejection(&mut self) -> String {
         let event = self.expect("refused", |e| matches!(e, Event::PeerRejected { .. }));
         let Event::PeerRejected { why, .. } = event else {
-            unreachable!("it was asked for");
+            unreachable!("expected above")
         };
         why
     }
 }
 
 #[test]
-fn a_standby_gets_everything_and_then_what_changes() {
+fn standby_gets_a_snapshot_and_then_batches() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
     for n in 0..500 {
         master.commit(vec![put(n, n)]);
     }
-    // Nobody else is there: nobody is waited for.
+    // No other node: no acknowledgement is needed.
     master.all_acknowledged();
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
@@ -156,15 +156,15 @@ fn a_standby_gets_everything_and_then_what_changes() {
     }
     master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
     master.all_acknowledged();
-    // Acknowledged means durable over there.
+    // Acknowledged batches are durable at the standby.
     assert_eq!(standby.store.records(), master.store.records());
     assert_eq!(standby.store.position(), master.store.position());
-    assert!(master.way.status().standbys.unwrap()[0].in_sync);
+    assert!(master.replication.status().standbys.unwrap()[0].in_sync);
 }
 
-/// A node that started in the midst of a renewal serves its subnet, and is one of the others as soon as its files are right.
+/// A node that started during a certificate renewal serves its subnet, and replicates when its files are correct.
 #[test]
-fn certificates_may_come_after_the_start() {
+fn certificates_may_be_installed_after_the_start() {
     let site = Site::new(2);
     let mut settings = site.settings(1);
     settings.files = site.files("late");
@@ -181,7 +181,7 @@ fn certificates_may_come_after_the_start() {
 }
 
 #[test]
-fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tail() {
+fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     let site = Site::new(3);
     let mut first = site.start(0);
     let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
@@ -194,7 +194,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     }
     first.all_acknowledged();
 
-    first.way.abort();
+    first.replication.abort();
     let silent = |e: &Event| {
         let all = true;
         *e == Event::MasterSilent {
@@ -205,7 +205,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     };
     second.expect("silence", silent);
     third.expect("silence", silent);
-    // What the dead one had written for itself only.
+    // Batches that only the dead master had.
     let tail = RecordBatch {
         changes: vec![put(5000, 5000)],
     };
@@ -241,7 +241,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
 }
 
 #[test]
-fn who_was_away_for_a_moment_gets_what_it_missed() {
+fn reconnected_standby_gets_missed_batches() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
@@ -269,7 +269,7 @@ fn who_was_away_for_a_moment_gets_what_it_missed() {
 }
 
 #[test]
-fn who_was_away_for_longer_than_the_log_remembers_gets_everything() {
+fn standby_beyond_the_log_gets_a_snapshot() {
     let site = Site::new(2);
     let mut settings = site.settings(0);
     settings.log.batches = 50;
@@ -289,7 +289,7 @@ fn who_was_away_for_longer_than_the_log_remembers_gets_everything() {
 }
 
 #[test]
-fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
+fn handover_loses_nothing_and_differs_from_a_death() {
     let site = Site::new(2);
     let mut first = site.start(0);
     first.lead(10);
@@ -299,7 +299,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
         first.commit(vec![put(n, n)]);
     }
     first
-        .way
+        .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
     let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
     assert!(matches!(
@@ -312,13 +312,13 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     ));
     second.lead(20);
     assert_eq!(second.store.records(), first.store.records());
-    first.way.set_role(Role::Standby);
+    first.replication.set_role(Role::Standby);
     first.in_sync(2);
     assert_eq!(first.store.replaced.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn a_master_whose_driver_hangs_is_silent() {
+fn master_with_stalled_driver_is_silent() {
     let site = Site::new(2);
     let settings = |node| {
         let mut settings = site.settings(node);
@@ -329,10 +329,14 @@ fn a_master_whose_driver_hangs_is_silent() {
     let mut master = site.start_with(settings(0), 0);
     master.lead(10);
     let mut standby = site.start_with(settings(1), 1).standby();
-    // The driver turns until the standby is in step.
+    // The driver's loop runs until the standby is in sync.
     until("in step", || {
-        master.way.report_alive();
-        standby.way.status().leader.is_some_and(|l| l.in_sync)
+        master.replication.report_alive();
+        standby
+            .replication
+            .status()
+            .leader
+            .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
         matches!(e, Event::MasterSilent { guid: 1, .. })
@@ -340,7 +344,7 @@ fn a_master_whose_driver_hangs_is_silent() {
 }
 
 #[test]
-fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
+fn standby_with_failing_store_is_out_of_sync() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
@@ -350,7 +354,7 @@ fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
     master.commit(vec![put(1, 1)]);
     let told = standby.expect("failure", |e| matches!(e, Event::OutOfSync { .. }));
     let Event::OutOfSync { why, .. } = told else {
-        unreachable!("it was asked for");
+        unreachable!("expected above")
     };
     assert_eq!(why, "the disk is full");
     standby.in_sync(1);
@@ -360,7 +364,7 @@ fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
 }
 
 #[test]
-fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
+fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
@@ -368,7 +372,7 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
     settings.fabric = "another".to_owned();
     let mut stranger = site.start_with(settings, 1).standby();
     assert_eq!(
-        stranger.refused(),
+        stranger.rejection(),
         "peer serves fabric \"fe80000000000000 test\""
     );
     drop(stranger);
@@ -376,9 +380,9 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
     let mut settings = site.settings(1);
     settings.files = site.sign("foreign", &authority());
     let mut stranger = site.start_with(settings, 1).standby();
-    let why = stranger.refused();
-    assert!(why.contains("not signed by this site's authority"), "{why}");
-    // It trusts this site, but its own certificate is of another: the master refuses it.
+    let why = stranger.rejection();
+    assert!(why.contains("not signed by this site's CA"), "{why}");
+    // It trusts this site's CA, but its own certificate is of another one: the master rejects it.
     let mut settings = site.settings(1);
     settings.files = site.files("foreign");
     std::fs::write(
@@ -392,15 +396,15 @@ fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
     .unwrap();
     drop(stranger);
     let mut stranger = site.start_with(settings, 1).standby();
-    let why = stranger.refused();
+    let why = stranger.rejection();
     assert!(why.contains("rejected this node's certificate"), "{why}");
-    let why = master.refused();
-    assert!(why.contains("a node that connected"), "{why}");
+    let why = master.rejection();
+    assert!(why.contains("incoming connection"), "{why}");
     drop(stranger);
     serves(&site, &mut master);
 }
 
-/// The master serves a standby that is what it should be.
+/// The master serves a valid standby.
 fn serves(site: &Site, master: &mut Node) {
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
@@ -428,7 +432,7 @@ fn tls_client(site: &Site, certificate: bool) -> rustls::ClientConfig {
     config.with_client_auth_cert(chain, key).unwrap()
 }
 
-/// Sends bytes over TLS, and reads until the other side ends it.
+/// Sends bytes over TLS, and reads until the peer closes the connection.
 fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec<u8> {
     let config = Arc::new(tls_client(site, certificate));
     let name = rustls::pki_types::ServerName::from(std::net::IpAddr::V4(loopback::home()));
@@ -437,42 +441,46 @@ fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec
     socket.set_read_timeout(Some(GUARD)).unwrap();
     let mut stream = rustls::Stream::new(&mut tls, &mut socket);
     let mut got = Vec::new();
-    // Either may fail, as the other side may have ended it by then.
+    // The peer may have closed the connection before.
     let _ = stream.write_all(bytes);
     let error = stream.read_to_end(&mut got).err();
     let waited = error.is_some_and(|e| e.kind() == std::io::ErrorKind::WouldBlock);
-    assert!(!waited, "the connection stays open");
+    assert!(!waited, "connection still open");
     got
 }
 
 #[test]
-fn who_shows_no_certificate_hears_nothing() {
+fn peer_without_certificate_gets_no_data() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let got = over_tls(&site, master.way.address().unwrap(), false, b"FSMR\x00\x01");
+    let got = over_tls(
+        &site,
+        master.replication.address().unwrap(),
+        false,
+        b"FSMR\x00\x01",
+    );
     assert!(got.is_empty());
     assert_eq!(
-        master.refused(),
+        master.rejection(),
         "incoming connection: peer presented no certificate"
     );
     serves(&site, &mut master);
 }
 
 #[test]
-fn garbage_ends_a_connection_and_nothing_else() {
+fn garbage_ends_only_its_connection() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let to = master.way.address().unwrap();
-    // Not even TLS.
+    let to = master.replication.address().unwrap();
+    // Not TLS.
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();
     socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let mut got = Vec::new();
     let _ = socket.read_to_end(&mut got);
-    // Of somebody with a certificate: another protocol, another version, a length that is too much, bytes that are nothing, a
-    // message that does not begin a conversation.
+    // From a peer with a certificate: another protocol, another version, an excessive length, malformed bytes, an unexpected first message.
     let cases: [(&[u8], &str); 5] = [
         (
             b"GET / HTTP/1.1\r\n\r\n",
@@ -483,7 +491,7 @@ fn garbage_ends_a_connection_and_nothing_else() {
         (b"FSMR\x00\x01\x00\x00\x00\x03abc", "malformed message"),
         (
             b"FSMR\x00\x01\x00\x00\x00\x02\x06\x01",
-            "does not belong here",
+            "unexpected message",
         ),
     ];
     for (bytes, why) in cases {

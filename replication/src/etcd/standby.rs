@@ -509,7 +509,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_doubtful_for_two_leases_after_trouble() {
+    fn silence_is_uncertain_for_two_leases_after_a_failure() {
         let s = Duration::from_secs;
         assert!(!is_uncertain(None, s(100), 2));
         assert!(is_uncertain(Some(s(97)), s(100), 2));
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn etcd_is_not_read_again_and_again_for_a_disk_that_stores_nothing() {
+    fn retries_back_off_while_the_store_fails() {
         let full = EtcdError::Store("the disk is full".to_owned());
         let next = |last: &Duration| Some(retry_delay(&full, *last));
         let rests: Vec<_> = core::iter::successors(Some(RETRY_MIN), next)

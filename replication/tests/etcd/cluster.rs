@@ -1,4 +1,4 @@
-//! Real etcd processes (Debian's `etcd-server`), in a directory of their own, and a connection to one that can be held up.
+//! Real etcd processes (Debian's `etcd-server`) in a temporary directory, and a proxy to a member that can stop forwarding.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,12 +15,12 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use super::loopback;
 use super::memory::until;
 
-/// Members of one cluster; they end, and their data goes, with it.
+/// The members of a cluster. On drop they stop and their data is deleted.
 pub(crate) struct Cluster {
     dir: PathBuf,
     members: Vec<Member>,
     secure: bool,
-    /// What its database may hold at most.
+    /// Database quota in bytes.
     bytes: Option<u32>,
 }
 
@@ -31,17 +31,17 @@ struct Member {
 }
 
 impl Cluster {
-    /// Of so many members, which serve.
+    /// Starts a cluster of this size, and waits until it serves.
     pub(crate) fn new(members: usize) -> Self {
         Self::start_all(members, false, None)
     }
 
-    /// Of one member that has room for so many bytes.
+    /// A cluster of one member with a database quota.
     pub(crate) fn with_room(bytes: u32) -> Self {
         Self::start_all(1, false, Some(bytes))
     }
 
-    /// Of one member that wants certificates, of "node"'s authority.
+    /// A cluster of one member that requires client certificates of the CA of "node".
     pub(crate) fn with_certificates() -> Self {
         Self::start_all(1, true, None)
     }
@@ -50,7 +50,7 @@ impl Cluster {
         static CLUSTERS: AtomicU32 = AtomicU32::new(0);
         let number = CLUSTERS.fetch_add(1, Ordering::SeqCst);
         let name = format!("ferrosm-etcd-{}-{number}", std::process::id());
-        // In memory where that can be: etcd waits for its disk with every write, and beside other tests that takes seconds.
+        // In memory if possible: etcd syncs its disk at each write, which takes seconds when other tests run.
         let memory = PathBuf::from("/dev/shm");
         let dir = if memory.is_dir() {
             memory
@@ -73,22 +73,22 @@ impl Cluster {
         };
         if secure {
             cluster.sign("node");
-            cluster.sign("stranger");
+            cluster.sign("foreign");
         }
-        // A cluster serves when most of it is there.
+        // A cluster serves when a majority is running.
         (0..members).for_each(|n| cluster.launch(n));
         (0..members).for_each(|n| cluster.serves(n));
         cluster
     }
 
-    /// Where its members are.
+    /// Endpoints of the members.
     pub(crate) fn endpoints(&self) -> Vec<String> {
         let scheme = if self.secure { "https" } else { "http" };
         let place = |m: &Member| format!("{scheme}://{}", m.client);
         self.members.iter().map(place).collect()
     }
 
-    /// TlsFiles of a node.
+    /// Certificate files of a node.
     pub(crate) fn files(&self, name: &str) -> TlsFiles {
         let path = |end: &str| self.dir.join(format!("{name}.{end}"));
         TlsFiles {
@@ -111,7 +111,7 @@ impl Cluster {
         std::fs::write(&files.key, key.serialize_pem()).unwrap();
     }
 
-    /// kill -9.
+    /// Kills a member (SIGKILL).
     pub(crate) fn kill(&mut self, member: usize) {
         if let Some(mut process) = self.members[member].process.take() {
             process.kill().unwrap();
@@ -119,24 +119,24 @@ impl Cluster {
         }
     }
 
-    /// What a member had stored is lost.
+    /// Deletes the data of a member.
     pub(crate) fn forget(&self, member: usize) {
         std::fs::remove_dir_all(self.data(member)).unwrap();
     }
 
-    /// Starts a member that was killed; it serves.
+    /// Restarts a killed member and waits until it serves.
     pub(crate) fn start(&mut self, member: usize) {
         self.launch(member);
         self.serves(member);
     }
 
-    /// Somebody removes a key.
+    /// Deletes a key, as another client would.
     pub(crate) fn delete(&self, key: &str) {
         let key = base64(key.as_bytes());
         self.post("deleterange", &format!("{{\"key\":\"{key}\"}}"));
     }
 
-    /// Somebody writes something else under a key.
+    /// Overwrites a key, as another client would.
     pub(crate) fn put(&self, key: &str, value: &[u8]) {
         let (key, value) = (base64(key.as_bytes()), base64(value));
         self.post(
@@ -145,7 +145,7 @@ impl Cluster {
         );
     }
 
-    /// The revision at which a key came to be.
+    /// The revision at which a key was created.
     pub(crate) fn created(&self, key: &str) -> String {
         let key = base64(key.as_bytes());
         let answer = self.post("range", &format!("{{\"key\":\"{key}\"}}"));
@@ -227,11 +227,11 @@ impl Cluster {
         }
         let process = command.spawn();
         let process =
-            process.unwrap_or_else(|e| panic!("etcd (Debian: etcd-server) cannot be started: {e}"));
+            process.unwrap_or_else(|e| panic!("cannot start etcd (Debian: etcd-server): {e}"));
         self.members[member].process = Some(process);
     }
 
-    /// Waits until a member serves, with a leader.
+    /// Waits until a member serves and has a leader.
     fn serves(&self, member: usize) {
         let at = self.members[member].client;
         let healthy = || {
@@ -245,7 +245,7 @@ impl Cluster {
                 .set_read_timeout(Some(Duration::from_secs(1)))
                 .unwrap();
             let mut answer = String::new();
-            // It may be about to start still.
+            // It may still be starting.
             let _ = socket.write_all(b"GET /health HTTP/1.0\r\n\r\n");
             let _ = socket.read_to_string(&mut answer);
             answer.contains("\"true\"")
@@ -275,14 +275,14 @@ impl Drop for Cluster {
     }
 }
 
-/// A way to a member on which everything can be held up; nothing of it is lost.
+/// A proxy to a member that can stop forwarding; no data is lost.
 pub(crate) struct Stall {
     address: SocketAddr,
     open: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Stall {
-    /// Before a member. Its threads end with the test's process.
+    /// A proxy in front of a member. Its threads run until the test process ends.
     pub(crate) fn before(endpoint: &str) -> Self {
         let to: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
         let listener = TcpListener::bind((loopback::home(), 0)).unwrap();
@@ -308,13 +308,13 @@ impl Stall {
         format!("http://{}", self.address)
     }
 
-    /// From now on nothing arrives.
+    /// Stops forwarding.
     pub(crate) fn stop(&self) {
         *self.open.0.lock().unwrap() = false;
     }
 
-    /// What was held up arrives, and all that follows.
-    pub(crate) fn go_on(&self) {
+    /// Forwards the held data and all that follows.
+    pub(crate) fn resume(&self) {
         *self.open.0.lock().unwrap() = true;
         self.open.1.notify_all();
     }
@@ -327,7 +327,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, gate: &(Mutex<bool>, Condvar)) 
         let open = gate.0.lock().unwrap();
         drop(gate.1.wait_while(open, |open| !*open).unwrap());
         if read == 0 || to.write_all(&bytes[..read]).is_err() {
-            // The other way ends too.
+            // Close the other direction, too.
             let _ = to.shutdown(std::net::Shutdown::Both);
             return;
         }

@@ -1,4 +1,4 @@
-//! What goes wrong with one member, with one disk, or with what lies in etcd.
+//! Failures of one member, one disk, or data in etcd.
 
 use std::io::{self, Read};
 use std::net::TcpListener;
@@ -8,11 +8,11 @@ use ferrosm_replication::{RawRecord, RecordStoreError, StoreSnapshot};
 
 use super::*;
 
-/// Where the test's fabric has the last batch's number.
+/// The head key of the test's fabric.
 const HEAD: &str = "/ferrosm/fe80000000000000_test/head";
 
 #[test]
-fn who_starts_while_the_first_member_says_nothing_asks_the_second() {
+fn second_member_is_used_if_the_first_is_silent() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
@@ -24,13 +24,13 @@ fn who_starts_while_the_first_member_says_nothing_asks_the_second() {
     let dead = Stall::before(&well);
     dead.stop();
     let node = Node::start(settings(2, vec![dead.endpoint(), well]), &Arc::default());
-    node.settle();
+    node.complete_replica();
     assert_eq!(node.store.records(), records);
 }
 
-/// One that is stopped (SIGSTOP): its kernel takes connections.
+/// The member is stopped (SIGSTOP): its kernel still accepts connections.
 #[test]
-fn a_member_that_never_says_who_it_is_costs_no_descriptors() {
+fn hanging_tls_handshake_leaks_no_descriptors() {
     let cluster = Cluster::with_certificates();
     let stopped = TcpListener::bind((loopback::home(), 0)).unwrap();
     let place = format!("https://{}", stopped.local_addr().unwrap());
@@ -42,12 +42,12 @@ fn a_member_that_never_says_who_it_is_costs_no_descriptors() {
     socket.set_read_timeout(Some(GUARD)).unwrap();
     let mut said = Vec::new();
     socket.read_to_end(&mut said).unwrap();
-    assert!(!said.is_empty(), "it began, and gave up");
+    assert!(!said.is_empty(), "connected and timed out");
     drop(node);
 }
 
 #[test]
-fn what_etcd_has_of_another_version_is_written_over_and_nobody_takes_it() {
+fn data_of_another_version_is_overwritten_and_not_used() {
     let cluster = Cluster::new(1);
     for (n, head) in [(0, &b"FSMR\0\x09\0\x09\x01\x07"[..]), (2, &b"\x01\x07"[..])] {
         let mut first = Node::new(1 + n, &cluster);
@@ -57,7 +57,7 @@ fn what_etcd_has_of_another_version_is_written_over_and_nobody_takes_it() {
         drop(first);
         cluster.put(HEAD, head);
         let standby = Node::new(9, &cluster);
-        assert_eq!(standby.settle(), Some(false));
+        assert_eq!(standby.complete_replica(), Some(false));
         assert!(standby.store.records().is_empty());
         let mut standby = standby.standby();
 
@@ -72,7 +72,7 @@ fn what_etcd_has_of_another_version_is_written_over_and_nobody_takes_it() {
     }
 }
 
-/// A disk that cannot be read for a while.
+/// A store that cannot be read for a while.
 #[derive(Default)]
 struct Damaged {
     store: Arc<Memory>,
@@ -104,7 +104,7 @@ impl RecordStore for Damaged {
 }
 
 #[test]
-fn a_master_whose_store_cannot_be_read_keeps_its_key() {
+fn master_with_unreadable_store_keeps_its_key() {
     let cluster = Cluster::new(1);
     let disk: Arc<Damaged> = Arc::default();
     let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
@@ -126,9 +126,9 @@ fn a_master_whose_store_cannot_be_read_keeps_its_key() {
     standby.has_what(&master);
 }
 
-/// Another one was master meanwhile, and is gone: what it acknowledged is not written over.
+/// Another node was master in between and is gone: its acknowledged batches are not overwritten.
 #[test]
-fn a_master_that_was_replaced_for_a_while_is_told() {
+fn temporarily_replaced_master_is_deposed() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
     let mut cut = settings(1, vec![stall.endpoint()]);
@@ -146,15 +146,15 @@ fn a_master_that_was_replaced_for_a_while_is_told() {
     standby.all_acknowledged();
     let records = standby.store.records();
     drop(standby);
-    stall.go_on();
+    stall.resume();
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
-    assert_eq!(master.settle(), Some(false));
+    assert_eq!(master.complete_replica(), Some(false));
     assert_eq!(master.store.records(), records);
 }
 
-/// etcd hung, for all that a standby can tell, and then its master is silent: it is to be asked more patiently.
+/// etcd stalled, as seen by a standby, and its master becomes silent: the master must be polled more patiently.
 #[test]
-fn silence_after_trouble_is_doubtful() {
+fn silence_after_an_etcd_failure_is_uncertain() {
     let cluster = Cluster::new(1);
     let stall = Stall::before(&cluster.endpoints()[0]);
     let mut master = Node::new(1, &cluster);
@@ -164,8 +164,8 @@ fn silence_after_trouble_is_doubtful() {
     standby.in_sync(1);
     stall.stop();
     standby.expect("trouble", |e| matches!(e, Event::OutOfSync { guid: 1, .. }));
-    master.way.abort();
-    stall.go_on();
+    master.replication.abort();
+    stall.resume();
     let silence = |e: &Event| matches!(e, Event::MasterSilent { guid: 1, .. });
     let told = standby.expect("silence", silence);
     assert!(

@@ -1,4 +1,4 @@
-//! A store in memory, and a node with it, for tests of replication whichever way it goes.
+//! A store in memory and a node with it, for tests of both implementations of replication.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use ferrosm_replication::{
 };
 use tokio::sync::mpsc;
 
-/// Only a broken test waits so long.
+/// Timeout that only a failing test reaches.
 pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
 type Contents = (Option<Position>, BTreeMap<RecordKey, Box<[u8]>>);
@@ -21,9 +21,9 @@ type Contents = (Option<Position>, BTreeMap<RecordKey, Box<[u8]>>);
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     now: Mutex<Contents>,
-    /// How often everything was replaced.
+    /// Number of snapshots applied.
     pub(crate) replaced: AtomicUsize,
-    /// Calls that are still to fail.
+    /// Number of calls that are still to fail.
     pub(crate) failures: AtomicUsize,
 }
 
@@ -91,18 +91,18 @@ pub(crate) fn put(key: u32, value: u32) -> RecordChange {
     RecordChange::Put(key, value.to_be_bytes().into())
 }
 
-/// Waits for something that becomes true.
+/// Waits until a condition holds.
 pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
     let began = Instant::now();
     while !is() {
-        assert!(began.elapsed() < GUARD, "never: {what}");
+        assert!(began.elapsed() < GUARD, "timed out: {what}");
         std::thread::yield_now();
     }
 }
 
-/// A node that runs, with its way of replication.
+/// A running node with its implementation of replication.
 pub(crate) struct Node<R> {
-    pub(crate) way: R,
+    pub(crate) replication: R,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) store: Arc<Memory>,
     pub(crate) guid: u64,
@@ -113,12 +113,12 @@ pub(crate) struct Node<R> {
 impl<R: Replication> Node<R> {
     pub(crate) const fn on(
         guid: u64,
-        way: R,
+        replication: R,
         events: mpsc::Receiver<Event>,
         store: Arc<Memory>,
     ) -> Self {
         Self {
-            way,
+            replication,
             events,
             store,
             guid,
@@ -129,17 +129,17 @@ impl<R: Replication> Node<R> {
 
     pub(crate) fn lead(&mut self, epoch: u64) {
         self.epoch = epoch;
-        self.way.set_role(Role::Master { epoch });
+        self.replication.set_role(Role::Master { epoch });
         self.expect("leading", |e| *e == Event::MasterReady);
         self.seq = self.store.position().map_or(0, |at| at.seq);
     }
 
     pub(crate) fn standby(self) -> Self {
-        self.way.set_role(Role::Standby);
+        self.replication.set_role(Role::Standby);
         self
     }
 
-    /// As the state writer does: first here, then with others.
+    /// Commits a batch as the state writer does: to the local store first, then to replication.
     pub(crate) fn commit(&mut self, changes: Vec<RecordChange>) {
         self.seq += 1;
         let at = Position {
@@ -148,14 +148,16 @@ impl<R: Replication> Node<R> {
         };
         let batch = RecordBatch { changes };
         self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
-        self.way.committed(at.seq, &batch);
+        self.replication.committed(at.seq, &batch);
     }
 
     pub(crate) fn all_acknowledged(&self) {
-        until("acknowledged", || self.way.acknowledged() == self.seq);
+        until("acknowledged", || {
+            self.replication.acknowledged() == self.seq
+        });
     }
 
-    /// The first event that is wanted; others before it are passed over.
+    /// The first matching event; earlier ones are dropped.
     pub(crate) fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
         let began = Instant::now();
         let mut seen = Vec::new();

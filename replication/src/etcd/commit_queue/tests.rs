@@ -29,7 +29,7 @@ fn claim_complete(l: &mut CommitQueue, now: NodeTime) {
 }
 
 #[test]
-fn who_has_what_etcd_has_goes_on_from_it() {
+fn master_with_etcds_records_continues_them() {
     let mut l = queue();
     l.committed(8, body(), ms(0));
     assert_eq!(l.acknowledged(), None, "before the term starts");
@@ -43,7 +43,7 @@ fn who_has_what_etcd_has_goes_on_from_it() {
 }
 
 #[test]
-fn who_has_anything_else_writes_everything() {
+fn master_with_other_records_writes_a_snapshot() {
     for (known, store, head) in [
         (None, None, Some(at(1, 7))),
         (Some(at(1, 6)), Some(at(2, 6)), Some(at(1, 7))),
@@ -58,7 +58,7 @@ fn who_has_anything_else_writes_everything() {
 }
 
 #[test]
-fn the_key_held_again_costs_nothing_that_etcd_has() {
+fn reacquired_key_rewrites_nothing() {
     let mut l = queue();
     l.on_key_held(None, Some(at(1, 3)), None, ms(0));
     l.begin_snapshot();
@@ -84,7 +84,7 @@ fn the_key_held_again_costs_nothing_that_etcd_has() {
 }
 
 #[test]
-fn without_etcd_it_leads_after_the_limit_and_acknowledges_alone_when_nobody_believes_otherwise() {
+fn without_etcd_acknowledges_once_leases_are_no_evidence() {
     let mut l = queue();
     l.on_failure("down".to_owned(), ms(10));
     l.committed(1, body(), ms(20));
@@ -132,7 +132,7 @@ fn leading() -> CommitQueue {
 }
 
 #[test]
-fn before_it_acknowledges_alone_it_renews_no_lease_for_as_long_as_one_is_believed() {
+fn leases_are_not_renewed_before_acknowledging_without_etcd() {
     let mut l = leading();
     l.committed(8, body(), ms(4000));
     l.on_renewal(ms(4900));
@@ -156,7 +156,7 @@ fn before_it_acknowledges_alone_it_renews_no_lease_for_as_long_as_one_is_believe
 }
 
 #[test]
-fn what_was_written_late_but_before_it_acknowledged_alone_changes_nothing() {
+fn late_write_before_standalone_mode_changes_nothing() {
     let mut l = leading();
     l.committed(8, body(), ms(4000));
     l.on_renewal(ms(4900));
@@ -178,7 +178,7 @@ fn what_was_written_late_but_before_it_acknowledged_alone_changes_nothing() {
 }
 
 #[test]
-fn a_word_that_may_have_been_said_counts_as_said() {
+fn unconfirmed_claim_counts_as_made() {
     let mut l = queue();
     l.tick(ms(1000));
     l.tick(ms(3000));
@@ -197,7 +197,7 @@ fn a_word_that_may_have_been_said_counts_as_said() {
 }
 
 #[test]
-fn a_lease_that_is_not_renewed_is_told_once_and_again_after_it_was() {
+fn lease_loss_is_reported_once_per_renewal() {
     let mut l = queue();
     l.on_key_held(None, None, None, ms(0));
     l.on_leases_valid(ms(900));
@@ -215,7 +215,7 @@ fn a_lease_that_is_not_renewed_is_told_once_and_again_after_it_was() {
 }
 
 #[test]
-fn what_does_not_follow_or_is_too_much_is_written_as_a_whole() {
+fn gap_or_excess_is_written_as_snapshot() {
     let mut l = queue();
     l.on_key_held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
     l.committed(8, body(), ms(0));
@@ -236,7 +236,7 @@ fn what_does_not_follow_or_is_too_much_is_written_as_a_whole() {
 }
 
 #[test]
-fn the_same_renewal_said_again_tells_nothing_again() {
+fn repeated_validity_is_no_renewal() {
     let mut l = queue();
     l.on_leases_valid(ms(900));
     l.tick(ms(900));
@@ -248,7 +248,7 @@ fn the_same_renewal_said_again_tells_nothing_again() {
 
 /// The key was lost during a snapshot that was due because batches were dropped.
 #[test]
-fn a_whole_that_was_cut_off_is_still_due() {
+fn cancelled_snapshot_is_still_due() {
     for key_is_lost in [true, false] {
         let mut l = leading();
         l.committed(8, vec![0; PENDING_MAX.1 + 1].into(), ms(0));
@@ -265,7 +265,7 @@ fn a_whole_that_was_cut_off_is_still_due() {
 }
 
 #[test]
-fn who_went_on_from_it_is_told_from_a_backup() {
+fn successor_is_distinguished_from_a_backup() {
     let known = Some(at(1, 7));
     let mut l = queue();
     assert!(!l.is_followed_by(known, at(3, 9)), "nothing written yet");
