@@ -1,16 +1,16 @@
-//! Who is answered next when more is asked than can be answered: fair among clients, joins before table scans.
+//! Admission of SA requests under load: fair between clients, with priority for joins over table scans.
 //!
-//! Requests wait in one queue for each client and class. Classes are served by turns with fixed weights, so that none starves;
-//! within a class clients take turns, so that a client that asks a thousand times waits for itself, not others for it. A request
-//! that exceeds a limit is dropped and counted: the client repeats it, while it would take BUSY as the final answer.
+//! Each client has a queue for each class. Classes are served in turn with fixed weights, so none starves; within a class,
+//! clients are served in turn. A request that exceeds a limit is dropped and counted: clients retry after a timeout, but take
+//! BUSY as final.
 //!
-//! A client has at most one table and one scan in progress. Scans run in slices: the holder puts an unfinished one back
+//! A client has at most one table and one scan in progress. Scans run in slices: the caller returns an unfinished scan
 //! ([`AdmissionQueue::resume`]), and other requests are served in between.
 //!
-//! Tables are held back while too many bytes of earlier ones are on their way: a transport keeps a whole message until the
-//! client has acknowledged it, and says nothing when it has.
+//! Tables are delayed while too many bytes of earlier tables are in flight: the kernel buffers a whole message until the client
+//! has acknowledged it, and does not report completion.
 //!
-//! No I/O, no clock, no thread; whoever holds it decides when to take.
+//! No I/O, no clock, no threads; the caller decides when to serve requests.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -25,16 +25,16 @@ use super::message::SaRequest;
 use super::path::scan;
 use super::records;
 
-/// How much work a request is, and how urgent.
+/// Cost and urgency of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestClass {
-    /// Registers something: a host waits for it before it can communicate.
+    /// Registers or removes something: hosts wait for it before they can communicate.
     Write,
-    /// Reads one thing.
+    /// Reads single records.
     Read,
-    /// Reads a table, or searches all records for one.
+    /// Reads a table, or scans all records for one.
     Table,
-    /// Evaluates paths of many pairs of ports, in slices.
+    /// Evaluates paths between many pairs of ports, in slices.
     Scan,
 }
 
@@ -46,16 +46,16 @@ const CLASS_ORDER: [RequestClass; CLASSES] = [
     RequestClass::Scan,
 ];
 
-/// Requests of each class that are served before the next class has its turn.
+/// Requests of each class that are served in one turn.
 const TURN_LEN: [u8; CLASSES] = [8, 8, 1, 1];
 
-/// Scans that may be in progress, all clients together: each holds its reply so far in memory.
+/// Scans in progress for all clients; each buffers its partial reply.
 pub const SCANS_RUNNING_MAX: usize = 4;
-/// Scans of one client that may wait; a further one is dropped.
+/// Scans of one client that may wait; further ones are dropped.
 pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 
 impl RequestClass {
-    /// The class of a request: decided by what it names, not only by its method.
+    /// The class of a request, which its components determine as well as its method.
     #[must_use]
     pub fn of(request: &SaRequest<'_>) -> Self {
         match request.method {
@@ -74,10 +74,10 @@ impl RequestClass {
     }
 }
 
-/// Which classes of expensive requests may begin or go on now.
+/// Expensive classes that may be served now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AllowedClasses {
-    /// A table may begin.
+    /// A table may start.
     pub tables: bool,
     /// A slice of a scan may run.
     pub scans: bool,
@@ -104,18 +104,18 @@ impl AllowedClasses {
     }
 }
 
-/// Bounds.
+/// Limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmissionLimits {
-    /// Requests that wait, all clients together.
+    /// Waiting requests of all clients.
     pub total: usize,
-    /// Requests of one client that wait.
+    /// Waiting requests of one client.
     pub per_client: usize,
-    /// Requests of one client in a second; 0 for any number.
+    /// Requests of one client per second; 0 for no limit.
     pub rate: u32,
-    /// Requests for tables that wait, all clients together.
+    /// Waiting table requests of all clients.
     pub tables: usize,
-    /// Bytes of tables that are on their way, all clients together: one more begins while they are fewer.
+    /// Bytes of table replies in flight for all clients; a further table starts below this limit.
     pub table_bytes_in_flight: u64,
 }
 
@@ -131,16 +131,16 @@ impl Default for AdmissionLimits {
     }
 }
 
-/// Bytes of tables in a second that clients are taken to receive; half of what an adapter's QP1 does, so that what is counted as
-/// on its way is rather more than what is.
+/// Assumed receive rate of clients in bytes of tables per second: half of what an adapter's QP1 achieves, so that bytes in flight
+/// are overestimated.
 const TABLE_BYTES_PER_S: u64 = 64 << 20;
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestOutcome {
-    /// Answered at once.
+    /// Answered from the view.
     Answered,
-    /// Left to the owner of what clients register.
+    /// Forwarded to the SM thread.
     Forwarded,
     /// Not answered: no view, not a request, or a wrong SM_Key.
     Dropped,
@@ -150,12 +150,12 @@ pub enum RequestOutcome {
     Overload,
 }
 
-/// Requests of a client, by what became of them.
+/// Requests of a client by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestCounts {
-    /// Answered at once.
+    /// Answered from the view.
     pub answered: u64,
-    /// Left to the owner of what clients register.
+    /// Forwarded to the SM thread.
     pub forwarded: u64,
     /// Not answered.
     pub dropped: u64,
@@ -166,7 +166,7 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
-    /// RequestCounts one.
+    /// Counts a request.
     pub const fn add(&mut self, outcome: RequestOutcome) {
         let count = match outcome {
             RequestOutcome::Answered => &mut self.answered,
@@ -178,31 +178,31 @@ impl RequestCounts {
         *count += 1;
     }
 
-    /// All of them.
+    /// All requests.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.answered + self.forwarded + self.dropped + self.too_large + self.overload
     }
 }
 
-/// Requests that wait.
+/// Queue of waiting requests.
 #[derive(Debug)]
 pub struct AdmissionQueue<T> {
     limits: AdmissionLimits,
     clients: FxHashMap<Lid, Client<T>>,
-    /// Clients with something to serve, by class, in the order of their turns.
+    /// Clients with waiting requests, by class, in the order of their turns.
     turns: [VecDeque<Lid>; CLASSES],
-    /// The class whose turn it is, and how many of it were served in this turn.
+    /// The current class, and the requests of it that were served in this turn.
     turn: (usize, u8),
     waiting: usize,
     tables: usize,
     /// Unfinished scans between two slices, at most [`SCANS_RUNNING_MAX`].
     suspended: VecDeque<T>,
-    /// Scans that began and have not finished.
+    /// Scans that have started and not finished.
     scans_running: usize,
-    /// When the tables that were sent will have arrived.
+    /// Estimated time when all sent tables are delivered.
     tables_delivered_at: Instant,
-    /// By LID, so bounded by the number of LIDs.
+    /// By LID, so the size is bounded.
     counts: FxHashMap<Lid, RequestCounts>,
 }
 
@@ -225,7 +225,7 @@ impl<T> Client<T> {
         }
     }
 
-    /// Appends a request to its queue. Returns whether the client has to be given a turn in this class.
+    /// Appends a request. Returns whether the client must be added to the turns of this class.
     fn push(&mut self, class: RequestClass, item: T) -> bool {
         let at = class as usize;
         let is_first = self.queues[at].is_empty() && !self.in_progress[at];
@@ -235,7 +235,7 @@ impl<T> Client<T> {
     }
 }
 
-/// Requests that a client may still make, in nanoseconds of its rate.
+/// Token bucket of a client's request rate.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     /// When the bucket will be full.
@@ -243,7 +243,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes one request's worth; `false` if there is none. The bucket holds a second's worth.
+    /// Takes a token; `false` if there is none. The bucket holds one second of tokens.
     fn take(&mut self, rate: u32, now: Instant) -> bool {
         const SECOND: Duration = Duration::from_secs(1);
         let Some(cost) = SECOND.checked_div(rate) else {
@@ -281,10 +281,10 @@ impl<T> AdmissionQueue<T> {
         }
     }
 
-    /// Lets a request wait for its turn.
+    /// Queues a request.
     ///
     /// # Errors
-    /// Returns it if a limit of its client, or of all clients together, is exceeded: drop it and count [`RequestOutcome::Overload`].
+    /// Returns the request if a limit is exceeded: drop it and count [`RequestOutcome::Overload`].
     pub fn offer(
         &mut self,
         from: Lid,
@@ -312,7 +312,7 @@ impl<T> AdmissionQueue<T> {
         Ok(())
     }
 
-    /// Lets a request wait again that was taken and could not be answered yet, whatever the limits.
+    /// Queues a request again that could not be answered yet, regardless of limits.
     pub fn readmit(&mut self, from: Lid, class: RequestClass, item: T, now: Instant) {
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
         if client.push(class, item) {
@@ -322,7 +322,7 @@ impl<T> AdmissionQueue<T> {
         self.tables += usize::from(class == RequestClass::Table);
     }
 
-    /// The next request to serve, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.
+    /// The next request, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.
     pub fn take(&mut self, allowed: AllowedClasses) -> Option<(RequestClass, T)> {
         for _ in 0..=CLASSES {
             let (at, served) = self.turn;
@@ -333,7 +333,7 @@ impl<T> AdmissionQueue<T> {
             }
             self.turn = (at, served + 1);
             if class == RequestClass::Scan {
-                // Begins scans up to the limit, then runs those in progress in turn.
+                // Starts scans up to the limit, then continues the suspended ones in turn.
                 if self.scans_running >= SCANS_RUNNING_MAX || self.turns[at].is_empty() {
                     return Some((class, self.suspended.pop_front()?));
                 }
@@ -355,12 +355,12 @@ impl<T> AdmissionQueue<T> {
         None
     }
 
-    /// Puts back a scan that is not finished.
+    /// Returns an unfinished scan to the queue.
     pub fn resume(&mut self, scan: T) {
         self.suspended.push_back(scan);
     }
 
-    /// A table or scan of a client is complete: its next one may begin.
+    /// A table or scan of a client is complete: its next one may start.
     pub fn finished(&mut self, from: Lid, class: RequestClass) {
         let at = class as usize;
         if class == RequestClass::Scan {
@@ -387,19 +387,19 @@ impl<T> AdmissionQueue<T> {
         }
     }
 
-    /// Whether another table may be made: not too many bytes of others are on their way.
+    /// Whether another table may start: the bytes in flight are below the limit.
     #[must_use]
     pub fn may_send_table(&self, now: Instant) -> bool {
         self.tables_delivered_at.since(now) < transfer_time(self.limits.table_bytes_in_flight)
     }
 
-    /// A table of so many bytes was sent.
+    /// Records that a table of `bytes` bytes was sent.
     pub fn record_sent_table(&mut self, bytes: usize, now: Instant) {
         let from = self.tables_delivered_at.max(now);
         self.tables_delivered_at = from + transfer_time(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// Whether there is something to take.
+    /// Whether [`Self::take`] would return a request.
     #[must_use]
     pub fn has_next(&self, allowed: AllowedClasses) -> bool {
         CLASS_ORDER
@@ -407,29 +407,29 @@ impl<T> AdmissionQueue<T> {
             .any(|class| self.has_class(class, allowed))
     }
 
-    /// RequestCounts what became of a client's request.
+    /// Counts a request by outcome.
     pub fn count(&mut self, from: Lid, outcome: RequestOutcome) {
         self.counts.entry(from).or_default().add(outcome);
     }
 
-    /// What became of the requests of each client, in no order that means anything.
+    /// Requests of each client by outcome, in arbitrary order.
     pub fn counts(&self) -> impl Iterator<Item = (Lid, RequestCounts)> {
         self.counts.iter().map(|(lid, counts)| (*lid, *counts))
     }
 
-    /// Requests that wait.
+    /// Number of waiting requests.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Forgets clients that have nothing waiting and asked nothing in the last second: call it now and then.
+    /// Removes state of clients without waiting requests and with a full token bucket. Call it periodically.
     pub fn remove_idle_clients(&mut self, now: Instant) {
         self.clients.retain(|_, c| {
             c.waiting > 0 || c.in_progress.contains(&true) || c.bucket.full_at > now
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn no_class_starves_and_tables_come_seldom() {
+    fn classes_are_served_by_weight_without_starvation() {
         let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for n in 0..64 {
             for (class, name) in [
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_too_much_is_refused_and_nobody_else() {
+    fn queue_limit_is_per_client() {
         let limits = AdmissionLimits {
             total: 100,
             per_client: 10,
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_lets_a_second_s_worth_through_at_once_and_then_so_many() {
+    fn rate_limit_allows_a_burst_of_one_second() {
         let limits = AdmissionLimits {
             rate: 100,
             ..AdmissionLimits::default()
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_wait_while_others_are_on_their_way() {
+    fn tables_wait_while_earlier_ones_are_in_flight() {
         let limits = AdmissionLimits {
             tables: 2,
             table_bytes_in_flight: TABLE_BYTES_PER_S,
@@ -554,14 +554,14 @@ mod tests {
             queue.take(AllowedClasses::ALL),
             Some((RequestClass::Table, 't'))
         );
-        // Two seconds' worth: one second of it has to be gone.
+        // Two seconds of data, of which one second must be delivered.
         queue.record_sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
         assert!(!queue.may_send_table(at(1000)));
         assert!(queue.may_send_table(at(1001)));
     }
 
     #[test]
-    fn every_client_is_counted() {
+    fn requests_are_counted_per_client() {
         let mut queue = AdmissionQueue::<()>::new(AdmissionLimits::default());
         for outcome in [
             RequestOutcome::Answered,
@@ -580,8 +580,7 @@ mod tests {
         assert_eq!(all, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
     }
 
-    /// 100 clients with endless scans: at most four are in progress, none of a client twice, and between two slices reads are
-    /// served.
+    /// 100 clients with endless scans: at most four run, at most one for each client, and reads are served between slices.
     #[test]
     fn scans_run_in_turn_and_reads_are_served_between_slices() {
         let mut queue = AdmissionQueue::new(AdmissionLimits::default());
@@ -618,7 +617,7 @@ mod tests {
         assert_eq!(reads, 20);
         let running: std::collections::BTreeSet<u16> = slices.iter().map(|s| s.0).collect();
         assert_eq!(running.len(), SCANS_RUNNING_MAX);
-        // Two reads can be taken while scans are not allowed at all.
+        // Reads are served even if scans are not allowed.
         queue
             .offer(
                 Lid(999),
@@ -633,7 +632,7 @@ mod tests {
                 .is_some_and(|(class, _)| class == RequestClass::Read)
         );
         assert!(queue.take(AllowedClasses::NONE).is_none());
-        // A finished scan makes room for one of another client.
+        // A finished scan lets another client's scan start.
         let (_, (lid, ..)) = queue.take(AllowedClasses::ALL).unwrap();
         queue.finished(Lid(lid), RequestClass::Scan);
         let (_, (next, ..)) = queue.take(AllowedClasses::ALL).unwrap();

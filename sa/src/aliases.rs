@@ -1,18 +1,18 @@
-//! Alias GUIDs as answers need them: which end port each stands for, and what is in each port's table (IBA 14.2.5.5).
+//! Alias GUIDs of all ports: the owner of each alias and the GUIDInfo table of each port (IBA 14.2.5.5).
 //!
-//! Immutable once it is shared. It is cut into small parts, so that a change copies one or two of them and shares the others:
-//! a subnet has some hundred thousand aliases, and a host sets a few at a time. Who may change them is
-//! [`super::registry::aliases`]'s.
+//! Views share the tables, which are immutable. They are split into shards, so that a change copies one or two shards and shares
+//! the rest: a subnet may have several 100,000 aliases, and a host sets a few at a time. [`super::registry::aliases`] processes
+//! changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortGuid;
 
-/// Entries of a block.
+/// Entries in a block.
 pub const BLOCK: usize = 8;
 
-/// No GUID: an empty entry.
+/// An empty entry.
 pub const EMPTY: PortGuid = PortGuid(0);
 
 const SHARDS: usize = 256;
@@ -25,9 +25,9 @@ pub struct AliasTables {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Shard {
-    /// The port that an alias stands for, by its own GUID.
+    /// Port GUID of the owner of each alias.
     owners: BTreeMap<PortGuid, PortGuid>,
-    /// Entries of a port as far as the last one that is not empty; the port's own is left empty.
+    /// Entries of each port up to the last used one; entry 0, the port GUID itself, is empty here.
     tables: BTreeMap<PortGuid, Arc<[PortGuid]>>,
 }
 
@@ -40,7 +40,7 @@ impl Default for AliasTables {
 }
 
 impl AliasTables {
-    /// The port that an alias stands for; none for what is no alias, a port's own GUID too.
+    /// The port that owns an alias; `None` for other GUIDs, port GUIDs included.
     #[must_use]
     pub fn owner(&self, alias: PortGuid) -> Option<PortGuid> {
         self.shard(alias).owners.get(&alias).copied()
@@ -75,7 +75,7 @@ impl AliasTables {
         used.map(|(block, _)| block)
     }
 
-    /// All ports that have an alias.
+    /// All ports with aliases.
     pub fn ports(&self) -> impl Iterator<Item = PortGuid> {
         self.shards.iter().flat_map(|p| p.tables.keys().copied())
     }
@@ -86,13 +86,13 @@ impl AliasTables {
         self.shards.iter().map(|p| p.owners.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no aliases.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(|p| p.owners.is_empty())
     }
 
-    /// Puts an alias into a port's table, in place of what is there; [`EMPTY`] takes it away. The alias must be nobody's.
+    /// Sets an entry of a port's table; [`EMPTY`] clears it. The alias must not be in use.
     pub(super) fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
         debug_assert!(index > 0 && self.owner(alias).is_none());
         let before = self.get(port, index);
@@ -117,16 +117,16 @@ impl AliasTables {
         }
     }
 
-    /// Takes all aliases of a port away, and says which these were.
+    /// Removes all aliases of a port and returns them.
     pub(super) fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
-        let gone: Vec<PortGuid> = self.aliases_of(port).collect();
-        for alias in &gone {
+        let removed: Vec<PortGuid> = self.aliases_of(port).collect();
+        for alias in &removed {
             self.shard_mut(*alias).owners.remove(alias);
         }
-        if !gone.is_empty() {
+        if !removed.is_empty() {
             self.shard_mut(port).tables.remove(&port);
         }
-        gone
+        removed
     }
 
     fn table(&self, port: PortGuid) -> &[PortGuid] {
@@ -142,7 +142,7 @@ impl AliasTables {
     }
 }
 
-/// GUIDs of a maker differ in their last bytes; so do aliases that were invented one after the other.
+/// GUIDs of one vendor differ in the last bytes, as do generated aliases.
 fn shard_index(guid: PortGuid) -> usize {
     let folded = guid.0 ^ guid.0 >> 8 ^ guid.0 >> 16;
     usize::try_from(folded % SHARDS as u64).unwrap_or(0)
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_first_entry_is_the_ports_own() {
+    fn entry_zero_is_the_port_guid() {
         let aliases = AliasTables::default();
         let own = PortGuid(7);
         assert_eq!(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// As one map of all entries says, whatever was put where and in whatever order; and what was shared stays as it was.
+        /// Agrees with a map of all entries after any sequence of changes, and earlier clones are not modified.
         #[test]
         fn tables_and_owners_agree(actions in prop::collection::vec((1u64..6, 1usize..40, 0u64..30, any::<bool>()), 0..80)) {
             let mut aliases = AliasTables::default();
@@ -175,9 +175,9 @@ mod tests {
                 let (shared, before) = (aliases.clone(), model.clone());
                 let alias = if alias == 0 { 0 } else { alias << 8 };
                 if leaves && index > 30 {
-                    let gone: Vec<u64> = aliases.remove_port(PortGuid(port)).iter().map(|g| g.0).collect();
+                    let removed: Vec<u64> = aliases.remove_port(PortGuid(port)).iter().map(|g| g.0).collect();
                     let of_it = model.iter().filter(|((p, _), _)| *p == port).map(|(_, a)| *a);
-                    prop_assert_eq!(gone, of_it.collect::<Vec<_>>());
+                    prop_assert_eq!(removed, of_it.collect::<Vec<_>>());
                     model.retain(|(p, _), _| *p != port);
                 } else if alias == 0 || model.values().all(|a| *a != alias) {
                     aliases.set_entry(PortGuid(port), index, PortGuid(alias));

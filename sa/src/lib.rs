@@ -1,33 +1,33 @@
-//! Subnet administration: what hosts ask the subnet manager, and what they are told (IBA chapter 15).
+//! Subnet administration (IBA chapter 15): queries and registrations of SA clients.
 //!
 //! ```text
-//!                 +--- View (immutable, shared): devices, LIDs, tables, lanes, keys
+//!                 +--- View (immutable, shared): nodes, LIDs, forwarding tables, VL tables, P_Keys
 //!   request ------+
-//!                 |      [`answer`]  reads of what the fabric is: pure, on any thread
-//!                 +----> the owner   everything that changes, and reads of what clients have registered
+//!                 |      [`answer`]  queries about the fabric: pure, on any thread
+//!                 +----> SM thread   registrations, and queries about them
 //! ```
 //!
-//! A [`View`] is made after each sweep and published; requests are answered from the last one, however long the next sweep
-//! takes. What clients register (multicast members, services, subscriptions, alias GUIDs) has one owner, inside
-//! the subnet manager, so that writes are serialised without a lock.
+//! The SM builds a [`View`] after each sweep and publishes it; requests are answered from the last published view while a sweep
+//! runs. The SM thread owns the registrations (multicast members, services, subscriptions, alias GUIDs), so writes need no lock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`message`] | a request as it came, a reply as it goes |
-//! | [`admission`] | who is answered next |
-//! | [`view`] | the subnet as answers need it, with indices by LID and GUID |
-//! | [`aliases`] | GUIDs that stand for ports beside their own |
-//! | [`lanes`] | tables of lanes that were read because a client asked |
-//! | [`keys`] | which partitions two ports share |
-//! | [`records`] | records of what devices say |
-//! | [`path`] | paths: PathRecord |
-//! | [`registry`] | what clients have registered |
-//! | [`settings`] | settings that answers depend on |
-//! | [`qos`] | the service level and limits of a path |
+//! | [`message`] | requests and replies |
+//! | [`admission`] | request queue: fairness, rate limits, classes |
+//! | [`view`] | snapshot of the subnet with indices by LID and GUID |
+//! | [`aliases`] | alias GUIDs of ports |
+//! | [`vl_tables`] | SLtoVL and VLArbitration tables that were read on behalf of clients |
+//! | [`pkey_set`] | partitions that two ports share |
+//! | [`records`] | records of nodes, ports, links and device tables |
+//! | [`path`] | PathRecord, MultiPathRecord, TraceRecord |
+//! | [`registry`] | registrations of clients |
+//! | [`settings`] | settings that replies depend on |
+//! | [`qos`] | SL and limits of a path |
 //! | [`tables`] | contents of device tables |
-//! | [`routing_origin`] | what the installed routing was computed for |
+//! | [`routing_origin`] | settings that the installed routing was computed from |
 //!
-//! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
+//! This crate reads no clock, does no I/O and trusts no client: every request, whatever its bytes, is answered, or dropped and
+//! counted.
 
 pub mod admission;
 pub mod aliases;
@@ -51,31 +51,32 @@ pub use message::{SaReply, SaRequest};
 use records::vl_tables::UnknownTables;
 pub use view::{EndPortIdx, View};
 
-/// Who answers a request.
+/// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// Here is the answer.
+    /// Send this reply.
     Reply(SaReply),
-    /// It concerns what clients have registered: ask the owner.
+    /// The SM must process it: it concerns registrations, or needs a device read.
     ForwardToSm,
-    /// It gets no answer: wrong SM_Key, unknown source LID, or an answer or TrapRepress instead of a request.
+    /// Drop it: wrong SM_Key, unknown source LID, or a response or TrapRepress instead of a request.
     Drop,
 }
 
-/// Answers a request from a view, if the view is enough for it.
+/// Answers a request if the view is sufficient.
 ///
-/// Pure: call it on any thread.
+/// Pure: may be called on any thread.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
     if request.method == Method::ReportResp {
         return Disposition::ForwardToSm;
     }
-    // TrapRepress is the end of a conversation, as answers are.
-    let is_end = request.method.is_response() || request.method == Method::TrapRepress;
-    if is_end || !view.accepts_sm_key(request.sm_key) {
+    // TrapRepress ends a transaction, as responses do.
+    let ends_transaction = request.method.is_response() || request.method == Method::TrapRepress;
+    if ends_transaction || !view.accepts_sm_key(request.sm_key) {
         return Disposition::Drop;
     }
-    // As OpenSM: a port that is not known yet, or not any more, gets no status, because hosts take any status as final. It retries.
+    // Requests from a port that the view lacks are dropped, as OpenSM does: hosts take any error status as final, but retry after
+    // a timeout.
     if request.attr != id::CLASS_PORT_INFO && view.by_lid(request.from.lid).is_none() {
         return Disposition::Drop;
     }
@@ -87,7 +88,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
             None => return Disposition::ForwardToSm,
         },
         id::MULTI_PATH if request.method == Method::GetMulti => path::multi::answer(view, request),
-        // Asked for by either name.
+        // Clients use either attribute ID.
         id::TRACE | id::PATH if request.method == Method::GetTraceTable => {
             path::trace::answer(view, request)
         }
@@ -105,15 +106,15 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
             Some(reply) => reply,
             None => SaReply::error(Status::BAD_METHOD_ATTR),
         },
-        // Rule 7.4: what is not known is refused, never passed over in silence.
+        // Unknown attributes are rejected, never dropped (docs/sm-behaviour.md 7.4).
         _ => SaReply::error(Status::BAD_METHOD_ATTR),
     };
     Disposition::Reply(reply)
 }
 
-/// Answers a message of any bytes from a view; `None` where it is no request, gets no answer, or is for the owner.
+/// Answers a message of arbitrary bytes from a view. `None` if it is not a request, is dropped, or must be processed by the SM.
 ///
-/// What a fuzzer calls: bytes in, bytes out, no state.
+/// Entry point for fuzzing.
 #[must_use]
 pub fn answer_bytes(view: &View, from: Peer, bytes: &[u8]) -> Option<Vec<u8>> {
     let request = SaRequest::parse(from, bytes)?;

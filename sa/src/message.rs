@@ -1,37 +1,36 @@
-//! A request as it came and a reply as it goes: whole messages, RMPP already joined or still to be cut.
-//!
-//! Who cuts and joins is the transport (the kernel, where there is one).
+//! Requests and replies as complete messages: the transport (the kernel's MAD layer, where there is one) segments and reassembles
+//! RMPP.
 
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PKey, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, RmppHeader, RmppType, SaHeader};
 use ferrosm_mad::transport::gmp::Peer;
 
-/// A request of a client.
+/// A request from a client.
 #[derive(Debug, Clone, Copy)]
 pub struct SaRequest<'a> {
-    /// Where it came from, and where the reply goes.
+    /// The requester's address, used for the reply.
     pub from: Peer,
     /// Method.
     pub method: Method,
     /// Attribute.
     pub attr: AttrId,
-    /// Modifier.
+    /// Attribute modifier.
     pub attr_mod: AttrMod,
-    /// Echoed in the reply.
+    /// Transaction ID, copied to the reply.
     pub tid: Tid,
-    /// Shows that the client is trusted; none for most.
+    /// SM_Key: non-zero for trusted requests.
     pub sm_key: MKey,
-    /// Which components are given.
+    /// Component mask.
     pub component_mask: u64,
-    /// The attribute, as far as the first MAD holds it.
+    /// The attribute, up to the end of the first MAD's data.
     pub data: &'a [u8; DATA_LEN],
     /// The rest of the attribute, from further RMPP segments.
     pub tail: &'a [u8],
 }
 
 impl<'a> SaRequest<'a> {
-    /// Takes a message apart; `None` if it is no request to subnet administration.
+    /// Parses a message; `None` if it is not an SA message.
     #[must_use]
     pub fn parse(from: Peer, bytes: &'a [u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<DATA_OFFSET>()?;
@@ -54,19 +53,19 @@ impl<'a> SaRequest<'a> {
         })
     }
 
-    /// Whether the client is trusted: it knows the SM_Key, which [`super::answer`] has checked (rule 7.1).
+    /// Whether the request is trusted: it has the SM_Key, which [`super::answer`] has checked (docs/sm-behaviour.md 7.1).
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.sm_key != MKey::NONE
     }
 
-    /// Whether all these components are given.
+    /// Whether the mask contains all of `components`.
     #[must_use]
     pub const fn has(&self, components: u64) -> bool {
         self.component_mask & components == components
     }
 
-    /// Whether the reply is a table.
+    /// Whether the method returns a table.
     #[must_use]
     pub fn wants_table(&self) -> bool {
         matches!(
@@ -76,21 +75,21 @@ impl<'a> SaRequest<'a> {
     }
 }
 
-/// What a client is told.
+/// A reply to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaReply {
-    /// Outcome.
+    /// MAD status.
     pub status: Status,
-    /// Bytes from one record to the next: a multiple of 8; 0 without records.
+    /// Distance between records in bytes: a multiple of 8; 0 without records.
     pub stride: usize,
-    /// The records, one after the other.
+    /// The records, concatenated.
     pub body: Vec<u8>,
-    /// The attribute of the records, where it is not the request's.
+    /// Attribute of the records, if it differs from the request's.
     pub attr: Option<AttrId>,
 }
 
 impl SaReply {
-    /// No record, and why.
+    /// A reply without records.
     #[must_use]
     pub const fn error(status: Status) -> Self {
         Self {
@@ -101,7 +100,7 @@ impl SaReply {
         }
     }
 
-    /// One record.
+    /// A reply with one record.
     #[must_use]
     pub fn with_record(record: &[u8]) -> Self {
         Self {
@@ -112,7 +111,8 @@ impl SaReply {
         }
     }
 
-    /// What was found for a request: for Get exactly one record, for the others any number (rule 7.6).
+    /// The records found for a request. A Get succeeds with exactly one record, other methods with any number
+    /// (docs/sm-behaviour.md 7.6).
     #[must_use]
     pub fn from_records(request: &SaRequest<'_>, found: ReplyRecords) -> Self {
         if found.is_full() {
@@ -149,7 +149,7 @@ impl SaReply {
         self.body.len().checked_div(self.stride).unwrap_or(0)
     }
 
-    /// The message for the transport: one MAD, or a header of 56 bytes and all records, which RMPP will cut.
+    /// The message for the transport: one MAD, or the 56-byte header and all records, which RMPP segments.
     #[must_use]
     pub fn to_bytes(&self, request: &SaRequest<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -157,7 +157,7 @@ impl SaReply {
         bytes
     }
 
-    /// The same into a buffer of the caller's, whatever was in it.
+    /// [`Self::to_bytes`] into a reused buffer, whose contents are replaced.
     pub fn encode_into(&self, request: &SaRequest<'_>, bytes: &mut Vec<u8>) {
         let method = match request.method {
             Method::Set => Method::GetResp,
@@ -185,7 +185,7 @@ impl SaReply {
         };
         header.encode_onto(&mut head);
         if table {
-            // Segment numbers and flags are the transport's; it must only see that this goes by RMPP (wire reference 4.2).
+            // The transport sets segment numbers and flags; a valid RMPP header makes it use RMPP (IBA 13.6.2).
             let rmpp = RmppHeader {
                 version: RmppHeader::VERSION,
                 rmpp_type: RmppType::Data,
@@ -208,27 +208,27 @@ impl SaReply {
     }
 }
 
-/// Most bytes of records in one reply: a table of all nodes, links and ports of the largest subnet fits, all paths between all
-/// ports do not.
+/// Maximum size of the records of one reply. Tables of all nodes, links and ports of the largest subnet fit; all paths between
+/// all ports do not.
 const REPLY_LEN_MAX: usize = 64 << 20;
 
-/// Records that match a request, as they are found.
+/// Records that match a request.
 #[derive(Debug, Clone)]
 pub struct ReplyRecords {
     stride: usize,
     body: Vec<u8>,
-    /// More than this many need not be found.
-    most: usize,
+    /// Number of records after which the search may stop.
+    limit: usize,
 }
 
 impl ReplyRecords {
-    /// For records of this length: all of them for a table, for a Get no more than it takes to know that there are several.
+    /// For records of `stride` bytes. A table collects all matches; a Get stops at two, which is an error.
     #[must_use]
     pub fn new(request: &SaRequest<'_>, stride: usize) -> Self {
         Self {
             stride,
             body: Vec::new(),
-            most: if request.wants_table() { usize::MAX } else { 2 },
+            limit: if request.wants_table() { usize::MAX } else { 2 },
         }
     }
 
@@ -245,20 +245,20 @@ impl ReplyRecords {
         self.body.len() / self.stride
     }
 
-    /// Whether there are more than a reply may hold: answer [`Status::NO_RESOURCES`].
+    /// Whether the records exceed the size limit of a reply: reply [`Status::NO_RESOURCES`].
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.body.len() > REPLY_LEN_MAX
     }
 
-    /// Whether nothing more needs to be found.
+    /// Whether the search may stop.
     #[must_use]
     pub fn is_enough(&self) -> bool {
-        self.count() >= self.most || self.is_full()
+        self.count() >= self.limit || self.is_full()
     }
 }
 
-/// The value of a key that a component may give.
+/// `value`, if the mask contains `components`.
 #[must_use]
 pub const fn component_value<T: Copy>(
     request: &SaRequest<'_>,
@@ -272,7 +272,7 @@ pub const fn component_value<T: Copy>(
     }
 }
 
-/// The partition that a P_Key is of, without membership.
+/// The partition number of a P_Key (without the membership bit).
 #[must_use]
 pub const fn partition_number(key: PKey) -> u16 {
     key.0 & 0x7FFF

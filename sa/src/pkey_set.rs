@@ -1,7 +1,7 @@
-//! Which partitions two ports share (IBA 10.9.3; behaviour rules 7.9, 7.10, 9.8).
+//! P_Keys of a port, and the partitions that two ports share (IBA 10.9.3; docs/sm-behaviour.md 7.9, 7.10, 9.8).
 //!
-//! Two ports may talk in a partition if both have a key of it and at least one is a full member. The same rule decides who may
-//! see whom in subnet administration.
+//! Two ports can communicate in a partition if both have its P_Key and at least one is a full member. The SA applies the same
+//! rule to the visibility of records.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::message::partition_number;
 
 const FULL: u16 = 0x8000;
 
-/// The keys of a port, for lookups: by partition, full membership first.
+/// The P_Keys of a port, sorted by partition, full membership first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PKeySet(Arc<[PKey]>);
 
 impl PKeySet {
-    /// From a P_Key table in any order; empty entries do not count.
+    /// From a P_Key table in any order; empty entries are ignored.
     #[must_use]
     pub fn new(table: impl IntoIterator<Item = PKey>) -> Self {
         let mut keys: Vec<PKey> = table
@@ -28,19 +28,19 @@ impl PKeySet {
         Self(keys.into())
     }
 
-    /// The keys, by partition.
+    /// The P_Keys, by partition.
     #[must_use]
     pub fn all(&self) -> &[PKey] {
         &self.0
     }
 
-    /// Whether it is a member of a key's partition, in any way.
+    /// Whether the port is a full or limited member of a P_Key's partition.
     #[must_use]
     pub fn has_partition(&self, key: PKey) -> bool {
         self.membership(key).is_some()
     }
 
-    /// The best membership in a key's partition.
+    /// The best membership in a P_Key's partition.
     fn membership(&self, key: PKey) -> Option<PKey> {
         let at = self
             .0
@@ -51,13 +51,13 @@ impl PKeySet {
             .filter(|k| partition_number(*k) == partition_number(key))
     }
 
-    /// Whether both may talk in some partition.
+    /// Whether the ports share a partition.
     #[must_use]
     pub fn shares_partition(&self, other: &Self) -> bool {
         self.common_pkey(other).is_some()
     }
 
-    /// The first partition in which both may talk, with the membership that `self` has.
+    /// The P_Key of the first shared partition, with the membership of `self`.
     #[must_use]
     pub fn common_pkey(&self, other: &Self) -> Option<PKey> {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -66,7 +66,7 @@ impl PKeySet {
                 core::cmp::Ordering::Less => a.next(),
                 core::cmp::Ordering::Greater => b.next(),
                 core::cmp::Ordering::Equal => {
-                    // Both lists have full membership first, so these are the best of each.
+                    // Full membership comes first in both lists, so these are the best memberships.
                     if (x.0 | y.0) & FULL != 0 {
                         return Some(**x);
                     }
@@ -79,7 +79,7 @@ impl PKeySet {
         None
     }
 
-    /// Whether both may talk in the partition of this key.
+    /// Whether the ports share the partition of this P_Key.
     #[must_use]
     pub fn shares_pkey(&self, other: &Self, key: PKey) -> bool {
         self.membership(key)
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_entry_is_no_partition() {
+    fn empty_entries_are_ignored() {
         assert!(!keys(&[0, 0x8000]).shares_partition(&keys(&[0x8000])));
     }
 
     proptest! {
-        /// As a loop over all pairs of keys says.
+        /// Agrees with a comparison of all pairs of P_Keys.
         #[test]
-        fn sharing_is_what_all_pairs_say(
+        fn sharing_agrees_with_a_comparison_of_all_pairs(
             a in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
             b in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
         ) {

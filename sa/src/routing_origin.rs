@@ -1,13 +1,13 @@
-//! What the routing in force was made for and how its SLtoVLMappingTables were written: the part of a routing that the routing itself
-//! does not hold. It is persisted with the routing and carried by the published view.
+//! The settings that the installed routing was computed from, and how its SLtoVLMappingTables were written. Persisted with the
+//! routing and part of the published view.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::{Deserialize, Serialize};
 
-/// Settings that a routing depends on. A routing made for other settings is not adopted.
+/// Settings that a routing depends on. A routing computed with other settings is not adopted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutingInputs {
-    /// Engines in the order in which they are tried.
+    /// Engines in order of preference.
     pub engines: Vec<String>,
     /// Data VLs that may be used.
     pub vls: u8,
@@ -32,7 +32,7 @@ impl SlToVlEpoch {
         sm_port: PortGuid(0),
     };
 
-    /// Stands for an epoch that cannot be read; no routing has it.
+    /// An epoch that cannot be read; no routing has it.
     pub const UNREADABLE: Self = Self {
         number: 0,
         sm_port: PortGuid(u64::MAX),
@@ -46,13 +46,13 @@ impl SlToVlEpoch {
     }
 }
 
-/// Where a routing comes from.
+/// Origin of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoutingOrigin {
-    /// The settings that it was made for.
+    /// The settings that it was computed from.
     pub inputs: RoutingInputs,
     /// Nodes that did not accept all SLtoVL and VLArbitration tables.
     pub nodes_without_vl_tables: Vec<NodeGuid>,
-    /// The state in which it left these tables.
+    /// Epoch of these tables after the routing was written.
     pub sl_to_vl_epoch: SlToVlEpoch,
 }

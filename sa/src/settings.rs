@@ -1,4 +1,4 @@
-//! Settings that answers depend on.
+//! Settings that replies depend on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 use super::message::partition_number;
 use crate::qos::QosPolicy;
 
-/// Settings of subnet administration.
+/// Settings of the SA.
 #[derive(Debug, Clone, Default)]
 pub struct SaSettings {
-    /// Upper half of GIDs.
+    /// Subnet prefix: the upper half of GIDs.
     pub prefix: GidPrefix,
-    /// SubnetTimeout: lifetime of packets and response time of the SA, 4.096 µs × 2^n.
+    /// SubnetTimeout: PacketLifeTime, and response time of the SA, 4.096 µs × 2^n.
     pub subnet_timeout: u8,
-    /// Routes for packets with other prefixes; the first match is used.
+    /// Routers of other subnets; the first match is used.
     pub prefix_routes: Arc<[PrefixRoute]>,
     /// SL of each partition, by P_Key without the membership bit.
     pub partition_sls: Arc<BTreeMap<u16, Sl>>,
-    /// QoS policy that selects service level and limits of paths.
+    /// QoS policy that selects SL and limits of paths.
     pub qos: Option<Arc<QosPolicy>>,
     /// SM_Key of trusted requests.
     pub sm_key: MKey,
 }
 
 impl SaSettings {
-    /// The SL of paths in a partition, where neither routing nor QoS policy selects one.
+    /// The SL of paths in a partition, if neither routing nor QoS policy selects one.
     #[must_use]
     pub fn partition_sl(&self, pkey: PKey) -> Sl {
         let sl = self.partition_sls.get(&partition_number(pkey));
@@ -35,11 +35,11 @@ impl SaSettings {
     }
 }
 
-/// A route for packets with another prefix.
+/// The router of another subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixRoute {
-    /// Upper half of GIDs; `None` for all.
+    /// Subnet prefix; `None` matches any.
     pub prefix: Option<GidPrefix>,
-    /// GUID of the router port; `None` for any.
+    /// GUID of the router port; `None` for any router.
     pub router: Option<PortGuid>,
 }

@@ -1,16 +1,14 @@
-//! Tables of lanes that devices were asked for: SLtoVLMappingTables and VLArbitrationTables that no subnet manager of this
-//! program has written (rule 7.14).
+//! SLtoVL and VLArbitration tables that the SM read from devices instead of writing them (docs/sm-behaviour.md 7.14).
 //!
-//! A sweep does not read them, because a switch of 64 ports has 4,096. They are read when a client asks for them, and kept
-//! until the device restarts or is told others. Reading is the manager's; here is only what is known, immutable once it is
-//! shared.
+//! A sweep does not read these tables, because a switch with 64 ports has 4,096. The SM reads them on behalf of clients and
+//! caches them until the device restarts or the SM writes other tables. Views share the tables, which are immutable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 
-/// What was read, by node.
+/// Tables that were read, by node.
 #[derive(Debug, Clone, Default)]
 pub struct ReadVlTables {
     nodes: BTreeMap<NodeGuid, Arc<NodeVlTables>>,
@@ -23,17 +21,17 @@ pub struct NodeVlTables {
     vl_arbitration: BTreeMap<(PortNum, u8), [u8; 64]>,
 }
 
-/// A table of a node.
+/// Identifies a table of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VlTableId {
-    /// SLtoVLMappingTable from one port to another; of a CA or router from the port to itself.
+    /// SLtoVLMappingTable from an input port to an output port; a CA or router has one for each port.
     SlToVl(PortNum, PortNum),
-    /// A block of VLArbitrationTable of a port: 1 to 4.
+    /// A VLArbitrationTable block of a port: 1 to 4.
     VlArbitration(PortNum, u8),
 }
 
 impl ReadVlTables {
-    /// Of all nodes that something was read of.
+    /// From the tables of nodes; nodes without tables are omitted.
     #[must_use]
     pub fn new<'a>(nodes: impl Iterator<Item = (NodeGuid, &'a Arc<NodeVlTables>)>) -> Self {
         let read = nodes.filter(|(_, tables)| !tables.is_empty());
@@ -42,20 +40,20 @@ impl ReadVlTables {
         }
     }
 
-    /// What was read of a node, if anything was.
+    /// The tables of a node, if any were read.
     #[must_use]
     pub fn of_node(&self, node: NodeGuid) -> Option<&Arc<NodeVlTables>> {
         self.nodes.get(&node)
     }
 
-    /// A map, as far as it is known.
+    /// An SLtoVLMappingTable, if known.
     #[must_use]
     pub fn sl_to_vl(&self, node: NodeGuid, input: PortNum, output: PortNum) -> Option<[u8; 8]> {
         let tables = self.nodes.get(&node)?;
         tables.sl_to_vl.get(&(input, output)).copied()
     }
 
-    /// A block of VLArbitrationTable, as far as it is known.
+    /// A VLArbitrationTable block, if known.
     #[must_use]
     pub fn vl_arbitration(&self, node: NodeGuid, port: PortNum, block: u8) -> Option<[u8; 64]> {
         let tables = self.nodes.get(&node)?;
@@ -64,7 +62,7 @@ impl ReadVlTables {
 }
 
 impl NodeVlTables {
-    /// Keeps what a device answered: all of `data` or the part of it that the table has.
+    /// Stores the data of a response, truncated to the length of the table.
     pub fn insert(&mut self, table: VlTableId, data: &[u8; 64]) {
         match table {
             VlTableId::SlToVl(input, output) => {
@@ -77,20 +75,20 @@ impl NodeVlTables {
         }
     }
 
-    /// Maps from a port to a port.
+    /// SLtoVLMappingTables by input and output port.
     pub fn sl_to_vl_tables(&self) -> impl Iterator<Item = (PortNum, PortNum, &[u8; 8])> {
         self.sl_to_vl
             .iter()
             .map(|((from, to), map)| (*from, *to, map))
     }
 
-    /// Blocks of VLArbitrationTable of a port.
+    /// VLArbitrationTable blocks by port and block.
     pub fn vl_arbitration_blocks(&self) -> impl Iterator<Item = (PortNum, u8, &[u8; 64])> {
         let blocks = self.vl_arbitration.iter();
         blocks.map(|((port, block), table)| (*port, *block, table))
     }
 
-    /// Whether nothing was read.
+    /// Whether there are no tables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sl_to_vl.is_empty() && self.vl_arbitration.is_empty()

@@ -1,4 +1,4 @@
-//! The path to a multicast group (rule 11.13): one record, whose values are the group's.
+//! Paths to multicast groups (docs/sm-behaviour.md 11.13): one record with the group's values.
 
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
@@ -9,69 +9,72 @@ use crate::view::View;
 
 use super::record::component;
 
-/// HopLimit where packets may leave the subnet.
+/// HopLimit of groups that extend beyond the subnet.
 const HOP_LIMIT_WIDE: u8 = 0xFF;
-/// Scope of groups that stay in the subnet.
+/// Scope of groups within the subnet.
 const LINK_LOCAL: u8 = 2;
 
-/// Answers a query whose DGID is a group's.
+/// Answers a query whose DGID is a multicast GID.
 #[must_use]
 pub fn answer(
     view: &View,
     groups: &MulticastGroups,
     request: &SaRequest<'_>,
-    asked: &PathRecord,
+    requested: &PathRecord,
 ) -> SaReply {
     let Some(client) = view.by_lid(request.from.lid) else {
         return SaReply::error(Status::REQ_INVALID);
     };
     let mut found = ReplyRecords::new(request, PathRecord::LEN);
-    if let Some(group) = groups.get(asked.dgid)
+    if let Some(group) = groups.get(requested.dgid)
         && view.is_partition_member(client, group.parameters.pkey)
-        && agrees(request, asked, group)
-        && source_is_member(view, request, asked, group)
+        && matches_group(request, requested, group)
+        && source_is_member(view, request, requested, group)
     {
-        found.push(&record(request, asked, group).encode());
+        found.push(&record(request, requested, group).encode());
     }
     SaReply::from_records(request, found)
 }
 
-/// What a client says of a group must be so.
-fn agrees(request: &SaRequest<'_>, asked: &PathRecord, group: &MulticastGroup) -> bool {
+/// Whether the components of the query match the group.
+fn matches_group(request: &SaRequest<'_>, requested: &PathRecord, group: &MulticastGroup) -> bool {
     let has = &group.parameters;
     let same = |components: u64, yes: bool| !request.has(components) || yes;
-    same(component::DLID, asked.dlid == group.mlid)
+    same(component::DLID, requested.dlid == group.mlid)
         && same(
             component::PKEY,
-            partition_number(asked.pkey) == partition_number(has.pkey),
+            partition_number(requested.pkey) == partition_number(has.pkey),
         )
-        && same(component::SL, asked.sl == has.sl)
-        && same(component::FLOW_LABEL, asked.flow_label == has.flow_label)
-        && same(component::HOP_LIMIT, asked.hop_limit == has.hop_limit)
-        && same(component::TCLASS, asked.tclass == has.tclass)
+        && same(component::SL, requested.sl == has.sl)
+        && same(
+            component::FLOW_LABEL,
+            requested.flow_label == has.flow_label,
+        )
+        && same(component::HOP_LIMIT, requested.hop_limit == has.hop_limit)
+        && same(component::TCLASS, requested.tclass == has.tclass)
 }
 
-/// Packets of a group come from its members.
+/// Only members send to a group.
 fn source_is_member(
     view: &View,
     request: &SaRequest<'_>,
-    asked: &PathRecord,
+    requested: &PathRecord,
     group: &MulticastGroup,
 ) -> bool {
-    let by_gid = component_value(request, component::SGID, asked.sgid).map(|gid| gid.guid());
-    let by_lid = component_value(request, component::SLID, asked.slid)
+    let by_gid = component_value(request, component::SGID, requested.sgid).map(|gid| gid.guid());
+    let by_lid = component_value(request, component::SLID, requested.slid)
         .map(|lid| view.by_lid(lid).map(|port| view.end_port(port).guid));
     by_gid.is_none_or(|guid| group.members.contains_key(&guid))
         && by_lid.is_none_or(|guid| guid.is_some_and(|guid| group.members.contains_key(&guid)))
 }
 
-fn record(request: &SaRequest<'_>, asked: &PathRecord, group: &MulticastGroup) -> PathRecord {
+fn record(request: &SaRequest<'_>, requested: &PathRecord, group: &MulticastGroup) -> PathRecord {
     let has = &group.parameters;
     PathRecord {
-        dgid: asked.dgid,
-        sgid: component_value(request, component::SGID, asked.sgid).unwrap_or_default(),
+        dgid: requested.dgid,
+        sgid: component_value(request, component::SGID, requested.sgid).unwrap_or_default(),
         dlid: group.mlid,
-        slid: component_value(request, component::SLID, asked.slid).unwrap_or_default(),
+        slid: component_value(request, component::SLID, requested.slid).unwrap_or_default(),
         flow_label: has.flow_label,
         hop_limit: if has.scope > LINK_LOCAL {
             HOP_LIMIT_WIDE

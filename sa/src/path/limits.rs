@@ -1,25 +1,25 @@
-//! What a client asks of MTU, rate and life time, against what a way has (rule 11.6).
+//! Selectors for MTU, rate and PacketLifeTime (docs/sm-behaviour.md 11.6).
 //!
-//! A selector counts only together with its value. All answers carry the selector "exactly".
+//! A selector requires its value component. Replies have the selector "exactly".
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
-/// A selector and its value, if the client gave both.
+/// A selector and its value, if the query has both.
 pub type ComponentLimit<T> = Option<(Selector, T)>;
 
-/// What a client asks of one value each; the value is what it will be told.
+/// Requested limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathLimits {
-    /// Of the MTU.
+    /// MTU.
     pub mtu: ComponentLimit<MtuCode>,
-    /// Of the rate.
+    /// Rate.
     pub rate: ComponentLimit<RateCode>,
-    /// Of PacketLifeTime.
+    /// PacketLifeTime.
     pub packet_life_time: ComponentLimit<u8>,
 }
 
-/// PathValues that a path is given.
+/// Values of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathValues {
     /// MTU.
@@ -31,7 +31,7 @@ pub struct PathValues {
 }
 
 impl PathLimits {
-    /// Whether every value is one that exists (else the request is invalid, rule 11.2).
+    /// Whether all values are defined (otherwise the request is invalid, docs/sm-behaviour.md 11.2).
     #[must_use]
     pub fn are_valid(&self) -> bool {
         let counts = |selector: Selector| selector != Selector::Best;
@@ -44,7 +44,7 @@ impl PathLimits {
         mtu && rate
     }
 
-    /// What a path with these values is told to have; `None` if it is not what is asked for.
+    /// The values to report for a path with the values `has`; `None` if the path does not satisfy the limits.
     #[must_use]
     pub fn apply(&self, has: PathValues) -> Option<PathValues> {
         Some(PathValues {
@@ -59,7 +59,7 @@ impl PathLimits {
     }
 }
 
-/// The largest value of a path up to `has` that the limit allows, where lower values are allowed too.
+/// The largest value up to `has` that satisfies the limit. A lower value than `has` is possible.
 fn largest(has: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
     match limit {
         None => Some(has),
@@ -74,22 +74,22 @@ fn largest(has: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
 }
 
 fn rate(has: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
-    let place = has.rank()?;
+    let rank = has.rank()?;
     let slower = |rank: usize| RateCode::ASCENDING.get(rank).copied();
     match limit {
         None => Some(has),
-        Some((Selector::Greater, v)) => (place > v.rank()?).then_some(has),
+        Some((Selector::Greater, v)) => (rank > v.rank()?).then_some(has),
         Some((Selector::Less, v)) => {
             let most = v.rank()?.checked_sub(1)?;
-            slower(place.min(most))
+            slower(rank.min(most))
         }
-        // Not a lower rate that would do: what is asked for is what the link runs at.
+        // A lower rate is not reported: the link's rate must be equal.
         Some((Selector::Exact, v)) => (has == v).then_some(has),
         Some(_) => Some(has),
     }
 }
 
-/// Packets must not outlive what is promised, so a limit below what the fabric keeps cannot be met.
+/// A PacketLifeTime below the fabric's cannot be guaranteed.
 fn life_time(has: u8, limit: ComponentLimit<u8>) -> Option<u8> {
     match limit {
         None => Some(has),

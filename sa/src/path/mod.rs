@@ -1,17 +1,16 @@
-//! Paths between end ports: what a packet meets on its way, and what a client may have of it (IBA 15.2.5.16; behaviour rules
-//! 11.1 to 11.16).
+//! Paths between end ports (IBA 15.2.5.16; docs/sm-behaviour.md 11.1 to 11.16).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`walk`] | along the forwarding tables from a port to a LID |
-//! | [`limits`] | what a client asks of MTU, rate and life time, against what there is |
-//! | `level` | what the QoS policy leaves of a path |
-//! | [`query`] | one pair of ports: all paths between them that a client may have |
-//! | [`record`] | PathRecord: who is meant, and the answer |
-//! | [`multi`] | MultiPathRecord: several at once, independent of each other |
+//! | [`route`] | follows LFTs from a port to a LID |
+//! | [`limits`] | selectors for MTU, rate and PacketLifeTime |
+//! | `qos_level` | QoS policy: level of a path and its limits |
+//! | [`pair`] | all paths between two end ports that satisfy a query |
+//! | [`record`] | PathRecord queries |
+//! | [`multi`] | MultiPathRecord queries: several independent paths |
 //! | [`scan`] | queries over many pairs, in slices |
-//! | [`trace`] | TraceRecord: the nodes on a path |
-//! | [`group`] | the same where a multicast group is meant |
+//! | [`trace`] | TraceRecord: the nodes of a path |
+//! | [`group`] | paths to multicast groups |
 
 pub mod group;
 pub mod limits;

@@ -1,8 +1,8 @@
-//! MultiPathRecord: paths between several sources and several destinations, as independent of each other as the fabric allows
-//! (IBA 15.2.5.20; rule 11.16).
+//! MultiPathRecord: paths between several sources and destinations, as independent of each other as the fabric allows (IBA
+//! 15.2.5.20; docs/sm-behaviour.md 11.16).
 //!
-//! The answer is PathRecords. Where fewer paths are wanted than there are, the first is the first that exists, and each further one
-//! shares as few switches and cables with those before as any: what automatic path migration needs.
+//! The reply contains PathRecords. If there are more paths than requested, the first path found is chosen, then repeatedly the
+//! path that shares the fewest end ports, switches and links with those chosen before (for automatic path migration).
 
 use std::collections::BTreeSet;
 
@@ -34,28 +34,28 @@ mod component {
     pub(super) const COUNTS: u64 = 0b11 << 19;
 }
 
-/// Most paths that are looked at: more would only find out what the first ones already show.
+/// Maximum number of candidate paths; more would not improve independence.
 const CANDIDATES_MAX: usize = 1024;
-/// Paths where the client does not say how many it wants (the field has 7 bits).
+/// Number of paths if the query has no NumbPath (7 bits).
 const PATHS_MAX: usize = 127;
 
-/// A port, and the GUID by which the client names it.
+/// A port, and its GUID in the query.
 type NamedPort = (EndPortIdx, PortGuid);
 
-/// A path and what it goes through.
+/// A path and the switches and links that it uses.
 #[derive(Debug)]
 struct Candidate {
     ends: PathEnds,
     path: Path,
-    /// Switches (port 0) and the ports by which it leaves nodes.
+    /// Switches (as port 0) and exit ports.
     through: BTreeSet<(u32, PortNum)>,
-    /// End ports shared with the paths chosen so far, each time counted.
+    /// End ports shared with the paths chosen so far, counted for each path.
     shared_end_ports: usize,
     /// Switches and links shared with the paths chosen so far.
     shared_hops: usize,
 }
 
-/// Answers GetMulti in one go.
+/// Answers a GetMulti without slices.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
     let mut scan = match MultiScan::new(view, request) {
@@ -69,9 +69,9 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
     }
 }
 
-/// A GetMulti query in progress: collects candidates pair by pair, then chooses the most independent ones.
+/// A GetMulti query in progress: collects candidates for each pair, then chooses the most independent ones.
 ///
-/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+/// It holds no reference, so it can be suspended between slices. All slices must use the same view and request.
 #[derive(Debug)]
 pub struct MultiScan {
     demand: PathConstraints,
@@ -81,11 +81,11 @@ pub struct MultiScan {
     paths_wanted: usize,
     /// Index of the next pair, by source, then destination.
     next: usize,
-    /// Work units spent so far: pairs of LIDs evaluated, candidates compared.
+    /// Work so far: LID pairs evaluated and candidates compared.
     spent: usize,
     candidates: Vec<Candidate>,
     chosen: Vec<Candidate>,
-    /// What the chosen paths go through.
+    /// Switches and links of the chosen paths.
     used: BTreeSet<(u32, PortNum)>,
 }
 
@@ -93,7 +93,7 @@ impl MultiScan {
     /// Validates a query and resolves its GIDs.
     ///
     /// # Errors
-    /// The reply to a query that is not valid or names an unknown GID.
+    /// The reply to a query that is invalid or names an unknown GID.
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         Self::resolve(view, request).map_err(|status| path_reply(SaReply::error(status)))
     }
@@ -139,7 +139,7 @@ impl MultiScan {
         })
     }
 
-    /// Spends about `budget` more units of work.
+    /// Performs about `budget` more units of work.
     pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         let until = self.spent.saturating_add(budget);
         while let Some(ends) = self.next_pair() {
@@ -156,7 +156,7 @@ impl MultiScan {
                 candidates.len() < CANDIDATES_MAX
             });
         }
-        // Only where there are more candidates than paths wanted does it matter which are chosen.
+        // If there are no more candidates than requested paths, all are chosen.
         if self.chosen.is_empty() && self.candidates.len() <= self.paths_wanted {
             self.chosen = core::mem::take(&mut self.candidates);
         }
@@ -192,10 +192,10 @@ impl MultiScan {
         })
     }
 
-    /// Moves the candidate that shares the least with those chosen before.
+    /// Moves the candidate that shares the least with the chosen paths.
     fn choose(&mut self) {
         let all = self.candidates.iter().enumerate();
-        // A shared end port costs more than anything in between.
+        // Shared end ports weigh more than shared switches and links.
         let best = all.min_by_key(|(index, c)| (c.shared_end_ports, c.shared_hops, *index));
         let Some((best, _)) = best else { return };
         let chosen = self.candidates.remove(best);
@@ -222,7 +222,7 @@ fn path_reply(reply: SaReply) -> SaReply {
     }
 }
 
-/// The GIDs that follow the head.
+/// The GIDs that follow the fixed part of the record.
 fn decode_gids(
     request: &SaRequest<'_>,
     wanted: &MultiPathRecord,
@@ -234,7 +234,7 @@ fn decode_gids(
     if sources == 0 || destinations == 0 {
         return Err(Status::REQ_INVALID);
     }
-    // The data of the first MAD ends with a whole GID.
+    // The first MAD contains whole GIDs only.
     let (first, _) = request.data[MultiPathRecord::LEN..].as_chunks();
     let (more, _) = request.tail.as_chunks();
     let gids = first.iter().chain(more).copied().map(Gid);

@@ -1,4 +1,4 @@
-//! One pair of end ports: all paths between them that a client may have (rules 11.3 to 11.11).
+//! All paths between two end ports that satisfy a query (docs/sm-behaviour.md 11.3 to 11.11).
 
 use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 
@@ -7,61 +7,62 @@ use super::route::{RouteLimits, follow_route};
 use crate::qos::{QosLevel, QosQuery};
 use crate::view::{EndPort, EndPortIdx, View};
 
-/// What a client asks of a path, apart from its ends.
+/// Constraints of a query, apart from its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathConstraints {
-    /// MTU, rate, life time.
+    /// MTU, rate, PacketLifeTime.
     pub limits: PathLimits,
-    /// This partition.
+    /// P_Key.
     pub pkey: Option<PKey>,
-    /// This service level.
+    /// SL.
     pub sl: Option<Sl>,
-    /// Only paths whose way back is as good.
+    /// Only paths whose reverse path satisfies the limits as well.
     pub reversible: bool,
-    /// What the QoS policy asks about.
+    /// Keys for the QoS policy.
     pub qos: QosQuery,
 }
 
-/// Which LIDs of two end ports.
+/// Two end ports, and the LIDs to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathEnds {
-    /// Where it begins.
+    /// Source.
     pub from: EndPortIdx,
-    /// Where it leads.
+    /// Destination.
     pub to: EndPortIdx,
-    /// This LID of the source only.
+    /// Only this LID of the source.
     pub slid: Option<Lid>,
-    /// This LID of the destination only.
+    /// Only this LID of the destination.
     pub dlid: Option<Lid>,
-    /// The GUID by which the client names the source: its own or an alias.
+    /// GUID of the source in the query: port GUID or alias.
     pub source: PortGuid,
-    /// The same of the destination.
+    /// GUID of the destination in the query: port GUID or alias.
     pub destination: PortGuid,
 }
 
-/// A path that a client may have.
+/// A path that satisfies a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
-    /// LID where it begins.
+    /// Source LID.
     pub slid: Lid,
-    /// LID where it leads.
+    /// Destination LID.
     pub dlid: Lid,
-    /// MTU, rate, life time.
+    /// MTU, rate, PacketLifeTime.
     pub values: PathValues,
-    /// Partition.
+    /// P_Key.
     pub pkey: PKey,
-    /// Service level.
+    /// SL.
     pub sl: Sl,
-    /// The way back is as good.
+    /// The reverse path satisfies the limits as well.
     pub reversible: bool,
-    /// 0 for the paths to take first.
+    /// PathRecord.Preference: 0 is preferred.
     pub preference: u8,
 }
 
-/// Preference of paths beside the diagonal of LIDs (rule 11.4).
+/// Preference of paths between LIDs with different offsets (docs/sm-behaviour.md 11.4).
 const OFF_DIAGONAL_PREFERENCE: u8 = 2;
 
-/// Calls `visit` with each path, best first, until it returns `false`. Returns the number of LID pairs evaluated, at least 1.
+/// Calls `visit` with each path in order of preference until it returns `false`. Returns the number of LID pairs evaluated, at
+/// least 1.
 pub fn for_each_path(
     view: &View,
     ends: &PathEnds,
@@ -106,12 +107,12 @@ pub fn for_each_path(
     evaluated.max(1)
 }
 
-/// First LID and number of LIDs.
+/// First LID and number of LIDs to use.
 fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
     only.map_or_else(|| (port.lid.0, port.lids()), |lid| (lid.0, 1))
 }
 
-/// The partition that a path is in; `None` where the ends share none, or not the one that is asked for (rule 11.10).
+/// The P_Key of a path; `None` if the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).
 fn pkey(
     view: &View,
     ends: &PathEnds,
@@ -142,29 +143,28 @@ fn path(
     (slid, dlid): (Lid, Lid),
     pkey: PKey,
 ) -> Option<Path> {
-    let offered = |way| {
-        let values = values(view, way);
+    let limited = |route| {
+        let values = values(view, route);
         let values = level.map_or(values, |l| l.apply(values));
         demand.limits.apply(values)
     };
-    let values = follow_route(view, ends.from, ends.to, dlid, |_| {}).and_then(offered)?;
-    let back = follow_route(view, ends.to, ends.from, slid, |_| {}).and_then(offered);
+    let values = follow_route(view, ends.from, ends.to, dlid, |_| {}).and_then(limited)?;
+    let back = follow_route(view, ends.to, ends.from, slid, |_| {}).and_then(limited);
     let reversible = back.is_some();
     if demand.reversible && !reversible {
         return None;
     }
-    let (given, any) = view.path_sl(ends.from, dlid);
-    // On one lane the routes cannot deadlock whatever lane they take, so the policy or else the client may choose, and where
-    // neither does, the partition does.
-    let (given, any) = match level {
+    let (assigned, any) = view.path_sl(ends.from, dlid);
+    // With one VL all SLs are free of deadlock: the QoS policy selects the SL, then the client, then the partition.
+    let (assigned, any) = match level {
         Some(level) if any => (level.sl, false),
         None if any => (view.settings.partition_sl(pkey), true),
-        _ => (given, any),
+        _ => (assigned, any),
     };
     let sl = match demand.sl {
-        Some(wanted) if any || wanted == given => wanted,
+        Some(wanted) if any || wanted == assigned => wanted,
         Some(_) => return None,
-        None => given,
+        None => assigned,
     };
     Some(Path {
         slid,
@@ -177,11 +177,11 @@ fn path(
     })
 }
 
-fn values(view: &View, way: RouteLimits) -> PathValues {
+fn values(view: &View, route: RouteLimits) -> PathValues {
     PathValues {
-        mtu: way.mtu,
-        rate: way.rate(),
-        packet_life_time: if way.hops == 0 {
+        mtu: route.mtu,
+        rate: route.rate(),
+        packet_life_time: if route.hops == 0 {
             0
         } else {
             view.settings.subnet_timeout

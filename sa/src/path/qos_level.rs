@@ -1,9 +1,9 @@
-//! What the QoS policy makes of a path: which level it gets, and what that leaves of it (rules 11.10, 11.11, 11.15).
+//! Application of the QoS policy to paths (docs/sm-behaviour.md 11.10, 11.11, 11.15).
 //!
-//! The MTU and rate of a level are bounds, its life time stands instead of the subnet's, its partitions and path bits leave
-//! out the other ones. Its SL is the path's where the routing keeps to one lane, on which any SL is safe. Where the routing has
-//! lanes of its own (lash, dfsssp, nue, torus-2QoS and others), each path has the one SL that it is proven for and the level's does not
-//! count, as it does not for OpenSM's engines that choose SLs; everything else of the level does.
+//! MTU and rate of a level are upper bounds, its PacketLifeTime replaces the subnet's, and its P_Keys and path bits restrict the
+//! choice. Its SL applies if the routing uses one VL, where any SL is safe. If the routing assigns SLs (lash, dfsssp, nue,
+//! torus-2QoS and others), each path has the SL that it was verified for, and the level's SL is ignored, as with OpenSM's engines
+//! that assign SLs.
 
 use std::sync::Arc;
 
@@ -17,10 +17,18 @@ use crate::qos::{QosLevel, QosPort, QosQuery};
 use crate::view::{EndPortIdx, View};
 
 impl View {
-    /// The level of a path, where there is a policy.
-    pub(super) fn qos_level(&self, ends: &PathEnds, asked: &QosQuery) -> Option<&Arc<QosLevel>> {
+    /// The level of a path, if there is a policy.
+    pub(super) fn qos_level(
+        &self,
+        ends: &PathEnds,
+        requested: &QosQuery,
+    ) -> Option<&Arc<QosLevel>> {
         let policy = self.settings.qos.as_ref()?;
-        Some(policy.select(&self.qos_port(ends.from), &self.qos_port(ends.to), asked))
+        Some(policy.select(
+            &self.qos_port(ends.from),
+            &self.qos_port(ends.to),
+            requested,
+        ))
     }
 
     fn qos_port(&self, at: EndPortIdx) -> QosPort<'_> {
@@ -40,33 +48,33 @@ impl View {
 }
 
 impl QosLevel {
-    /// What a path with these values may have.
-    pub(super) fn apply(&self, has: PathValues) -> PathValues {
+    /// Applies the level's limits to the values of a path.
+    pub(super) fn apply(&self, values: PathValues) -> PathValues {
         PathValues {
-            mtu: self.mtu.map_or(has.mtu, |most| has.mtu.min(most)),
+            mtu: self.mtu.map_or(values.mtu, |bound| values.mtu.min(bound)),
             rate: match self.rate {
-                Some(most) if most.rank() < has.rate.rank() => most,
-                _ => has.rate,
+                Some(bound) if bound.rank() < values.rate.rank() => bound,
+                _ => values.rate,
             },
             packet_life_time: match self.packet_life_time {
-                // Of a port to itself it is 0 in any case (rule 11.7).
-                Some(instead) if has.packet_life_time != 0 => instead,
-                _ => has.packet_life_time,
+                // A port's path to itself has PacketLifeTime 0 (docs/sm-behaviour.md 11.7).
+                Some(lifetime) if values.packet_life_time != 0 => lifetime,
+                _ => values.packet_life_time,
             },
         }
     }
 
-    /// Whether a path may use this one of a port's LIDs, counted from its first. Where there is one, there is no choice.
+    /// Whether a path may use the LID at offset `bits` of a port with `lids` LIDs. A port with one LID has no choice.
     pub(super) fn allows_path_bits(&self, bits: u16, lids: u16) -> bool {
         lids <= 1 || self.path_bits.is_empty() || self.path_bits.contains(bits.into())
     }
 
-    /// Whether paths may be in the partition of this key.
+    /// Whether paths may be in the partition of this P_Key.
     pub(super) fn allows_pkey(&self, key: PKey) -> bool {
         self.pkeys.is_empty() || self.pkeys.contains(partition_number(key).into())
     }
 
-    /// The first partition in which both may talk and paths may be, with the membership that `from` has.
+    /// The P_Key of the first partition that both ports share and the level allows, with the membership of `from`.
     pub(super) fn common_pkey(&self, from: &PKeySet, to: &PKeySet) -> Option<PKey> {
         if self.pkeys.is_empty() {
             return from.common_pkey(to);
@@ -75,7 +83,7 @@ impl QosLevel {
         all.find(|key| self.allows_pkey(*key) && from.shares_pkey(to, *key))
     }
 
-    /// The partition of a path between ports whose keys are not known.
+    /// The P_Key of a path between ports with unknown P_Keys.
     pub(super) fn default_pkey(&self) -> PKey {
         let first = self.pkeys.first().and_then(|n| u16::try_from(n).ok());
         first.map_or(PKey::DEFAULT_FULL, |n| {

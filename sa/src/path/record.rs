@@ -1,4 +1,4 @@
-//! PathRecord: which ports a query means, and the answer (IBA 15.2.5.16; rules 11.1 to 11.14).
+//! PathRecord queries (IBA 15.2.5.16; docs/sm-behaviour.md 11.1 to 11.14).
 
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Status;
@@ -11,7 +11,7 @@ use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::view::{EndPortIdx, View};
 
-/// Components of PathRecord that are looked at here.
+/// Components of PathRecord.
 pub(super) mod component {
     pub(in super::super) const SERVICE_ID: u64 = 0b11;
     pub(in super::super) const DGID: u64 = 1 << 2;
@@ -35,21 +35,21 @@ pub(super) mod component {
 /// HopLimit of paths that leave the subnet.
 const HOP_LIMIT_ROUTED: u8 = 0xFF;
 
-/// Which ports one end of a query means.
+/// The ports that one end of a query selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueryEnd {
-    /// All.
+    /// All end ports.
     Any,
-    /// This one, and this LID of it only if one was given.
+    /// One end port, restricted to a LID if the query has one.
     Port(EndPortIdx, Option<Lid>),
 }
 
-/// Most pairs of LIDs that one query may evaluate: every pair of a subnet of 1,024 end ports. More gets
+/// Maximum number of LID pairs that one query may evaluate: all pairs of a subnet with 1,024 end ports. Larger queries get
 /// [`Status::NO_RESOURCES`].
 pub const SCAN_PAIRS_MAX: usize = 1 << 20;
 
-/// Whether a PathRecord query names at most one end, so that its work grows with the number of end ports. Paths to multicast
-/// groups are looked up by MGID.
+/// Whether a PathRecord query names at most one end, so that its cost grows with the number of end ports. Paths to multicast
+/// groups are found by MGID.
 #[must_use]
 pub fn is_scan(request: &SaRequest<'_>) -> bool {
     let source = request.component_mask & (component::SGID | component::SLID) != 0;
@@ -57,13 +57,13 @@ pub fn is_scan(request: &SaRequest<'_>) -> bool {
     !(source && destination || is_to_group(request))
 }
 
-/// Whether the destination is a multicast group, which only the registry knows.
+/// Whether the destination is a multicast group, for which the registry is needed.
 #[must_use]
 pub fn is_to_group(request: &SaRequest<'_>) -> bool {
     request.has(component::DGID) && PathRecord::decode(request.data).dgid.is_multicast()
 }
 
-/// Answers a query in one go; `None` if the destination is a multicast group.
+/// Answers a query without slices; `None` if the destination is a multicast group.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     let wanted = PathRecord::decode(request.data);
@@ -84,7 +84,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     Some(reply.unwrap_or_else(|status| error_reply(request, status)))
 }
 
-/// A table of nothing is an answer, where one record is an error (rule 7.6).
+/// An empty table is a valid reply; an empty Get is an error (docs/sm-behaviour.md 7.6).
 fn error_reply(request: &SaRequest<'_>, status: Status) -> SaReply {
     if request.wants_table() && (status == Status::NO_RECORDS || status == Status::INVALID_GID) {
         return SaReply::from_records(request, ReplyRecords::new(request, PathRecord::LEN));
@@ -92,13 +92,13 @@ fn error_reply(request: &SaRequest<'_>, status: Status) -> SaReply {
     SaReply::error(status)
 }
 
-/// What a unicast PathRecord query asks for, apart from its ends.
+/// A unicast PathRecord query, apart from its ends.
 #[derive(Debug)]
 struct Query {
     demand: PathConstraints,
     sgid: Option<Gid>,
     dgid: Option<Gid>,
-    /// The destination, if it is in another subnet.
+    /// The destination GID, if it is in another subnet.
     routed: Option<Gid>,
     raw_traffic: bool,
     paths_per_pair: usize,
@@ -106,7 +106,7 @@ struct Query {
 
 /// A unicast PathRecord query in progress: a cursor over pairs of end ports.
 ///
-/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+/// It holds no reference, so it can be suspended between slices. All slices must use the same view and request.
 #[derive(Debug)]
 pub struct PathScan {
     query: Query,
@@ -114,12 +114,12 @@ pub struct PathScan {
     destinations: EndPorts,
     /// Index of the next source and destination.
     next: (usize, usize),
-    /// Pairs of LIDs evaluated so far.
+    /// LID pairs evaluated so far.
     evaluated: usize,
     found: ReplyRecords,
 }
 
-/// The end ports of one side that the client may see.
+/// The end ports of one end that are visible to the client.
 #[derive(Debug)]
 enum EndPorts {
     None,
@@ -160,7 +160,7 @@ impl EndPorts {
     }
 }
 
-/// Validates a query; the client and the ends that it names.
+/// Validates a query and resolves the client and both ends.
 fn resolve(
     view: &View,
     request: &SaRequest<'_>,
@@ -210,7 +210,7 @@ fn resolve(
 }
 
 impl Query {
-    /// Adds the paths between two end ports to `found`. Returns the number of pairs of LIDs evaluated.
+    /// Adds the paths between two end ports to `found`. Returns the number of LID pairs evaluated.
     fn find(
         &self,
         view: &View,
@@ -239,10 +239,10 @@ impl Query {
 }
 
 impl PathScan {
-    /// Validates a query and resolves the ends that it names.
+    /// Validates a query and resolves its ends.
     ///
     /// # Errors
-    /// The reply to a query that is not valid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
+    /// The reply to a query that is invalid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         let wanted = PathRecord::decode(request.data);
         let scan = resolve(view, request, &wanted)
@@ -260,7 +260,7 @@ impl PathScan {
     ) -> Result<Self, Status> {
         let sources = EndPorts::visible(view, client, from);
         let destinations = EndPorts::visible(view, client, to);
-        // A table needs all pairs, so it is rejected before any work. A Get ends at the first path.
+        // A table needs all pairs, so it is rejected in advance. A Get stops at the first path.
         if request.wants_table() && sources.len() * destinations.len() > SCAN_PAIRS_MAX {
             return Err(Status::NO_RESOURCES);
         }
@@ -274,7 +274,7 @@ impl PathScan {
         })
     }
 
-    /// Evaluates about `budget` more pairs of LIDs; the last pair of end ports of a slice may exceed it by its LIDs.
+    /// Evaluates about `budget` more LID pairs; the last pair of end ports of a slice may exceed it.
     pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         let until = self.evaluated.saturating_add(budget);
         while let Some((from, slid)) = self.sources.get(self.next.0) {
@@ -294,7 +294,7 @@ impl PathScan {
             self.next.1 += 1;
             let (from, to) = ((from, slid), (to, dlid));
             self.evaluated += self.query.find(view, from, to, &mut self.found);
-            // A Get is answered with the first path (rule 11.1).
+            // A Get returns the first path (docs/sm-behaviour.md 11.1).
             if self.found.is_full() || !request.wants_table() && self.found.count() > 0 {
                 break;
             }
@@ -336,7 +336,7 @@ fn decode_constraints(request: &SaRequest<'_>, wanted: &PathRecord) -> PathConst
     }
 }
 
-/// Whom a GID and a LID mean; both must mean the same (rule 11.1).
+/// Resolves a GID and a LID, which must denote the same port (docs/sm-behaviour.md 11.1).
 fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryEnd, Status> {
     let by_gid = gid
         .map(|gid| view.by_gid(gid).ok_or(Status::INVALID_GID))
@@ -352,7 +352,7 @@ fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryE
     }
 }
 
-/// The port that one end names, and this LID of it if one was given; `None` where neither is given.
+/// The port of one end, and its LID if given; `None` without GID and LID.
 pub(super) fn resolve_end_port(
     view: &View,
     gid: Option<Gid>,
@@ -364,12 +364,12 @@ pub(super) fn resolve_end_port(
     })
 }
 
-/// The GUID by which a client that gave this GID knows a port (rule 12.4).
+/// The GUID in the client's GID, which may be an alias, otherwise the port GUID (docs/sm-behaviour.md 12.4).
 fn requested_guid(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
     gid.map_or_else(|| view.end_port(at).guid, |gid| gid.guid())
 }
 
-/// The router port that leads to another subnet (rule 11.12): the first that a prefix route names and that exists.
+/// The router port for another subnet (docs/sm-behaviour.md 11.12): that of the first matching prefix route.
 fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Status> {
     let source = match from {
         QueryEnd::Port(port, _) => Some(port),
@@ -386,7 +386,7 @@ fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Sta
         .find(|r| r.prefix.is_none_or(|p| p == gid.prefix()))
         .and_then(|r| match r.router {
             Some(guid) => view.by_guid(guid).filter(is_router),
-            // The lowest GUID, so that it does not depend on who was found first.
+            // The lowest GUID, independent of the order of discovery.
             None => view
                 .end_port_indices()
                 .filter(is_router)

@@ -1,4 +1,4 @@
-//! Along the forwarding tables from an end port to a LID: whether packets arrive, and what they meet (rule 11.5).
+//! Follows LFTs from an end port to a LID, and determines MTU and rate of the route (docs/sm-behaviour.md 11.5).
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -6,22 +6,22 @@ use ferrosm_mad::sa::path::RateCode;
 
 use crate::view::{EndPortIdx, HopPort, View};
 
-/// Most switches that a packet may cross.
+/// Maximum number of hops; longer routes count as loops.
 const HOPS_MAX: usize = 64;
 
-/// What a way offers.
+/// Properties of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteLimits {
-    /// The largest packet that passes everywhere.
+    /// Minimum MTU of all ports.
     pub mtu: MtuCode,
-    /// Place of the slowest link's rate among all rates.
+    /// Minimum rate of all ports, as index in [`RateCode::ASCENDING`].
     pub rate_rank: u8,
-    /// Cables crossed; 0 from a port to itself.
+    /// Links crossed; 0 from a port to itself.
     pub hops: u8,
 }
 
 impl RouteLimits {
-    /// The rate of the slowest link.
+    /// The minimum rate.
     #[must_use]
     pub fn rate(&self) -> RateCode {
         RateCode::ASCENDING
@@ -44,65 +44,65 @@ impl RouteLimits {
     }
 }
 
-/// A node on a way: the ports by which it is entered and left; 0 at the ends.
+/// A node of a route with its entry and exit ports; 0 at the ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteHop {
     /// The node.
     pub node: u32,
-    /// The port by which packets come in.
+    /// The port where packets enter.
     pub entry: PortNum,
-    /// The port by which they leave.
+    /// The port where packets leave.
     pub exit: PortNum,
 }
 
-/// The way from an end port to a LID of another; `None` where packets do not arrive. `seen` is told each node.
+/// Follows the route from an end port to a LID of another; `None` if packets do not arrive. Calls `visit` for each node.
 pub fn follow_route(
     view: &View,
     from: EndPortIdx,
     to: EndPortIdx,
     dlid: Lid,
-    mut seen: impl FnMut(RouteHop),
+    mut visit: impl FnMut(RouteHop),
 ) -> Option<RouteLimits> {
     let (start, goal) = (view.end_port(from).port, view.end_port(to).port);
     let mut node = start.node();
     let mut entry = PortNum::ZERO;
-    let mut way = RouteLimits::unlimited();
+    let mut limits = RouteLimits::unlimited();
     let mut hop = view.hop_port(node, start.num())?;
-    way.pass_port(hop);
+    limits.pass_port(hop);
     if from == to {
         let exit = PortNum::ZERO;
-        seen(RouteHop { node, entry, exit });
-        return Some(way);
+        visit(RouteHop { node, entry, exit });
+        return Some(limits);
     }
     let mut exit = if view.is_switch(node) {
         view.output_port(node, dlid)?
     } else {
-        // The only way out of an adapter's port is its cable.
+        // A CA port has one link.
         start.num()
     };
     for _ in 0..HOPS_MAX {
-        seen(RouteHop { node, entry, exit });
+        visit(RouteHop { node, entry, exit });
         if exit == PortNum::ZERO {
-            // The switch takes it for its own.
-            way.pass_port(view.hop_port(node, exit)?);
-            return ((node, exit) == (goal.node(), goal.num())).then_some(way);
+            // The LID belongs to this switch.
+            limits.pass_port(view.hop_port(node, exit)?);
+            return ((node, exit) == (goal.node(), goal.num())).then_some(limits);
         }
         if exit == PortNum::DROP {
             return None;
         }
         hop = view.hop_port(node, exit)?;
         let next = hop.peer()?;
-        way.hops = way.hops.saturating_add(1);
-        way.pass_port(hop);
+        limits.hops = limits.hops.saturating_add(1);
+        limits.pass_port(hop);
         (node, entry) = (next.node(), next.num());
-        way.pass_port(view.hop_port(node, entry)?);
+        limits.pass_port(view.hop_port(node, entry)?);
         if next == goal {
-            seen(RouteHop {
+            visit(RouteHop {
                 node,
                 entry,
                 exit: PortNum::ZERO,
             });
-            return Some(way);
+            return Some(limits);
         }
         exit = view.output_port(node, dlid)?;
     }

@@ -1,7 +1,7 @@
-//! Path queries whose work grows with the size of the subnet, as cursors that run in slices.
+//! Path queries whose cost grows with the size of the subnet, as cursors that run in slices.
 //!
-//! The holder of a [`PathQuery`] decides when each slice runs, so that other requests are answered in between. The total work of a
-//! query is bounded by [`super::record::SCAN_PAIRS_MAX`], its reply by the limit of all replies.
+//! The caller decides when each slice of a [`PathQuery`] runs, so that other requests are answered in between.
+//! [`super::record::SCAN_PAIRS_MAX`] limits the work of a query, and the reply size limit its memory.
 
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
@@ -21,7 +21,7 @@ pub enum PathQuery {
     Multi(MultiScan),
 }
 
-/// Whether a request must run in slices: decided by the components that it names.
+/// Whether a request must run in slices, which its component mask decides.
 #[must_use]
 pub fn is_scan(request: &SaRequest<'_>) -> bool {
     match (request.attr, request.method) {
@@ -32,10 +32,10 @@ pub fn is_scan(request: &SaRequest<'_>) -> bool {
 }
 
 impl PathQuery {
-    /// Validates a request for which [`is_scan`] is true, and resolves the ends that it names.
+    /// Validates a request for which [`is_scan`] is true, and resolves its ends.
     ///
     /// # Errors
-    /// The reply, if the query needs no slice.
+    /// The reply, if no slice is needed.
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         if request.method == Method::GetMulti {
             MultiScan::new(view, request).map(Self::Multi)
@@ -44,7 +44,7 @@ impl PathQuery {
         }
     }
 
-    /// Runs one slice of about `budget` pairs of LIDs. View and request must be those that the query was made from.
+    /// Runs one slice of about `budget` LID pairs. View and request must be those passed to [`Self::new`].
     pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
         match self {
             Self::Paths(scan) => scan.advance(view, request, budget),

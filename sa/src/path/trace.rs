@@ -1,7 +1,6 @@
-//! TraceRecord: the nodes on a path, one record each (IBA 15.2.5.17).
+//! TraceRecord: one record for each node of a path (IBA 15.2.5.17).
 //!
-//! The query is a PathRecord that names both ends; the answer lists the nodes from the source to the destination. OpenSM has no
-//! such answer.
+//! The query is a PathRecord with both ends; the reply lists the nodes from source to destination. OpenSM does not support it.
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{PortGuid, PortNum};
@@ -69,7 +68,7 @@ fn record(view: &View, step: &RouteHop) -> TraceRecord {
     }
 }
 
-/// The GUID of a port, of a switch's port 0 for all its ports; 0 where the path has none.
+/// The port GUID: port 0's for all ports of a switch; 0 if the path has no such port.
 fn port_guid(view: &View, node: u32, num: PortNum) -> PortGuid {
     view.port_by_num(node, num)
         .and_then(|port| view.lid_owner(port))

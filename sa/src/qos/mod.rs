@@ -1,13 +1,12 @@
-//! The QoS policy: which service level, and which limits, the path of a request gets.
+//! The QoS policy: SL and limits of paths.
 //!
-//! A plain value, and a pure question to it: the rules are tried in order, the first that fits says the level, and where none
-//! fits the default level stands. What is in it is what OpenSM's `qos-policy.conf` can say (peers 2.9); reading the file is the
-//! daemon's, what a path becomes of a level is [`crate::path`]'s. Whether the routing lets packets have the level's SL is
-//! not asked here: a routing with lanes of its own decides on SLs alone, as OpenSM's engines with lanes do.
+//! Rules are tried in order; the first matching rule selects the level, otherwise the default level applies. The policy can
+//! express what OpenSM's `qos-policy.conf` can. `ferrosm-opensm-compat` reads the file, and [`crate::path`] applies levels to
+//! paths, which includes whether the routing permits the level's SL.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | policy, rules, levels, groups of ports, and the choice |
+//! | this | policy, rules, levels, port groups, selection |
 //! | `ranges` | sets of numbers |
 
 mod ranges;
@@ -24,69 +23,69 @@ pub use ranges::RangeSet;
 
 use crate::pkey_set::PKeySet;
 
-/// What counts of a P_Key: the partition, not the membership.
+/// Partition number of a P_Key, without the membership bit.
 const PARTITION_MASK: u16 = 0x7FFF;
 
 /// The policy of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QosPolicy {
-    /// Tried in order.
+    /// In order of precedence.
     pub rules: Vec<QosRule>,
-    /// Where no rule fits.
+    /// Level of requests that no rule matches.
     pub default: Arc<QosLevel>,
 }
 
-/// What a path gets.
+/// SL and limits of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QosLevel {
-    /// For people.
+    /// Name, for messages.
     pub name: String,
     /// Service level.
     pub sl: Sl,
-    /// No larger packets.
+    /// Maximum MTU.
     pub mtu: Option<MtuCode>,
-    /// No faster.
+    /// Maximum rate.
     pub rate: Option<RateCode>,
-    /// PacketLifeTime, instead of the subnet's.
+    /// PacketLifeTime that replaces the subnet's.
     pub packet_life_time: Option<u8>,
-    /// Only by these LIDs of a port that has several, counted from its first; none given: by any.
+    /// LID offsets that paths may use at ports with several LIDs; empty for all.
     pub path_bits: RangeSet,
-    /// Only in these partitions (low 15 bits of P_Keys); none given: in any.
+    /// Partition numbers that paths may use; empty for all.
     pub pkeys: RangeSet,
 }
 
-/// Which requests get a level. A condition without anything in it is none; a request must meet all the others, and say what
-/// they ask about.
+/// Conditions that select a level. Empty conditions are ignored. A request must have the component of each condition and satisfy
+/// all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QosRule {
-    /// For people.
+    /// Description, for messages.
     pub purpose: String,
-    /// The path begins in one of these.
+    /// The source is in one of these groups.
     pub source: Vec<Arc<QosPortGroup>>,
-    /// The path leads to one of these.
+    /// The destination is in one of these groups.
     pub destination: Vec<Arc<QosPortGroup>>,
-    /// The path begins in, or leads to, one of these.
+    /// The source or destination is in one of these groups.
     pub either: Vec<Arc<QosPortGroup>>,
     /// QoSClass.
     pub qos_class: RangeSet,
     /// ServiceID.
     pub service_id: RangeSet,
-    /// P_Key: low 15 bits.
+    /// Partition number.
     pub pkey: RangeSet,
-    /// What such requests get.
+    /// The level of matching requests.
     pub level: Arc<QosLevel>,
 }
 
-/// Some of the end ports.
+/// A group of end ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QosPortGroup {
-    /// For people.
+    /// Name, for messages.
     pub name: String,
     /// By port GUID.
     pub guids: RangeSet,
-    /// By NodeDescription and number of the port.
+    /// By NodeDescription and port number.
     pub names: BTreeMap<String, BTreeSet<PortNum>>,
-    /// The members of these partitions (low 15 bits of P_Keys).
+    /// Members of these partitions.
     pub pkeys: RangeSet,
     /// All channel adapters' ports.
     pub cas: bool,
@@ -94,28 +93,28 @@ pub struct QosPortGroup {
     pub switches: bool,
     /// All routers' ports.
     pub routers: bool,
-    /// The subnet manager's own port.
+    /// The SM's port.
     pub sm_port: bool,
 }
 
-/// An end port, as far as groups ask about it.
+/// Properties of an end port that groups can select by.
 #[derive(Debug, Clone, Copy)]
 pub struct QosPort<'a> {
     /// GUID.
     pub guid: PortGuid,
-    /// Of the node.
+    /// Type of the node.
     pub node_type: NodeType,
-    /// NodeDescription, up to the first zero.
+    /// NodeDescription up to the first zero byte.
     pub description: &'a [u8],
-    /// Number on the node.
+    /// Port number.
     pub num: PortNum,
-    /// Its P_Keys, where they are known.
+    /// Its P_Keys, if known.
     pub keys: Option<&'a PKeySet>,
-    /// The subnet manager's own.
+    /// Whether it is the SM's port.
     pub is_sm_port: bool,
 }
 
-/// What a request says of a path, as far as rules ask about it.
+/// Components of a request that rules can select by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QosQuery {
     /// QoSClass.
@@ -127,10 +126,18 @@ pub struct QosQuery {
 }
 
 impl QosPolicy {
-    /// The level of a request for a path between two ports.
+    /// The level of a path between two ports.
     #[must_use]
-    pub fn select(&self, from: &QosPort<'_>, to: &QosPort<'_>, asked: &QosQuery) -> &Arc<QosLevel> {
-        let rule = self.rules.iter().find(|rule| rule.matches(from, to, asked));
+    pub fn select(
+        &self,
+        from: &QosPort<'_>,
+        to: &QosPort<'_>,
+        requested: &QosQuery,
+    ) -> &Arc<QosLevel> {
+        let rule = self
+            .rules
+            .iter()
+            .find(|rule| rule.matches(from, to, requested));
         rule.map_or(&self.default, |rule| &rule.level)
     }
 }
@@ -151,18 +158,18 @@ impl QosRule {
         }
     }
 
-    fn matches(&self, from: &QosPort<'_>, to: &QosPort<'_>, asked: &QosQuery) -> bool {
-        let says = |wanted: &RangeSet, said: Option<u64>| {
-            wanted.is_empty() || said.is_some_and(|n| wanted.contains(n))
+    fn matches(&self, from: &QosPort<'_>, to: &QosPort<'_>, requested: &QosQuery) -> bool {
+        let accepts = |wanted: &RangeSet, value: Option<u64>| {
+            wanted.is_empty() || value.is_some_and(|n| wanted.contains(n))
         };
         let has = |groups: &[Arc<QosPortGroup>], port: &QosPort<'_>| {
             groups.iter().any(|group| group.contains(port))
         };
-        says(&self.qos_class, asked.qos_class.map(u64::from))
-            && says(&self.service_id, asked.service_id)
-            && says(
+        accepts(&self.qos_class, requested.qos_class.map(u64::from))
+            && accepts(&self.service_id, requested.service_id)
+            && accepts(
                 &self.pkey,
-                asked.pkey.map(|k| u64::from(k.0 & PARTITION_MASK)),
+                requested.pkey.map(|k| u64::from(k.0 & PARTITION_MASK)),
             )
             && (self.source.is_empty() || has(&self.source, from))
             && (self.destination.is_empty() || has(&self.destination, to))
@@ -171,7 +178,7 @@ impl QosRule {
 }
 
 impl QosPortGroup {
-    /// Whether a port is in it.
+    /// Whether a port is in the group.
     #[must_use]
     pub fn contains(&self, port: &QosPort<'_>) -> bool {
         let by_type = match port.node_type {
@@ -192,7 +199,7 @@ impl QosPortGroup {
             && core::str::from_utf8(port.description)
                 .ok()
                 .and_then(|name| self.names.get(name.trim()))
-                // A switch has one end port, by whichever of its ports it is named.
+                // A switch has one end port, whichever of its ports is named.
                 .is_some_and(|nums| nums.contains(&port.num) || port.num == PortNum::ZERO)
     }
 

@@ -1,19 +1,19 @@
-//! Sets of numbers, written as ranges: GUIDs, service ids, P_Keys, classes, path bits.
+//! Sets of numbers as ranges: GUIDs, service IDs, P_Keys, QoS classes, path bits.
 
 use serde::{Deserialize, Serialize};
 
 /// A set of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RangeSet {
-    /// In order, none touching the next.
+    /// Sorted; adjacent ranges are merged.
     ranges: Vec<(u64, u64)>,
 }
 
 impl RangeSet {
-    /// No number.
+    /// The empty set.
     pub const NONE: Self = Self { ranges: Vec::new() };
 
-    /// From pairs of first and last number, in any order; a pair may be turned around.
+    /// From pairs of bounds, inclusive, in any order.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut pairs: Vec<(u64, u64)> = pairs
@@ -37,13 +37,13 @@ impl RangeSet {
         Self::new([(number, number)])
     }
 
-    /// Whether there is none in it.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether this number is in it.
+    /// Whether the set contains a number.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         let at = self.ranges.partition_point(|(_, to)| *to < number);
@@ -56,12 +56,12 @@ impl RangeSet {
         self.ranges.first().map(|(from, _)| *from)
     }
 
-    /// First and last number of each range, in order.
+    /// First and last number of each range, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ranges.iter().copied()
     }
 
-    /// Adds what is in another set.
+    /// Adds the numbers of another set.
     pub fn extend(&mut self, other: &Self) {
         *self = Self::new(self.iter().chain(other.iter()));
     }
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_ends_of_all_numbers() {
+    fn ranges_may_end_at_the_maximum() {
         let all = RangeSet::new([(u64::MAX, 0)]);
         assert!(all.contains(0) && all.contains(u64::MAX));
         let last = RangeSet::new([(u64::MAX, u64::MAX), (u64::MAX, u64::MAX)]);
@@ -82,9 +82,9 @@ mod tests {
     }
 
     proptest! {
-        /// As a look at every pair says; no two ranges could be one.
+        /// Agrees with a test of every pair; ranges are merged.
         #[test]
-        fn a_number_is_in_it_if_it_is_in_a_pair(pairs in prop::collection::vec((0u64..40, 0u64..40), 0..8)) {
+        fn membership_agrees_with_a_test_of_every_pair(pairs in prop::collection::vec((0u64..40, 0u64..40), 0..8)) {
             let ranges = RangeSet::new(pairs.iter().copied());
             for n in 0..42 {
                 let listed = pairs.iter().any(|(a, b)| (a.min(b)..=a.max(b)).contains(&&n));

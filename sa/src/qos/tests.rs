@@ -1,4 +1,4 @@
-//! Properties of the policy: the first rule that is met decides; ranges hold what they say.
+//! Properties of the policy: the first matching rule applies.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,8 +23,8 @@ const fn port(guid: u64) -> QosPort<'static> {
 }
 
 #[test]
-fn every_way_to_be_in_a_group() {
-    let nobody = QosPortGroup::default();
+fn port_groups_match_by_each_criterion() {
+    let empty = QosPortGroup::default();
     let keys = PKeySet::new([PKey(0x1234), PKey(0xFFFF)]);
     let host = QosPort {
         description: b"vs1 HCA-1",
@@ -32,7 +32,7 @@ fn every_way_to_be_in_a_group() {
         keys: Some(&keys),
         ..port(7)
     };
-    assert!(!nobody.contains(&host));
+    assert!(!empty.contains(&host));
     let by_guid = QosPortGroup {
         guids: RangeSet::new([(5, 7)]),
         ..QosPortGroup::default()
@@ -58,13 +58,10 @@ fn every_way_to_be_in_a_group() {
         pkeys: RangeSet::new([(0x1230, 0x1240)]),
         ..QosPortGroup::default()
     };
-    assert!(
-        by_key.contains(&host),
-        "limited members are members, and the other way round"
-    );
+    assert!(by_key.contains(&host), "membership bits do not count");
     assert!(
         !by_key.contains(&switch),
-        "unknown keys make nobody a member"
+        "a port with unknown P_Keys is not a member"
     );
     let cas = QosPortGroup {
         cas: true,
@@ -84,9 +81,9 @@ fn every_way_to_be_in_a_group() {
     );
 }
 
-/// A condition of which the request says nothing is not met; no condition is always met.
+/// A condition is not met if the request lacks its component; a rule without conditions always matches.
 #[test]
-fn a_request_must_say_what_a_rule_asks_about() {
+fn conditions_require_the_component_in_the_request() {
     let rule = QosRule {
         service_id: RangeSet::single(0x1_0000),
         ..QosRule::new(String::new(), level("sdp", 1))
@@ -95,21 +92,21 @@ fn a_request_must_say_what_a_rule_asks_about() {
         rules: vec![rule],
         default: level("DEFAULT", 0),
     };
-    let ask = |asked| policy.select(&port(1), &port(2), &asked).name.clone();
+    let select = |requested| policy.select(&port(1), &port(2), &requested).name.clone();
     let sdp = QosQuery {
         service_id: Some(0x1_0000),
         ..QosQuery::default()
     };
-    assert_eq!(ask(sdp), "sdp");
-    assert_eq!(ask(QosQuery::default()), "DEFAULT");
+    assert_eq!(select(sdp), "sdp");
+    assert_eq!(select(QosQuery::default()), "DEFAULT");
     let other = QosQuery {
         service_id: Some(0x1_0001),
         ..sdp
     };
-    assert_eq!(ask(other), "DEFAULT");
+    assert_eq!(select(other), "DEFAULT");
 }
 
-/// A rule as lists: each either absent or the numbers that it takes.
+/// A rule as lists: absent, or the values that it accepts.
 type Plain = [Option<Vec<u64>>; 6];
 
 fn plain() -> impl Strategy<Value = Plain> {
@@ -139,9 +136,9 @@ fn rule(plain: &Plain, at: usize) -> QosRule {
 }
 
 proptest! {
-    /// The level is that of the first rule of which every condition is met, whatever comes behind it; else the default one.
+    /// The first rule whose conditions are all met selects the level, otherwise the default applies.
     #[test]
-    fn the_first_rule_that_fits_decides(
+    fn first_matching_rule_selects_the_level(
         rules in prop::collection::vec(plain(), 0..6),
         (from, to) in (0u64..6, 0u64..6),
         class in prop::option::of(0u16..6),
@@ -149,22 +146,22 @@ proptest! {
         pkey in prop::option::of((0u16..6, any::<bool>())),
     ) {
         let full = |(n, full): (u16, bool)| if full { n | 0x8000 } else { n };
-        let asked = QosQuery { qos_class: class, service_id, pkey: pkey.map(|k| PKey(full(k))) };
-        let said = [
+        let requested = QosQuery { qos_class: class, service_id, pkey: pkey.map(|k| PKey(full(k))) };
+        let present = [
             vec![from], vec![to], vec![from, to],
             class.map(u64::from).into_iter().collect(),
             service_id.into_iter().collect(),
             pkey.map(|k| u64::from(k.0)).into_iter().collect(),
         ];
-        let meets = |plain: &Plain| plain.iter().zip(&said).all(|(wanted, said)| match wanted {
+        let meets = |plain: &Plain| plain.iter().zip(&present).all(|(wanted, present)| match wanted {
             None => true,
-            Some(list) => said.iter().any(|n| list.contains(n)),
+            Some(list) => present.iter().any(|n| list.contains(n)),
         });
         let expected = rules.iter().position(meets).map_or_else(|| "DEFAULT".to_owned(), |at| at.to_string());
         let policy = QosPolicy {
             rules: rules.iter().enumerate().map(|(at, plain)| rule(plain, at)).collect(),
             default: level("DEFAULT", 0),
         };
-        prop_assert_eq!(&policy.select(&port(from), &port(to), &asked).name, &expected);
+        prop_assert_eq!(&policy.select(&port(from), &port(to), &requested).name, &expected);
     }
 }

@@ -1,4 +1,4 @@
-//! GuidInfoRecord: the GUIDs of end ports, in blocks of eight (rule 7.13). What hosts have set is in the view too.
+//! GuidInfoRecord: blocks of eight GUIDs of an end port, aliases included (docs/sm-behaviour.md 7.13).
 
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
@@ -12,11 +12,11 @@ use crate::view::{EndPortIdx, View};
 const BLOCK_NUM: u64 = 1 << 1;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
-    // A LID was looked up: any LID of a port names it.
+    // The LID was resolved by the index; any LID of a port selects it.
     let mut found = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
-    let asked = GuidInfoRecord::decode(search.request.data);
-    let one = search.request.has(BLOCK_NUM).then_some(asked.block_num);
-    'all: for at in ends(search, &asked).filter(|at| search.is_visible(*at)) {
+    let requested = GuidInfoRecord::decode(search.request.data);
+    let one = search.request.has(BLOCK_NUM).then_some(requested.block_num);
+    'ports: for at in ends(search, &requested).filter(|at| search.is_visible(*at)) {
         let all = 0..blocks(search.view, at);
         let wanted = match one {
             Some(block) if all.contains(&block) => block..block + 1,
@@ -31,26 +31,26 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 guids: search.view.aliases().block(end.guid, block_num),
             };
             if found.offer(&record.encode()) {
-                break 'all;
+                break 'ports;
             }
         }
     }
     search.reply(found)
 }
 
-/// The end ports that can match: by LID, by a GUID that is asked for, or all.
+/// End ports that can match: by LID, by a requested GUID, or all.
 fn ends<'a>(
     search: &'a Search<'_>,
-    asked: &GuidInfoRecord,
+    requested: &GuidInfoRecord,
 ) -> impl Iterator<Item = EndPortIdx> + use<'a> {
     let view = search.view;
     let component = |i: usize| 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i);
     let guid = (0..BLOCK)
         .filter(|i| search.lid().is_none() && search.request.has(component(*i)))
-        .map(|i| asked.guids[i])
+        .map(|i| requested.guids[i])
         .find(|guid| *guid != EMPTY);
     let named = guid.map(|guid| {
-        // AliasTables come and go later than ports: one GUID may be both for a while.
+        // The view may lag behind the alias tables: a GUID may briefly be both a port GUID and an alias.
         let (own, alias) = (view.by_guid(guid), view.aliases().owner(guid));
         let alias = alias.and_then(|owner| view.by_guid(owner));
         own.into_iter().chain(alias.filter(|a| Some(*a) != own))
@@ -60,13 +60,13 @@ fn ends<'a>(
     named.chain(all.into_iter().flatten())
 }
 
-/// Number of entries in an end port's table. There is always one, the port's own.
+/// Number of entries in an end port's table, at least the port GUID.
 pub(crate) fn entries(view: &View, at: EndPortIdx) -> usize {
     let port = view.port(view.end_port(at).port);
     usize::from(PortInfo::decode(&port.raw).guid_cap).max(1)
 }
 
-/// Number of blocks in it.
+/// Number of blocks in an end port's table.
 pub(crate) fn blocks(view: &View, at: EndPortIdx) -> u8 {
     u8::try_from(entries(view, at).div_ceil(BLOCK)).unwrap_or(u8::MAX)
 }

@@ -1,5 +1,5 @@
-//! P_KeyTableRecord: blocks of P_Key tables of end ports and of switch ports that check packets, for trusted clients alone (rule
-//! 7.8).
+//! P_KeyTableRecord: P_Key blocks of end ports and of switch ports that enforce partitions; for trusted clients only
+//! (docs/sm-behaviour.md 7.8).
 
 use ferrosm_mad::attr::PKeyBlock;
 use ferrosm_mad::ids::PortNum;
@@ -14,8 +14,8 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         return SaReply::error(Status::REQ_INVALID);
     }
     let mut found = search.matches::<PKeyTableRecord>();
-    'all: for (end, port) in search.ports() {
-        // Of a switch port that checks nothing nobody needs the table.
+    'ports: for (end, port) in search.ports() {
+        // The tables of switch ports without enforcement have no effect.
         let is_switch = search.view.node(end.node).switch.is_some();
         if is_switch && port.num != PortNum::ZERO && !port.enforces_partitions {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 table: PKeyBlock { keys: *keys }.encode(),
             };
             if found.offer(&record.encode()) {
-                break 'all;
+                break 'ports;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! LinkRecord: every cable, once in each direction (rule 7.13).
+//! LinkRecord: each link, once in each direction (docs/sm-behaviour.md 7.13).
 
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::tables::LinkRecord;
@@ -7,7 +7,7 @@ use super::{LID, Search};
 use crate::message::SaReply;
 use crate::view::{EndPortIdx, PortIdx};
 
-/// Components that are looked up beside the first LID.
+/// Components that are resolved, apart from the first LID.
 const FROM_PORT: u64 = 1 << 1;
 const TO_PORT: u64 = 1 << 2;
 const TO_LID: u64 = 1 << 3;
@@ -16,23 +16,24 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let mut found =
         search.matches_in::<LinkRecord>(search.request.component_mask & !(LID | TO_LID));
     let view = search.view;
-    let asked = LinkRecord::decode(search.request.data);
+    let requested = LinkRecord::decode(search.request.data);
     let port = |component, num| search.request.has(component).then_some(num);
     let (from_port, to_port) = (
-        port(FROM_PORT, asked.from_port),
-        port(TO_PORT, asked.to_port),
+        port(FROM_PORT, requested.from_port),
+        port(TO_PORT, requested.to_port),
     );
     let asked_to = search
         .request
         .has(TO_LID)
-        .then(|| view.by_lid(asked.to_lid));
+        .then(|| view.by_lid(requested.to_lid));
     let mut offer = |from: PortIdx, to: PortIdx| {
         let Some((a, b)) = view.lid_owner(from).zip(view.lid_owner(to)) else {
             return false;
         };
-        let meant = asked_to.is_none_or(|to| to == Some(b));
-        // All three must share partitions (rule 7.9).
-        if meant && search.is_visible(a) && search.is_visible(b) && view.share_partition(a, b) {
+        let is_selected = asked_to.is_none_or(|to| to == Some(b));
+        // Client and both ends must share partitions pairwise (docs/sm-behaviour.md 7.9).
+        if is_selected && search.is_visible(a) && search.is_visible(b) && view.share_partition(a, b)
+        {
             let record = LinkRecord {
                 from_lid: view.end_port(a).lid,
                 from_port: view.port(from).num,
@@ -44,24 +45,23 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         }
         false
     };
-    if let (None, Some(there)) = (search.lid(), asked_to) {
-        // The cables of the node there are those that lead to it.
-        if let Some(there) = there {
-            let _ = cables(search, there, to_port).any(|(to, from)| offer(from, to));
+    if let (None, Some(far_end)) = (search.lid(), asked_to) {
+        // Links to a node are the links of that node.
+        if let Some(far_end) = far_end {
+            let _ = links(search, far_end, to_port).any(|(to, from)| offer(from, to));
         }
         return search.reply(found);
     }
     for at in search.end_ports() {
-        if cables(search, at, from_port).any(|(from, to)| offer(from, to)) {
+        if links(search, at, from_port).any(|(from, to)| offer(from, to)) {
             break;
         }
     }
     search.reply(found)
 }
 
-/// The cables of an end port: its own, or those of all ports of its switch; or the one of the port with this number. This end
-/// first.
-fn cables<'a>(
+/// Links of an end port, with the near port first: its own link, all links of its switch, or the link of port `num`.
+fn links<'a>(
     search: &'a Search<'_>,
     at: EndPortIdx,
     num: Option<PortNum>,

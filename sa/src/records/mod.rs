@@ -1,10 +1,9 @@
-//! Records of what devices say: nodes, ports, switches, links, subnet managers.
+//! Records of nodes, ports, switches, links and SMs.
 //!
-//! Each kind says which nodes can have a match, so that a query by LID or GUID looks at one node and never at all of them; then
-//! every other component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
+//! Each kind determines the nodes that can match, so a query by LID or GUID examines one node. Other components are compared as
+//! bits ([`Template`]). Visibility is checked before the comparison (docs/sm-behaviour.md 7.9).
 //!
-//! A LID names a port, so any LID of a port's range finds its records, which say the first; OpenSM does the same. That is so of
-//! the LIDs that a record is found by, and not of those within PortInfo, which are compared as they are.
+//! As in OpenSM, any LID of a port selects its records, which contain the base LID. This does not apply to LIDs within PortInfo.
 
 pub(super) mod guids;
 mod keys;
@@ -26,10 +25,10 @@ use super::view::{EndPort, EndPortIdx, PortView, View};
 /// The Q_Key of every QP1.
 const QP1_QKEY: u32 = 0x8001_0000;
 
-/// The component that every record but PathRecord begins with.
+/// The LID component: the first of all records but PathRecord.
 const LID: u64 = 1;
 
-/// What this administrator can do.
+/// ClassPortInfo of the SA.
 #[must_use]
 pub fn class_port_info(view: &View) -> SaReply {
     let info = ClassPortInfo {
@@ -62,7 +61,7 @@ pub fn class_port_info(view: &View) -> SaReply {
     SaReply::with_record(&info.encode())
 }
 
-/// Answers Get and GetTable; `None` for an attribute that is not known here.
+/// Answers Get and GetTable; `None` for an unknown attribute.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     let search = match Search::new(view, request) {
@@ -83,11 +82,11 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     })
 }
 
-/// Whether a Get names a component that has an index, so that it needs no search through all records.
+/// Whether a Get has an indexed component, so that it needs no scan of all records.
 #[must_use]
 pub fn names_indexed(request: &SaRequest<'_>) -> bool {
     let any = match request.attr {
-        // Resolved by their ends, or few at all.
+        // Resolved by the ends of the path, or few records.
         id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
         id::NODE => LID | nodes::INDEXED,
         id::MC_MEMBER => multicast::INDEXED,
@@ -97,7 +96,7 @@ pub fn names_indexed(request: &SaRequest<'_>) -> bool {
     request.component_mask & any != 0
 }
 
-/// A search for records.
+/// A query for records.
 struct Search<'a> {
     view: &'a View,
     request: &'a SaRequest<'a>,
@@ -105,7 +104,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search for a client; the reply to one that is not known.
+    /// A query of a client.
+    ///
+    /// # Errors
+    /// The reply to an unknown client.
     fn new(view: &'a View, request: &'a SaRequest<'a>) -> Result<Self, SaReply> {
         let client = view.by_lid(request.from.lid);
         let client = client.ok_or_else(|| SaReply::error(Status::REQ_INVALID))?;
@@ -118,12 +120,12 @@ impl<'a> Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes the records that have all components that are asked for; the LID is looked up ([`Self::end_ports`]).
+    /// Collects records that match all components. The LID is resolved by [`Self::end_ports`] instead.
     fn matches<R: Record>(&self) -> Matches {
         self.matches_in::<R>(self.request.component_mask & !LID)
     }
 
-    /// The same where only these of the components are compared as bits.
+    /// Collects records that match these components.
     fn matches_in<R: Record>(&self, component_mask: u64) -> Matches {
         Matches {
             template: Template::new::<R>(component_mask, self.request.data),
@@ -135,12 +137,12 @@ impl Search<'_> {
         SaReply::from_records(self.request, matches.found)
     }
 
-    /// Whether the client may see what concerns an end port.
+    /// Whether records about an end port are visible to the client.
     fn is_visible(&self, at: EndPortIdx) -> bool {
         self.view.share_partition(self.client, at)
     }
 
-    /// The LID that the client asks for, in the first 16 bits of the record.
+    /// The requested LID, in the first 16 bits of the record.
     fn lid(&self) -> Option<Lid> {
         let data = self.request.data;
         self.request
@@ -148,12 +150,12 @@ impl Search<'_> {
             .then(|| Lid(u16::from_be_bytes([data[0], data[1]])))
     }
 
-    /// The end ports that can have records with the LID that is asked for: one, or all where none is asked for.
+    /// End ports with the requested LID, or all.
     fn end_ports(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
         self.end_ports_by(None)
     }
 
-    /// The same where another component than the first may name the LID.
+    /// End ports with the requested LID or `other`, or all.
     fn end_ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = EndPortIdx> + use<> {
         let (one, all) = match self.lid().or(other) {
             Some(lid) => (self.view.by_lid(lid), None),
@@ -162,13 +164,13 @@ impl Search<'_> {
         one.into_iter().chain(all.into_iter().flatten())
     }
 
-    /// The ports that can have a record with that LID and that the client may see, each with the end port whose LID it goes by:
-    /// all ports of switches, the end ports of others.
+    /// Visible ports with the requested LID, or all, each with the end port that owns its LID: all ports of switches, and end
+    /// ports of other nodes.
     fn ports(&self) -> impl Iterator<Item = (&EndPort, &PortView)> {
         self.ports_by(None)
     }
 
-    /// The same where another component than the first may name the LID.
+    /// [`Self::ports`] with another LID that selects a port.
     fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
         let seen = self.end_ports_by(other).filter(|at| self.is_visible(*at));
         seen.flat_map(|at| {
@@ -181,14 +183,14 @@ impl Search<'_> {
     }
 }
 
-/// Records that match, as they are found.
+/// Matching records.
 struct Matches {
     template: Template,
     found: ReplyRecords,
 }
 
 impl Matches {
-    /// Takes a record if it matches; says whether nothing more needs to be found.
+    /// Adds a record if it matches. Returns whether the search may stop.
     fn offer(&mut self, record: &[u8]) -> bool {
         if self.template.matches(record) {
             self.found.push(record);
@@ -197,17 +199,17 @@ impl Matches {
     }
 }
 
-/// Subnet managers (rule 7.15).
+/// SMInfoRecords (docs/sm-behaviour.md 7.15).
 fn sm_infos(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<SmInfoRecord>();
     let view = search.view;
-    let meant = |at: Lid| {
-        let asked = search.lid();
-        asked.is_none_or(|lid| {
+    let is_selected = |at: Lid| {
+        let requested = search.lid();
+        requested.is_none_or(|lid| {
             lid == at || view.by_lid(lid).is_some_and(|e| view.by_lid(at) == Some(e))
         })
     };
-    for manager in view.managers.iter().filter(|m| meant(m.lid)) {
+    for manager in view.managers.iter().filter(|m| is_selected(m.lid)) {
         let visible = view
             .by_lid(manager.lid)
             .is_none_or(|at| search.is_visible(at));

@@ -1,4 +1,4 @@
-//! NodeRecord: one for each end port; PortGUID and LocalPortNum are that port's (rule 7.13).
+//! NodeRecord: one for each end port, with the port's PortGUID and LocalPortNum (docs/sm-behaviour.md 7.13).
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
@@ -9,17 +9,17 @@ use super::Search;
 use crate::message::SaReply;
 use crate::view::{EndPortIdx, View};
 
-/// Components that have an index.
+/// Indexed components, and their bit offsets.
 const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);
 const NODE_GUID: (u64, usize) = (1 << 7, 128);
 const PORT_GUID: (u64, usize) = (1 << 8, 192);
-/// All of them.
+/// All indexed components.
 pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<NodeRecord>();
     let mut offer = |at: EndPortIdx| search.is_visible(at) && found.offer(&record(search.view, at));
-    let asked = |(component, bit): (u64, usize)| {
+    let requested = |(component, bit): (u64, usize)| {
         search
             .request
             .has(component)
@@ -27,13 +27,13 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     };
     if search.lid().is_some() {
         let _ = search.end_ports().any(&mut offer);
-    } else if let Some(guid) = asked(PORT_GUID) {
+    } else if let Some(guid) = requested(PORT_GUID) {
         let at = search.view.by_guid(PortGuid(guid));
         let _ = at.into_iter().any(&mut offer);
-    } else if let Some(guid) = asked(NODE_GUID) {
+    } else if let Some(guid) = requested(NODE_GUID) {
         let mut nodes = search.view.by_node_guid(NodeGuid(guid)).into_iter();
         let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
-    } else if let Some(guid) = asked(SYSTEM_IMAGE_GUID) {
+    } else if let Some(guid) = requested(SYSTEM_IMAGE_GUID) {
         let mut nodes = search.view.by_system_image_guid(guid);
         let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
     } else {
@@ -49,7 +49,7 @@ fn record(view: &View, at: EndPortIdx) -> [u8; NodeRecord::LEN] {
     info[..node.info.len()].copy_from_slice(&node.info);
     let mut info = NodeInfo::decode(&info);
     info.port_guid = end.guid;
-    // Of a switch this is its port 0, and not the port by which discovery came.
+    // For a switch this is port 0, not the port by which it was discovered.
     info.local_port_num = view.port(end.port).num;
     let mut node_info = [0; 40];
     node_info.copy_from_slice(&info.encode()[..40]);

@@ -1,4 +1,4 @@
-//! PortInfoRecord: one for each port, those of switches included (wire reference 5.4; rules 7.8, 7.13).
+//! PortInfoRecord: one for each port, switch ports included (IBA 15.2.5.3; docs/sm-behaviour.md 7.8, 7.13).
 
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, MKey, PortNum};
@@ -9,21 +9,21 @@ use super::{LID, Search};
 use crate::message::SaReply;
 use crate::view::{EndPort, PortView};
 
-/// Bit 31 of the modifier: CapabilityMask matches where all bits that are asked for are set.
+/// Attribute modifier bit 31: CapabilityMask matches if all requested bits are set.
 const MATCH_BITS: u32 = 1 << 31;
 /// The component of PortNum.
 const PORT_NUM: u64 = 1 << 1;
-/// The component of the LID in PortInfo, and where it is.
+/// The component of PortInfo.LID, and its bit offset.
 const PORT_LID: (u64, usize) = (1 << 5, 160);
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
-    let wanted = Wanted::new(search);
-    let mut found = search.matches_in::<PortInfoRecord>(wanted.component_mask);
+    let query = PortQuery::new(search);
+    let mut found = search.matches_in::<PortInfoRecord>(query.component_mask);
     for (owner, port) in search
         .ports_by(port_lid(search))
         .filter(|(_, port)| port.has_port_info)
     {
-        if let Some(record) = wanted.record(owner, port)
+        if let Some(record) = query.record(owner, port)
             && found.offer(&record)
         {
             break;
@@ -32,31 +32,30 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     search.reply(found)
 }
 
-/// The LID that must be in the PortInfo itself. Only end ports have one there, so a query by it is one by index too; ports of
-/// switches have 0, which names nobody.
+/// The LID to match in PortInfo. Only end ports have one, so the index by LID applies; switch ports have 0.
 fn port_lid(search: &Search<'_>) -> Option<Lid> {
     let lid = get_bits(search.request.data, PORT_LID.1, 16);
     let lid = Lid(u16::try_from(lid).unwrap_or(0));
     (search.request.has(PORT_LID.0) && lid.is_unicast()).then_some(lid)
 }
 
-/// What a query asks for.
-struct Wanted {
+/// A decoded query.
+struct PortQuery {
     /// Components that are compared as bits.
     component_mask: u64,
     port_num: Option<PortNum>,
-    /// Bits that must be set, where the modifier says so.
+    /// Bits that must be set, if the modifier says so.
     capability_mask: u32,
     capability_mask2: u16,
     raw_speeds: bool,
     show_m_key: bool,
 }
 
-impl Wanted {
+impl PortQuery {
     fn new(search: &Search<'_>) -> Self {
         let request = search.request;
-        let asked = PortInfoRecord::decode(request.data);
-        let info = PortInfo::decode(&asked.port_info);
+        let requested = PortInfoRecord::decode(request.data);
+        let info = PortInfo::decode(&requested.port_info);
         let by_bits = request.attr_mod.0 & MATCH_BITS != 0;
         let mut mask = request.component_mask & !(LID | PortInfoRecord::OPTIONS);
         let (mut capability_mask, mut capability_mask2) = (0, 0);
@@ -70,10 +69,10 @@ impl Wanted {
             mask &= !(PortInfoRecord::CAPABILITY_MASK | PortInfoRecord::CAPABILITY_MASK2);
         }
         let raw_speeds = request.has(PortInfoRecord::OPTIONS)
-            && asked.options & PortInfoRecord::EXTENDED_SPEEDS != 0;
+            && requested.options & PortInfoRecord::EXTENDED_SPEEDS != 0;
         Self {
             component_mask: mask,
-            port_num: request.has(PORT_NUM).then_some(asked.port_num),
+            port_num: request.has(PORT_NUM).then_some(requested.port_num),
             capability_mask,
             capability_mask2,
             raw_speeds,
@@ -81,7 +80,7 @@ impl Wanted {
         }
     }
 
-    /// The record of a port as the client is to see it; `None` if what is not compared as bits does not match.
+    /// The record of a port for the client; `None` if it does not match.
     fn record(&self, owner: &EndPort, port: &PortView) -> Option<[u8; PortInfoRecord::LEN]> {
         if self.port_num.is_some_and(|n| n != port.num) {
             return None;
@@ -95,10 +94,10 @@ impl Wanted {
         if !self.show_m_key {
             info.m_key = MKey::NONE;
         }
-        // The answer to a Set has it as it was asked for; who reads the port finds it 0.
+        // PortInfo is stored as in the response to the Set; a Get returns ClientReregister 0.
         info.client_reregister = false;
         if !self.raw_speeds {
-            as_old_clients_see(&mut info);
+            report_as_qdr(&mut info);
         }
         let mut port_info = *port.raw;
         info.encode_onto(&mut port_info);
@@ -112,8 +111,8 @@ impl Wanted {
     }
 }
 
-/// Clients that do not know extended speeds take a link that has one for QDR, not for none.
-fn as_old_clients_see(info: &mut PortInfo) {
+/// Reports QDR for links at extended speeds, to clients that do not know these.
+fn report_as_qdr(info: &mut PortInfo) {
     const QDR: u8 = 4;
     if info.link_speed_ext_active != 0 {
         info.link_speed_active |= QDR;

@@ -1,4 +1,4 @@
-//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord, MulticastForwardingTableRecord (rule 7.14).
+//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord, MulticastForwardingTableRecord (docs/sm-behaviour.md 7.14).
 
 use ferrosm_mad::attr::MftBlock;
 use ferrosm_mad::ids::Lid;
@@ -12,8 +12,8 @@ use crate::view::SwitchView;
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;
 
-/// Calls `visit` with the LID of each switch that can match and that the client may see, until it says that this is enough.
-fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
+/// Calls `visit` with the LID of each visible switch that can match, until it returns `true`.
+fn for_each_switch<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
     for at in search.end_ports() {
         let end = search.view.end_port(at);
         if let Some(switch) = &search.view.node(end.node).switch
@@ -27,7 +27,7 @@ fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -
 
 pub(super) fn infos(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<SwitchInfoRecord>();
-    each(search, |lid, switch| {
+    for_each_switch(search, |lid, switch| {
         let record = SwitchInfoRecord {
             lid,
             switch_info: switch.info,
@@ -40,13 +40,13 @@ pub(super) fn infos(search: &Search<'_>) -> SaReply {
 
 pub(super) fn lfts(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<LftRecord>();
-    let asked = LftRecord::decode(search.request.data);
-    each(search, |lid, switch| {
+    let requested = LftRecord::decode(search.request.data);
+    for_each_switch(search, |lid, switch| {
         let Some(lft) = &switch.lft else {
             return false;
         };
         let blocks = if search.request.has(BLOCK_NUM) {
-            asked.block_num..asked.block_num.saturating_add(1).min(lft.num_blocks())
+            requested.block_num..requested.block_num.saturating_add(1).min(lft.num_blocks())
         } else {
             0..lft.num_blocks()
         };
@@ -66,16 +66,16 @@ pub(super) fn lfts(search: &Search<'_>) -> SaReply {
     search.reply(found)
 }
 
-/// Blocks up to the last one that has an entry; a switch without any has none.
+/// Blocks up to the last one with an entry.
 pub(super) fn mfts(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<MftRecord>();
-    each(search, |lid, switch| {
-        let full = switch
+    for_each_switch(search, |lid, switch| {
+        let last_used = switch
             .mft
             .iter()
             .rev()
             .find(|(_, masks)| **masks != EMPTY_BLOCK);
-        let Some((last, _)) = full else {
+        let Some((last, _)) = last_used else {
             return false;
         };
         for (at, masks) in switch

@@ -1,8 +1,8 @@
-//! Records of lanes: SLtoVLMappingTableRecord, VLArbitrationTableRecord (rule 7.14).
+//! SLtoVLMappingTableRecord and VLArbitrationTableRecord (docs/sm-behaviour.md 7.14).
 //!
-//! Tables that the subnet manager has written are known, and those that were read since; where a request reaches others,
-//! the owner reads them first ([`crate::vl_tables`]). Of a CA or router the ports in a request mean nothing: the LID names
-//! the port (IBA 15.2.5.6, 15.2.5.7).
+//! The view contains tables that the SM has written, and tables that were read earlier. For other tables, the SM reads the device
+//! first ([`crate::vl_tables`]). Port numbers in queries about CAs and routers are ignored: the LID identifies the port (IBA
+//! 15.2.5.6, 15.2.5.7).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::view::{EndPort, NodeView, PortView, View};
 use crate::vl_tables::VlTableId;
 
-/// Components of ports in both records, and of the block.
+/// Port components of both records, and the block component.
 const INPUT_PORT: u64 = 1 << 1;
 const OUTPUT_PORT: u64 = 1 << 2;
 const ARBITRATED_PORT: u64 = 1 << 1;
@@ -25,16 +25,16 @@ const BLOCK_NUM: u64 = 1 << 2;
 /// Blocks of VLArbitrationTable.
 const BLOCKS: core::ops::RangeInclusive<u8> = 1..=4;
 
-/// What becomes of a table that is not known.
+/// Treatment of unknown tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownTables {
-    /// There is no reply: the table must be read first.
+    /// No reply: the SM must read the table first.
     ReadFirst,
-    /// There is no record of it.
+    /// Omit the record.
     Omit,
 }
 
-/// Answers Get and GetTable of both records; `None` where something must be read first.
+/// Answers Get and GetTable of both records; `None` if tables must be read first.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>, unknown: UnknownTables) -> Option<SaReply> {
     let search = match Search::new(view, request) {
@@ -46,11 +46,11 @@ pub fn answer(view: &View, request: &SaRequest<'_>, unknown: UnknownTables) -> O
         complete = unknown == UnknownTables::Omit;
         complete
     };
-    let reply = each(&search, &mut missing);
+    let reply = for_each_table(&search, &mut missing);
     complete.then_some(reply)
 }
 
-/// Tables that a request reaches and that are not known, up to so many.
+/// Unknown tables that a request selects, up to `most`.
 #[must_use]
 pub fn missing(
     view: &View,
@@ -63,56 +63,57 @@ pub fn missing(
             found.insert((node, table));
             found.len() < most
         };
-        let _ = each(&search, &mut missing);
+        let _ = for_each_table(&search, &mut missing);
     }
     found
 }
 
-/// Is told of a table that is not known; says whether to go on.
+/// Called for each unknown table; returns whether to continue.
 type Missing<'a> = &'a mut dyn FnMut(NodeGuid, VlTableId) -> bool;
 
-fn each(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
+fn for_each_table(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     if search.request.attr == id::SL_TO_VL {
-        maps(search, missing)
+        sl_to_vl_records(search, missing)
     } else {
-        arbitrations(search, missing)
+        vl_arbitration_records(search, missing)
     }
 }
 
-fn maps(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
-    // What is looked up is not compared again.
-    let looked_up = LID | INPUT_PORT | OUTPUT_PORT;
-    let mut found = search.matches_in::<SlToVlRecord>(search.request.component_mask & !looked_up);
-    let asked = SlToVlRecord::decode(search.request.data);
+fn sl_to_vl_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
+    // Components that were resolved are not compared again.
+    let resolved = LID | INPUT_PORT | OUTPUT_PORT;
+    let mut found = search.matches_in::<SlToVlRecord>(search.request.component_mask & !resolved);
+    let requested = SlToVlRecord::decode(search.request.data);
     for at in search.end_ports().filter(|at| search.is_visible(*at)) {
         let end = search.view.end_port(at);
         let node = search.view.node(end.node);
         let mut offer = |input: PortNum, output: PortNum| {
-            offer_map(search, end, node, (input, output), &mut found, missing)
+            offer_sl_to_vl(search, end, node, (input, output), &mut found, missing)
         };
-        let goes_on = if node.switch.is_some() {
-            let ports = |component: u64, asked: PortNum| {
+        let continues = if node.switch.is_some() {
+            let ports = |component: u64, requested: PortNum| {
                 let all = search
                     .view
                     .ports_of_node(end.node)
                     .map(|(_, port)| port.num);
-                all.filter(move |num| !search.request.has(component) || *num == asked)
+                all.filter(move |num| !search.request.has(component) || *num == requested)
             };
-            ports(OUTPUT_PORT, asked.output_port)
-                .all(|output| ports(INPUT_PORT, asked.input_port).all(|input| offer(input, output)))
+            ports(OUTPUT_PORT, requested.output_port).all(|output| {
+                ports(INPUT_PORT, requested.input_port).all(|input| offer(input, output))
+            })
         } else {
             let num = search.view.port(end.port).num;
             offer(num, num)
         };
-        if !goes_on {
+        if !continues {
             break;
         }
     }
     search.reply(found)
 }
 
-/// Offers one map; whether more are wanted.
-fn offer_map(
+/// Adds one table. Returns whether to continue.
+fn offer_sl_to_vl(
     search: &Search<'_>,
     end: &EndPort,
     node: &NodeView,
@@ -151,16 +152,16 @@ fn offer_map(
     !found.offer(&record.encode())
 }
 
-fn arbitrations(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
-    let looked_up = LID | ARBITRATED_PORT | BLOCK_NUM;
-    let mut found = search.matches_in::<VlArbRecord>(search.request.component_mask & !looked_up);
-    let asked = VlArbRecord::decode(search.request.data);
-    let wanted = |end: &EndPort, port: &PortView| {
+fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
+    let resolved = LID | ARBITRATED_PORT | BLOCK_NUM;
+    let mut found = search.matches_in::<VlArbRecord>(search.request.component_mask & !resolved);
+    let requested = VlArbRecord::decode(search.request.data);
+    let is_selected = |end: &EndPort, port: &PortView| {
         let by_lid = search.view.node(end.node).switch.is_none();
-        by_lid || !search.request.has(ARBITRATED_PORT) || port.num == asked.output_port
+        by_lid || !search.request.has(ARBITRATED_PORT) || port.num == requested.output_port
     };
-    let block = |num: &u8| !search.request.has(BLOCK_NUM) || *num == asked.block_num;
-    for (end, port) in search.ports().filter(|(end, port)| wanted(end, port)) {
+    let block = |num: &u8| !search.request.has(BLOCK_NUM) || *num == requested.block_num;
+    for (end, port) in search.ports().filter(|(end, port)| is_selected(end, port)) {
         for block_num in BLOCKS.filter(block) {
             let node = search.view.node(end.node).guid;
             let mut written = port.vl_arbitration.iter();

@@ -1,9 +1,8 @@
-//! Alias GUIDs that hosts set and delete: virtual functions have GIDs of their own (IBA 15.2.5.18; rules 12.3, 12.4).
+//! Alias GUIDs that hosts set and delete, for GIDs of virtual functions (IBA 15.2.5.18; docs/sm-behaviour.md 12.3, 12.4).
 //!
-//! Which entries a request means is said by its component mask. A GUID that somebody else has is not taken: the client sees
-//! from the reply, which is the block as it is then, what became of its wishes. GUID 0 in a Set asks for one that the
-//! administrator makes up. It is made from the port's GUID and the place in its table alone, so that the port has the same
-//! one from whatever subnet manager is in charge, and nothing has to be kept for that.
+//! The component mask selects the entries of a request. A GUID that is already in use is ignored: the reply contains the
+//! resulting block, from which the client sees which entries were accepted. GUID 0 in a Set makes the SA generate a GUID. It
+//! depends only on the port GUID and the index, so every SM generates the same GUID without persisted state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,62 +18,62 @@ use crate::message::SaRequest;
 use crate::records::guids;
 use crate::view::{EndPortIdx, View};
 
-/// LID and BlockNum, without which nobody knows what is meant.
+/// LID and BlockNum, which identify the block.
 const LID_AND_BLOCK: u64 = 0b11;
 
-/// A locally administered EUI-64 that is no group's.
+/// Prefix of a locally administered EUI-64 that is not a group address.
 const LOCALLY_ADMINISTERED: u64 = 0x02 << 56;
-/// Entries of a block.
+/// Entries in a block.
 const PER_BLOCK: u16 = 8;
 const _: () = assert!(PER_BLOCK as usize == BLOCK);
 
-/// The last entry of the largest table: GUIDCap is a number of 8 bits, of blocks.
+/// Highest index of the largest table: GUIDCap counts blocks in 8 bits.
 const INDEX_MAX: u16 = 2047;
-/// Tries to make up a GUID that nobody has.
+/// Attempts to generate an unused GUID.
 const GENERATE_ATTEMPTS_MAX: u64 = 1000;
 
-/// The owner of alias GUIDs.
+/// All alias GUIDs, and changes to write and persist.
 #[derive(Debug, Clone, Default)]
 pub struct AliasRegistry {
     tables: Arc<AliasTables>,
-    /// Blocks that differ from what devices were told.
+    /// Blocks that differ from the devices' GUIDInfo.
     changed_blocks: BTreeSet<(PortGuid, u8)>,
-    /// Entries that are not as they are kept.
+    /// Entries that changed since the last [`Self::take_updates`].
     unsaved: BTreeSet<(PortGuid, u16)>,
 }
 
-/// What a request is about, once it is found to be in order.
+/// A validated request.
 struct AliasRequest {
     record: GuidInfoRecord,
     port: PortGuid,
-    /// Entries that the client means and the port has.
+    /// Entries that the request selects and the port has.
     indices: Vec<usize>,
 }
 
 impl AliasRegistry {
-    /// All of them, to be shared.
+    /// The alias tables, shared with views.
     #[must_use]
     pub const fn tables(&self) -> &Arc<AliasTables> {
         &self.tables
     }
 
-    /// Set: puts GUIDs into entries of a port's table.
+    /// Set: assigns alias GUIDs to entries of a port's table.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn set(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
         groups: &mut MulticastGroups,
     ) -> Result<GuidInfoRecord, Status> {
-        let asked = decode_request(view, request)?;
-        for &index in &asked.indices {
-            let present = self.tables.get(asked.port, index);
-            let wanted = match asked.record.guids[index % BLOCK] {
+        let requested = decode_request(view, request)?;
+        for &index in &requested.indices {
+            let present = self.tables.get(requested.port, index);
+            let wanted = match requested.record.guids[index % BLOCK] {
                 EMPTY if present != EMPTY => present,
                 EMPTY => self
-                    .generate_guid(view, asked.port, index)
+                    .generate_guid(view, requested.port, index)
                     .ok_or(Status::NO_RESOURCES)?,
                 guid => guid,
             };
@@ -84,36 +83,36 @@ impl AliasRegistry {
             if present != EMPTY {
                 groups.remove_port(present);
             }
-            self.set_entry(asked.port, index, wanted);
+            self.set_entry(requested.port, index, wanted);
         }
-        Ok(self.reply(&asked))
+        Ok(self.reply(&requested))
     }
 
-    /// Delete: empties entries of a port's table. An alias that is a member of a multicast group stays.
+    /// Delete: clears entries of a port's table, unless an alias is a member of a multicast group.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn delete(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
         groups: &MulticastGroups,
     ) -> Result<GuidInfoRecord, Status> {
-        let asked = decode_request(view, request)?;
-        let present = |index: &usize| self.tables.get(asked.port, *index);
+        let requested = decode_request(view, request)?;
+        let present = |index: &usize| self.tables.get(requested.port, *index);
         let joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
-        if asked.indices.iter().any(|i| joined(present(i))) {
+        if requested.indices.iter().any(|i| joined(present(i))) {
             return Err(Status::DENIED);
         }
-        for &index in &asked.indices {
-            if self.tables.get(asked.port, index) != EMPTY {
-                self.set_entry(asked.port, index, EMPTY);
+        for &index in &requested.indices {
+            if self.tables.get(requested.port, index) != EMPTY {
+                self.set_entry(requested.port, index, EMPTY);
             }
         }
-        Ok(self.reply(&asked))
+        Ok(self.reply(&requested))
     }
 
-    /// All of them, in order.
+    /// All aliases as registrations, in order.
     pub(super) fn registrations(&self) -> Vec<RegisteredAlias> {
         let mut ports: Vec<PortGuid> = self.tables.ports().collect();
         ports.sort_unstable();
@@ -137,7 +136,7 @@ impl AliasRegistry {
         all.filter(|saved| saved.alias != EMPTY)
     }
 
-    /// What became of those that changed since this was last asked.
+    /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (port, index) in core::mem::take(&mut self.unsaved) {
             let alias = self.tables.get(port, usize::from(index));
@@ -149,39 +148,39 @@ impl AliasRegistry {
         }
     }
 
-    /// Takes in what was saved.
+    /// Adds persisted aliases.
     pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
         for s in saved {
-            let possible = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
-            if possible && self.tables.owner(s.alias).is_none() {
+            let valid = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
+            if valid && self.tables.owner(s.alias).is_none() {
                 self.set_entry(s.port, usize::from(s.index), s.alias);
             }
         }
         self.changed_blocks.clear();
     }
 
-    /// A port left the subnet, and its aliases with it. Says which these were.
+    /// Removes the aliases of a port that left the subnet, and returns them.
     pub fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
         if self.tables.used_blocks(port).next().is_none() {
             return Vec::new();
         }
         self.changed_blocks.retain(|(p, _)| *p != port);
-        let gone: Vec<_> = self
+        let removed: Vec<_> = self
             .aliases_of(port)
             .map(|alias| (port, alias.index))
             .collect();
-        self.unsaved.extend(gone);
+        self.unsaved.extend(removed);
         Arc::make_mut(&mut self.tables).remove_port(port)
     }
 
-    /// The device behind a port may have lost its table.
+    /// Marks all used blocks of a port for rewriting, because the device may have lost its table.
     pub fn mark_blocks_changed(&mut self, port: PortGuid) {
         let blocks = self.tables.used_blocks(port);
         self.changed_blocks
             .extend(blocks.map(|block| (port, block)));
     }
 
-    /// Blocks of tables that devices are to be told, by port and number; each is told once.
+    /// Takes the blocks to write to devices, by port and block number.
     pub fn take_changed_blocks(&mut self) -> BTreeSet<(PortGuid, u8)> {
         core::mem::take(&mut self.changed_blocks)
     }
@@ -194,14 +193,16 @@ impl AliasRegistry {
         self.unsaved.insert((port, index));
     }
 
-    fn reply(&self, asked: &AliasRequest) -> GuidInfoRecord {
+    fn reply(&self, requested: &AliasRequest) -> GuidInfoRecord {
         GuidInfoRecord {
-            guids: self.tables.block(asked.port, asked.record.block_num),
-            ..asked.record
+            guids: self
+                .tables
+                .block(requested.port, requested.record.block_num),
+            ..requested.record
         }
     }
 
-    /// Whether a GUID means somebody already. A view may be older than what is an alias now.
+    /// Whether a GUID is in use. The view may be older than the alias tables.
     fn is_taken(&self, view: &View, guid: PortGuid) -> bool {
         let own = |at: EndPortIdx| view.end_port(at).guid == guid;
         self.tables.owner(guid).is_some() || view.by_guid(guid).is_some_and(own)
@@ -247,7 +248,7 @@ fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, 
     })
 }
 
-/// Spreads a number over 64 bits, one to one (the last step of the generator SplitMix64).
+/// Bijective mixing function on 64 bits (final step of SplitMix64).
 const fn mix(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);

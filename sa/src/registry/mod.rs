@@ -1,18 +1,19 @@
-//! What clients have registered: multicast members, services, subscriptions, alias GUIDs. One owner, so that writes follow each other.
+//! Registrations of SA clients: multicast members, services, subscriptions, alias GUIDs. The SM thread owns them, which
+//! serializes all changes.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | the owner: requests in, replies and reports out |
+//! | this | [`Registry`]: requests in, replies and reports out |
 //! | [`multicast`] | groups and members |
 //! | [`services`] | services and their leases |
-//! | [`subscriptions`] | who wants to hear of what |
+//! | [`subscriptions`] | subscriptions to notices |
 //! | [`aliases`] | alias GUIDs |
-//! | [`reports`] | notices under way to subscribers |
-//! | [`snapshot`] | immutable copies for reads on other threads |
-//! | [`registration`] | one registration, and all of them, as values |
-//! | `saved` | the registry to registrations, and back |
+//! | [`reports`] | retransmission of reports to subscribers |
+//! | [`snapshot`] | immutable copies for queries on other threads |
+//! | [`registration`] | registrations as values |
+//! | `persist` | conversion to and from registrations |
 //!
-//! It knows no device. MulticastGroups whose members changed are told to the subnet manager, who makes trees of them.
+//! The registry does not access devices. The SM takes the groups whose members changed and computes their trees.
 
 pub mod aliases;
 pub mod multicast;
@@ -44,10 +45,10 @@ use services::Services;
 use snapshot::SnapshotParts;
 use subscriptions::Subscriptions;
 
-/// ProducerType of notices of the subnet administrator itself.
+/// ProducerType of notices that the SA itself generates.
 const CLASS_MANAGER: u32 = 4;
 
-/// The owner of what clients have registered.
+/// All registrations of clients.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     groups: MulticastGroups,
@@ -55,16 +56,16 @@ pub struct Registry {
     subscriptions: Subscriptions,
     aliases: AliasRegistry,
     reports: ReportQueue,
-    /// What restoring it changed.
+    /// Differences between the loaded registrations and the registry after [`Self::from_registrations`].
     restore_updates: Vec<RegistrationUpdate>,
-    /// Parts of the last snapshot that are still current.
+    /// Snapshot parts that are still current.
     snapshot_parts: SnapshotParts,
-    /// Number of the last change.
+    /// Incremented with each change.
     revision: u64,
 }
 
 impl Registry {
-    /// Whether nobody has registered anything.
+    /// Whether there are no registrations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.iter().next().is_none()
@@ -73,13 +74,13 @@ impl Registry {
             && self.aliases.tables().is_empty()
     }
 
-    /// MulticastGroups and members.
+    /// Multicast groups and their members.
     #[must_use]
     pub const fn groups(&self) -> &MulticastGroups {
         &self.groups
     }
 
-    /// MulticastGroups and members, to be changed by whoever configures partitions.
+    /// Multicast groups, for partition configuration.
     pub const fn groups_mut(&mut self) -> &mut MulticastGroups {
         &mut self.groups
     }
@@ -96,7 +97,7 @@ impl Registry {
         &self.aliases
     }
 
-    /// Alias GUIDs, to be told to devices.
+    /// Alias GUIDs, for writing GUIDInfo to devices.
     pub const fn aliases_mut(&mut self) -> &mut AliasRegistry {
         &mut self.aliases
     }
@@ -107,7 +108,7 @@ impl Registry {
         &self.subscriptions
     }
 
-    /// Answers a request that [`super::answer`] left to the owner; `None` for what needs no answer.
+    /// Processes a request that [`super::answer`] forwarded; `None` if it gets no reply.
     pub fn handle(
         &mut self,
         view: &View,
@@ -115,7 +116,7 @@ impl Registry {
         now: Instant,
     ) -> Option<SaReply> {
         if request.method == Method::ReportResp {
-            // By whoever it went to: nobody ends the reports of another.
+            // Only the subscriber that received a report can acknowledge it.
             self.reports.acknowledge(request.tid, |to| {
                 let port = view.by_lid(to.lid);
                 port.is_some() && port == view.by_lid(request.from.lid)
@@ -163,8 +164,8 @@ impl Registry {
                 self.subscriptions.query(view, request)
             }
             (id::PATH, Method::Get | Method::GetTable) => {
-                let asked = PathRecord::decode(request.data);
-                group::answer(view, &self.groups, request, &asked)
+                let requested = PathRecord::decode(request.data);
+                group::answer(view, &self.groups, request, &requested)
             }
             _ => SaReply::error(Status::BAD_METHOD_ATTR),
         };
@@ -172,7 +173,7 @@ impl Registry {
         Some(reply)
     }
 
-    /// Tells subscribers of a notice. `pkey` is the group's where a group came or went.
+    /// Queues reports of a notice to all matching subscribers. `pkey` is the group's P_Key for notices 66 and 67.
     pub fn notify(
         &mut self,
         view: &View,
@@ -181,14 +182,14 @@ impl Registry {
         pkey: Option<PKey>,
         now: Instant,
     ) {
-        let heard = self.subscriptions.subscribed_to(view, notice, issuer, pkey);
-        for subscription in heard {
+        let subscribers = self.subscriptions.subscribed_to(view, notice, issuer, pkey);
+        for subscription in subscribers {
             let to = (subscription.gid, subscription.to);
             self.reports.enqueue(to, notice, issuer, now);
         }
     }
 
-    /// Tells subscribers that a port or group came or went (notices 64 to 67).
+    /// Reports that a port or group appeared or disappeared (notices 64 to 67).
     pub fn notify_gid(
         &mut self,
         view: &View,
@@ -214,8 +215,8 @@ impl Registry {
         self.notify(view, &notice, view.gid(local), pkey, now);
     }
 
-    /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18). Whether there was anything
-    /// that its host has to register again if it comes back.
+    /// Removes the memberships, aliases and pending reports of a port that left the subnet (docs/sm-behaviour.md 1.23, 10.18).
+    /// Returns whether the port had registrations that its host must repeat if it returns.
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
         let mut any = self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
@@ -227,17 +228,17 @@ impl Registry {
         any
     }
 
-    /// MLIDs whose members changed; each is told once.
+    /// Takes the MLIDs whose members changed.
     pub fn take_changed_mlids(&mut self) -> BTreeSet<Lid> {
         self.groups.take_changed_mlids()
     }
 
-    /// The next report that is to be sent.
+    /// The next report to send.
     pub fn poll_report(&mut self, now: Instant) -> Option<OutgoingReport> {
         self.reports.poll(now)
     }
 
-    /// When something is due: a report, or the end of a lease.
+    /// The next deadline: a report to send, or the end of a service lease.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.reports.next_due(), self.services.next_expiry()]
@@ -246,12 +247,12 @@ impl Registry {
             .min()
     }
 
-    /// Does what is due.
+    /// Removes expired services.
     pub fn on_timeout(&mut self, now: Instant) {
         self.services.expire(now);
     }
 
-    /// Tells subscribers of groups that came and went since the last time (notices 66 and 67).
+    /// Reports groups that were created or deleted since the last call (notices 66 and 67).
     pub fn report_group_events(&mut self, view: &View, now: Instant) {
         for lifetime in self.groups.take_events() {
             match lifetime {
@@ -267,8 +268,8 @@ impl Registry {
     }
 }
 
-/// Whether the two places where a request says who sent it contradict each other: the LID, and the GID of a global route header.
-/// Packets from other subnets have the LID of a router, and a GID that is not of here.
+/// Whether the source LID and the GID in the GRH contradict each other. Packets from other subnets have a router's LID and a GID
+/// of another prefix.
 fn is_spoofed(view: &View, request: &SaRequest<'_>) -> bool {
     let port = view.by_lid(request.from.lid);
     port.is_none()

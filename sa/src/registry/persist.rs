@@ -1,8 +1,7 @@
-//! The registry as single registrations: persisted over restarts, and replicated to standbys.
+//! The registry as registrations, which the SM persists and replicates to standbys.
 //!
-//! Each part of the registry knows which of its records changed, so that a request costs the records that it changed and no
-//! others. ReportQueue under way are not persisted: their subscribers are asked
-//! to register again after a restart.
+//! Each part of the registry tracks its changed records, so that a request costs only the records that it changed. Pending
+//! reports are not persisted: after a restart, ClientReregister makes subscribers subscribe again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ use super::snapshot::ChangedParts;
 use crate::view::View;
 
 impl Registry {
-    /// Everything that is registered now.
+    /// All current registrations.
     #[must_use]
     pub fn to_registrations(&self, now: Instant) -> Registrations {
         Registrations {
@@ -26,8 +25,8 @@ impl Registry {
         }
     }
 
-    /// A registry as it was saved. MLIDs are kept where they can be; what cannot be true is left out, and only what is otherwise
-    /// than it was saved is to be kept anew.
+    /// A registry with the loaded registrations. Groups retain their MLIDs where possible, and invalid records are dropped. Only
+    /// the resulting differences are reported as updates.
     #[must_use]
     pub fn from_registrations(saved: &Registrations, now: Instant) -> Self {
         let mut registry = Self::default();
@@ -44,14 +43,14 @@ impl Registry {
         };
         registry.restore_updates = updates.into_iter().filter(differs).collect();
         let now: BTreeSet<RegistrationKey> = registry.registrations(now).map(|r| r.key()).collect();
-        let gone = before.into_keys().filter(|key| !now.contains(key));
+        let absent = before.into_keys().filter(|key| !now.contains(key));
         registry
             .restore_updates
-            .extend(gone.map(RegistrationUpdate::Remove));
+            .extend(absent.map(RegistrationUpdate::Remove));
         registry
     }
 
-    /// Each registration.
+    /// All registrations, one by one.
     pub fn registrations(&self, now: Instant) -> impl Iterator<Item = Registration> {
         let services = self.services.registrations(now).into_iter().map(Box::new);
         let groups = self.groups.registrations();
@@ -71,7 +70,7 @@ impl Registry {
             )
     }
 
-    /// What became of the records that changed since this was last asked.
+    /// Changes since the last call.
     pub fn take_updates(&mut self, now: Instant) -> Vec<RegistrationUpdate> {
         let mut updates = core::mem::take(&mut self.restore_updates);
         let before = updates.len();
@@ -90,30 +89,30 @@ impl Registry {
         updates
     }
 
-    /// What was restored meets the subnet as it is: members and aliases that are not there any more leave, devices are told
-    /// their aliases, and subscribers are reached by the LIDs that they have now. Ports of which something ended so.
+    /// Compares restored registrations with the discovered subnet: removes members and aliases of ports that are absent, marks
+    /// alias tables for rewriting, and updates the LIDs of subscribers. Returns the ports that lost registrations.
     pub fn reconcile_with(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
-        let mut ended = BTreeSet::new();
+        let mut affected = BTreeSet::new();
         for port in self.aliases.tables().ports().collect::<Vec<_>>() {
             if view.by_guid(port).is_none() {
                 self.aliases.remove_port(port);
-                ended.insert(port);
+                affected.insert(port);
             } else {
                 self.aliases.mark_blocks_changed(port);
             }
         }
         let owner = |guid: &PortGuid| self.aliases.tables().owner(*guid).unwrap_or(*guid);
-        let gone: Vec<PortGuid> = self
+        let absent: Vec<PortGuid> = self
             .groups
             .member_guids()
             .filter(|guid| view.by_guid(owner(guid)).is_none())
             .collect();
-        for guid in gone {
+        for guid in absent {
             self.groups.remove_port(guid);
-            ended.insert(guid);
+            affected.insert(guid);
         }
         self.subscriptions.update_lids(view);
         self.report_group_events(view, now);
-        ended
+        affected
     }
 }

@@ -1,4 +1,4 @@
-//! Single registrations of clients, as they are persisted and replicated, and their keys. The bytes are made elsewhere.
+//! Registrations of clients as they are persisted and replicated, and their keys. The encoding is the caller's.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ pub enum Registration {
         mgid: Gid,
         /// Its LID.
         mlid: Lid,
-        /// It stays without members.
+        /// The group exists without members.
         well_known: bool,
-        /// What its packets have in common.
+        /// Values that all packets of the group share.
         parameters: GroupParameters,
     },
     /// A member of a group.
@@ -29,7 +29,7 @@ pub enum Registration {
         mgid: Gid,
         /// The GUID that it joined with.
         port: PortGuid,
-        /// How it joined.
+        /// JoinState and proxy flag.
         member: GroupMember,
     },
     /// A service.
@@ -113,7 +113,7 @@ impl Registration {
         }
     }
 
-    /// Its key.
+    /// The key of this registration.
     #[must_use]
     pub fn key(&self) -> RegistrationKey {
         match self {
@@ -131,10 +131,10 @@ impl Registration {
     }
 }
 
-/// All registrations of a registry.
+/// All registrations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registrations {
-    /// One record for each member. A group that stays without members has an additional record whose PortGID is 0.
+    /// One record for each member. A well-known group has an additional record whose PortGID is 0.
     pub members: Vec<McMemberRecord>,
     /// Services.
     pub services: Vec<RegisteredService>,
@@ -154,7 +154,7 @@ impl Registrations {
             && self.aliases.is_empty()
     }
 
-    /// Each registration.
+    /// All registrations, one by one.
     pub fn iter(&self) -> impl Iterator<Item = Registration> {
         let (mut members, mut groups) = (Vec::new(), BTreeMap::new());
         for record in &self.members {

@@ -1,7 +1,7 @@
-//! ReportQueue: notices on their way to subscribers, repeated until they are acknowledged (IBA 13.4.10; behaviour rule 6.9).
+//! Reports to subscribers, retransmitted until acknowledged (IBA 13.4.10; docs/sm-behaviour.md 6.9).
 //!
-//! Each report is sent at most `ATTEMPTS` times, each time after twice the pause. What is under way is bounded: a subscriber that
-//! never answers costs a few reports, and then the oldest of its own, never those of others.
+//! A report is sent at most four times with doubling timeouts. A subscriber that never acknowledges loses its own
+//! oldest reports; reports to other subscribers are not affected.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,23 +14,23 @@ use ferrosm_mad::sa::{self, CLASS_VERSION, id};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
-/// How often a report is sent before it is given up.
+/// Transmissions of a report before it is abandoned.
 const ATTEMPTS_MAX: u8 = 4;
-/// Time to wait for the first acknowledgement; doubled with each attempt.
+/// Time to wait for the first acknowledgement; doubles with each attempt.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(250);
-/// ReportQueue under way to one subscriber; the oldest makes room for a new one.
+/// Pending reports to one subscriber; a new report replaces the oldest.
 const PENDING_PER_SUBSCRIBER_MAX: usize = 64;
-/// ReportQueue under way to all.
+/// Pending reports in total; further ones are dropped.
 const PENDING_MAX: usize = 1 << 16;
 
-/// A report to be sent.
+/// A report to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingReport {
-    /// To whom.
+    /// The subscriber's address.
     pub to: Peer,
     /// The message.
     pub bytes: Vec<u8>,
-    /// How long its acknowledgement is waited for.
+    /// Time to wait for the acknowledgement.
     pub response_timeout: Duration,
 }
 
@@ -43,23 +43,23 @@ struct Pending {
     due: Instant,
 }
 
-/// All reports under way.
+/// All pending reports.
 #[derive(Debug, Clone, Default)]
 pub struct ReportQueue {
     pending: BTreeMap<u32, Pending>,
     due: BTreeSet<(Instant, u32)>,
     by_subscriber: BTreeMap<Gid, BTreeSet<u32>>,
     next: u32,
-    /// ReportQueue that were never acknowledged.
+    /// Reports that were never acknowledged.
     abandoned: u64,
 }
 
 impl ReportQueue {
-    /// A notice for a subscriber: the first attempt is due at once.
+    /// Queues a notice for a subscriber; the first transmission is due at once.
     pub fn enqueue(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
-        let crowd = self.by_subscriber.entry(gid).or_default();
-        if crowd.len() >= PENDING_PER_SUBSCRIBER_MAX
-            && let Some(oldest) = crowd.first().copied()
+        let own = self.by_subscriber.entry(gid).or_default();
+        if own.len() >= PENDING_PER_SUBSCRIBER_MAX
+            && let Some(oldest) = own.first().copied()
         {
             self.abandoned += 1;
             self.remove(oldest);
@@ -85,7 +85,7 @@ impl ReportQueue {
         );
     }
 
-    /// A ReportResp came; `is_from` says whether it came from this peer.
+    /// Processes a ReportResp; `is_from` checks the sender against the address of a report.
     pub fn acknowledge(&mut self, tid: Tid, is_from: impl FnOnce(&Peer) -> bool) {
         if let Ok(number) = u32::try_from(tid.0 & u64::from(u32::MAX))
             && self.pending.get(&number).is_some_and(|r| is_from(&r.to))
@@ -94,7 +94,7 @@ impl ReportQueue {
         }
     }
 
-    /// Nobody is there any more to be told.
+    /// Removes the reports of a subscriber that left the subnet.
     pub fn remove_subscriber(&mut self, gid: Gid) {
         for number in self.by_subscriber.remove(&gid).unwrap_or_default() {
             self.remove(number);
@@ -114,26 +114,26 @@ impl ReportQueue {
                 self.remove(number);
                 continue;
             }
-            let pause = FIRST_TIMEOUT * (1 << report.attempts);
+            let timeout = FIRST_TIMEOUT * (1 << report.attempts);
             report.attempts += 1;
-            report.due = now + pause;
+            report.due = now + timeout;
             self.due.remove(&(at, number));
             self.due.insert((report.due, number));
             return Some(OutgoingReport {
                 to: report.to,
                 bytes: report.bytes.clone(),
-                response_timeout: pause,
+                response_timeout: timeout,
             });
         }
     }
 
-    /// When something is due.
+    /// When the next report is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// ReportQueue that were never acknowledged.
+    /// Reports that were never acknowledged.
     #[must_use]
     pub const fn abandoned(&self) -> u64 {
         self.abandoned
@@ -144,16 +144,16 @@ impl ReportQueue {
             return;
         };
         self.due.remove(&(report.due, number));
-        if let Some(crowd) = self.by_subscriber.get_mut(&report.gid) {
-            crowd.remove(&number);
-            if crowd.is_empty() {
+        if let Some(own) = self.by_subscriber.get_mut(&report.gid) {
+            own.remove(&number);
+            if own.is_empty() {
                 self.by_subscriber.remove(&report.gid);
             }
         }
     }
 }
 
-/// The message of a report (wire reference 5.6).
+/// The Report MAD (IBA 13.4.8.2, 13.4.10).
 fn message(number: u32, notice: &Notice, issuer: Gid) -> Vec<u8> {
     let mut mad = Mad::new(&MadHeader {
         base_version: 1,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_repeated_after_longer_and_longer_pauses_and_then_given_up() {
+    fn reports_are_retried_with_doubling_timeouts_then_abandoned() {
         let mut reports = one();
         let mut sent = Vec::new();
         for ms in 0..10_000 {
@@ -205,21 +205,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_not_repeated() {
+    fn acknowledged_reports_are_not_retried() {
         let mut reports = one();
         let out = reports.poll(at(0)).unwrap();
         let tid = MadHeader::decode_slice(&out.bytes).unwrap().tid;
-        // The kernel puts a number of its own into the upper half.
+        // The kernel replaces the upper half of the TID.
         let tid = Tid(tid.0 | 7 << 32);
         reports.acknowledge(tid, |to| to.lid == Lid(6));
-        assert!(reports.next_due().is_some(), "somebody else's answer");
+        assert!(reports.next_due().is_some(), "ReportResp from another port");
         reports.acknowledge(tid, |to| to.lid == Lid(5));
         assert_eq!(reports.poll(at(60_000)), None);
         assert_eq!((reports.abandoned(), reports.next_due()), (0, None));
     }
 
     #[test]
-    fn a_silent_subscriber_loses_its_own_oldest() {
+    fn queue_limit_drops_the_oldest_report_of_the_same_subscriber() {
         let mut reports = one();
         for i in 0..200 {
             let to = Peer::default();

@@ -1,4 +1,4 @@
-//! ServiceRecords: what programs offer, and until when (IBA 15.2.5.14; behaviour rules 12.1, 12.2).
+//! ServiceRecords and their leases (IBA 15.2.5.14; docs/sm-behaviour.md 12.1, 12.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,34 +14,34 @@ use super::registration::{RegisteredService, Registration, RegistrationKey, Regi
 use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
 use crate::view::{EndPortIdx, View};
 
-/// Components that tell records apart.
+/// Components that identify a record, and its lease and name.
 const SERVICE_ID: u64 = 1;
 const SERVICE_GID: u64 = 1 << 1;
 const SERVICE_PKEY: u64 = 1 << 2;
 const SERVICE_LEASE: u64 = 1 << 4;
 const SERVICE_NAME: u64 = 1 << 6;
-/// Components that have an index.
+/// Indexed components.
 pub(crate) const INDEXED: u64 = SERVICE_ID | SERVICE_GID | SERVICE_NAME;
 
-/// Most services that are kept; a client that wants one more is told that there are no resources.
+/// Maximum number of services; further registrations fail with NO_RESOURCES.
 const SERVICES_MAX: usize = 1 << 17;
-/// Most services that one port has registered: no client takes the place of all others.
+/// Maximum number of services that one port may register, so that no client exhausts [`SERVICES_MAX`].
 const SERVICES_PER_PORT_MAX: usize = 1 << 13;
 
-/// What tells a record apart (its RID).
+/// Record identifier (RID): ServiceID, ServiceGID, P_Key.
 type Rid = (u64, Gid, PKey);
 
-/// The least and the greatest RID that there can be, but for the ServiceID.
-const LEAST: (Gid, PKey) = (Gid([0; 16]), PKey(0));
-const GREATEST: (Gid, PKey) = (Gid([0xFF; 16]), PKey(u16::MAX));
+/// Lowest and highest RID apart from the ServiceID.
+const RID_MIN: (Gid, PKey) = (Gid([0; 16]), PKey(0));
+const RID_MAX: (Gid, PKey) = (Gid([0xFF; 16]), PKey(u16::MAX));
 
-/// A service that is offered.
+/// A registered service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Service {
     record: ServiceRecord,
-    /// When it ends; `None` for never.
+    /// End of the lease; `None` for an indefinite one.
     expires_at: Option<Instant>,
-    /// Port that registered it.
+    /// The port that registered it.
     registered_by: PortGuid,
 }
 
@@ -58,25 +58,25 @@ impl Service {
     }
 }
 
-/// All services.
+/// All registered services.
 #[derive(Debug, Clone, Default)]
 pub struct Services {
     services: BTreeMap<Rid, Service>,
     by_gid: BTreeSet<(Gid, Rid)>,
     by_name: BTreeSet<([u8; 64], Rid)>,
-    /// Ends of leases, soonest first.
+    /// Ends of leases, earliest first.
     expiries: BTreeMap<(Instant, Rid), ()>,
-    /// How many each port has registered.
+    /// Number of services registered by each port.
     count_by_port: BTreeMap<PortGuid, usize>,
-    /// Those that are not as they are kept.
+    /// Services that changed since the last [`Self::take_updates`].
     unsaved: BTreeSet<Rid>,
 }
 
 impl Services {
-    /// Set: offers a service, or changes what is offered.
+    /// Set: registers a service or replaces its record.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn register(
         &mut self,
         view: &View,
@@ -89,7 +89,7 @@ impl Services {
             return Err(Status::REQ_INVALID);
         }
         if !request.has(SERVICE_PKEY) {
-            // For everybody: not whatever the field happened to hold.
+            // Without the component, the service is in every partition; the field's contents are ignored.
             record.service_pkey = PKey::DEFAULT_FULL;
         } else if partition_number(record.service_pkey) != 0 {
             let at = view.by_gid(record.service_gid);
@@ -120,47 +120,54 @@ impl Services {
         Ok(record)
     }
 
-    /// Delete: the record with exactly this RID is offered no more.
+    /// Delete: removes the service with exactly this RID.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn deregister(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
     ) -> Result<ServiceRecord, Status> {
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-        let mut asked = ServiceRecord::decode(request.data);
+        let mut requested = ServiceRecord::decode(request.data);
         if !request.has(SERVICE_PKEY) {
-            asked.service_pkey = PKey::DEFAULT_FULL;
+            requested.service_pkey = PKey::DEFAULT_FULL;
         }
-        let present = self.services.get(&rid(&asked)).ok_or(Status::NO_RECORDS)?;
-        check_may_change(view, request, client, present, &asked)?;
-        let mut record = self.remove(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
+        let present = self
+            .services
+            .get(&rid(&requested))
+            .ok_or(Status::NO_RECORDS)?;
+        check_may_change(view, request, client, present, &requested)?;
+        let mut record = self
+            .remove(rid(&requested))
+            .ok_or(Status::NO_RECORDS)?
+            .record;
         if !request.is_trusted() {
             record.service_key = [0; 16];
         }
         Ok(record)
     }
 
-    /// Answers a query: a client sees the services of its partitions, and keys only if it is trusted (rule 12.1).
+    /// Answers a query. A client sees the services of its partitions; service keys are returned to trusted clients only
+    /// (docs/sm-behaviour.md 12.1).
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
             return SaReply::error(Status::REQ_INVALID);
         };
-        let asked = ServiceRecord::decode(request.data);
+        let requested = ServiceRecord::decode(request.data);
         let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
         let mut found = ReplyRecords::new(request, ServiceRecord::STRIDE);
-        for service in self.candidates(request, &asked) {
+        for service in self.candidates(request, &requested) {
             let mut record = service.record;
             let pkey = record.service_pkey;
             let visible = partition_number(pkey) == 0 || view.is_partition_member(client, pkey);
-            // The lease is what is left of it.
+            // Replies contain the remaining lease.
             if let Some(until) = service.expires_at {
                 record.service_lease_s = lease_left_s(until, now);
             }
-            // The key is compared with the one that was registered: who knows it may ask by it.
+            // The registered key is compared, so a client that knows it can select by it.
             if !visible || !template.matches(&record.encode()) {
                 continue;
             }
@@ -175,38 +182,42 @@ impl Services {
         SaReply::from_records(request, found)
     }
 
-    /// The services that can match: looked up by what is asked for.
+    /// Services that can match, found by the most selective index.
     fn candidates<'a>(
         &'a self,
         request: &SaRequest<'_>,
-        asked: &ServiceRecord,
+        requested: &ServiceRecord,
     ) -> Box<dyn Iterator<Item = &'a Service> + 'a> {
-        let (id, gid, name) = (asked.service_id, asked.service_gid, asked.service_name);
-        let (first, last) = ((0, LEAST.0, LEAST.1), (u64::MAX, GREATEST.0, GREATEST.1));
-        let here = |rid: &Rid| self.services.get(rid);
+        let (id, gid, name) = (
+            requested.service_id,
+            requested.service_gid,
+            requested.service_name,
+        );
+        let (first, last) = ((0, RID_MIN.0, RID_MIN.1), (u64::MAX, RID_MAX.0, RID_MAX.1));
+        let by_rid = |rid: &Rid| self.services.get(rid);
         if request.has(SERVICE_ID | SERVICE_GID) {
-            let range = (id, gid, LEAST.1)..=(id, gid, GREATEST.1);
+            let range = (id, gid, RID_MIN.1)..=(id, gid, RID_MAX.1);
             Box::new(self.services.range(range).map(|(_, s)| s))
         } else if request.has(SERVICE_GID) {
             let range = self.by_gid.range((gid, first)..=(gid, last));
-            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+            Box::new(range.filter_map(move |(_, rid)| by_rid(rid)))
         } else if request.has(SERVICE_NAME) {
             let (first, last) = if request.has(SERVICE_ID) {
-                ((id, LEAST.0, LEAST.1), (id, GREATEST.0, GREATEST.1))
+                ((id, RID_MIN.0, RID_MIN.1), (id, RID_MAX.0, RID_MAX.1))
             } else {
                 (first, last)
             };
             let range = self.by_name.range((name, first)..=(name, last));
-            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+            Box::new(range.filter_map(move |(_, rid)| by_rid(rid)))
         } else if request.has(SERVICE_ID) {
-            let range = (id, LEAST.0, LEAST.1)..=(id, GREATEST.0, GREATEST.1);
+            let range = (id, RID_MIN.0, RID_MIN.1)..=(id, RID_MAX.0, RID_MAX.1);
             Box::new(self.services.range(range).map(|(_, s)| s))
         } else {
             Box::new(self.services.values())
         }
     }
 
-    /// Ends the leases that are over.
+    /// Removes services whose lease has ended.
     pub fn expire(&mut self, now: Instant) {
         while let Some((&(at, rid), ())) = self.expiries.first_key_value() {
             if at > now {
@@ -222,7 +233,7 @@ impl Services {
         self.expiries.first_key_value().map(|((at, _), ())| *at)
     }
 
-    /// All of them.
+    /// All services as registrations.
     pub(super) fn registrations(&self, now: Instant) -> Vec<RegisteredService> {
         self.services
             .values()
@@ -230,7 +241,7 @@ impl Services {
             .collect()
     }
 
-    /// What became of those that changed since this was last asked.
+    /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<RegistrationUpdate>) {
         for rid in core::mem::take(&mut self.unsaved) {
             updates.push(match self.services.get(&rid) {
@@ -242,7 +253,7 @@ impl Services {
         }
     }
 
-    /// Takes in what was saved.
+    /// Adds persisted services.
     pub(super) fn restore(&mut self, saved: &[RegisteredService], now: Instant) {
         for service in saved.iter().take(SERVICES_MAX) {
             let left_s = service
@@ -263,7 +274,7 @@ impl Services {
         self.services.len()
     }
 
-    /// Whether nothing is offered.
+    /// Whether no service is registered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
@@ -308,23 +319,23 @@ impl Services {
     }
 }
 
-/// A record is changed and withdrawn by the port that registered it, by the port where the service is, by who knows its key,
-/// and by who is trusted. OpenSM lets anybody (rule 12.2).
+/// Checks whether a client may replace or remove a service: the port that registered it, the port that provides it, a client that
+/// knows the service key, and trusted clients may. OpenSM allows any client (docs/sm-behaviour.md 12.2).
 ///
 /// # Errors
-/// The status that anybody else is told.
+/// The status of the reply to any other client.
 fn check_may_change(
     view: &View,
     request: &SaRequest<'_>,
     client: EndPortIdx,
     present: &Service,
-    asked: &ServiceRecord,
+    requested: &ServiceRecord,
 ) -> Result<(), Status> {
     let key = present.record.service_key;
     let may = request.is_trusted()
         || view.end_port(client).guid == present.registered_by
         || view.by_gid(present.record.service_gid) == Some(client)
-        || key != [0; 16] && key == asked.service_key;
+        || key != [0; 16] && key == requested.service_key;
     if may { Ok(()) } else { Err(Status::DENIED) }
 }
 
@@ -332,7 +343,7 @@ const fn rid(record: &ServiceRecord) -> Rid {
     (record.service_id, record.service_gid, record.service_pkey)
 }
 
-/// Whole seconds until then.
+/// Whole seconds until `until`.
 fn lease_left_s(until: Instant, now: Instant) -> u32 {
     u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX)
 }
@@ -368,10 +379,10 @@ mod tests {
         }
     }
 
-    /// The services that a query looks at are those that have what it is asked by, and no others.
-    fn check(services: &Services, mask: u64, asked: &ServiceRecord) {
+    /// Candidates are exactly the services that match the indexed components.
+    fn check(services: &Services, mask: u64, requested: &ServiceRecord) {
         let mut data = [0; DATA_LEN];
-        asked.encode_onto(&mut data);
+        requested.encode_onto(&mut data);
         let request = SaRequest {
             from: Peer::default(),
             method: Method::GetTable,
@@ -385,15 +396,15 @@ mod tests {
         };
         let has = |component, same: bool| mask & component == 0 || same;
         let plain = |r: &&ServiceRecord| {
-            has(SERVICE_ID, r.service_id == asked.service_id)
-                && has(SERVICE_GID, r.service_gid == asked.service_gid)
-                && (has(SERVICE_NAME, r.service_name == asked.service_name)
-                    // Few services have one GID: their names are compared.
+            has(SERVICE_ID, r.service_id == requested.service_id)
+                && has(SERVICE_GID, r.service_gid == requested.service_gid)
+                && (has(SERVICE_NAME, r.service_name == requested.service_name)
+                    // The index by GID is not split by name, because few services share a GID.
                     || mask & SERVICE_GID != 0)
         };
         let all = services.services.values().map(|s| &s.record);
         let mut scan: Vec<Rid> = all.filter(plain).map(rid).collect();
-        let found = services.candidates(&request, asked);
+        let found = services.candidates(&request, requested);
         let mut found: Vec<Rid> = found.map(|s| rid(&s.record)).collect();
         scan.sort_unstable();
         found.sort_unstable();
@@ -401,13 +412,13 @@ mod tests {
     }
 
     proptest! {
-        /// However services come, change their names, end, and are restored.
+        /// Registers, renames, expires, removes and restores services in any order.
         #[test]
-        fn queries_look_at_what_they_are_asked_by(
+        fn candidates_and_updates_match_a_full_scan(
             steps in prop::collection::vec((0..8u8, 0..4u64, 0..4u64, 0..4u8, 1..10u32), 1..100),
         ) {
             let mut services = Services::default();
-            let mut kept = BTreeMap::new();
+            let mut persisted = BTreeMap::new();
             for (unix_s, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
                 let now = at(unix_s);
                 services.expire(now);
@@ -424,7 +435,7 @@ mod tests {
                         let saved = services.registrations(now);
                         services = Services::default();
                         services.restore(&saved, now);
-                        kept.clear();
+                        persisted.clear();
                         prop_assert_eq!(services.registrations(now), saved);
                     }
                 }
@@ -441,16 +452,16 @@ mod tests {
                 };
                 for update in updates {
                     if let RegistrationUpdate::Put(Registration::Service(service)) = update {
-                        kept.insert(rid(&service.record), ending(*service));
+                        persisted.insert(rid(&service.record), ending(*service));
                     } else if let RegistrationUpdate::Remove(RegistrationKey::Service(id, gid, pkey)) = update {
-                        kept.remove(&(id, gid, pkey));
+                        persisted.remove(&(id, gid, pkey));
                     } else {
                         prop_assert!(false, "{update:?}");
                     }
                 }
                 let all = services.registrations(now).into_iter();
                 let all = all.map(|s| (rid(&s.record), ending(s))).collect();
-                prop_assert_eq!(&kept, &all, "what changed is all that changed, and leases end when they end");
+                prop_assert_eq!(&persisted, &all, "updates reproduce the registry, and leases keep their end");
                 let len = services.len();
                 prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
             }

@@ -1,7 +1,7 @@
-//! An immutable copy of what clients have registered, for reads on any thread.
+//! An immutable copy of the registrations, for queries on any thread.
 //!
-//! Made by the owner on demand ([`super::Registry::snapshot`]); parts that did not change since the last one are shared with it.
-//! Its revision says which writes it contains: a reader that needs a newer one waits for the owner.
+//! The SM thread creates snapshots on demand ([`super::Registry::snapshot`]); unchanged parts are shared with the previous
+//! snapshot. The revision identifies the last write in a snapshot: a reader that needs a later one waits.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct RegistrySnapshot {
     subscriptions: Arc<Subscriptions>,
 }
 
-/// Parts of the last snapshot that are still current.
+/// Snapshot parts that are still current.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SnapshotParts {
     groups: Option<Arc<MulticastGroups>>,
@@ -35,7 +35,7 @@ pub(super) struct SnapshotParts {
     subscriptions: Option<Arc<Subscriptions>>,
 }
 
-/// Which parts of the registry changed.
+/// Parts of the registry that changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChangedParts {
     pub(super) groups: bool,
@@ -58,7 +58,7 @@ impl SnapshotParts {
 }
 
 impl Registry {
-    /// The registrations as of the last [`Self::take_updates`]. Costs a copy of the parts that changed since the last snapshot.
+    /// The registrations as of the last [`Self::take_updates`]. Copies only parts that changed since the previous snapshot.
     pub fn snapshot(&mut self) -> RegistrySnapshot {
         let groups = &self.groups;
         let groups = self
@@ -83,13 +83,13 @@ impl Registry {
         }
     }
 
-    /// Number of the last change. Never decreases, also when the registry is replaced.
+    /// Number of the last change. It never decreases, even if the registry is replaced.
     #[must_use]
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Replaces all registrations, which is one more change.
+    /// Replaces all registrations, which counts as one change.
     pub fn replace(&mut self, other: Self) {
         let revision = self.revision.max(other.revision) + 1;
         *self = other;
@@ -98,14 +98,14 @@ impl Registry {
 }
 
 impl RegistrySnapshot {
-    /// The last change that it contains.
+    /// The last change in this snapshot.
     #[must_use]
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`] has accepted. `now` is the
-    /// time of the owner's clock.
+    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`] has accepted. `now` is the SM
+    /// thread's time.
     #[must_use]
     pub fn answer(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         match request.attr {
@@ -113,14 +113,14 @@ impl RegistrySnapshot {
             id::SERVICE => self.services.query(view, request, now),
             id::INFORM_INFO_RECORD => self.subscriptions.query(view, request),
             _ => {
-                let asked = PathRecord::decode(request.data);
-                group::answer(view, &self.groups, request, &asked)
+                let requested = PathRecord::decode(request.data);
+                group::answer(view, &self.groups, request, &requested)
             }
         }
     }
 }
 
-/// Whether a request only reads registrations, so that a snapshot answers it.
+/// Whether a request only reads registrations, so that a snapshot suffices.
 #[must_use]
 pub fn is_registry_read(request: &SaRequest<'_>) -> bool {
     matches!(request.method, Method::Get | Method::GetTable)

@@ -1,6 +1,6 @@
-//! Subscriptions: who wants to hear of which notices (IBA 13.4.8.3, 15.2.5.15; behaviour rules 6.7 to 6.16).
+//! Subscriptions to notices (IBA 13.4.8.3, 15.2.5.15; docs/sm-behaviour.md 6.7 to 6.16).
 //!
-//! What is sent to whom, and how often, is [`super::reports`]'s.
+//! [`super::reports`] sends and retransmits the reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::registration::{
 use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::view::{EndPortIdx, View};
 
-/// Most subscriptions of one port; one more gets the status of no resources.
+/// Maximum number of subscriptions of one port; further ones fail with NO_RESOURCES.
 const SUBSCRIPTIONS_PER_PORT_MAX: usize = 1024;
 
 /// The component of SubscriberGID.
@@ -26,11 +26,11 @@ const SUBSCRIBER_GID: u64 = 1;
 /// A subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscription {
-    /// What the subscriber wants to hear of.
+    /// Which notices the subscriber receives.
     pub info: InformInfo,
-    /// Where reports go.
+    /// Destination of reports.
     pub to: Peer,
-    /// The subscriber.
+    /// GID of the subscriber.
     pub gid: Gid,
 }
 
@@ -46,24 +46,25 @@ impl Subscription {
     }
 }
 
-/// All subscriptions, by subscriber, then in the order in which they came.
+/// All subscriptions, by subscriber and SubscriberEnum.
 #[derive(Debug, Clone, Default)]
 pub struct Subscriptions {
     by_subscriber: BTreeMap<(Gid, u16), Subscription>,
-    /// Those that are not as they are kept.
+    /// Subscriptions that changed since the last [`Self::take_updates`].
     unsaved: BTreeSet<(Gid, u16)>,
 }
 
 impl Subscriptions {
-    /// Set: subscribes, or ends a subscription.
+    /// Set: adds or removes a subscription.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn set(&mut self, view: &View, request: &SaRequest<'_>) -> Result<InformInfo, Status> {
         let mut info = InformInfo::decode(request.data);
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let gid = view.gid(client);
-        // ReportQueue go to the queue pair of the request where none is named: srp_daemon names its own only to unsubscribe (rule 6.9).
+        // Without a QPN, reports go to the queue pair of the request: srp_daemon sets the QPN only to unsubscribe
+        // (docs/sm-behaviour.md 6.9).
         if info.qpn == Qpn(0) {
             let own = request.from.qpn;
             info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
@@ -97,7 +98,7 @@ impl Subscriptions {
         Ok(info)
     }
 
-    /// Answers a query (rule 6.14).
+    /// Answers a query (docs/sm-behaviour.md 6.14).
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
@@ -106,8 +107,8 @@ impl Subscriptions {
         let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
         let mut found = ReplyRecords::new(request, InformInfoRecord::STRIDE);
         let (first, last) = if request.has(SUBSCRIBER_GID) {
-            let asked = InformInfoRecord::decode(request.data).subscriber_gid;
-            (asked, asked)
+            let requested = InformInfoRecord::decode(request.data).subscriber_gid;
+            (requested, requested)
         } else {
             (Gid::default(), Gid([0xFF; 16]))
         };
@@ -117,7 +118,7 @@ impl Subscriptions {
                 .by_gid(*gid)
                 .is_some_and(|port| view.share_partition(client, port));
             let mut record = record(*gid, *number, &subscription.info);
-            // Hidden before it is compared: who may not see it cannot find it out by asking for one after the other.
+            // Hidden before the comparison: otherwise untrusted clients could find the QPN by trying all values.
             if !request.is_trusted() {
                 record.qpn = Qpn(0);
             }
@@ -133,7 +134,7 @@ impl Subscriptions {
         SaReply::from_records(request, found)
     }
 
-    /// Who is to hear of a notice. `pkey` is the group's where a group came or went.
+    /// Subscriptions that match a notice. `pkey` is the group's P_Key for notices 66 and 67.
     pub fn subscribed_to<'a>(
         &'a self,
         view: &'a View,
@@ -152,13 +153,13 @@ impl Subscriptions {
             match (pkey, about) {
                 (Some(pkey), _) => view.is_partition_member(subscriber, pkey),
                 (None, Some(port)) => view.share_partition(subscriber, port),
-                // Of a port that is gone nobody knows which partitions it was in.
+                // The partitions of a port that has left are unknown.
                 (None, None) => true,
             }
         })
     }
 
-    /// Forgets the subscriptions of a subscriber.
+    /// Removes all subscriptions of a subscriber.
     pub fn remove(&mut self, gid: Gid) {
         let own: Vec<_> = self.of_subscriber(gid).map(|(key, _)| key).collect();
         for key in own {
@@ -173,20 +174,20 @@ impl Subscriptions {
         self.by_subscriber.len()
     }
 
-    /// Whether nobody has subscribed.
+    /// Whether there are no subscriptions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_subscriber.is_empty()
     }
 
-    /// All of them.
+    /// All subscriptions as registrations.
     pub(super) fn registrations(&self) -> Vec<RegisteredSubscription> {
         let all = self.by_subscriber.iter();
         all.map(|((_, number), s)| s.to_registration(*number))
             .collect()
     }
 
-    /// What became of those that changed since this was last asked.
+    /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (gid, number) in core::mem::take(&mut self.unsaved) {
             updates.push(match self.by_subscriber.get(&(gid, number)) {
@@ -198,7 +199,7 @@ impl Subscriptions {
         }
     }
 
-    /// Takes in what was saved.
+    /// Adds persisted subscriptions.
     pub(super) fn restore(&mut self, saved: &[RegisteredSubscription]) {
         for s in saved {
             let r = &s.record;
@@ -229,13 +230,13 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribers are reached by the LIDs that they have now.
+    /// Replaces LIDs that subscribers no longer have.
     pub(super) fn update_lids(&mut self, view: &View) {
         for (key, subscription) in &mut self.by_subscriber {
             if let Some(port) = view.by_gid(subscription.gid) {
                 let port = view.end_port(port);
-                let theirs = port.lid.0..port.lid.0.saturating_add(port.lids());
-                if !theirs.contains(&subscription.to.lid.0) {
+                let current_lids = port.lid.0..port.lid.0.saturating_add(port.lids());
+                if !current_lids.contains(&subscription.to.lid.0) {
                     subscription.to.lid = port.lid;
                     self.unsaved.insert(*key);
                 }
@@ -265,13 +266,13 @@ impl Subscriptions {
     }
 }
 
-/// Traps of security are for the trusted (rule 6.11).
+/// Only trusted clients may subscribe to security traps (docs/sm-behaviour.md 6.11).
 fn may_subscribe(request: &SaRequest<'_>, info: &InformInfo) -> bool {
     let security = info.is_generic == 1 && (256..=259).contains(&info.trap_number);
     !security || request.is_trusted()
 }
 
-/// Whether two subscriptions of one subscriber are the same (rule 6.10); path bits do not count (rule 6.16).
+/// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits do not count (6.16).
 fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
     let key = |i: &InformInfo| InformInfo {
         subscribe: 0,
@@ -281,14 +282,14 @@ fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
     key(a) == key(b)
 }
 
-/// Whether a subscription is for such a notice (rule 6.8).
+/// Whether a subscription selects a notice (docs/sm-behaviour.md 6.8).
 fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
     let from = if info.gid != Gid::default() {
         info.gid == issuer
     } else if info.lid_range_begin == InformInfo::ALL_LIDS {
         true
     } else {
-        // A range without an end is one LID (rule 6.15).
+        // LIDRangeEnd 0 selects one LID (docs/sm-behaviour.md 6.15).
         let end = if info.lid_range_end == Lid(0) {
             info.lid_range_begin
         } else {
@@ -304,7 +305,7 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
             || info.producer_type == notice.producer_type)
 }
 
-/// The port that a notice is about: of 64 and 65 the one that came or went, of others the issuer.
+/// The port that a notice concerns: the port that appeared or disappeared for 64 and 65, otherwise the issuer.
 fn subject(view: &View, notice: &Notice, issuer: Gid) -> Option<EndPortIdx> {
     if notice.is_generic && matches!(notice.trap_number.0, 64 | 65) {
         return view.by_gid(GidDetails::decode(&notice.data_details).gid);

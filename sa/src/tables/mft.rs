@@ -13,9 +13,9 @@ pub const TOP_NONE: u16 = 0xBFFF;
 /// Address of a block of 32 MLIDs and 16 ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MftBlockIdx {
-    /// Which 32 MLIDs, from 0xC000 on.
+    /// Block number: 32 MLIDs each, from 0xC000.
     pub block: u16,
-    /// Which 16 ports.
+    /// Position: 16 ports each.
     pub position: u8,
 }
 
@@ -43,7 +43,7 @@ pub const fn mft_index(mlid: Lid) -> (u16, usize) {
     (n / 32, (n % 32) as usize)
 }
 
-/// The highest MLID of a block; 0xFFFF is no MLID.
+/// The highest MLID of a block; 0xFFFF is not an MLID.
 #[must_use]
 pub const fn last_mlid(block: u16) -> u16 {
     let last = first_mlid(block).saturating_add(31);
@@ -56,7 +56,7 @@ pub const fn first_mlid(block: u16) -> u16 {
     MLID_FIRST.saturating_add(block.saturating_mul(32))
 }
 
-/// Number of positions in the table of a switch with `num_ports` ports.
+/// Number of positions in the MFT of a switch with `num_ports` ports.
 #[must_use]
 pub const fn num_positions(num_ports: u8) -> u8 {
     num_ports / 16 + 1

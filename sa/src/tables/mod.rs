@@ -1,4 +1,4 @@
-//! Contents of device tables, as values that observed state, desired state and subnet administration share.
+//! Contents of device tables, shared by observed state, desired state and the SA.
 //!
 //! | module | table |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`port_info`] | PortInfo, shared between ports |
 //! | [`sl_to_vl`] | SLtoVLMappingTables |
 //!
-//! It depends on `mad` alone.
+//! These modules depend on `mad` only.
 
 pub mod mft;
 pub mod pkeys;

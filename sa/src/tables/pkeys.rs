@@ -1,32 +1,30 @@
-//! A port's P_Key table, as far as it is known.
-//!
-//! It holds what was read or written last, block by block, and knows which blocks are unknown.
+//! Known contents of a port's P_Key table: blocks that were last read or written.
 
 use std::sync::Arc;
 
 use ferrosm_mad::attr::PKEY_BLOCK_LEN;
 use ferrosm_mad::ids::PKey;
 
-/// 32 keys.
+/// A block of 32 P_Keys.
 pub type PKeyBlock = [PKey; PKEY_BLOCK_LEN];
 
-/// Blocks of a table of so many entries.
+/// Number of blocks of a table with `entries` entries.
 #[must_use]
 pub fn num_blocks(entries: u16) -> u16 {
     entries.div_ceil(32)
 }
 
-/// The P_Keys of a port.
+/// Known blocks of a port's P_Key table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PKeyTable {
-    /// Known blocks, in ascending order; shared by the subnet and the views made from it.
+    /// Known blocks in ascending order, shared between the subnet and its views.
     known_blocks: Arc<[(u16, PKeyBlock)]>,
-    /// Nobody has written to it since it woke, so blocks that were not read are empty.
+    /// Only block 0 was written since the device restarted, so unread blocks are empty.
     unread_empty: bool,
 }
 
 impl PKeyTable {
-    /// A block; `None` if it is not known.
+    /// A block; `None` if unknown.
     #[must_use]
     pub fn block(&self, block: u16) -> Option<&PKeyBlock> {
         let at = self
@@ -36,12 +34,12 @@ impl PKeyTable {
         Some(&self.known_blocks[at].1)
     }
 
-    /// The blocks that are known, by number.
+    /// Known blocks in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &PKeyBlock)> {
         self.known_blocks.iter().map(|(block, keys)| (*block, keys))
     }
 
-    /// What a block holds.
+    /// Sets the contents of a block.
     pub fn set_block(&mut self, block: u16, keys: PKeyBlock) {
         let at = self.known_blocks.partition_point(|(b, _)| *b < block);
         let others = self
@@ -54,7 +52,7 @@ impl PKeyTable {
         self.known_blocks = known.into();
     }
 
-    /// A block is not known any more: from when a Set goes out until it is answered.
+    /// Marks a block as unknown, from sending a Set until its response.
     pub fn invalidate_block(&mut self, block: u16) {
         if self.block(block).is_some() {
             let others = self
@@ -64,39 +62,40 @@ impl PKeyTable {
                 .copied();
             self.known_blocks = others.collect();
         }
-        // An unknown block is not an empty one.
+        // A block that became unknown may not be empty.
         self.unread_empty &= block != 0;
     }
 
-    /// Nothing is known any more.
+    /// Marks all blocks as unknown.
     pub fn invalidate(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether nothing is known.
+    /// Whether no block is known.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.known_blocks.is_empty()
     }
 
-    /// Blocks that were not read are empty (or, with `false`, must be read before anything is said of them).
+    /// Sets whether unread blocks are known to be empty.
     pub const fn set_unread_empty(&mut self, yes: bool) {
         self.unread_empty = yes;
     }
 
-    /// Whether blocks that were not read are empty.
+    /// Whether unread blocks are known to be empty.
     #[must_use]
     pub const fn is_unread_empty(&self) -> bool {
         self.unread_empty
     }
 
-    /// Blocks of a table of so many entries that are not known.
+    /// Unknown blocks of a table with `entries` entries.
     pub fn unknown_blocks(&self, entries: u16) -> impl Iterator<Item = u16> + '_ {
-        let woken = self.unread_empty;
-        (0..num_blocks(entries)).filter(move |b| self.block(*b).is_none() && !(woken && *b > 0))
+        let unread_empty = self.unread_empty;
+        (0..num_blocks(entries))
+            .filter(move |b| self.block(*b).is_none() && !(unread_empty && *b > 0))
     }
 
-    /// All entries of a table of so many; `None` if some are not known.
+    /// All entries of a table with `entries` entries; `None` if some are unknown.
     #[must_use]
     pub fn entries(&self, entries: u16) -> Option<Vec<PKey>> {
         if self.unknown_blocks(entries).next().is_some() {
@@ -112,7 +111,7 @@ impl PKeyTable {
         Some(all)
     }
 
-    /// A block of a table that should hold these entries.
+    /// A block of the table with these entries.
     #[must_use]
     pub fn block_of(entries: &[PKey], block: u16) -> PKeyBlock {
         let first = usize::from(block) * PKEY_BLOCK_LEN;
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn entries_require_all_blocks_to_be_known() {
         let mut table = PKeyTable::default();
         let block = PKeyTable::block_of(&[PKey::DEFAULT_FULL], 0);
         assert_eq!(table.unknown_blocks(70).collect::<Vec<_>>(), [0, 1, 2]);
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_cut_from_a_table() {
+    fn blocks_are_slices_of_the_entries() {
         let entries: Vec<PKey> = (1..=40).map(PKey).collect();
         assert_eq!(PKeyTable::block_of(&entries, 1)[7], PKey(40));
         assert_eq!(PKeyTable::block_of(&entries, 1)[8], PKey(0));

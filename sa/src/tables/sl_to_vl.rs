@@ -1,4 +1,4 @@
-//! Which SLtoVLMappingTable of a device an SMP addresses.
+//! Addressing of SLtoVLMappingTables in SMPs.
 
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{AttrMod, PortNum};
@@ -8,9 +8,9 @@ use ferrosm_mad::ids::{AttrMod, PortNum};
 pub enum SlToVlSelector {
     /// From one port to another.
     Pair(PortNum, PortNum),
-    /// The one table of this port of a CA or router.
+    /// The table of this port of a CA or router.
     EndPort(PortNum),
-    /// From every port to this one, on switches with SwitchInfo.OptimizedSLtoVLMappingProgramming.
+    /// From every port to this one, if SwitchInfo.OptimizedSLtoVLMappingProgramming is set.
     Output(PortNum),
 }
 
@@ -25,7 +25,7 @@ impl SlToVlSelector {
         }
     }
 
-    /// An input port that the table is for, and the output port.
+    /// One input port that the table applies to, and the output port.
     #[must_use]
     pub const fn ports(self) -> (PortNum, PortNum) {
         match self {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modifiers_are_the_specifications() {
+    fn modifiers_are_encoded_as_specified() {
         assert_eq!(SlToVlSelector::EndPort(PortNum(2)).modifier(), AttrMod(0));
         assert_eq!(
             SlToVlSelector::Output(PortNum(7)).modifier(),

@@ -25,12 +25,12 @@ use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::vl_tables::ReadVlTables;
 
-/// A node as the subnet manager observed it.
+/// A node as the SM observed it.
 #[derive(Debug)]
 pub struct ObservedNode<'a, P> {
-    /// A small number that it keeps as long as it is in the subnet.
+    /// Slot of the node: unchanged while it is in the subnet.
     pub slot: u32,
-    /// Changes whenever the node may have changed; no other node ever has the same.
+    /// Changes whenever the node may have changed; unique among nodes.
     pub revision: u64,
     /// NodeInfo.
     pub info: &'a NodeInfo,
@@ -44,11 +44,11 @@ pub struct ObservedNode<'a, P> {
     pub mft: &'a Arc<MftBlocks>,
     /// Known SLtoVLMappingTables.
     pub sl_to_vl: &'a BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Its ports by number, from 0 on.
+    /// Its ports by number, from 0.
     pub ports: P,
 }
 
-/// A port as the subnet manager observed it.
+/// A port as the SM observed it.
 #[derive(Debug)]
 pub struct ObservedPort<'a> {
     /// GUID of an end port.
@@ -63,7 +63,7 @@ pub struct ObservedPort<'a> {
     pub fdr10: bool,
     /// Known blocks of the P_Key table.
     pub pkeys: &'a PKeyTable,
-    /// A switch port that checks the P_Keys of packets.
+    /// A switch port that enforces partitions.
     pub enforces_partitions: bool,
     /// Known blocks of VLArbitrationTable.
     pub vl_arbitration: &'a Arc<[(u8, [u8; 64])]>,
@@ -71,7 +71,7 @@ pub struct ObservedPort<'a> {
     pub peer: Option<PortIdx>,
 }
 
-/// The fabric as the subnet manager observed it.
+/// The fabric as the SM observed it.
 pub trait ObservedFabric {
     /// All nodes, by slot.
     fn nodes(
@@ -81,38 +81,38 @@ pub trait ObservedFabric {
     fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx>;
     /// The P_Keys of an end port; `None` where they are not known.
     fn pkeys(&self, port: PortIdx) -> Option<PKeySet>;
-    /// The port that the subnet manager uses.
+    /// The SM's port.
     fn local(&self) -> Option<PortIdx>;
-    /// Changes whenever a node joins or leaves, a GUID changes or the subnet manager moves to another port.
+    /// Changes whenever a node joins or leaves, a GUID changes or the SM moves to another port.
     fn guids_revision(&self) -> u64;
 }
 
-/// What a view shows that is not in the fabric itself.
+/// Parts of a view that are not part of the fabric.
 #[derive(Debug, Clone, Default)]
 pub struct ViewExtras {
-    /// The routing in force, and the slot of each of its switches.
+    /// The installed routing, and the slot of each of its switches.
     pub run: Option<(Arc<LastRun>, Vec<usize>)>,
-    /// Where that routing comes from.
+    /// Origin of that routing.
     pub origin: Option<Arc<RoutingOrigin>>,
-    /// Subnet managers, this one first.
+    /// SMInfoRecords of all SMs, this one first.
     pub managers: Vec<SmInfoRecord>,
     /// Alias GUIDs.
     pub aliases: Arc<AliasTables>,
-    /// Tables of lanes that were read because a client asked.
+    /// VL tables that were read on behalf of clients.
     pub read_vl_tables: Arc<ReadVlTables>,
 }
 
-/// A view to be made, and the one before.
+/// Builds a view from the fabric and the previous view.
 struct ViewBuilder<'a, F> {
     fabric: &'a F,
     previous: Option<&'a View>,
 }
 
 impl View {
-    /// The view of a fabric.
+    /// Builds the view of a fabric.
     ///
-    /// `before` is the last view of the same fabric. What did not change is shared with it: nodes with the same revision are not
-    /// looked at. It must be `None` if [`ObservedFabric::pkeys`] would now give other keys for such a node.
+    /// `previous` is the last view of the unchanged fabric. Unchanged parts are shared: nodes with the unchanged revision are not compared.
+    /// It must be `None` if [`ObservedFabric::pkeys`] would now return other keys for such a node.
     #[must_use]
     pub fn new(
         fabric: &impl ObservedFabric,
@@ -144,7 +144,7 @@ trait Ports<'a>: Iterator<Item = ObservedPort<'a>> + Clone {}
 impl<'a, T: Iterator<Item = ObservedPort<'a>> + Clone> Ports<'a> for T {}
 
 impl<F: ObservedFabric> ViewBuilder<'_, F> {
-    /// What the view before has at a slot.
+    /// The slot in the previous view.
     fn previous_slot(&self, slot: u32) -> Option<&NodeSlot> {
         self.previous?.nodes.get(slot as usize)
     }
@@ -153,42 +153,42 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         let vacant = NodeSlot::new(Arc::new(NodeView::vacant()), 0, None);
         let mut nodes: Vec<NodeSlot> = Vec::new();
         for node in self.fabric.nodes() {
-            let before = self.previous_slot(node.slot);
+            let previous = self.previous_slot(node.slot);
             nodes.resize(node.slot as usize, vacant.clone());
-            nodes.push(match before {
-                Some(same) if same.revision == node.revision => same.clone(),
+            nodes.push(match previous {
+                Some(unchanged) if unchanged.revision == node.revision => unchanged.clone(),
                 _ => NodeSlot::new(
-                    updated_node(&node, before.map(|p| &p.node)),
+                    updated_node(&node, previous.map(|p| &p.node)),
                     node.revision,
-                    before,
+                    previous,
                 ),
             });
         }
         nodes
     }
 
-    /// The end ports: those of the view before, if none of them changed.
+    /// The end port table, shared with the previous view if no end port changed.
     fn end_ports(&self, nodes: &[NodeSlot]) -> Arc<EndPortTable> {
-        if let Some(before) = self.previous
-            && before.guids_revision == self.fabric.guids_revision()
+        if let Some(previous) = self.previous
+            && previous.guids_revision == self.fabric.guids_revision()
             && self.fabric.nodes().all(|node| {
-                self.is_unchanged(&node) || self.has_same_end_ports(&node, before, nodes)
+                self.is_unchanged(&node) || self.has_same_end_ports(&node, previous, nodes)
             })
         {
-            return Arc::clone(&before.end_ports);
+            return Arc::clone(&previous.end_ports);
         }
         let mut ends = EndPortTable::with_capacity(nodes.len());
         for node in self.fabric.nodes() {
             ends.insert_node(node.info.node_guid, node.slot);
             let mut add = |end: EndPort| {
-                // A GUID that two ports claim stays with the port that the fabric indexed.
+                // If two ports have the unchanged GUID, the fabric's index decides which one it refers to.
                 let named = self.fabric.port_by_guid(end.guid) == Some(end.port);
                 ends.push(end, named);
             };
             match self.previous {
-                Some(before) if self.is_unchanged(&node) => {
-                    let same = before.end_ports.of_node(node.slot);
-                    same.iter().cloned().for_each(&mut add);
+                Some(previous) if self.is_unchanged(&node) => {
+                    let unchanged = previous.end_ports.of_node(node.slot);
+                    unchanged.iter().cloned().for_each(&mut add);
                 }
                 _ => self.end_ports_of(&node).for_each(&mut add),
             }
@@ -196,33 +196,35 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         Arc::new(ends)
     }
 
-    /// Whether the end ports of a node are those of the view before. Their P_Keys follow from what the node and its ports say.
+    /// Whether the end ports of a node equal those of the previous view. Their P_Keys follow from the node and its ports.
     fn has_same_end_ports<'n>(
         &self,
         node: &ObservedNode<'n, impl Ports<'n>>,
-        before: &View,
+        previous: &View,
         nodes: &[NodeSlot],
     ) -> bool {
         let slot = node.slot as usize;
-        let ends = before.end_ports.of_node(node.slot);
-        let slots = before.nodes.get(slot).zip(nodes.get(slot));
-        let Some((was, is)) = slots.map(|(was, is)| (&was.node, &is.node)) else {
+        let ends = previous.end_ports.of_node(node.slot);
+        let slots = previous.nodes.get(slot).zip(nodes.get(slot));
+        let Some((previous_node, is)) =
+            slots.map(|(previous_node, is)| (&previous_node.node, &is.node))
+        else {
             return false;
         };
-        if system_images::system_image_guid(was) != system_images::system_image_guid(is) {
+        if system_images::system_image_guid(previous_node) != system_images::system_image_guid(is) {
             return false;
         }
-        if !Arc::ptr_eq(&was.ports, &is.ports) || was.info != is.info {
+        if !Arc::ptr_eq(&previous_node.ports, &is.ports) || previous_node.info != is.info {
             return self.end_ports_of(node).eq(ends.iter().cloned());
         }
         let there = end_ports(node).map(|(num, port)| (num, port.guid));
         there.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
     }
 
-    /// Whether nobody has touched a node since the view before.
+    /// Whether a node has the revision that it had in the previous view.
     fn is_unchanged<P>(&self, node: &ObservedNode<'_, P>) -> bool {
-        let before = self.previous_slot(node.slot);
-        before.is_some_and(|p| p.revision == node.revision)
+        let previous = self.previous_slot(node.slot);
+        previous.is_some_and(|p| p.revision == node.revision)
     }
 
     fn end_ports_of<'n>(
@@ -245,37 +247,45 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
     }
 }
 
-/// A node that may have changed, with as much of what was there before as is still so.
+/// The view of a changed node, sharing unchanged parts with the previous view.
 fn updated_node<'n>(
     node: &ObservedNode<'n, impl Ports<'n>>,
-    before: Option<&Arc<NodeView>>,
+    previous: Option<&Arc<NodeView>>,
 ) -> Arc<NodeView> {
-    // Most nodes that were touched say what they said: that is seen without making anything.
-    let kept = before.filter(|b| has_same_ports(node, &b.ports));
-    let ports = kept.map_or_else(
+    // Most nodes with a new revision have unchanged ports; this is detected without allocation.
+    let reusable = previous.filter(|b| has_same_ports(node, &b.ports));
+    let ports = reusable.map_or_else(
         || numbered(node).map(|p| port_view(node, p)).collect(),
         |b| Arc::clone(&b.ports),
     );
     let view = node_view(node, ports);
-    match before {
-        Some(before) if view.same(before) => Arc::clone(before),
+    match previous {
+        Some(previous) if view.has_same_contents(previous) => Arc::clone(previous),
         _ => Arc::new(view),
     }
 }
 
-/// Whether the ports of a node are as they were.
-fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, before: &[PortView]) -> bool {
-    let same = |port: ObservedPort<'_>, was: &PortView| {
-        *port.raw == was.raw
+/// Whether the ports of a node equal those of the previous view.
+fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, previous: &[PortView]) -> bool {
+    let unchanged = |port: ObservedPort<'_>, previous_node: &PortView| {
+        *port.raw == previous_node.raw
             && (port.has_port_info, port.fdr10, port.enforces_partitions)
-                == (was.has_port_info, was.fdr10, was.enforces_partitions)
-            && *port.pkeys == was.pkeys
-            && *port.vl_arbitration == was.vl_arbitration
-            && port.peer.unwrap_or(PortIdx::NONE) == was.peer
+                == (
+                    previous_node.has_port_info,
+                    previous_node.fdr10,
+                    previous_node.enforces_partitions,
+                )
+            && *port.pkeys == previous_node.pkeys
+            && *port.vl_arbitration == previous_node.vl_arbitration
+            && port.peer.unwrap_or(PortIdx::NONE) == previous_node.peer
     };
     let mut ports = node.ports.clone();
-    let mut each = before.iter();
-    each.all(|was| ports.next().is_some_and(|port| same(port, was))) && ports.next().is_none()
+    let mut each = previous.iter();
+    each.all(|previous_node| {
+        ports
+            .next()
+            .is_some_and(|port| unchanged(port, previous_node))
+    }) && ports.next().is_none()
 }
 
 fn numbered<'n>(
@@ -296,8 +306,8 @@ fn end_ports<'n>(
 }
 
 impl NodeSlot {
-    pub(super) fn new(node: Arc<NodeView>, revision: u64, before: Option<&Self>) -> Self {
-        let forwarding = ForwardingNode::new(&node, before.map(|b| (&*b.node, &b.forwarding)));
+    pub(super) fn new(node: Arc<NodeView>, revision: u64, previous: Option<&Self>) -> Self {
+        let forwarding = ForwardingNode::new(&node, previous.map(|b| (&*b.node, &b.forwarding)));
         Self {
             node,
             forwarding,
@@ -307,7 +317,7 @@ impl NodeSlot {
 }
 
 impl NodeView {
-    /// Nobody.
+    /// An unused slot.
     fn vacant() -> Self {
         Self {
             guid: NodeGuid(0),
@@ -364,7 +374,7 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
     }
 }
 
-/// What packets through a port may be as long as: the link's MTU; of a switch's own port what it can take (rule 11.5).
+/// MTU of packets through a port: the link's NeighborMTU; for a switch's port 0 its MTUCap (docs/sm-behaviour.md 11.5).
 fn mtu(info: &PortInfo, own: bool) -> MtuCode {
     let link = if own { info.mtu_cap } else { info.neighbor_mtu };
     if link == MtuCode(0) {
@@ -374,8 +384,8 @@ fn mtu(info: &PortInfo, own: bool) -> MtuCode {
     }
 }
 
-/// NodeSlot of the rate of a port among all. A switch's own port says a rate although it has no cable; one that says none limits
-/// nothing that its links do not.
+/// Index of the port's rate in [`RateCode::ASCENDING`]. A switch's port 0 has no link but may report a rate; if it does not, it
+/// limits no path.
 fn rate_rank(mbps: Option<u32>, own: bool) -> u8 {
     match mbps {
         Some(mbps) => rank(RateCode::at_most(mbps)),

@@ -1,5 +1,5 @@
-//! End ports with their indices by LID, GUID, system and port. Made anew only when an end port came, went or changed; otherwise
-//! the next view shares them.
+//! End ports, indexed by LID, GUID, system and port. The next view shares the table unless an end port was added, removed or
+//! changed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -10,30 +10,30 @@ use rustc_hash::FxHashMap;
 use super::system_images::SystemImageIndex;
 use super::{EndPort, EndPortIdx, PortIdx, View};
 
-/// End ports that came and went from one view to the next, by GUID.
+/// End ports added and removed between two views, by GUID.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GidChanges {
-    /// Those of the view before that are not there any more.
+    /// End ports of the previous view only.
     pub removed: BTreeSet<PortGuid>,
-    /// Those that were not there before.
+    /// End ports of the new view only.
     pub added: BTreeSet<PortGuid>,
 }
 
 /// All end ports.
 #[derive(Debug, Default)]
 pub(super) struct EndPortTable {
-    /// By their slot in the subnet.
+    /// In the order of their ports.
     all: Vec<EndPort>,
-    /// Of each LID; `u32::MAX` for none.
+    /// Index of the end port of each LID; `u32::MAX` for none.
     by_lid: Vec<u32>,
     by_guid: FxHashMap<PortGuid, EndPortIdx>,
     by_node_guid: FxHashMap<NodeGuid, u32>,
-    /// Made by the first query that needs it.
+    /// Built by the first query that needs it.
     pub(super) images: OnceLock<SystemImageIndex>,
 }
 
 impl EndPortTable {
-    /// Room for so many nodes.
+    /// An empty table with capacity for `nodes` nodes.
     pub(super) fn with_capacity(nodes: usize) -> Self {
         let mut ends = Self::default();
         ends.all.reserve(nodes);
@@ -46,7 +46,7 @@ impl EndPortTable {
         self.by_node_guid.insert(guid, slot);
     }
 
-    /// Adds an end port, behind all others; `named` where its GUID means it and no other port.
+    /// Appends an end port; `named` if the index by GUID shall refer to it.
     pub(super) fn push(&mut self, end: EndPort, named: bool) {
         let idx = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         if end.lid.is_unicast() {
@@ -80,13 +80,13 @@ impl EndPortTable {
         self.by_node_guid.get(&guid).copied()
     }
 
-    /// The end port that is this port. They are in the order of their ports.
+    /// The end port of a port. End ports are sorted by port.
     pub(super) fn at_port(&self, at: PortIdx) -> Option<EndPortIdx> {
         let found = self.all.binary_search_by_key(&at, |e| e.port).ok()?;
         u32::try_from(found).ok().map(EndPortIdx)
     }
 
-    /// The end ports of the node at a slot.
+    /// The end ports of the node in a slot.
     pub(super) fn of_node(&self, slot: u32) -> &[EndPort] {
         let from = self.all.partition_point(|e| e.node < slot);
         let len = self.all[from..].partition_point(|e| e.node == slot);
@@ -95,17 +95,17 @@ impl EndPortTable {
 }
 
 impl View {
-    /// End ports that came and went since the view before; all came where there was none.
+    /// End ports added and removed since the previous view; all were added if there is none.
     #[must_use]
-    pub fn gid_changes(&self, before: Option<&Self>) -> GidChanges {
-        let Some(before) = before else {
+    pub fn gid_changes(&self, previous: Option<&Self>) -> GidChanges {
+        let Some(previous) = previous else {
             let added = self.end_ports().iter().map(|e| e.guid).collect();
             return GidChanges {
                 added,
                 ..GidChanges::default()
             };
         };
-        if std::sync::Arc::ptr_eq(&self.end_ports, &before.end_ports) {
+        if std::sync::Arc::ptr_eq(&self.end_ports, &previous.end_ports) {
             return GidChanges::default();
         }
         let missing = |from: &EndPortTable, to: &EndPortTable| {
@@ -113,8 +113,8 @@ impl View {
             guids.filter(|g| to.by_guid(*g).is_none()).collect()
         };
         GidChanges {
-            removed: missing(&before.end_ports, &self.end_ports),
-            added: missing(&self.end_ports, &before.end_ports),
+            removed: missing(&previous.end_ports, &self.end_ports),
+            added: missing(&self.end_ports, &previous.end_ports),
         }
     }
 }

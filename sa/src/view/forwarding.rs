@@ -1,8 +1,7 @@
-//! What a packet meets at a node, and nothing else: the forwarding table and, for each port, the cable and its limits.
+//! Compact forwarding data of a node: its LFT and, for each port, the peer, MTU and rate.
 //!
-//! Path queries follow forwarding tables hop by hop, several hops for each answer. The records of nodes and ports are far too
-//! large for the processor's caches on a big fabric; this is what is left of them for that purpose, eight bytes a port. It is
-//! made from the node's record and never says anything else.
+//! Path queries follow LFTs over several hops for each reply. Full node and port records of a large fabric exceed the CPU caches;
+//! this data has eight bytes a port. It is derived from the node's record.
 
 use std::sync::Arc;
 
@@ -12,25 +11,25 @@ use ferrosm_routing::Lft;
 
 use super::{NodeView, PortIdx};
 
-/// A port, as packets meet it.
+/// Forwarding properties of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HopPort {
     peer: PortIdx,
-    /// MTU that packets through it may have.
+    /// MTU of packets through the port.
     pub mtu: MtuCode,
-    /// NodeSlot of its rate among all rates, slowest first.
+    /// Index of its rate in `RateCode::ASCENDING`.
     pub rate_rank: u8,
 }
 
 impl HopPort {
-    /// The port at the other end of the cable.
+    /// The port at the other end of the link.
     #[must_use]
     pub fn peer(self) -> Option<PortIdx> {
         (self.peer != PortIdx::NONE).then_some(self.peer)
     }
 }
 
-/// A node, as packets meet it.
+/// Forwarding data of a node.
 #[derive(Debug, Clone)]
 pub(super) struct ForwardingNode {
     is_switch: bool,
@@ -39,28 +38,29 @@ pub(super) struct ForwardingNode {
 }
 
 impl ForwardingNode {
-    /// Of a node; `before` is what was made of the node that was at its slot.
-    pub(super) fn new(node: &NodeView, before: Option<(&NodeView, &Self)>) -> Self {
-        let kept = before.filter(|(was, _)| Arc::ptr_eq(&was.ports, &node.ports));
+    /// Derives the data of a node; `previous` is the node that was in the slot before, with its data.
+    pub(super) fn new(node: &NodeView, previous: Option<(&NodeView, &Self)>) -> Self {
+        let unchanged =
+            previous.filter(|(previous_node, _)| Arc::ptr_eq(&previous_node.ports, &node.ports));
         let switch = node.switch.as_ref();
         Self {
             is_switch: switch.is_some(),
             lft: switch.and_then(|s| s.lft.clone()),
-            hops: kept.map_or_else(|| hops(node), |(_, relay)| Arc::clone(&relay.hops)),
+            hops: unchanged.map_or_else(|| hops(node), |(_, relay)| Arc::clone(&relay.hops)),
         }
     }
 
-    /// Whether packets are forwarded here.
+    /// Whether the node is a switch.
     pub(super) const fn is_switch(&self) -> bool {
         self.is_switch
     }
 
-    /// Where packets for a LID leave; `None` if that is not known.
+    /// The output port for a LID; `None` if unknown.
     pub(super) fn output_port(&self, lid: Lid) -> Option<PortNum> {
         self.lft.as_ref().map(|lft| lft.get(lid))
     }
 
-    /// A port by its number.
+    /// A port by port number.
     pub(super) fn port(&self, num: usize) -> Option<HopPort> {
         self.hops.get(num).copied()
     }

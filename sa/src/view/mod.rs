@@ -1,7 +1,7 @@
-//! The subnet as answers need it: flat, immutable, with indices by LID and GUID.
+//! Snapshot of the subnet for replies: immutable, with indices by LID and GUID.
 //!
-//! Made from the observed fabric after a sweep (`build`), shared by all threads that answer, replaced by the next one. What did
-//! not change since the view before is shared with it, so that a lost link costs what it changed. It decides nothing.
+//! The SM builds a view from the observed fabric after each sweep (`build`). All threads that answer queries share it. Unchanged
+//! parts are shared with the previous view, so the cost of a view is proportional to the changes.
 
 mod build;
 mod end_ports;
@@ -41,14 +41,14 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 pub struct EndPortIdx(u32);
 
 impl EndPortIdx {
-    /// As an index.
+    /// As an array index.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A port of the view: the slot of its node and its number on it. It does not move when other nodes come and go.
+/// A port of the view: the slot of its node and its port number. Stable while the node is in the subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIdx(u32);
 
@@ -56,19 +56,19 @@ impl PortIdx {
     /// No port.
     const NONE: Self = Self(u32::MAX);
 
-    /// A port, by the slot of its node and its number.
+    /// The port with this number of the node in a slot.
     #[must_use]
     pub const fn new(node: u32, num: PortNum) -> Self {
         Self(node << 8 | num.0 as u32)
     }
 
-    /// NodeSlot of its node.
+    /// Slot of its node.
     #[must_use]
     pub const fn node(self) -> u32 {
         self.0 >> 8
     }
 
-    /// Its number on its node.
+    /// Its port number.
     #[must_use]
     pub const fn num(self) -> PortNum {
         PortNum((self.0 & 0xFF) as u8)
@@ -82,28 +82,28 @@ pub struct NodeView {
     pub guid: NodeGuid,
     /// CA, switch or router.
     pub node_type: NodeType,
-    /// NodeInfo without its reserved end; PortGUID and LocalPortNum are of whichever port was reached first.
+    /// NodeInfo without the reserved bytes; PortGUID and LocalPortNum are those of the port that was discovered first.
     pub info: [u8; 40],
     /// NodeDescription.
     pub description: [u8; 64],
-    /// What only switches have.
+    /// Switch-specific data.
     pub switch: Option<SwitchView>,
-    /// SLtoVLMappingTables that are known.
+    /// Known SLtoVLMappingTables.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Ports by number: from a switch's port 0, or the unused slot before port 1, on. Empty where there is no node.
+    /// Ports by number, from a switch's port 0 or an unused entry before port 1. Empty for an unused slot.
     ports: Arc<[PortView]>,
 }
 
 impl NodeView {
-    /// Its ports by number: from a switch's port 0, or the unused slot before port 1, on.
+    /// Ports by number, from a switch's port 0 or an unused entry before port 1.
     pub fn ports(&self) -> impl Iterator<Item = &PortView> {
         self.ports.iter()
     }
 
-    /// Whether an answer from one is an answer from the other.
-    fn same(&self, other: &Self) -> bool {
+    /// Whether both give the same replies.
+    fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
-            (Some(a), Some(b)) => a.same(b),
+            (Some(a), Some(b)) => a.shares_tables_with(b),
             (None, None) => true,
             _ => false,
         };
@@ -116,20 +116,20 @@ impl NodeView {
     }
 }
 
-/// What only switches have.
+/// Switch-specific data.
 #[derive(Debug, Clone)]
 pub struct SwitchView {
-    /// SwitchInfo as far as it goes.
+    /// SwitchInfo without the reserved bytes.
     pub info: [u8; 20],
-    /// The forwarding table that is in it; `None` where that is not known.
+    /// The installed LFT; `None` if unknown.
     pub lft: Option<Arc<Lft>>,
-    /// Blocks of its multicast forwarding table, as far as they are known.
+    /// Known blocks of the MFT.
     pub mft: Arc<MftBlocks>,
 }
 
 impl SwitchView {
-    /// The same tables, not only equal ones: whoever changes one makes a new one.
-    fn same(&self, other: &Self) -> bool {
+    /// Whether both share their tables. Tables are immutable: a changed table is a new allocation.
+    fn shares_tables_with(&self, other: &Self) -> bool {
         let lft = match (&self.lft, &other.lft) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
@@ -142,36 +142,36 @@ impl SwitchView {
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortView {
-    /// PortInfo as last answered.
+    /// PortInfo as last read.
     pub raw: PortInfoBytes,
-    /// Whether it ever answered.
+    /// Whether PortInfo was ever read.
     pub has_port_info: bool,
-    /// Number on its node.
+    /// Port number.
     pub num: PortNum,
-    /// Its node.
+    /// Slot of its node.
     pub node: u32,
-    /// MTU that packets through it may have.
+    /// MTU of packets through the port.
     pub mtu: MtuCode,
-    /// NodeSlot of its rate among all rates, slowest first.
+    /// Index of its rate in `RateCode::ASCENDING`.
     pub rate_rank: u8,
-    /// Its P_Key table, as far as it is known.
+    /// Known blocks of the P_Key table.
     pub pkeys: PKeyTable,
-    /// A switch port that checks the P_Keys of packets.
+    /// A switch port that enforces partitions.
     pub enforces_partitions: bool,
-    /// Blocks of VLArbitrationTable that are known.
+    /// Known blocks of VLArbitrationTable.
     pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
-    /// The port at the other end of the cable.
+    /// The port at the other end of the link.
     peer: PortIdx,
-    /// The link runs at FDR10, which `rate_rank` counts and PortInfo does not show.
+    /// The link runs at FDR10, which `rate_rank` includes and PortInfo does not report.
     fdr10: bool,
 }
 
-/// An end port: what has a LID.
+/// An end port: owner of LIDs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndPort {
     /// The port.
     pub port: PortIdx,
-    /// Its node.
+    /// Slot of its node.
     pub node: u32,
     /// GUID.
     pub guid: PortGuid,
@@ -179,7 +179,7 @@ pub struct EndPort {
     pub lid: Lid,
     /// It has 2^LMC LIDs.
     pub lmc: Lmc,
-    /// Its P_Keys; `None` where they are not known, which hides nothing (rule 7.9).
+    /// Its P_Keys; `None` if unknown, which hides nothing (docs/sm-behaviour.md 7.9).
     pub pkeys: Option<PKeySet>,
 }
 
@@ -191,44 +191,44 @@ impl EndPort {
     }
 }
 
-/// The subnet as answers need it; by default an empty one.
+/// A snapshot of the subnet; empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Settings that answers depend on.
+    /// Settings that replies depend on.
     pub settings: SaSettings,
     /// The SM's own port.
     pub local: Option<EndPortIdx>,
-    /// Subnet managers, this one first.
+    /// SMInfoRecords of all SMs, this one first.
     pub managers: Vec<SmInfoRecord>,
-    /// By their slot in the subnet, which they keep as long as they are there.
+    /// By slot.
     nodes: Arc<[NodeSlot]>,
     end_ports: Arc<EndPortTable>,
     service_levels: ServiceLevels,
-    /// Where the routing in force comes from; none of one of the past.
+    /// Origin of the installed routing; `None` in a restored view.
     origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<AliasTables>,
     read_vl_tables: Arc<ReadVlTables>,
-    /// What the subnet's own index of GUIDs was like.
+    /// [`ObservedFabric::guids_revision`] of the fabric.
     guids_revision: u64,
 }
 
-/// A slot in the subnet and who is there.
+/// A slot and its node.
 #[derive(Debug, Clone)]
 struct NodeSlot {
     node: Arc<NodeView>,
     forwarding: ForwardingNode,
-    /// Changes whenever something of the node in the subnet may have changed.
+    /// Changes whenever the observed node may have changed.
     revision: u64,
 }
 
 impl View {
-    /// Whether a request with this SM_Key may be answered: without one, or with ours (rule 7.1).
+    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one (docs/sm-behaviour.md 7.1).
     #[must_use]
     pub fn accepts_sm_key(&self, key: MKey) -> bool {
         key == MKey::NONE || key == self.settings.sm_key
     }
 
-    /// The same with other multicast forwarding tables. What does not change is shared with this view.
+    /// A copy with other MFTs.
     #[must_use]
     pub fn with_multicast_tables<'a>(
         &self,
@@ -251,7 +251,7 @@ impl View {
         view
     }
 
-    /// The same with other alias GUIDs.
+    /// A copy with other alias GUIDs.
     #[must_use]
     pub fn with_aliases(&self, aliases: Arc<AliasTables>) -> Self {
         Self {
@@ -260,7 +260,7 @@ impl View {
         }
     }
 
-    /// The same with tables of lanes that were read meanwhile.
+    /// A copy with additional VL tables that were read.
     #[must_use]
     pub fn with_read_vl_tables(&self, read_vl_tables: Arc<ReadVlTables>) -> Self {
         Self {
@@ -269,7 +269,7 @@ impl View {
         }
     }
 
-    /// The routing in force and its origin; `None` where nothing is routed, or the view itself was restored.
+    /// The installed routing and its origin; `None` without a routing, or in a restored view.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<LastRun>, &RoutingOrigin)> {
         let ServiceLevels::Routed { run, .. } = &self.service_levels else {
@@ -278,7 +278,7 @@ impl View {
         Some((run, self.origin.as_deref()?))
     }
 
-    /// The GUID of each switch of the routing in force, in its order.
+    /// The GUID of each switch of the installed routing, in the routing's order.
     #[must_use]
     pub fn routed_switches(&self) -> Vec<NodeGuid> {
         let ServiceLevels::Routed { run, switches } = &self.service_levels else {
@@ -293,7 +293,7 @@ impl View {
         guids
     }
 
-    /// Whether [`Self::routing`] is that of another view, so that it need not be kept again.
+    /// Whether both views have the same routing, so that it need not be persisted again.
     #[must_use]
     pub fn shares_routing_with(&self, other: &Self) -> bool {
         match (&self.service_levels, &other.service_levels) {
@@ -310,7 +310,7 @@ impl View {
         &self.aliases
     }
 
-    /// Tables of lanes that were read because a client asked.
+    /// VL tables that were read on behalf of clients.
     #[must_use]
     pub fn read_vl_tables(&self) -> &ReadVlTables {
         &self.read_vl_tables
@@ -318,11 +318,11 @@ impl View {
 
     /// All nodes.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeView> {
-        let there = self.nodes.iter().filter(|p| !p.node.ports.is_empty());
-        there.map(|p| &*p.node)
+        let occupied = self.nodes.iter().filter(|p| !p.node.ports.is_empty());
+        occupied.map(|p| &*p.node)
     }
 
-    /// All end ports, in the order of their nodes.
+    /// All end ports, by slot and port.
     #[must_use]
     pub fn end_ports(&self) -> &[EndPort] {
         self.end_ports.all()
@@ -345,7 +345,7 @@ impl View {
         &self.node(at.node()).ports[at.num().index()]
     }
 
-    /// The node of a port or end port.
+    /// The node in a slot.
     #[must_use]
     pub fn node(&self, node: u32) -> &NodeView {
         &self.nodes[node as usize].node
@@ -357,19 +357,19 @@ impl View {
         self.nodes[node as usize].forwarding.is_switch()
     }
 
-    /// Where packets for a LID leave a switch; `None` if that is not known, or at any other node.
+    /// The output port of a switch for a LID; `None` if unknown or not a switch.
     #[must_use]
     pub fn output_port(&self, node: u32, lid: Lid) -> Option<PortNum> {
         self.nodes[node as usize].forwarding.output_port(lid)
     }
 
-    /// A port of a node, as packets meet it.
+    /// Forwarding properties of a port.
     #[must_use]
     pub fn hop_port(&self, node: u32, num: PortNum) -> Option<HopPort> {
         self.nodes[node as usize].forwarding.port(num.index())
     }
 
-    /// The ports of a node that can have a record: a switch's from port 0 on, others' from port 1 on.
+    /// The ports of a node that can have records: from port 0 of a switch, from port 1 of other nodes.
     pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
         let n = self.node(node);
         let from = if n.switch.is_some() { 0 } else { 1 };
@@ -377,26 +377,26 @@ impl View {
         ports.map(move |p| (PortIdx::new(node, p.num), p))
     }
 
-    /// A port of a node by its number.
+    /// A port of a node, by port number.
     #[must_use]
     pub fn port_by_num(&self, node: u32, num: PortNum) -> Option<PortIdx> {
         let n = self.nodes.get(node as usize)?;
         (num.index() < n.node.ports.len()).then(|| PortIdx::new(node, num))
     }
 
-    /// The port at the other end of the cable.
+    /// The port at the other end of the link.
     #[must_use]
     pub fn peer(&self, at: PortIdx) -> Option<PortIdx> {
         Some(self.port(at).peer).filter(|p| *p != PortIdx::NONE)
     }
 
-    /// The end port that answers to a LID.
+    /// The end port that owns a LID.
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
         self.end_ports.by_lid(lid)
     }
 
-    /// The end port with this GUID, its own or an alias.
+    /// The end port with this GUID or alias GUID.
     #[must_use]
     pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
         let own = self.end_ports.by_guid(guid);
@@ -409,7 +409,7 @@ impl View {
         self.end_ports.by_node_guid(guid)
     }
 
-    /// The end port with this GID, if its prefix is the subnet's or the default one (rule 7.7).
+    /// The end port with this GID, if it has the subnet's prefix or the default prefix (docs/sm-behaviour.md 7.7).
     #[must_use]
     pub fn by_gid(&self, gid: Gid) -> Option<EndPortIdx> {
         if !self.is_local_prefix(gid.prefix()) {
@@ -418,7 +418,7 @@ impl View {
         self.by_guid(gid.guid())
     }
 
-    /// Whether a prefix stands for this subnet.
+    /// Whether a prefix denotes this subnet.
     #[must_use]
     pub fn is_local_prefix(&self, prefix: GidPrefix) -> bool {
         prefix == self.settings.prefix || prefix == GidPrefix::DEFAULT
@@ -436,7 +436,7 @@ impl View {
         lids.filter_map(|(p, _)| self.end_port_at(p))
     }
 
-    /// The end port that a port is, if it is one.
+    /// The end port at a port; `None` if the port is not an end port.
     #[must_use]
     pub fn end_port_at(&self, at: PortIdx) -> Option<EndPortIdx> {
         let port = self.port(at);
@@ -447,7 +447,7 @@ impl View {
         self.end_ports.at_port(at)
     }
 
-    /// The end port by whose LID a port goes: of a switch port, port 0.
+    /// The end port whose LID addresses a port: port 0 for a switch port.
     #[must_use]
     pub fn lid_owner(&self, at: PortIdx) -> Option<EndPortIdx> {
         let port = self.port(at);
@@ -459,7 +459,7 @@ impl View {
         }
     }
 
-    /// Whether two end ports may know of each other (rule 7.9).
+    /// Whether one of two end ports may see the other (docs/sm-behaviour.md 7.9).
     #[must_use]
     pub fn share_partition(&self, a: EndPortIdx, b: EndPortIdx) -> bool {
         if a == b {
@@ -471,14 +471,15 @@ impl View {
         }
     }
 
-    /// Whether a port is a member of a key's partition, in any way.
+    /// Whether a port is a full or limited member of a P_Key's partition.
     #[must_use]
     pub fn is_partition_member(&self, at: EndPortIdx, key: PKey) -> bool {
         let keys = &self.end_port(at).pkeys;
         partition_number(key) != 0 && keys.as_ref().is_none_or(|keys| keys.has_partition(key))
     }
 
-    /// The SL of packets from an end port to a LID, and whether another would do too: on one lane the routing is safe on any.
+    /// The SL of packets from an end port to a LID, and whether any other SL is allowed: with one VL every SL is free of
+    /// deadlock.
     #[must_use]
     pub fn path_sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
         if let Some(same) = self.service_levels.uniform() {
@@ -494,13 +495,13 @@ impl View {
         self.service_levels.sl(enters.map(PortIdx::node), to)
     }
 
-    /// Whether packets of groups may have this SL: on one lane any, otherwise the one that the trees are proven for.
+    /// Whether multicast packets may have this SL: any with one VL, otherwise the SL that the trees were verified for.
     #[must_use]
     pub fn allows_multicast_sl(&self, sl: Sl) -> bool {
         self.multicast_sl().is_none_or(|only| only == sl)
     }
 
-    /// The SL that packets of groups must have; `None` where any will do.
+    /// The SL that multicast packets must have; `None` if any is allowed.
     #[must_use]
     pub fn multicast_sl(&self) -> Option<Sl> {
         self.service_levels.multicast_sl()

@@ -1,7 +1,7 @@
-//! Service levels of paths as answers need them: from the routing in force, or as they were kept over a restart.
+//! SLs of paths: from the installed routing, or restored from persisted records.
 //!
-//! A routing holds its graph and all that its engine knew; of that, answers need the SL of each pair of switch and LID, and that
-//! of groups. Only this is kept, row by row, so that it can be written and read without a routing.
+//! Replies need only the SL of each pair of switch and LID, and that of multicast groups. Only these are persisted, a row for
+//! each switch, so that they can be encoded and decoded without the routing.
 
 use std::sync::Arc;
 
@@ -10,63 +10,63 @@ use ferrosm_routing::engine::TreeConstraint;
 use ferrosm_routing::vl_plan::PathSl;
 use ferrosm_routing::{LastRun, SwitchIdx};
 
-/// Where SLs come from.
+/// Source of SLs.
 #[derive(Debug, Clone, Default)]
 pub(super) enum ServiceLevels {
-    /// Nothing is switches: SL 0, and any other will do.
+    /// No routing: SL 0, and any other SL is allowed.
     #[default]
     Unrouted,
-    /// From the routing in force.
+    /// From the installed routing.
     Routed {
         /// The routing.
         run: Arc<LastRun>,
-        /// SlIndexing slot: index in it.
+        /// By slot: index of the switch in the routing.
         switches: Arc<[Option<SwitchIdx>]>,
     },
-    /// From a routing of the past.
+    /// From persisted records.
     Restored(Arc<RestoredSls>),
 }
 
-/// What is kept of a routing.
+/// The persisted part of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestoredSls {
-    /// Whatever belongs to no single switch.
+    /// Data that does not belong to one switch.
     pub(super) lookup: SlLookup,
-    /// SlIndexing slot: switches that the routing had, with their row where rows differ.
+    /// By slot: a row for each switch of the routing; `Some(None)` if the indexing needs no rows.
     pub(super) rows: Vec<Option<SlRow>>,
 }
 
-/// What belongs to no single switch.
+/// Data that does not belong to one switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SlLookup {
-    /// All packets are on one lane.
+    /// All packets use one VL.
     pub(super) single_vl: bool,
-    /// The SL that packets of groups must have, if any.
+    /// The SL that multicast packets must have, if any.
     pub(super) multicast_sl: Option<u8>,
-    /// How SLs are looked up.
+    /// Lookup of SLs.
     pub(super) indexing: SlIndexing,
-    /// LIDs that packets can go to, ascending, and the index that their switch has in rows by switches.
+    /// Destination LIDs in ascending order, with the index of their switch in rows of [`SlIndexing::Switches`].
     pub(super) destinations: Vec<(u16, u32)>,
 }
 
-/// How an SL is looked up.
+/// Lookup of an SL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SlIndexing {
-    /// The same for all.
+    /// One SL for all paths.
     Uniform(u8),
-    /// In one row, by LID.
+    /// One row, indexed by LID.
     Lid(Arc<[u8]>),
-    /// In the row of the switch where packets enter, by the switch of the destination.
+    /// The row of the switch where packets enter, indexed by the destination's switch.
     Switches,
-    /// In the row of the switch where packets enter, by LID.
+    /// The row of the switch where packets enter, indexed by LID.
     SwitchAndLid,
 }
 
-/// SLs of packets that enter at one switch; `None` where it has no row of its own.
+/// SLs of packets that enter at one switch; `None` if the indexing needs no rows.
 pub(super) type SlRow = Option<Arc<[u8]>>;
 
 impl ServiceLevels {
-    /// Of a routing and the slot of each of its switches, for so many slots.
+    /// From a routing and the slot of each of its switches, for `slots` slots.
     pub(super) fn from_run(run: Option<(Arc<LastRun>, Vec<usize>)>, slots: usize) -> Self {
         let Some((run, switch_slots)) = run else {
             return Self::Unrouted;
@@ -83,7 +83,7 @@ impl ServiceLevels {
         }
     }
 
-    /// The SL of all packets, and whether another would do too; `None` where it depends on the path.
+    /// The SL of all packets, and whether any other SL is allowed; `None` if it depends on the path.
     pub(super) fn uniform(&self) -> Option<(Sl, bool)> {
         match self {
             Self::Unrouted => Some((Sl(0), true)),
@@ -91,18 +91,18 @@ impl ServiceLevels {
                 let lanes = &run.routing.vl_plan;
                 Some((Sl(lanes.uniform_sl()?), lanes.is_single()))
             }
-            Self::Restored(kept) => match kept.lookup.indexing {
-                SlIndexing::Uniform(sl) => Some((Sl(sl), kept.lookup.single_vl)),
+            Self::Restored(restored) => match restored.lookup.indexing {
+                SlIndexing::Uniform(sl) => Some((Sl(sl), restored.lookup.single_vl)),
                 SlIndexing::Lid(_) | SlIndexing::Switches | SlIndexing::SwitchAndLid => None,
             },
         }
     }
 
-    /// The SL of packets that enter at the switch at a slot and go to a LID, and whether another would do too. 0 where nothing
-    /// is known of either.
+    /// The SL of packets that enter at the switch in a slot and go to a LID, and whether any other SL is allowed. 0 if either is
+    /// unknown.
     pub(super) fn sl(&self, enters: Option<u32>, to: Lid) -> (Sl, bool) {
         let enters = enters.map(|slot| slot as usize);
-        // Most routings have one SL for all: nothing is looked up then.
+        // Most routings use one SL: no lookup then.
         if let Self::Routed { run, .. } = self
             && let Some(sl) = run.routing.vl_plan.uniform_sl()
         {
@@ -120,14 +120,14 @@ impl ServiceLevels {
                     .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
                 (Sl(sl), lanes.is_single())
             }
-            Self::Restored(kept) => {
-                let sl = enters.and_then(|slot| kept.sl(slot, to)).unwrap_or(0);
-                (Sl(sl), kept.lookup.single_vl)
+            Self::Restored(restored) => {
+                let sl = enters.and_then(|slot| restored.sl(slot, to)).unwrap_or(0);
+                (Sl(sl), restored.lookup.single_vl)
             }
         }
     }
 
-    /// The SL that packets of groups must have; `None` where any will do.
+    /// The SL that multicast packets must have; `None` if any is allowed.
     pub(super) fn multicast_sl(&self) -> Option<Sl> {
         match self {
             Self::Unrouted => None,
@@ -136,15 +136,15 @@ impl ServiceLevels {
                 TreeConstraint::Within { sl, .. } => Sl(*sl),
                 TreeConstraint::Search | TreeConstraint::Ordered(_) => Sl(0),
             }),
-            Self::Restored(kept) => kept.lookup.multicast_sl.map(Sl),
+            Self::Restored(restored) => restored.lookup.multicast_sl.map(Sl),
         }
     }
 
-    /// What is to be kept beside rows; `None` where nothing is switches.
+    /// The persisted data that does not belong to one switch; `None` without a routing.
     pub(super) fn lookup(&self) -> Option<SlLookup> {
         match self {
             Self::Unrouted => None,
-            Self::Restored(kept) => Some(kept.lookup.clone()),
+            Self::Restored(restored) => Some(restored.lookup.clone()),
             Self::Routed { run, .. } => {
                 let destinations = run.topo.destinations().iter();
                 let index = |switch: SwitchIdx| u32::try_from(switch.index()).unwrap_or(u32::MAX);
@@ -163,11 +163,11 @@ impl ServiceLevels {
         }
     }
 
-    /// The row of the switch at a slot; `None` where the routing has no switch.
+    /// The row of the switch in a slot; `None` if the routing has no switch there.
     pub(super) fn row(&self, slot: u32) -> Option<SlRow> {
         match self {
             Self::Unrouted => None,
-            Self::Restored(kept) => kept.rows.get(slot as usize)?.clone(),
+            Self::Restored(restored) => restored.rows.get(slot as usize)?.clone(),
             Self::Routed { run, switches } => {
                 let switch = (*switches.get(slot as usize)?)?;
                 Some(match &run.routing.vl_plan.path_sl {

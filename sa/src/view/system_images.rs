@@ -1,25 +1,25 @@
-//! Nodes by SystemImageGUID: which of them are one system.
+//! Nodes by SystemImageGUID.
 //!
-//! Hardly anybody asks for it, so it is made by the first query that needs it, and shared from then on like the other indices
-//! ([`super::end_ports`]): who changes a node's SystemImageGUID makes new ones.
+//! Queries by SystemImageGUID are rare: the first one builds the index, which is then shared like the other indices
+//! ([`super::end_ports`]). A changed SystemImageGUID replaces it.
 
 use super::{NodeView, View};
 
-/// Where SystemImageGUID is in NodeInfo (wire reference 3.2).
+/// Position of SystemImageGUID in NodeInfo (IBA 14.2.5.3).
 const AT: core::ops::Range<usize> = 4..12;
 
 /// Nodes by SystemImageGUID.
 #[derive(Debug)]
 pub(super) struct SystemImageIndex {
-    /// With the slot of each node, in order.
+    /// SystemImageGUID and slot of each node, sorted.
     all: Vec<(u64, u32)>,
 }
 
 impl SystemImageIndex {
     fn new(view: &View) -> Self {
         let slots = (0u32..).zip(view.nodes.iter());
-        let there = slots.filter(|(_, p)| !p.node.ports.is_empty());
-        let mut all: Vec<(u64, u32)> = there
+        let occupied = slots.filter(|(_, p)| !p.node.ports.is_empty());
+        let mut all: Vec<(u64, u32)> = occupied
             .map(|(at, p)| (system_image_guid(&p.node), at))
             .collect();
         all.sort_unstable();
@@ -41,7 +41,7 @@ pub(super) fn system_image_guid(node: &NodeView) -> u64 {
 }
 
 impl View {
-    /// The nodes of a system.
+    /// The nodes of a system, by SystemImageGUID.
     pub fn by_system_image_guid(&self, image: u64) -> impl Iterator<Item = u32> {
         let images = self
             .end_ports

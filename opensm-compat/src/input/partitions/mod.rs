@@ -217,7 +217,7 @@ impl PartitionsParser {
         Some(self.partitions.len() - 1)
     }
 
-    /// The next number that no partition before it has (rule 9.9).
+    /// The next number that no partition before it has (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
         let taken = |n: u16| self.partitions.iter().any(|p| p.number == n);
         let free = (self.next + 1..DEFAULT_PARTITION).find(|n| !taken(*n));

@@ -1,4 +1,4 @@
-//! A multicast group: what its packets have in common, and its members.
+//! A multicast group: its parameters and members.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
-/// What all packets of a group have in common.
+/// Values that all packets of a group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupParameters {
     /// Q_Key.
     pub qkey: u32,
-    /// Largest packet.
+    /// TClass of the GRH.
     pub mtu: MtuCode,
     /// TClass for the GRH.
     pub tclass: u8,
-    /// Partition; of a group of IP with the bit of full members.
+    /// P_Key; of an IPoIB group with the full-membership bit.
     pub pkey: PKey,
-    /// Rate that every member can take.
+    /// A rate that every member supports.
     pub rate: RateCode,
-    /// Packets live at most 4.096 µs × 2^n.
+    /// PacketLifeTime: 4.096 µs × 2^n.
     pub packet_life_time: u8,
     /// Service level.
     pub sl: Sl,
-    /// FlowLabel for the GRH.
+    /// FlowLabel of the GRH.
     pub flow_label: u32,
-    /// HopLimit for the GRH.
+    /// HopLimit of the GRH.
     pub hop_limit: u8,
-    /// 2 link-local, 5 site, 8 organization, 14 global.
+    /// Scope: 2 link-local, 5 site, 8 organization, 14 global.
     pub scope: u8,
 }
 
 impl GroupParameters {
-    /// Whether packets of members look alike: how long they live in switches is nothing that a member says.
+    /// Whether members send the same packets. PacketLifeTime does not count: it affects switches, not packets.
     pub(super) fn has_same_packet_fields(&self, other: &Self) -> bool {
         let packet_life_time = other.packet_life_time;
         Self {
@@ -42,7 +42,7 @@ impl GroupParameters {
         } == *other
     }
 
-    /// Those in a record.
+    /// The parameters in a record.
     #[must_use]
     pub const fn from_record(record: &McMemberRecord) -> Self {
         Self {
@@ -63,45 +63,45 @@ impl GroupParameters {
 /// A member of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupMember {
-    /// In which ways.
+    /// JoinState.
     pub join_state: JoinState,
-    /// Somebody else joined for the port.
+    /// Another port joined on behalf of this one.
     pub proxy: bool,
 }
 
-/// A group.
+/// A multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// Its LID.
+    /// Its MLID.
     pub mlid: Lid,
-    /// What its packets have in common.
+    /// Values that all its packets share.
     pub parameters: GroupParameters,
-    /// It stays without members (rule 10.8).
+    /// The group exists without members (docs/sm-behaviour.md 10.8).
     pub well_known: bool,
-    /// Members, by the GUID in the GID that they joined with (an alias counts as itself).
+    /// Members, by the GUID of the GID that they joined with; an alias is a member of its own.
     pub members: BTreeMap<PortGuid, GroupMember>,
 }
 
 impl MulticastGroup {
-    /// Whether somebody keeps it alive.
+    /// Whether the group is well known or has a full member.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
     }
 
-    /// All members as records; of a group that stays without members one of nobody besides.
+    /// A record for each member, and one without PortGID if the group is well known.
     #[must_use]
     pub fn member_records(&self, mgid: Gid) -> Vec<McMemberRecord> {
-        let nobody = self.well_known.then(|| self.record(mgid, None));
-        // The prefix is the subnet's, which a restart may change: only the GUID is read again.
+        let group_record = self.well_known.then(|| self.record(mgid, None));
+        // A restart may change the subnet prefix: only the GUID is restored.
         let members = self.members.iter().map(|(guid, member)| {
             let gid = Gid::new(GidPrefix::DEFAULT, *guid);
             self.record(mgid, Some((gid, *member)))
         });
-        nobody.into_iter().chain(members).collect()
+        group_record.into_iter().chain(members).collect()
     }
 
-    /// The record of the group and perhaps a member of it.
+    /// The record of the group, with a member if given.
     #[must_use]
     pub fn record(&self, mgid: Gid, member: Option<(Gid, GroupMember)>) -> McMemberRecord {
         let p = &self.parameters;

@@ -1,4 +1,4 @@
-//! Join, create and leave: Set and Delete of MCMemberRecord (rules 10.1 to 10.8).
+//! Join, create and leave: Set and Delete of MCMemberRecord (docs/sm-behaviour.md 10.1 to 10.8).
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
@@ -10,7 +10,7 @@ use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
 use crate::message::{SaRequest, component_value, partition_number};
 use crate::view::{EndPortIdx, PortView, View};
 
-/// Components that have an index.
+/// Indexed components.
 pub(crate) const INDEXED: u64 = component::MGID | component::PORT_GID | component::MLID;
 
 /// Components of MCMemberRecord.
@@ -30,40 +30,40 @@ pub(super) mod component {
     pub(in super::super) const SCOPE: u64 = 1 << 15;
     pub(in super::super) const JOIN_STATE: u64 = 1 << 16;
     pub(in super::super) const PROXY_JOIN: u64 = 1 << 17;
-    /// What every join and leave says.
+    /// Required for every join and leave.
     pub(super) const MEMBER: u64 = MGID | PORT_GID | JOIN_STATE;
-    /// What creating a group takes besides (o15-0.1.3).
+    /// Additionally required for creating a group (IBA o15-0.1.3).
     pub(super) const NEW_GROUP: u64 = QKEY | TCLASS | PKEY | SL | FLOW_LABEL;
 }
 
-/// HopLimit of groups that packets may leave the subnet for.
+/// HopLimit of groups that extend beyond the subnet.
 const HOP_LIMIT_WIDE: u8 = 0xFF;
 
-/// Whom a request is for.
+/// The ports that a request concerns.
 struct Joiner {
-    /// The port, and the GUID by which it is named.
+    /// The port that becomes a member, and the GUID in its PortGID.
     port: EndPortIdx,
     guid: PortGuid,
     client: EndPortIdx,
 }
 
 impl MulticastGroups {
-    /// Set: makes a port a member, and the group if it is not there.
+    /// Set: makes a port a member, and creates the group if it does not exist.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn join(&mut self, view: &View, request: &SaRequest<'_>) -> Result<McMemberRecord, Status> {
-        let asked = McMemberRecord::decode(request.data);
-        let joiner = decode_joiner(view, request, &asked)?;
-        if asked.join_state == JoinState(0) {
+        let requested = McMemberRecord::decode(request.data);
+        let joiner = decode_joiner(view, request, &requested)?;
+        if requested.join_state == JoinState(0) {
             return Err(Status::REQ_INVALID);
         }
-        let mgid = if self.groups.contains_key(&asked.mgid) {
-            let group = &self.groups[&asked.mgid];
-            check_join(view, request, &asked, &joiner, group)?;
-            asked.mgid
+        let mgid = if self.groups.contains_key(&requested.mgid) {
+            let group = &self.groups[&requested.mgid];
+            check_join(view, request, &requested, &joiner, group)?;
+            requested.mgid
         } else {
-            self.create(view, request, &asked, &joiner)?
+            self.create(view, request, &requested, &joiner)?
         };
         let Some(group) = self.groups.get(&mgid) else {
             return Err(Status::NO_RESOURCES);
@@ -71,45 +71,53 @@ impl MulticastGroups {
         let before = group.members.get(&joiner.guid);
         let before = before.map_or(JoinState(0), |m| m.join_state);
         let member = GroupMember {
-            join_state: JoinState(before.0 | asked.join_state.0),
-            proxy: asked.is_proxy_join() || joiner.client != joiner.port,
+            join_state: JoinState(before.0 | requested.join_state.0),
+            proxy: requested.is_proxy_join() || joiner.client != joiner.port,
         };
-        let record = group.record(mgid, Some((asked.port_gid, member)));
+        let record = group.record(mgid, Some((requested.port_gid, member)));
         self.set_member(mgid, joiner.guid, member);
         Ok(record)
     }
 
-    /// Delete: a port is no member any more, in the ways that it names.
+    /// Delete: removes the given bits of JoinState from a member.
     ///
     /// # Errors
-    /// The status that the client is told.
+    /// The status of the reply.
     pub fn leave(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
     ) -> Result<McMemberRecord, Status> {
-        let asked = McMemberRecord::decode(request.data);
-        let joiner = decode_joiner(view, request, &asked)?;
-        let group = self.groups.get(&asked.mgid).ok_or(Status::REQ_INVALID)?;
+        let requested = McMemberRecord::decode(request.data);
+        let joiner = decode_joiner(view, request, &requested)?;
+        let group = self
+            .groups
+            .get(&requested.mgid)
+            .ok_or(Status::REQ_INVALID)?;
         let pkey = group.parameters.pkey;
         let member = group.members.get(&joiner.guid);
         let member = member.ok_or(Status::REQ_INVALID)?;
-        check_may_act_for(view, &joiner, member.proxy || asked.is_proxy_join(), pkey)?;
-        let going = asked.join_state.0;
-        if going == 0 || going & !member.join_state.0 != 0 {
+        check_may_act_for(
+            view,
+            &joiner,
+            member.proxy || requested.is_proxy_join(),
+            pkey,
+        )?;
+        let leaving = requested.join_state.0;
+        if leaving == 0 || leaving & !member.join_state.0 != 0 {
             return Err(Status::REQ_INVALID);
         }
         let left = GroupMember {
-            join_state: JoinState(member.join_state.0 & !going),
+            join_state: JoinState(member.join_state.0 & !leaving),
             ..*member
         };
-        let record = group.record(asked.mgid, Some((asked.port_gid, left)));
+        let record = group.record(requested.mgid, Some((requested.port_gid, left)));
         if left.join_state == JoinState(0) {
-            self.remove_member(asked.mgid, joiner.guid);
+            self.remove_member(requested.mgid, joiner.guid);
         } else {
-            self.set_member(asked.mgid, joiner.guid, left);
+            self.set_member(requested.mgid, joiner.guid, left);
         }
-        self.delete_if_unused(asked.mgid);
+        self.delete_if_unused(requested.mgid);
         Ok(record)
     }
 
@@ -117,45 +125,49 @@ impl MulticastGroups {
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
-        asked: &McMemberRecord,
+        requested: &McMemberRecord,
         joiner: &Joiner,
     ) -> Result<Gid, Status> {
-        if !asked.join_state.keeps_group() {
+        if !requested.join_state.keeps_group() {
             return Err(Status::REQ_INVALID);
         }
         if !request.has(component::NEW_GROUP) {
             return Err(Status::INSUFFICIENT_COMPONENTS);
         }
-        let named = asked.mgid != Gid::default();
+        let named = requested.mgid != Gid::default();
         let scope = if named {
-            asked.mgid.mgid_scope()
+            requested.mgid.mgid_scope()
         } else {
-            component_value(request, component::SCOPE, asked.scope).unwrap_or(mgid::LINK_LOCAL)
+            component_value(request, component::SCOPE, requested.scope).unwrap_or(mgid::LINK_LOCAL)
         };
-        let like = self.broadcast_parameters(asked.mgid)?;
+        let broadcast = self.broadcast_parameters(requested.mgid)?;
         let port = view.port(view.end_port(joiner.port).port);
-        let (mtu, rate) = match like {
-            // Hosts join all groups of IP with exactly what the broadcast group has: another value would keep them out.
-            Some(like) if matches_mtu_and_rate(request, asked, like) && fits(port, like) => {
-                (like.mtu, like.rate)
+        let (mtu, rate) = match broadcast {
+            // Hosts join every IP group with the broadcast group's values: a group with other values could not be joined.
+            Some(broadcast)
+                if matches_mtu_and_rate(request, requested, broadcast) && fits(port, broadcast) =>
+            {
+                (broadcast.mtu, broadcast.rate)
             }
             Some(_) => return Err(Status::REQ_INVALID),
             None => (
-                new_mtu(request, asked, port.mtu)?,
-                new_rate(request, asked, port.rate_rank)?,
+                new_mtu(request, requested, port.mtu)?,
+                new_rate(request, requested, port.rate_rank)?,
             ),
         };
         let parameters = GroupParameters {
-            qkey: asked.qkey,
+            qkey: requested.qkey,
             mtu,
-            tclass: asked.tclass,
-            pkey: asked.pkey,
+            tclass: requested.tclass,
+            pkey: requested.pkey,
             rate,
-            packet_life_time: new_life_time(request, asked, view.settings.subnet_timeout)?,
-            sl: asked.sl,
-            flow_label: asked.flow_label,
-            hop_limit: component_value(request, component::HOP_LIMIT, asked.hop_limit)
-                .unwrap_or_else(|| like.map_or_else(|| default_hop_limit(scope), |b| b.hop_limit)),
+            packet_life_time: new_life_time(request, requested, view.settings.subnet_timeout)?,
+            sl: requested.sl,
+            flow_label: requested.flow_label,
+            hop_limit: component_value(request, component::HOP_LIMIT, requested.hop_limit)
+                .unwrap_or_else(|| {
+                    broadcast.map_or_else(|| default_hop_limit(scope), |b| b.hop_limit)
+                }),
             scope,
         };
         check_may_act_for(view, joiner, true, parameters.pkey)?;
@@ -165,23 +177,23 @@ impl MulticastGroups {
             return Err(Status::REQ_INVALID);
         }
         let gid = if named {
-            is_valid_mgid(asked.mgid, &parameters, like)
-                .then_some(asked.mgid)
+            is_valid_mgid(requested.mgid, &parameters, broadcast)
+                .then_some(requested.mgid)
                 .ok_or(Status::REQ_INVALID)?
         } else {
             self.allocate_mgid(view, scope)
         };
-        let wanted = component_value(request, component::MLID, asked.mlid);
+        let wanted = component_value(request, component::MLID, requested.mlid);
         self.add(gid, parameters, wanted, false)
             .ok_or(Status::NO_RESOURCES)?;
         Ok(gid)
     }
 
-    /// What the broadcast group has that a new group of IP works by (RFC 4391, 8); none for that group itself, and for groups of
-    /// anything else.
+    /// The parameters of the broadcast group, which a new IPoIB group must match (RFC 4391, 8); `None` for the broadcast group
+    /// itself and for groups that are not IPoIB's.
     ///
     /// # Errors
-    /// The status that the client is told where there is no broadcast group.
+    /// The status of the reply if the broadcast group does not exist.
     fn broadcast_parameters(&self, gid: Gid) -> Result<Option<&GroupParameters>, Status> {
         let broadcast = mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
         if !is_ip_group(gid) || gid == broadcast {
@@ -191,7 +203,7 @@ impl MulticastGroups {
         Ok(Some(&group.parameters))
     }
 
-    /// A name that no group has: FF, scope, A01B, and numbers that count up within the subnet's prefix.
+    /// An unused MGID: FF1s:A01B, the subnet prefix, and a counter.
     fn allocate_mgid(&self, view: &View, scope: u8) -> Gid {
         let mut gid = Gid::default();
         gid.0[0] = 0xFF;
@@ -204,7 +216,7 @@ impl MulticastGroups {
         let next = highest.map_or(1, |(g, _)| {
             u32::from_be_bytes([g.0[12], g.0[13], g.0[14], g.0[15]]).wrapping_add(1)
         });
-        // Only after four thousand million groups the numbers begin again, and one that is free is looked for.
+        // After 2^32 groups the counter wraps to the first unused value.
         for number in (next..=u32::MAX).chain(0..next) {
             gid.0[12..].copy_from_slice(&number.to_be_bytes());
             if !self.groups.contains_key(&gid) {
@@ -219,28 +231,28 @@ fn is_ip_group(gid: Gid) -> bool {
     gid.is_multicast() && matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6)
 }
 
-/// Whether a client may name a group so (rule 10.3). `like` is the broadcast group of a group of IP.
-fn is_valid_mgid(gid: Gid, new: &GroupParameters, like: Option<&GroupParameters>) -> bool {
+/// Whether a client may create this MGID (docs/sm-behaviour.md 10.3). `broadcast` is the broadcast group of an IPoIB group.
+fn is_valid_mgid(gid: Gid, new: &GroupParameters, broadcast: Option<&GroupParameters>) -> bool {
     if !gid.is_multicast() || gid.mgid_flags() & !1 != 0 {
         return false;
     }
     if is_ip_group(gid) {
-        // Nobody takes the name of a partition's group for another partition.
+        // An MGID that contains a P_Key belongs to that partition only.
         return partition_number(gid.mgid_pkey()) == partition_number(new.pkey)
-            && like.is_none_or(|b| matches_broadcast_group(b, new));
+            && broadcast.is_none_or(|b| matches_broadcast_group(b, new));
     }
-    // Reserved for names that the administrator gives.
+    // Reserved for MGIDs that the SA allocates.
     gid.mgid_signature() != mgid::ADMINISTRATOR || gid.mgid_scope() != mgid::LINK_LOCAL
 }
 
-/// Whether a group of IP has what its broadcast group has (RFC 4391, 8).
+/// Whether an IPoIB group has the values of its broadcast group (RFC 4391, 8).
 fn matches_broadcast_group(has: &GroupParameters, new: &GroupParameters) -> bool {
     (has.qkey, partition_number(has.pkey), has.tclass, has.sl)
         == (new.qkey, partition_number(new.pkey), new.tclass, new.sl)
         && (has.flow_label, has.hop_limit) == (new.flow_label, new.hop_limit)
 }
 
-/// HopLimit where the client gives none: 0 keeps packets in the subnet (rule 10.12).
+/// HopLimit if the request has none: 0 keeps packets in the subnet (docs/sm-behaviour.md 10.12).
 const fn default_hop_limit(scope: u8) -> u8 {
     if scope == mgid::LINK_LOCAL {
         0
@@ -252,22 +264,23 @@ const fn default_hop_limit(scope: u8) -> u8 {
 fn decode_joiner(
     view: &View,
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
 ) -> Result<Joiner, Status> {
     if !request.has(component::MEMBER) {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
-    if !view.is_local_prefix(asked.port_gid.prefix()) {
+    if !view.is_local_prefix(requested.port_gid.prefix()) {
         return Err(Status::INVALID_GID);
     }
-    let guid = asked.port_gid.guid();
+    let guid = requested.port_gid.guid();
     let port = view.by_guid(guid).ok_or(Status::REQ_INVALID)?;
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
     Ok(Joiner { port, guid, client })
 }
 
-/// A port's membership is its own, unless somebody of the group's partition began it for the port, or says that it acts for it
-/// (o15-0.1.2; rule 10.6). As with OpenSM, whoever joins for another port need not say so: osmtest does not.
+/// Only the port itself, or a member of the group's partition that created the membership or requests a proxy join, may change a
+/// membership (IBA o15-0.1.2; docs/sm-behaviour.md 10.6). As in OpenSM, a first join for another port need not set ProxyJoin:
+/// osmtest does not.
 fn check_may_act_for(
     view: &View,
     joiner: &Joiner,
@@ -282,32 +295,35 @@ fn check_may_act_for(
     }
 }
 
-/// Whether a port fits a group, and what the client says of it is so (rule 10.4).
+/// Checks that a port can join a group and that the request's components match the group (docs/sm-behaviour.md 10.4).
 fn check_join(
     view: &View,
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     joiner: &Joiner,
     group: &MulticastGroup,
 ) -> Result<(), Status> {
     let has = &group.parameters;
     let present = group.members.get(&joiner.guid);
-    let for_others = asked.is_proxy_join() || present.is_none_or(|m| m.proxy);
+    let for_others = requested.is_proxy_join() || present.is_none_or(|m| m.proxy);
     check_may_act_for(view, joiner, for_others, has.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
     let fits = fits(port, has) && view.is_partition_member(joiner.port, has.pkey);
     let same = |components: u64, yes: bool| !request.has(components) || yes;
-    let agrees = same(component::QKEY, asked.qkey == has.qkey)
-        && same(component::TCLASS, asked.tclass == has.tclass)
+    let agrees = same(component::QKEY, requested.qkey == has.qkey)
+        && same(component::TCLASS, requested.tclass == has.tclass)
         && same(
             component::PKEY,
-            partition_number(asked.pkey) == partition_number(has.pkey),
+            partition_number(requested.pkey) == partition_number(has.pkey),
         )
-        && same(component::SL, asked.sl == has.sl)
-        && same(component::FLOW_LABEL, asked.flow_label == has.flow_label)
-        && same(component::HOP_LIMIT, asked.hop_limit == has.hop_limit)
-        && same(component::MLID, asked.mlid == group.mlid)
-        && matches_selectors(request, asked, has);
+        && same(component::SL, requested.sl == has.sl)
+        && same(
+            component::FLOW_LABEL,
+            requested.flow_label == has.flow_label,
+        )
+        && same(component::HOP_LIMIT, requested.hop_limit == has.hop_limit)
+        && same(component::MLID, requested.mlid == group.mlid)
+        && matches_selectors(request, requested, has);
     if fits && agrees {
         Ok(())
     } else {
@@ -315,71 +331,75 @@ fn check_join(
     }
 }
 
-/// Whether a port can take the packets of a group.
+/// Whether a port supports the MTU and rate of a group.
 fn fits(port: &PortView, has: &GroupParameters) -> bool {
     let rank = has.rate.rank().and_then(|r| u8::try_from(r).ok());
     port.mtu >= has.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
 }
 
-/// Whether what a client asks of MTU, rate and life time is so of a group.
+/// Whether a group satisfies the request's MTU, rate and PacketLifeTime with their selectors.
 pub(super) fn matches_selectors(
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     has: &GroupParameters,
 ) -> bool {
     let life = !request.has(component::PACKET_LIFE_TIME)
         || matches_selector(
-            asked.packet_life_time_selector,
+            requested.packet_life_time_selector,
             Some(has.packet_life_time),
-            Some(asked.packet_life_time),
+            Some(requested.packet_life_time),
         );
-    life && matches_mtu_and_rate(request, asked, has)
+    life && matches_mtu_and_rate(request, requested, has)
 }
 
-/// The same of MTU and rate.
+/// [`matches_selectors`] for MTU and rate.
 fn matches_mtu_and_rate(
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     has: &GroupParameters,
 ) -> bool {
     let rank = |rate: RateCode| rate.rank();
     let mtu = !request.has(component::MTU)
         || matches_selector(
-            asked.mtu_selector,
+            requested.mtu_selector,
             Some(has.mtu.0),
-            Some(asked.mtu.0).filter(|m| (1..=5).contains(m)),
+            Some(requested.mtu.0).filter(|m| (1..=5).contains(m)),
         );
     let rate = !request.has(component::RATE)
-        || matches_selector(asked.rate_selector, rank(has.rate), rank(asked.rate));
+        || matches_selector(
+            requested.rate_selector,
+            rank(has.rate),
+            rank(requested.rate),
+        );
     mtu && rate
 }
 
-fn matches_selector<T: Ord>(selector: Selector, has: Option<T>, asked: Option<T>) -> bool {
-    match (selector, has, asked) {
+fn matches_selector<T: Ord>(selector: Selector, has: Option<T>, requested: Option<T>) -> bool {
+    match (selector, has, requested) {
         (Selector::Best, _, _) => true,
-        (Selector::Greater, Some(has), Some(asked)) => has > asked,
-        (Selector::Less, Some(has), Some(asked)) => has < asked,
-        (Selector::Exact, Some(has), Some(asked)) => has == asked,
+        (Selector::Greater, Some(has), Some(requested)) => has > requested,
+        (Selector::Less, Some(has), Some(requested)) => has < requested,
+        (Selector::Exact, Some(has), Some(requested)) => has == requested,
         _ => false,
     }
 }
 
-/// The MTU of a new group (rule 10.4): `port` is the joiner's.
+/// The MTU of a new group (docs/sm-behaviour.md 10.4); `port` is the joining port's MTU.
 fn new_mtu(
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     port: MtuCode,
 ) -> Result<MtuCode, Status> {
     if !request.has(component::MTU) {
         return Ok(port);
     }
-    let legal = (1..=5).contains(&asked.mtu.0);
-    new_value(asked.mtu_selector, port.0, asked.mtu.0, legal, 1).map(MtuCode)
+    let legal = (1..=5).contains(&requested.mtu.0);
+    new_value(requested.mtu_selector, port.0, requested.mtu.0, legal, 1).map(MtuCode)
 }
 
 fn new_rate(
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     port_rank: u8,
 ) -> Result<RateCode, Status> {
     let code = |rank: u8| {
@@ -391,9 +411,9 @@ fn new_rate(
     if !request.has(component::RATE) {
         return code(port_rank);
     }
-    let rank = asked.rate.rank().and_then(|r| u8::try_from(r).ok());
+    let rank = requested.rate.rank().and_then(|r| u8::try_from(r).ok());
     code(new_value(
-        asked.rate_selector,
+        requested.rate_selector,
         port_rank,
         rank.unwrap_or(0),
         rank.is_some(),
@@ -401,20 +421,20 @@ fn new_rate(
     )?)
 }
 
-/// A value up to what the port can, as the client wants it.
+/// The value that the selector requests, at most that of the port.
 fn new_value(
     selector: Selector,
     port: u8,
-    asked: u8,
+    requested: u8,
     legal: bool,
     least: u8,
 ) -> Result<u8, Status> {
     let value = match selector {
         Selector::Best => return Ok(port),
         _ if !legal => None,
-        Selector::Greater => (port > asked).then_some(port),
-        Selector::Less => asked.checked_sub(1).map(|v| v.min(port)),
-        Selector::Exact => (asked <= port).then_some(asked),
+        Selector::Greater => (port > requested).then_some(port),
+        Selector::Less => requested.checked_sub(1).map(|v| v.min(port)),
+        Selector::Exact => (requested <= port).then_some(requested),
         _ => None,
     };
     value.filter(|v| *v >= least).ok_or(Status::REQ_INVALID)
@@ -422,16 +442,16 @@ fn new_value(
 
 fn new_life_time(
     request: &SaRequest<'_>,
-    asked: &McMemberRecord,
+    requested: &McMemberRecord,
     default: u8,
 ) -> Result<u8, Status> {
-    /// The longest that six bits can say.
+    /// The field has six bits.
     const LONGEST: u8 = 63;
     if !request.has(component::PACKET_LIFE_TIME) {
         return Ok(default);
     }
-    let v = asked.packet_life_time;
-    let value = match asked.packet_life_time_selector {
+    let v = requested.packet_life_time;
+    let value = match requested.packet_life_time_selector {
         Selector::Greater => Some(default.max(v + 1)).filter(|v| *v <= LONGEST),
         Selector::Less => v.checked_sub(1).map(|v| v.min(default)),
         Selector::Exact => Some(v),

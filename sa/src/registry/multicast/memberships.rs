@@ -1,6 +1,6 @@
-//! Which groups each GUID is in: the other way round than [`MulticastGroup::members`](super::MulticastGroup), and always the same.
+//! Index of groups by member, the inverse of [`MulticastGroup::members`](super::MulticastGroup).
 //!
-//! All that makes or ends a membership goes through here; nothing else changes members.
+//! All changes of memberships go through the functions of this module, which keep both directions consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,27 +8,27 @@ use ferrosm_mad::ids::{Gid, PortGuid};
 
 use super::{GroupMember, MulticastGroups};
 
-/// The groups of each GUID.
+/// Groups by member GUID.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MembershipIndex {
     pairs: BTreeSet<(PortGuid, Gid)>,
 }
 
 impl MembershipIndex {
-    /// The groups that a GUID is in.
+    /// The groups of a member.
     pub(super) fn groups_of(&self, guid: PortGuid) -> impl Iterator<Item = Gid> {
         let all = (guid, Gid([0; 16]))..=(guid, Gid([0xFF; 16]));
         self.pairs.range(all).map(|(_, mgid)| *mgid)
     }
 
-    /// All GUIDs that are in any, each once.
+    /// All member GUIDs, each once.
     pub(super) fn guids(&self) -> impl Iterator<Item = PortGuid> {
         let mut last = None;
         let guids = self.pairs.iter().map(|(guid, _)| *guid);
         guids.filter(move |guid| last.replace(*guid) != Some(*guid))
     }
 
-    /// A group is gone, and who was in it.
+    /// Removes a deleted group and its members.
     pub(super) fn remove_group(&mut self, mgid: Gid, members: &BTreeMap<PortGuid, GroupMember>) {
         for guid in members.keys() {
             self.pairs.remove(&(*guid, mgid));
@@ -37,7 +37,7 @@ impl MembershipIndex {
 }
 
 impl MulticastGroups {
-    /// Makes a GUID a member of a group, or a member in other ways than before.
+    /// Adds a member or replaces its JoinState.
     pub(super) fn set_member(&mut self, mgid: Gid, guid: PortGuid, member: GroupMember) {
         let Some(group) = self.groups.get_mut(&mgid) else {
             return;
@@ -54,7 +54,7 @@ impl MulticastGroups {
         }
     }
 
-    /// A GUID is no member of a group any more. Whether anybody keeps the group alive is for the caller.
+    /// Removes a member. The caller deletes the group if it is unused.
     pub(super) fn remove_member(&mut self, mgid: Gid, guid: PortGuid) {
         if let Some(group) = self.groups.get_mut(&mgid)
             && group.members.remove(&guid).is_some()
@@ -104,15 +104,15 @@ mod tests {
         }
     }
 
-    /// How many groups a trusted query looks at, and which they are.
-    fn looked_at(
+    /// The groups that a trusted query examines.
+    fn examined_groups(
         groups: &MulticastGroups,
         view: &View,
         mask: u64,
-        asked: &McMemberRecord,
+        requested: &McMemberRecord,
     ) -> Vec<Gid> {
         let mut data = [0; DATA_LEN];
-        asked.encode_onto(&mut data);
+        requested.encode_onto(&mut data);
         let request = SaRequest {
             from: Peer::default(),
             method: Method::GetTable,
@@ -124,11 +124,11 @@ mod tests {
             data: &data,
             tail: &[],
         };
-        let found = groups.candidates(view, &request, asked);
+        let found = groups.candidates(view, &request, requested);
         found.map(|(mgid, _)| mgid).collect()
     }
 
-    /// What is said the other way round is what a walk over all groups says, and queries look at nothing else.
+    /// The index agrees with a scan of all groups, and queries examine only matching groups.
     fn check(groups: &MulticastGroups, view: &View) {
         for n in 0..12 {
             let guid = PortGuid(n);
@@ -136,11 +136,11 @@ mod tests {
             let scan: Vec<Gid> = scan.map(|(mgid, _)| mgid).collect();
             assert_eq!(groups.memberships.groups_of(guid).collect::<Vec<_>>(), scan);
             assert_eq!(groups.is_member(guid), !scan.is_empty());
-            let asked = McMemberRecord {
+            let requested = McMemberRecord {
                 port_gid: Gid::new(GidPrefix::DEFAULT, guid),
                 ..McMemberRecord::default()
             };
-            let found = looked_at(groups, view, component::PORT_GID, &asked);
+            let found = examined_groups(groups, view, component::PORT_GID, &requested);
             assert_eq!(found, scan);
         }
         let guids: BTreeSet<PortGuid> = groups
@@ -155,25 +155,28 @@ mod tests {
             let mlid = Lid(mlid);
             let scan = groups.iter().filter(|(_, g)| g.mlid == mlid);
             let scan: Vec<Gid> = scan.map(|(mgid, _)| mgid).collect();
-            let asked = McMemberRecord {
+            let requested = McMemberRecord {
                 mlid,
                 ..McMemberRecord::default()
             };
-            assert_eq!(looked_at(groups, view, component::MLID, &asked), scan);
+            assert_eq!(
+                examined_groups(groups, view, component::MLID, &requested),
+                scan
+            );
         }
     }
 
     proptest! {
-        /// However members come and go, leave the subnet, and are saved and restored.
+        /// Adds, changes and removes members, removes ports, and restores, in any order.
         #[test]
-        fn the_other_way_round_it_is_the_same(
+        fn index_and_updates_agree_with_a_scan_of_all_groups(
             count in 2..12u16,
             steps in prop::collection::vec((0..8u8, 0..10u8, 0..12u64, 1..16u8), 1..200),
         ) {
             let view = View::default();
             let mut groups = MulticastGroups::default();
             groups.set_mlid_count(count);
-            let mut kept = BTreeMap::new();
+            let mut persisted = BTreeMap::new();
             for (what, group, guid, how) in steps {
                 let (mgid, guid) = (mgid(group), PortGuid(guid));
                 match what {
@@ -201,8 +204,8 @@ mod tests {
                         groups = MulticastGroups::default();
                         groups.set_mlid_count(count);
                         groups.restore(&saved);
-                        kept.clear();
-                        prop_assert_eq!(mlids(&groups), before, "who shared an MLID goes on to share it");
+                        persisted.clear();
+                        prop_assert_eq!(mlids(&groups), before, "groups retain their MLIDs");
                         prop_assert_eq!(groups.member_records(), saved);
                     }
                 }
@@ -211,12 +214,12 @@ mod tests {
                 groups.take_updates(&mut updates);
                 for update in updates {
                     match update {
-                        RegistrationUpdate::Put(is) => kept.insert(is.key(), is),
-                        RegistrationUpdate::Remove(key) => kept.remove(&key),
+                        RegistrationUpdate::Put(is) => persisted.insert(is.key(), is),
+                        RegistrationUpdate::Remove(key) => persisted.remove(&key),
                     };
                 }
                 let all = groups.registrations().map(|r| (r.key(), r)).collect();
-                prop_assert_eq!(&kept, &all, "what changed is all that changed");
+                prop_assert_eq!(&persisted, &all, "updates reproduce the groups");
             }
         }
     }

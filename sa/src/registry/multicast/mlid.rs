@@ -1,8 +1,8 @@
-//! Which MLID a group gets (rules 1.18, 10.9, 10.10).
+//! Allocation of MLIDs to groups (docs/sm-behaviour.md 1.18, 10.9, 10.10).
 //!
-//! The lowest free one. Where the smallest switch's table is full, a group shares the MLID of another of the same partition: its
-//! packets then also reach the members of that one, whose adapters drop them by MGID. That costs bandwidth, where having no
-//! MLID would cost the group.
+//! A new group gets the lowest free MLID. If the smallest switch's MFT is full, the group shares the MLID of a group with the
+//! same partition and SL. Packets then reach the members of both groups, and adapters filter by MGID. This costs bandwidth;
+//! without an MLID the group could not be created.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,36 +13,36 @@ use ferrosm_mad::sa::multicast::mgid;
 use super::{GroupParameters, MulticastGroup};
 use crate::message::partition_number;
 
-/// The first multicast LID.
+/// Lowest multicast LID.
 pub const MLID_FIRST: u16 = 0xC000;
-/// Multicast LIDs that there can be: 0xC000 to 0xFFFE.
+/// Number of multicast LIDs: 0xC000 to 0xFFFE.
 pub const MLID_COUNT_MAX: u16 = 0x3FFF;
 
-/// Who has which MLID.
+/// Groups by MLID.
 #[derive(Debug, Clone)]
 pub struct MlidAllocator {
     used: BTreeMap<Lid, BTreeSet<Gid>>,
-    /// No MLID below this one is free.
+    /// All MLIDs below this one are in use.
     free_from: u16,
     count: u16,
     consolidate: bool,
-    /// The worst that was told and is not over.
+    /// Most severe exhaustion that was reported and has not ended.
     reported: Option<MlidExhaustion>,
-    /// It is still to be told.
+    /// `take_exhaustion` has not returned `reported` yet.
     report_pending: bool,
 }
 
-/// There are fewer MLIDs than groups. Each is told once; again only after an eighth of the MLIDs was free.
+/// Fewer MLIDs than groups. Each variant is reported once, and again only after an eighth of the MLIDs was free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MlidExhaustion {
-    /// All are in use: new groups share them.
+    /// All MLIDs are in use; new groups share them.
     Shared {
-        /// How many there are.
+        /// Number of MLIDs.
         count: u16,
     },
-    /// A group was refused, because none of its partition and SL has one to share.
+    /// A group was rejected because no group of its partition and SL has an MLID to share.
     Rejected {
-        /// How many there are.
+        /// Number of MLIDs.
         count: u16,
     },
 }
@@ -52,11 +52,11 @@ impl fmt::Display for MlidExhaustion {
         match self {
             Self::Shared { count } => write!(
                 f,
-                "all {count} multicast LIDs are in use (the smallest switch decides): new groups share those of their partition"
+                "all {count} MLIDs are in use (limited by the smallest MFT); new groups share MLIDs within their partition"
             ),
             Self::Rejected { count } => write!(
                 f,
-                "a multicast group was refused: all {count} multicast LIDs are in use, none by a group of its partition and SL"
+                "multicast group rejected: all {count} MLIDs are in use, none by a group of its partition and SL"
             ),
         }
     }
@@ -96,8 +96,8 @@ impl MlidAllocator {
         (MLID_FIRST..MLID_FIRST.saturating_add(self.count)).contains(&mlid.0)
     }
 
-    /// An MLID for a new group: the wanted one if it is free, one that its like shares, the lowest free one, or that of the
-    /// group of its partition with the fewest sharing it.
+    /// The MLID for a new group: the requested one if it is free, one shared by equal solicited-node groups, the lowest free one,
+    /// or the one that the fewest groups of the same partition and SL share.
     pub(super) fn allocate(
         &mut self,
         gid: Gid,
@@ -124,7 +124,7 @@ impl MlidAllocator {
         Some(mlid)
     }
 
-    /// The MLID that a group had before a restart, if it is free or had by its like.
+    /// The MLID that a group had before a restart, if it is free or used by a group of the same partition.
     pub(super) fn restore(
         &mut self,
         gid: Gid,
@@ -133,7 +133,7 @@ impl MlidAllocator {
         groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
         let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
-        // Who shared one then did so with reason; one of them tells whether what was kept makes sense.
+        // Sharing was checked when the MLID was allocated; comparing one group detects inconsistent records.
         let alike = |g: &MulticastGroup| {
             partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
         };
@@ -146,13 +146,13 @@ impl MlidAllocator {
     }
 
     fn record_exhaustion(&mut self, how: MlidExhaustion) {
-        if self.reported.is_none_or(|told| told < how) {
+        if self.reported.is_none_or(|reported| reported < how) {
             self.reported = Some(how);
             self.report_pending = true;
         }
     }
 
-    /// What is to be told of a shortage, once.
+    /// Exhaustion to report, once.
     pub(super) fn take_exhaustion(&mut self) -> Option<MlidExhaustion> {
         self.reported
             .filter(|_| core::mem::take(&mut self.report_pending))
@@ -178,7 +178,7 @@ impl MlidAllocator {
         Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
     }
 
-    /// The MLID that solicited-node groups of the same partition and scope have, if their packets have all else in common too.
+    /// The MLID of solicited-node groups of the same partition and scope whose parameters are equal.
     fn solicited_node_mlid(
         &self,
         gid: Gid,
@@ -188,7 +188,7 @@ impl MlidAllocator {
         if !self.consolidate || !is_solicited_node(gid) {
             return None;
         }
-        // They differ in the last 24 bits only, so they stand side by side.
+        // These groups differ only in the last 24 bits, so they are adjacent.
         let (mut first, mut last) = (gid, gid);
         first.0[13..].fill(0);
         last.0[13..].fill(0xFF);
@@ -217,7 +217,7 @@ impl MlidAllocator {
     }
 }
 
-/// FF1s:601B:pkey::1:FFxx:xxxx (RFC 4291, 2.7.1, in RFC 4391's place).
+/// FF1s:601B:pkey::1:FFxx:xxxx (RFC 4291, 2.7.1, in the form of RFC 4391).
 fn is_solicited_node(gid: Gid) -> bool {
     gid.is_multicast()
         && gid.mgid_signature() == mgid::IPV6
@@ -233,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn solicited_node_groups_are_told_from_others() {
+    fn solicited_node_groups_are_recognized() {
         let group = |text: &str| {
             Gid(text
                 .parse::<std::net::Ipv6Addr>()
@@ -261,11 +261,11 @@ mod tests {
     }
 
     proptest! {
-        /// However groups come and go where the smallest switch has room for few: a free MLID is used before any is shared, only
-        /// groups of one partition and SL share, the fewest first, nobody is refused who could share, and a shortage is told
-        /// only where there is one.
+        /// Adds and removes groups with few MLIDs. Free MLIDs are used before any is shared, only groups of equal partition and
+        /// SL share, the least shared MLID is chosen, no group is rejected that could share, and exhaustion is reported only
+        /// while it lasts.
         #[test]
-        fn few_mlids_are_shared_by_their_like(
+        fn mlids_are_shared_between_groups_of_equal_partition_and_sl(
             count in 1..20u16,
             steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
         ) {
@@ -288,8 +288,8 @@ mod tests {
                 let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
                 let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
                 let fewest = groups.values().filter(alike).map(|g| users(g.mlid)).min();
-                let given = mlids.allocate(gid, &parameters, None, &groups);
-                match given {
+                let allocated = mlids.allocate(gid, &parameters, None, &groups);
+                match allocated {
                     Some(mlid) if in_use.len() < usize::from(count) => {
                         prop_assert!(!in_use.contains(&mlid) && mlid.0 < MLID_FIRST + count);
                     }
@@ -299,10 +299,10 @@ mod tests {
                     }
                     None => prop_assert!(in_use.len() == usize::from(count) && fewest.is_none()),
                 }
-                let shortage = mlids.take_exhaustion();
-                prop_assert!(shortage.is_none() || in_use.len() == usize::from(count));
+                let exhaustion = mlids.take_exhaustion();
+                prop_assert!(exhaustion.is_none() || in_use.len() == usize::from(count));
                 prop_assert!(mlids.take_exhaustion().is_none());
-                if let Some(mlid) = given {
+                if let Some(mlid) = allocated {
                     let members = BTreeMap::new();
                     let well_known = false;
                     groups.insert(gid, MulticastGroup { mlid, parameters, well_known, members });
@@ -312,11 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_told_once() {
+    fn exhaustion_is_reported_once_per_severity() {
         let mut mlids = MlidAllocator::default();
         mlids.set_count(16);
         let mut groups = BTreeMap::new();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let name = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         for n in 0..30 {
             let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
@@ -333,11 +333,11 @@ mod tests {
                     },
                 );
             }
-            told.extend(mlids.take_exhaustion().map(|s| (n, s)));
+            reported.extend(mlids.take_exhaustion().map(|s| (n, s)));
         }
         let count = 16;
         assert_eq!(
-            told,
+            reported,
             [
                 (16, MlidExhaustion::Shared { count }),
                 (25, MlidExhaustion::Rejected { count })

@@ -1,15 +1,15 @@
-//! Multicast groups: who is a member of what (IBA 10.5, 15.2.5.19; behaviour rules 10.1 to 10.19).
+//! Multicast groups and their members (IBA 10.5, 15.2.5.19; docs/sm-behaviour.md 10.1 to 10.19).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | all groups, and what changed |
-//! | `group` | a group, its parameters and its members |
-//! | [`mlid`] | which MLID a group gets, and who shares one |
+//! | this | all groups, and their changes |
+//! | `group` | a group, its parameters and members |
+//! | [`mlid`] | allocation of MLIDs |
 //! | [`join`] | join, create, leave |
-//! | `joined` | which groups each GUID is in |
+//! | `memberships` | index of groups by member |
 //! | [`query`] | Get and GetTable |
 //!
-//! It knows no switch: how packets reach the members is for whoever makes trees from [`MulticastGroups::members`].
+//! This module does not access switches: the SM computes trees from [`MulticastGroups::members_of_mlid`].
 
 mod group;
 pub mod join;
@@ -29,32 +29,32 @@ use memberships::MembershipIndex;
 use mlid::MlidAllocator;
 pub use mlid::MlidExhaustion;
 
-/// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
-/// more is told that there are no resources.
+/// Maximum number of groups. Groups beyond the number of MLIDs share them, so only this limit bounds memory. Further creating
+/// joins fail with NO_RESOURCES.
 const GROUPS_MAX: usize = 1 << 17;
 
-/// A group came or went: notice 66 or 67.
+/// Creation or deletion of a group: notice 66 or 67.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupEvent {
-    /// It was created.
+    /// The group was created.
     Created(Gid),
-    /// It was deleted; nobody can ask for its partition any more.
+    /// The group was deleted; the event carries its P_Key.
     Deleted(Gid, PKey),
 }
 
-/// All groups.
+/// All multicast groups.
 #[derive(Debug, Clone, Default)]
 pub struct MulticastGroups {
     groups: BTreeMap<Gid, MulticastGroup>,
     memberships: MembershipIndex,
     mlids: MlidAllocator,
-    /// MLIDs whose members are others than when [`MulticastGroups::take_changed`] was last called.
+    /// MLIDs whose members changed since the last [`MulticastGroups::take_changed_mlids`].
     changed_mlids: BTreeSet<Lid>,
-    /// What came and went since [`MulticastGroups::take_lifetimes`] was last called.
+    /// Groups created and deleted since the last [`MulticastGroups::take_events`].
     events: Vec<GroupEvent>,
-    /// MulticastGroups, and members of them, that are not as they are kept.
+    /// Groups and members that changed since the last [`MulticastGroups::take_updates`].
     unsaved: BTreeSet<(Gid, Option<PortGuid>)>,
-    /// Members of groups whose parameters changed since [`MulticastGroups::take_misinformed`] was last called.
+    /// Members of groups whose parameters changed since the last [`MulticastGroups::take_outdated_members`].
     outdated_members: BTreeSet<PortGuid>,
 }
 
@@ -76,7 +76,7 @@ impl MulticastGroups {
         gids.filter_map(|gid| Some((gid, self.groups.get(&gid)?)))
     }
 
-    /// The ports that packets to an MLID concern, and whether they must receive them.
+    /// The ports of an MLID, and whether they receive its packets.
     #[must_use]
     pub fn members_of_mlid(&self, mlid: Lid) -> BTreeMap<PortGuid, bool> {
         let mut members = BTreeMap::new();
@@ -93,52 +93,52 @@ impl MulticastGroups {
         self.mlids.used()
     }
 
-    /// How many MLIDs the fabric has: the smallest table of a switch decides (rule 1.18). MulticastGroups keep the MLIDs that they have.
+    /// Sets the number of MLIDs, which the smallest MFT limits (docs/sm-behaviour.md 1.18). Existing groups retain their MLIDs.
     pub fn set_mlid_count(&mut self, count: u16) {
         self.mlids.set_count(count);
     }
 
-    /// Whether new IPv6 solicited-node groups of one partition and scope share an MLID; those that are there keep theirs.
+    /// Sets whether new IPv6 solicited-node groups of one partition and scope share an MLID. Existing groups retain their MLIDs.
     pub fn consolidate_solicited_node(&mut self, yes: bool) {
         self.mlids.set_consolidate(yes);
     }
 
-    /// MLIDs whose members changed; each is told once.
+    /// Takes the MLIDs whose members changed.
     pub fn take_changed_mlids(&mut self) -> BTreeSet<Lid> {
         core::mem::take(&mut self.changed_mlids)
     }
 
-    /// MulticastGroups that came or went, in order; each is told once.
+    /// Takes the groups that were created and deleted, in order.
     pub fn take_events(&mut self) -> Vec<GroupEvent> {
         core::mem::take(&mut self.events)
     }
 
-    /// That there are fewer MLIDs than groups, each degree of it once.
+    /// Takes an exhaustion of MLIDs, each severity once.
     pub fn take_mlid_exhaustion(&mut self) -> Option<MlidExhaustion> {
         self.mlids.take_exhaustion()
     }
 
-    /// Removes members that are not in the partition of their group any more. OpenSM leaves them in; but then they would go on
-    /// to get what a join would refuse them. Their hosts see by themselves that their P_Keys changed.
+    /// Removes members that are no longer in the partition of their group. OpenSM retains them, and they receive packets that a
+    /// join would now be denied. Their hosts detect the P_Key change themselves.
     pub fn remove_members_outside_partition(&mut self, view: &View) {
         let belongs = |guid: &PortGuid, pkey: PKey| {
             let port = view.by_guid(*guid);
             port.is_none_or(|port| view.is_partition_member(port, pkey))
         };
-        let mut strangers = Vec::new();
+        let mut outsiders = Vec::new();
         for (mgid, group) in &self.groups {
             let pkey = group.parameters.pkey;
             let here = group.members.keys().filter(|guid| !belongs(guid, pkey));
-            strangers.extend(here.map(|guid| (*mgid, *guid)));
+            outsiders.extend(here.map(|guid| (*mgid, *guid)));
         }
-        for (mgid, guid) in strangers {
+        for (mgid, guid) in outsiders {
             self.remove_member(mgid, guid);
             self.delete_if_unused(mgid);
         }
     }
 
-    /// Adds a group that stays without members, or gives one that is there other parameters (rule 10.12). `None` if there is
-    /// no MLID for it.
+    /// Creates a well-known group, or changes the parameters of an existing one (docs/sm-behaviour.md 10.12). `None` if no MLID
+    /// is available.
     pub fn set_well_known(&mut self, mgid: Gid, parameters: GroupParameters) -> Option<Lid> {
         if let Some(group) = self.groups.get_mut(&mgid) {
             if !group.parameters.has_same_packet_fields(&parameters) {
@@ -154,7 +154,7 @@ impl MulticastGroups {
         self.add(mgid, parameters, None, true)
     }
 
-    /// Gives all groups the SL that the routing has for them, where it has one.
+    /// Sets the SL of all groups to the one that the routing requires.
     pub fn set_sl(&mut self, sl: Sl) {
         for (mgid, group) in &mut self.groups {
             if group.parameters.sl != sl {
@@ -165,12 +165,12 @@ impl MulticastGroups {
         }
     }
 
-    /// Members of groups whose packets have other parameters than they were told; each is given once.
+    /// Takes the members of groups whose packet parameters changed after they joined.
     pub fn take_outdated_members(&mut self) -> BTreeSet<PortGuid> {
         core::mem::take(&mut self.outdated_members)
     }
 
-    /// A group that is not well known any more; it goes with its last member.
+    /// Makes a group ordinary: it is deleted when its last full member leaves.
     pub fn clear_well_known(&mut self, mgid: Gid) {
         if let Some(group) = self.groups.get_mut(&mgid) {
             group.well_known = false;
@@ -185,7 +185,7 @@ impl MulticastGroups {
         self.memberships.groups_of(guid).next().is_some()
     }
 
-    /// Removes a port from all groups (rule 10.18). Whether it was in any.
+    /// Removes a port from all groups (docs/sm-behaviour.md 10.18). Returns whether it was a member of any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
         let joined: Vec<Gid> = self.memberships.groups_of(guid).collect();
         for mgid in &joined {
@@ -195,12 +195,12 @@ impl MulticastGroups {
         !joined.is_empty()
     }
 
-    /// Whoever is a member of anything.
+    /// All member GUIDs.
     pub(super) fn member_guids(&self) -> impl Iterator<Item = PortGuid> {
         self.memberships.guids()
     }
 
-    /// All members as records; a group that stays without members as one of nobody besides.
+    /// Records of all members, and one record without PortGID for each well-known group.
     pub(super) fn member_records(&self) -> Vec<McMemberRecord> {
         let groups = self.groups.iter();
         groups
@@ -208,7 +208,7 @@ impl MulticastGroups {
             .collect()
     }
 
-    /// All groups and members, to be kept.
+    /// All groups and members as registrations.
     pub(super) fn registrations(&self) -> impl Iterator<Item = Registration> {
         self.groups.iter().flat_map(|(&mgid, group)| {
             let members = group.members.iter();
@@ -221,7 +221,7 @@ impl MulticastGroups {
         })
     }
 
-    /// What became of the groups and members that changed since this was last asked.
+    /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (mgid, port) in core::mem::take(&mut self.unsaved) {
             let group = self.groups.get(&mgid);
@@ -240,15 +240,15 @@ impl MulticastGroups {
         }
     }
 
-    /// Takes in what was saved. Nobody is told that groups were created: they were there all the time.
+    /// Adds persisted groups and members. No events are generated.
     pub(super) fn restore(&mut self, records: &[McMemberRecord]) {
         for record in records.iter().filter(|r| r.mgid.is_multicast()) {
             if !self.groups.contains_key(&record.mgid) && self.groups.len() < GROUPS_MAX {
                 let (mgid, parameters) = (record.mgid, GroupParameters::from_record(record));
-                let kept = self
+                let restored = self
                     .mlids
                     .restore(mgid, &parameters, record.mlid, &self.groups);
-                if let Some(mlid) = kept {
+                if let Some(mlid) = restored {
                     self.insert(mgid, mlid, parameters, false);
                 } else {
                     self.add(mgid, parameters, None, false);
@@ -259,7 +259,7 @@ impl MulticastGroups {
             };
             self.changed_mlids.insert(group.mlid);
             if record.port_gid == Gid::default() {
-                // Only what is well known stays without members; the configuration says whether it still is.
+                // The record says that the group was well known; partition configuration decides whether it still is.
                 group.well_known = true;
             } else if record.join_state != JoinState(0) {
                 let member = GroupMember {
@@ -269,13 +269,13 @@ impl MulticastGroups {
                 self.set_member(record.mgid, record.port_gid.guid(), member);
             }
         }
-        let dead: Vec<Gid> = self
+        let unused: Vec<Gid> = self
             .groups
             .iter()
             .filter(|(_, g)| !g.is_in_use())
             .map(|(gid, _)| *gid)
             .collect();
-        for mgid in dead {
+        for mgid in unused {
             self.delete_if_unused(mgid);
         }
         self.events.clear();
@@ -311,7 +311,7 @@ impl MulticastGroups {
         self.events.push(GroupEvent::Created(mgid));
     }
 
-    /// Deletes a group that nobody keeps alive.
+    /// Deletes a group that is not in use.
     fn delete_if_unused(&mut self, mgid: Gid) {
         if self.groups.get(&mgid).is_some_and(|g| !g.is_in_use())
             && let Some(group) = self.groups.remove(&mgid)

@@ -1,4 +1,4 @@
-//! Get and GetTable of MCMemberRecord (rule 10.11): who asks without the SM_Key sees groups, who has it sees members.
+//! Get and GetTable of MCMemberRecord (docs/sm-behaviour.md 10.11). Untrusted clients see groups, trusted clients see members.
 
 use ferrosm_mad::ids::{Gid, PortGuid};
 use ferrosm_mad::mad::Status;
@@ -10,8 +10,8 @@ use super::{GroupMember, MulticastGroup, MulticastGroups};
 use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
 use crate::view::View;
 
-/// Components that are compared by their meaning, not by their bits.
-const BY_MEANING: u64 = component::MTU
+/// Components that are not compared as bits.
+const NOT_COMPARED_AS_BITS: u64 = component::MTU
     | component::RATE
     | component::PACKET_LIFE_TIME
     | component::PORT_GID
@@ -25,15 +25,17 @@ impl MulticastGroups {
         let Some(client) = view.by_lid(request.from.lid) else {
             return SaReply::error(Status::REQ_INVALID);
         };
-        let asked = McMemberRecord::decode(request.data);
-        let mask = request.component_mask & !BY_MEANING;
+        let requested = McMemberRecord::decode(request.data);
+        let mask = request.component_mask & !NOT_COMPARED_AS_BITS;
         let template = Template::new::<McMemberRecord>(mask, request.data);
-        let member = request.has(component::PORT_GID).then_some(asked.port_gid);
+        let member = request
+            .has(component::PORT_GID)
+            .then_some(requested.port_gid);
         let mut found = ReplyRecords::new(request, McMemberRecord::STRIDE);
-        // Clients put the bit at either of two places.
+        // Clients set ProxyJoin at either of two bit positions.
         let proxy = request
             .has(component::PROXY_JOIN)
-            .then_some(asked.is_proxy_join());
+            .then_some(requested.is_proxy_join());
         let mut offer = |record: &McMemberRecord| {
             let same = proxy.is_none_or(|p| p == record.is_proxy_join());
             let record = record.encode();
@@ -42,13 +44,13 @@ impl MulticastGroups {
             }
             found.is_enough()
         };
-        for (mgid, group) in self.candidates(view, request, &asked) {
+        for (mgid, group) in self.candidates(view, request, &requested) {
             let pkey = group.parameters.pkey;
             let visible = request.is_trusted() || view.is_partition_member(client, pkey);
-            // Members of both kinds ask by the P_Key that they have.
+            // Full and limited members query with their own P_Key.
             let other = request.has(component::PKEY)
-                && partition_number(asked.pkey) != partition_number(pkey);
-            if !visible || other || !matches_selectors(request, &asked, &group.parameters) {
+                && partition_number(requested.pkey) != partition_number(pkey);
+            if !visible || other || !matches_selectors(request, &requested, &group.parameters) {
                 continue;
             }
             let done = if request.is_trusted() {
@@ -74,25 +76,32 @@ impl MulticastGroups {
         SaReply::from_records(request, found)
     }
 
-    /// The groups that can match: looked up by what is asked for.
+    /// Groups that can match, found by the most selective index.
     pub(super) fn candidates<'a>(
         &'a self,
         view: &View,
         request: &SaRequest<'_>,
-        asked: &McMemberRecord,
+        requested: &McMemberRecord,
     ) -> Box<dyn Iterator<Item = (Gid, &'a MulticastGroup)> + 'a> {
-        let port = asked.port_gid;
-        // Only who is trusted is told by PortGID 0 which groups nobody is in.
-        let of_nobody = port == Gid::default() && request.is_trusted();
-        if request.has(component::PORT_GID) && !of_nobody && !view.is_local_prefix(port.prefix()) {
+        let port = requested.port_gid;
+        // PortGID 0 selects groups without members; only trusted clients see these.
+        let without_members = port == Gid::default() && request.is_trusted();
+        if request.has(component::PORT_GID)
+            && !without_members
+            && !view.is_local_prefix(port.prefix())
+        {
             Box::new(core::iter::empty())
         } else if request.has(component::MGID) {
-            Box::new(self.get(asked.mgid).map(|g| (asked.mgid, g)).into_iter())
-        } else if request.has(component::PORT_GID) && !of_nobody {
+            Box::new(
+                self.get(requested.mgid)
+                    .map(|g| (requested.mgid, g))
+                    .into_iter(),
+            )
+        } else if request.has(component::PORT_GID) && !without_members {
             let joined = self.memberships.groups_of(port.guid());
             Box::new(joined.filter_map(|mgid| Some((mgid, self.get(mgid)?))))
         } else if request.has(component::MLID) {
-            Box::new(self.groups_of_mlid(asked.mlid))
+            Box::new(self.groups_of_mlid(requested.mlid))
         } else {
             Box::new(self.iter())
         }

@@ -1,14 +1,14 @@
-//! A view as records that outlive the subnet manager, and back (ADR 0009).
+//! Conversion of a view to persisted records and back (ADR 0009).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | which records differ from those that were handed out last |
-//! | `records` | what is in a record, and its bytes |
-//! | `restore` | records to a view again, whatever is in them |
+//! | this | differences from the previously saved view |
+//! | `records` | contents and encoding of records |
+//! | `restore` | records to a view |
 //!
-//! There are some records for each node, by what changes together: so a joined group costs no forwarding table, and what nobody
-//! changed is not even looked at. It is all pure. Who writes and reads the bytes, and guards them against what disks do, is
-//! outside. What clients have registered is kept elsewhere ([`crate::registry::registration`]); alias GUIDs are a part of that.
+//! Each node has several records, split by what changes together: a join rewrites no LFT, and unchanged nodes are not compared.
+//! The module is pure; the caller stores the bytes and protects their integrity. Registrations are persisted separately
+//! ([`crate::registry::registration`]), alias GUIDs among them.
 
 mod records;
 mod restore;
@@ -25,25 +25,25 @@ use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
 use crate::vl_tables::NodeVlTables;
 
-/// Version of the records. A reader takes its own and no other.
+/// Version of the record format. Other versions are not read.
 pub const VERSION: u32 = 1;
 
-/// What a record of a node is about. The numbers are the records' own and stay.
+/// What a record of a node contains. The discriminants are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum NodeRecordKind {
-    /// What the node and its ports say, its cables, its end ports and their P_Keys. Every node has one.
+    /// Node, ports, links, end ports and P_Keys. Every node has one.
     Node = 0,
-    /// A switch's forwarding table, and the SLs of packets that enter there.
+    /// LFT of a switch, and SLs of packets that enter there.
     Forwarding = 1,
-    /// A switch's multicast forwarding table.
+    /// MFT of a switch.
     Multicast = 2,
-    /// SLtoVLMappingTables, and the tables of lanes that were read.
+    /// SLtoVLMappingTables, and VL tables that were read.
     VlTables = 3,
 }
 
 impl NodeRecordKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 4] = [
         Self::Node,
         Self::Forwarding,
@@ -51,27 +51,27 @@ impl NodeRecordKind {
         Self::VlTables,
     ];
 
-    /// By its number.
+    /// The kind with this discriminant.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|part| *part as u8 == number)
     }
 }
 
-/// Something to be changed in what is kept.
+/// A change of the persisted records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewRecordUpdate<'a> {
-    /// Nothing that is kept is worth anything.
+    /// Remove all records of the view.
     Clear,
-    /// A record, in slot of what there was.
+    /// Add or replace a record.
     Put(NodeGuid, NodeRecordKind, &'a [u8]),
-    /// There is no such record any more.
+    /// Remove a record.
     Remove(NodeGuid, NodeRecordKind),
-    /// What belongs to no single node, in slot of what there was. Comes last.
+    /// Replace the data that does not belong to one node. Always last.
     Head(&'a [u8]),
 }
 
-/// Knows what was handed out last.
+/// Computes the changes since the view that was saved last.
 #[derive(Debug, Default)]
 pub struct ViewSaver {
     last: Option<Arc<View>>,
@@ -79,67 +79,69 @@ pub struct ViewSaver {
 }
 
 impl ViewSaver {
-    /// Hands out what differs from the view that was saved last, everything where there was none. The changes belong together:
-    /// either all of them are kept or none.
+    /// Passes the changes since the last saved view to `apply`, or all records if there is none. The changes are one transaction.
     ///
     /// # Errors
-    /// What `take` said first. Then nothing is known of what is kept, and the next time everything is handed out.
+    /// The first error of `apply`. The state of the persisted records is then unknown, and the next call writes all records.
     pub fn save<E>(
         &mut self,
         view: &Arc<View>,
-        take: &mut dyn FnMut(ViewRecordUpdate<'_>) -> Result<(), E>,
+        apply: &mut dyn FnMut(ViewRecordUpdate<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let last = self.last.take();
         let before = last.as_deref();
         if before.is_none() {
             self.head.clear();
-            take(ViewRecordUpdate::Clear)?;
+            apply(ViewRecordUpdate::Clear)?;
         }
         let mut bytes = Vec::new();
         for (slot, node) in named(view) {
-            let was = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
+            let previous = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
             let is = NodeInView { view, slot, node };
-            let was = was.map(|(view, slot)| NodeInView {
+            let previous = previous.map(|(view, slot)| NodeInView {
                 view,
                 slot,
                 node: view.node(slot),
             });
             for part in NodeRecordKind::ALL {
-                if was.as_ref().is_some_and(|was| was.same(&is, part)) {
+                if previous
+                    .as_ref()
+                    .is_some_and(|previous| previous.same(&is, part))
+                {
                     continue;
                 }
                 bytes.clear();
                 if is.encode(part, &mut bytes) {
-                    take(ViewRecordUpdate::Put(node.guid, part, &bytes))?;
-                } else if was.is_some() {
-                    take(ViewRecordUpdate::Remove(node.guid, part))?;
+                    apply(ViewRecordUpdate::Put(node.guid, part, &bytes))?;
+                } else if previous.is_some() {
+                    apply(ViewRecordUpdate::Remove(node.guid, part))?;
                 }
             }
         }
         for (_, node) in before.into_iter().flat_map(named) {
             if view.by_node_guid(node.guid).is_none() {
                 for part in NodeRecordKind::ALL {
-                    take(ViewRecordUpdate::Remove(node.guid, part))?;
+                    apply(ViewRecordUpdate::Remove(node.guid, part))?;
                 }
             }
         }
         bytes.clear();
         records::put_head(view, &mut bytes);
         if bytes != self.head {
-            take(ViewRecordUpdate::Head(&bytes))?;
+            apply(ViewRecordUpdate::Head(&bytes))?;
             core::mem::swap(&mut self.head, &mut bytes);
         }
         self.last = Some(Arc::clone(view));
         Ok(())
     }
 
-    /// What was handed out did not get to where it is kept.
+    /// The changes were not persisted: the next call writes all records.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The nodes that their GUID means, with their slots.
+/// Nodes that the index by node GUID refers to, with their slots.
 fn named(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
     let slots = (0u32..).zip(view.nodes.iter());
     let there = slots.filter(|(_, p)| !p.node.ports.is_empty());
@@ -159,7 +161,7 @@ impl NodeInView<'_> {
         self.view.end_ports.of_node(self.slot)
     }
 
-    /// Whether its GUID means this end port and no other.
+    /// Whether the index by GUID refers to this end port.
     fn is_named(&self, end: &EndPort) -> bool {
         let found = self.view.end_ports.by_guid(end.guid);
         found.is_some_and(|at| self.view.end_port(at).port == end.port)
@@ -174,19 +176,19 @@ impl NodeInView<'_> {
         self.view.read_vl_tables.of_node(self.node.guid)
     }
 
-    /// Whether the record of `other` is the one of this.
+    /// Whether both nodes have the same record.
     fn same(&self, other: &NodeInView<'_>, part: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
         match part {
             NodeRecordKind::Node => {
-                let says = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
+                let contents = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
                 let named = |of: &NodeInView<'_>| {
                     let ends = of.end_ports().iter().map(|end| of.is_named(end));
                     ends.collect::<Vec<_>>()
                 };
                 self.slot == other.slot
                     && (Arc::ptr_eq(&a.ports, &b.ports) || a.ports == b.ports)
-                    && says(a) == says(b)
+                    && contents(a) == contents(b)
                     && (Arc::ptr_eq(&self.view.end_ports, &other.view.end_ports)
                         || (self.end_ports() == other.end_ports() && named(self) == named(other)))
             }
@@ -214,7 +216,7 @@ impl NodeInView<'_> {
         }
     }
 
-    /// Writes a record; `false` if there is nothing to be said.
+    /// Encodes a record; `false` if the node has none of this kind.
     fn encode(&self, part: NodeRecordKind, out: &mut Vec<u8>) -> bool {
         match part {
             NodeRecordKind::Node => records::put_node(self, out),
@@ -229,30 +231,30 @@ fn info_of(node: &NodeView) -> Option<[u8; 20]> {
     node.switch.as_ref().map(|s| s.info)
 }
 
-/// A view of the past, and how long ago that was.
+/// A restored view and its age.
 #[derive(Debug, Clone)]
 pub struct ViewSnapshot {
-    /// What it was.
+    /// The view.
     pub view: Arc<View>,
-    /// Since it was saved last.
+    /// Time since it previous last saved.
     pub age: Duration,
 }
 
-/// What tells one subnet, and one slot in it, from others.
+/// Identifies a subnet and the SM's location in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewIdentity {
-    /// Upper half of GIDs.
+    /// Subnet prefix.
     pub prefix: GidPrefix,
     /// The SM's own port.
     pub port: PortGuid,
     /// Its base LID.
     pub lid: Lid,
-    /// What is at the other end of its cable; of a switch's own port nothing.
+    /// The port at the other end of its link; `None` for a switch's port 0.
     pub neighbour: Option<(NodeGuid, PortNum)>,
 }
 
 impl View {
-    /// ViewIdentity view it is; `None` where it has no own port.
+    /// Identity of the view; `None` if the SM's port is unknown.
     #[must_use]
     pub fn identity(&self) -> Option<ViewIdentity> {
         let own = self.end_port(self.local?);
@@ -265,7 +267,7 @@ impl View {
         })
     }
 
-    /// The same, but another end port is the subnet manager's.
+    /// A copy with another SM port.
     #[must_use]
     pub fn with_local_port(&self, own: PortGuid) -> Self {
         Self {
@@ -274,7 +276,7 @@ impl View {
         }
     }
 
-    /// The same with other settings.
+    /// A copy with other settings.
     #[must_use]
     pub fn with_settings(&self, settings: SaSettings) -> Self {
         Self {
@@ -283,7 +285,7 @@ impl View {
         }
     }
 
-    /// The same with only those end ports that are to stay. Others are not found by LID, GUID or node any more.
+    /// A copy that contains only the end ports for which `stays` is true. The others are not found by LID, GUID or node.
     #[must_use]
     pub fn with_end_ports(&self, stays: impl Fn(&EndPort) -> bool) -> Self {
         let mut ends = super::EndPortTable::with_capacity(self.nodes.len());

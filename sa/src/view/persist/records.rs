@@ -1,6 +1,6 @@
-//! What is in a record, and its bytes: postcard's encoding of these structs. EndPortTable of zeros are left out where most have them.
+//! Contents of records, encoded with postcard. Trailing zeros are omitted where they are common.
 //!
-//! A change of anything here is a change of [`super::VERSION`].
+//! Any change here requires a new [`super::VERSION`].
 
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use serde::{Deserialize, Serialize};
@@ -10,29 +10,29 @@ use super::super::{EndPort, PortView, View};
 use super::NodeInView;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
-/// What belongs to no single node.
+/// Data that does not belong to one node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Head<'a> {
-    /// Upper half of GIDs.
+    /// Subnet prefix.
     pub(super) prefix: u64,
-    /// The SM's own port: its slot and number.
+    /// The SM's port: slot and port number.
     pub(super) local: Option<(u32, u8)>,
-    /// Nodes that have records.
+    /// Number of nodes with records.
     pub(super) nodes: u32,
-    /// Records of subnet managers.
+    /// SMInfoRecords.
     #[serde(borrow)]
     pub(super) managers: Vec<Bytes<'a>>,
-    /// SLs, where anything is routed.
+    /// SLs, if there is a routing.
     #[serde(borrow)]
     pub(super) levels: Option<SlLookupRecord<'a>>,
 }
 
-/// [`SlLookup`], on disk.
+/// Persisted form of [`SlLookup`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SlLookupRecord<'a> {
     pub(super) single_vl: bool,
     pub(super) multicast_sl: Option<u8>,
-    /// 0: the same for all, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
+    /// 0: one SL, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
     pub(super) indexing: u8,
     #[serde(borrow)]
     pub(super) row: Bytes<'a>,
@@ -64,9 +64,9 @@ pub(super) struct Port<'a> {
     pub(super) flags: u8,
     pub(super) mtu: u8,
     pub(super) rate_rank: u8,
-    /// NodeSlot and number of the port at the other end of the cable.
+    /// Slot and number of the port at the other end of the link.
     pub(super) peer: Option<(u32, u8)>,
-    /// Blocks of P_Keys that are known, without zeros at the end.
+    /// Known P_Key blocks without trailing zeros.
     pub(super) keys: Vec<(u16, Vec<u16>)>,
     #[serde(borrow)]
     pub(super) vl_arbitration: Vec<(u8, Bytes<'a>)>,
@@ -74,14 +74,14 @@ pub(super) struct Port<'a> {
 
 /// Bits of [`Port::flags`].
 pub(super) mod flag {
-    /// The port answered once.
-    pub(in super::super) const KNOWN: u8 = 1;
-    /// It checks P_Keys.
-    pub(in super::super) const CHECKS_KEYS: u8 = 2;
-    /// Its link runs at FDR10.
+    /// PortInfo was read.
+    pub(in super::super) const HAS_PORT_INFO: u8 = 1;
+    /// The port enforces partitions.
+    pub(in super::super) const ENFORCES_PARTITIONS: u8 = 2;
+    /// The link runs at FDR10.
     pub(in super::super) const FDR10: u8 = 4;
-    /// Blocks of P_Keys that are not known are empty.
-    pub(in super::super) const KEYS_AS_WOKEN: u8 = 8;
+    /// Unread P_Key blocks are empty.
+    pub(in super::super) const UNREAD_PKEYS_EMPTY: u8 = 8;
 }
 
 /// An end port of a node.
@@ -91,17 +91,17 @@ pub(super) struct EndPortRecord {
     pub(super) guid: u64,
     pub(super) lid: u16,
     pub(super) lmc: u8,
-    /// Its GUID means it and no other port.
+    /// The index by GUID refers to this port.
     pub(super) named: bool,
     pub(super) keys: Option<Vec<u16>>,
 }
 
-/// [`super::NodeRecordKind::Routes`].
+/// [`super::NodeRecordKind::Forwarding`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Routes<'a> {
     #[serde(borrow)]
     pub(super) lft: Option<Bytes<'a>>,
-    /// The routing has this switch.
+    /// The routing contains this switch.
     pub(super) routed: bool,
     /// SLs of packets that enter here.
     #[serde(borrow)]
@@ -111,23 +111,23 @@ pub(super) struct Routes<'a> {
 /// [`super::NodeRecordKind::Multicast`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Groups {
-    /// Block, position, and masks without zeros at the end.
+    /// Block, position, and port masks without trailing zeros.
     pub(super) blocks: Vec<(u16, u8, Vec<u16>)>,
 }
 
-/// [`super::NodeRecordKind::Lanes`].
+/// [`super::NodeRecordKind::VlTables`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lanes<'a> {
     /// Kind (0 pair, 1 end port, 2 output), ports, table.
     pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
-    /// Tables that were read: from a port to a port.
+    /// Tables that were read: input port, output port, table.
     pub(super) read_maps: Vec<(u8, u8, [u8; 8])>,
-    /// Blocks of VLArbitrationTable that were read: port and block.
+    /// VLArbitration blocks that were read: port, block, table.
     #[serde(borrow)]
     pub(super) read_arbitration: Vec<(u8, u8, Bytes<'a>)>,
 }
 
-/// Bytes that are written and read as a whole, not one by one.
+/// Bytes that serde encodes as a byte string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
@@ -144,12 +144,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Without the zeros at the end.
+    /// Without trailing zeros.
     fn trimmed(bytes: &'a [u8]) -> Self {
         Self(trimmed(bytes))
     }
 
-    /// With so many zeros at the end that it is long enough; `None` if it is too long.
+    /// Padded with zeros to `N` bytes; `None` if longer.
     pub(super) fn padded<const N: usize>(self) -> Option<[u8; N]> {
         let mut all = [0; N];
         all.get_mut(..self.0.len())?.copy_from_slice(self.0);
@@ -162,7 +162,7 @@ fn trimmed<T: PartialEq + Default>(list: &[T]) -> &[T] {
     &list[..used.map_or(0, |last| last + 1)]
 }
 
-/// Appends the bytes of a record. Nothing in these structs can fail to be written.
+/// Appends the encoded record. Encoding these structs cannot fail.
 fn put<T: Serialize>(record: &T, out: &mut Vec<u8>) {
     let taken = core::mem::take(out);
     *out = postcard::to_extend(record, taken).unwrap_or_default();
@@ -229,10 +229,10 @@ fn port(port: &PortView) -> Port<'_> {
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     Port {
         raw: Bytes::trimmed(&*port.raw),
-        flags: bit(port.has_port_info, flag::KNOWN)
-            | bit(port.enforces_partitions, flag::CHECKS_KEYS)
+        flags: bit(port.has_port_info, flag::HAS_PORT_INFO)
+            | bit(port.enforces_partitions, flag::ENFORCES_PARTITIONS)
             | bit(port.fdr10, flag::FDR10)
-            | bit(port.pkeys.is_unread_empty(), flag::KEYS_AS_WOKEN),
+            | bit(port.pkeys.is_unread_empty(), flag::UNREAD_PKEYS_EMPTY),
         mtu: port.mtu.0,
         rate_rank: port.rate_rank,
         peer: peer.map(|p| (p.node(), p.num().0)),

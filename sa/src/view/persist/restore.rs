@@ -1,5 +1,5 @@
-//! Records to a view again. Nothing that is in a record can make it panic, or make a view that does: what does not fit together
-//! is an error, and then there is no view.
+//! Restores a view from records. Invalid or inconsistent records are an error; no record content causes a panic, here or in the
+//! view.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -25,12 +25,12 @@ use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::vl_tables::{NodeVlTables, ReadVlTables, VlTableId};
 
-/// Most ports that a node can have, with port 0.
+/// Maximum number of ports of a node, port 0 included.
 const PORTS_MAX: usize = 255;
-/// A node that was not touched since: no node of a subnet has this revision.
+/// Revision of restored nodes; no observed node has it.
 const NO_REVISION: u64 = u64::MAX;
 
-/// Why there is no view in some records.
+/// Why the records contain no valid view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreError(String);
 
@@ -42,17 +42,17 @@ impl fmt::Display for RestoreError {
 
 impl core::error::Error for RestoreError {}
 
-fn broken<T>(why: impl Into<String>) -> Result<T, RestoreError> {
+fn invalid<T>(why: impl Into<String>) -> Result<T, RestoreError> {
     Err(RestoreError(why.into()))
 }
 
-/// Takes records in any order, and makes a view of them.
+/// Collects records in any order and builds a view.
 #[derive(Debug, Default)]
 pub struct ViewRestorer {
     nodes: FxHashMap<NodeGuid, NodeRecords>,
 }
 
-/// What is known of a node so far.
+/// Records of a node so far.
 #[derive(Debug, Default)]
 struct NodeRecords {
     node: Option<DecodedNode>,
@@ -63,7 +63,7 @@ struct NodeRecords {
     read: NodeVlTables,
 }
 
-/// A record of [`NodeRecordKind::Node`], its ports still with the slots of the time when it was written.
+/// A decoded record of kind [`NodeRecordKind::Node`]; peers refer to persisted slots.
 #[derive(Debug)]
 struct DecodedNode {
     slot: u32,
@@ -76,10 +76,10 @@ struct DecodedNode {
 }
 
 impl ViewRestorer {
-    /// A record.
+    /// Adds a record.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the record is invalid.
     pub fn put(
         &mut self,
         guid: NodeGuid,
@@ -100,21 +100,21 @@ impl ViewRestorer {
         };
         match done {
             Some(()) => Ok(()),
-            None => broken(format!("{part:?} of node {guid} cannot be read")),
+            None => invalid(format!("{part:?} record of node {guid} is invalid")),
         }
     }
 
-    /// The view, when all records are there.
+    /// Builds the view after all records were added.
     ///
     /// # Errors
-    /// If they do not fit together.
+    /// If the records are inconsistent.
     pub fn finish(self, head: &[u8]) -> Result<View, RestoreError> {
         let Some(head) = parse::<records::Head<'_>>(head) else {
-            return broken("the head cannot be read");
+            return invalid("the head record is invalid");
         };
         if usize::try_from(head.nodes) != Ok(self.nodes.len()) {
-            return broken(format!(
-                "{} nodes instead of {}",
+            return invalid(format!(
+                "{} nodes, expected {}",
                 self.nodes.len(),
                 head.nodes
             ));
@@ -124,15 +124,15 @@ impl ViewRestorer {
         for (guid, mut parts) in self.nodes {
             match parts.node.take() {
                 Some(node) => all.push((guid, node, parts)),
-                None => return broken(format!("node {guid} has tables but was not described")),
+                None => return invalid(format!("node {guid} has tables but no node record")),
             }
         }
-        // In the order that they had, without the gaps.
+        // Slots keep their order, without gaps.
         all.sort_unstable_by_key(|(_, node, _)| node.slot);
         let mut slots: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
         for (slot, (_, node, _)) in (0u32..).zip(&all) {
             if slots.insert(node.slot, (slot, node.ports.len())).is_some() {
-                return broken("two nodes have one slot");
+                return invalid("two nodes have the same slot");
             }
         }
         let port_at = |(slot, num): (u32, u8)| {
@@ -151,8 +151,8 @@ impl ViewRestorer {
                 read.push((guid, Arc::new(parts.read.clone())));
             }
             let Some(node) = node.at(guid, slot, parts, &port_at) else {
-                return broken(format!(
-                    "node {guid} has a cable to a port that is not there"
+                return invalid(format!(
+                    "node {guid} has a link to a port that does not exist"
                 ));
             };
             nodes.push(NodeSlot::new(Arc::new(node), NO_REVISION, None));
@@ -160,7 +160,7 @@ impl ViewRestorer {
         let local = match head.local.map(port_at) {
             None => None,
             Some(own) => match own.and_then(|port| ends.at_port(port)) {
-                None => return broken("the own port is not there"),
+                None => return invalid("the SM's port does not exist"),
                 own => own,
             },
         };
@@ -168,13 +168,13 @@ impl ViewRestorer {
         let managers =
             managers.map(|m| m.map(|m: [u8; SmInfoRecord::LEN]| SmInfoRecord::decode(&m)));
         let Some(managers) = managers.collect() else {
-            return broken("the record of a subnet manager is too long");
+            return invalid("an SMInfo record is too long");
         };
         let service_levels = match head.levels {
             None => ServiceLevels::Unrouted,
             Some(levels) => match decode_lookup(&levels) {
                 Some(lookup) => ServiceLevels::Restored(Arc::new(RestoredSls { lookup, rows })),
-                None => return broken("service levels cannot be read"),
+                None => return invalid("service levels are invalid"),
             },
         };
         Ok(View {
@@ -195,7 +195,7 @@ impl ViewRestorer {
     }
 }
 
-/// A record, if that is what the bytes are, to the last one.
+/// Decodes a record that consumes all bytes.
 fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(record)
@@ -204,7 +204,7 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     let node: records::Node<'_> = parse(bytes)?;
     let node_type = NodeType(node.node_type);
-    // Whoever has SwitchInfo is a switch, and a node has at least its port 0 or the slot before port 1.
+    // Exactly switches have SwitchInfo, and a node has at least port 0 or the unused entry before port 1.
     let fits = node.guid == guid.0
         && (node_type == NodeType::Switch) == node.switch_info.is_some()
         && (1..=PORTS_MAX).contains(&node.ports.len());
@@ -227,11 +227,11 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     })
 }
 
-/// A port, whose node and peer are still to be found.
+/// Decodes a port, still without node and peer.
 fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     let has = |bit| record.flags & bit != 0;
     let mut pkeys = PKeyTable::default();
-    pkeys.set_unread_empty(has(flag::KEYS_AS_WOKEN));
+    pkeys.set_unread_empty(has(flag::UNREAD_PKEYS_EMPTY));
     for (block, list) in &record.keys {
         let mut entries = [PKey(0); 32];
         let used = entries.get_mut(..list.len())?;
@@ -244,13 +244,13 @@ fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     }
     Some(PortView {
         raw: PortInfoBytes::from(record.raw.padded::<64>()?),
-        has_port_info: has(flag::KNOWN),
+        has_port_info: has(flag::HAS_PORT_INFO),
         num: PortNum(num),
         node: 0,
         mtu: MtuCode(record.mtu),
         rate_rank: record.rate_rank,
         pkeys,
-        enforces_partitions: has(flag::CHECKS_KEYS),
+        enforces_partitions: has(flag::ENFORCES_PARTITIONS),
         vl_arbitration: vl_arbitration.into(),
         peer: PortIdx::NONE,
         fdr10: has(flag::FDR10),
@@ -261,10 +261,10 @@ fn put_ends(ends: &mut EndPortTable, slot: u32, node: &DecodedNode) -> Result<()
     let mut last = None;
     for end in &node.ends {
         let there = usize::from(end.num) < node.ports.len();
-        // LMC has three bits; LIDs of a port do not leave the unicast range, and end ports come in order.
+        // LMC has three bits, LIDs stay in the unicast range, and end ports are sorted.
         let lids = u32::from(end.lid) + (1 << end.lmc.min(7));
         if !there || end.lmc > 7 || lids > 0xC000 || last >= Some(end.num) {
-            return broken(format!("end port {} cannot be so", PortGuid(end.guid)));
+            return invalid(format!("end port {} is invalid", PortGuid(end.guid)));
         }
         last = Some(end.num);
         let keys = end.keys.as_ref();
@@ -282,7 +282,7 @@ fn put_ends(ends: &mut EndPortTable, slot: u32, node: &DecodedNode) -> Result<()
 }
 
 impl DecodedNode {
-    /// The node at its slot; `None` if a cable leads nowhere.
+    /// Converts to a node in `slot`; `None` if a link leads to a port that does not exist.
     fn at(
         self,
         guid: NodeGuid,
