@@ -1,21 +1,21 @@
-//! Writes a file so that a reader sees the old or the new version, never a part of one.
+//! Atomic replacement of files: a reader sees the old or the new version, never a part.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes `path` by way of a temporary file beside it: written, synced, renamed, directory synced.
+/// Writes a temporary file in the same directory, syncs it, renames it to `path`, and syncs the directory.
 ///
 /// `fill` writes the content. If anything fails, the temporary file is removed and `path` is unchanged.
 ///
 /// # Errors
-/// Errors of the system and of `fill`.
+/// I/O errors, and errors of `fill`.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     write_with_mode(0o666, path, fill)
 }
 
-/// The same for a file with keys in it, which only its owner may read.
+/// [`write()`] with mode 0600, for files with keys.
 ///
 /// # Errors
 /// As [`write()`].
@@ -38,16 +38,16 @@ fn write_with_mode(
         .prefix(".ferrosm-")
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
-        // tempfile's errors name the temporary path, which is random: a failure that repeats would be logged differently each time.
+        // tempfile's errors contain the random temporary path, which would make repeated failures look different in the log.
         .map_err(|error| io::Error::from(error.kind()))?;
-    // For the same reason it is written through the plain file.
+    // For the same reason, write through the plain file.
     let (file, temporary) = temporary.into_parts();
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     temporary.persist(path)?;
-    // The rename is in the directory: without this it may be lost in a power cut.
+    // Without this, the rename may be lost in a power failure.
     File::open(dir)?.sync_all()
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use crate::testing::TempDir;
 
     #[test]
-    fn the_file_is_replaced_whole() {
+    fn file_is_replaced_completely() {
         let dir = TempDir::new("atomic-replace");
         let path = dir.path().join("x");
         write(&path, |out| out.write_all(b"one")).unwrap();
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(dir.path()).unwrap().count(),
             1,
-            "no temporary file is left"
+            "no temporary file remains"
         );
     }
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_file_is_for_its_owner_alone() {
+    fn private_file_has_mode_0600() {
         use std::os::unix::fs::PermissionsExt;
         let dir = TempDir::new("private");
         let path = dir.path().join("keys");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_the_old_file() {
+    fn failed_write_leaves_the_old_file() {
         let dir = TempDir::new("atomic-fail");
         let path = dir.path().join("x");
         write(&path, |out| out.write_all(b"one")).unwrap();

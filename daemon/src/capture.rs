@@ -1,7 +1,6 @@
-//! `--capture`: every MAD of the port in a pcapng file.
+//! `--capture`: writes every MAD of the port to a pcapng file.
 //!
-//! The file is written beside the traffic; when it cannot be written the capture ends, with a word, and the traffic
-//! goes on.
+//! If the file cannot be written, the capture stops with a log event; MAD traffic continues.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -15,20 +14,20 @@ use tracing::error;
 
 use crate::failure::Failure;
 
-/// A capture that is being written.
+/// A capture in progress.
 #[derive(Debug)]
 pub struct Capture {
     tap: Tap<BufWriter<File>>,
     path: PathBuf,
 }
 
-/// The two halves of a port, and the capture beside them.
+/// The two halves of a port, and its capture.
 pub type CapturedPort = (Box<dyn MadSender>, Box<dyn MadReceiver>, Option<Capture>);
 
-/// Puts a capture beside a port, if a file is named; `interface` is the port's name in the file.
+/// Attaches a capture to a port if `file` is given; `interface` is the port's name in the file.
 ///
 /// # Errors
-/// If the file cannot be made.
+/// The file cannot be created.
 pub fn attach<S, R>(
     sender: S,
     receiver: R,
@@ -54,22 +53,22 @@ where
     ))
 }
 
-/// Begins a file; `interface` is what its packets are said to come from.
+/// Creates a capture file; `interface` is the name of its interface.
 ///
 /// # Errors
-/// If the file cannot be made.
+/// The file cannot be created.
 pub fn create(path: &Path, interface: &str) -> Result<CaptureWriter<BufWriter<File>>, Failure> {
-    let refuse = |e: std::io::Error| {
+    let failure = |e: std::io::Error| {
         Failure::with_hint(
-            format!("cannot record to {}: {e}", path.display()),
+            format!("cannot create capture {}: {e}", path.display()),
             "Name another file with --capture.",
         )
     };
-    let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
-    CaptureWriter::new(out, interface).map_err(refuse)
+    let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(failure)?);
+    CaptureWriter::new(out, interface).map_err(failure)
 }
 
-/// The time that a capture gives to what it records: nanoseconds after 1970.
+/// Timestamp of captured packets: nanoseconds since 1970.
 pub fn unix_ns() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -78,12 +77,12 @@ pub fn unix_ns() -> u64 {
 }
 
 impl Capture {
-    /// The port's own LID from here on.
+    /// Sets the port's own LID for subsequent packets.
     pub fn set_local_lid(&self, lid: Lid) {
         self.tap.set_local_lid(lid);
     }
 
-    /// Hands what is buffered to the system, and tells it if the capture ended.
+    /// Flushes the buffer; logs if the capture has stopped.
     pub fn flush(&self) {
         if let Err(e) = self.tap.flush() {
             error!(file = %self.path.display(), error = %e, "capture stopped");

@@ -1,10 +1,10 @@
-//! Clocks of the daemon: the monotonic clock that drives a subnet manager, and time since boot.
+//! Clocks: the monotonic clock of a subnet manager, and time since boot.
 
 use core::time::Duration;
 
 use ferrosm_mad::time::Instant;
 
-/// Monotonic time in nanoseconds since [`Clock::start`], as the subnet manager counts it.
+/// Monotonic time since [`Clock::start`], as passed to the subnet manager.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(std::time::Instant);
 
@@ -21,13 +21,13 @@ impl Clock {
         Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// `t` as the runtime's timers count it.
+    /// Converts `t` to the time of the runtime's timers.
     pub(crate) fn at(self, t: Instant) -> tokio::time::Instant {
         (self.0 + Duration::from_nanos(t.as_nanos())).into()
     }
 }
 
-/// Time since boot, including time suspended: peers keep running while this machine is suspended.
+/// Time since boot, including suspension: peers run while this machine is suspended.
 pub(crate) fn since_boot() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     let now = clock_gettime(ClockId::Boottime);

@@ -1,39 +1,37 @@
-//! How a command fails: one clear sentence, what to do next, and an exit code.
+//! Failures of commands: a message, a hint, and an exit status.
 //!
-//! Exit codes are part of the interface: 0 done, 1 the job failed, 2 usage, 78 bad configuration; `attach` ends as its
-//! program does, or with 126 or 127 if that cannot be run.
+//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of its program, or 126 or 127 if it cannot be
+//! executed (docs/operations.md).
 
 use core::fmt;
 use std::process::ExitCode;
 
 use crate::config::ConfigErrors;
 
-/// Why a command did not do its job.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The job failed (exit code 1).
+    /// The command failed (exit status 1).
     Job {
-        /// What went wrong, without full stop.
+        /// The message, without full stop.
         error: anyhow::Error,
-        /// What the operator can do; empty where there is nothing to say.
+        /// What the operator can do; may be empty.
         hint: String,
     },
-    /// The program that was to be run could not be: 127 where there is none, 126 where it cannot be executed, as shells
-    /// have it.
+    /// A program cannot be executed: exit status 127 if it does not exist, otherwise 126, as in shells.
     NotRun {
-        /// The sentence.
+        /// The message.
         what: String,
-        /// There is no such program.
+        /// The program does not exist.
         missing: bool,
     },
-    /// The command line makes no sense (exit code 2).
+    /// Invalid command line (exit status 2).
     Usage(String),
-    /// The configuration is wrong (exit code 78).
+    /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
-    /// The configuration lacks a choice that only an operator can make (exit code 78, because a retry that happens to succeed would
-    /// have guessed).
+    /// The configuration lacks a choice that only the operator can make. Exit status 78 prevents a restart, which might choose by accident.
     Unconfigured {
-        /// What cannot be decided, without full stop.
+        /// The message, without full stop.
         what: String,
         /// What to set.
         hint: String,
@@ -41,7 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failed job.
+    /// A failure without a hint.
     #[must_use]
     pub fn job(error: impl fmt::Display) -> Self {
         Self::Job {
@@ -50,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// A failed job, and what to do next.
+    /// A failure with a hint.
     #[must_use]
     pub fn with_hint(error: impl fmt::Display, hint: impl Into<String>) -> Self {
         Self::Job {
@@ -59,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// The same for the log, in which everything is one line.
+    /// The failure on one line, for the log.
     #[must_use]
     pub fn to_log_line(&self) -> String {
         let text = self.to_string();
@@ -67,7 +65,7 @@ impl Failure {
         lines.join("; ")
     }
 
-    /// The exit code.
+    /// The exit status.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
@@ -79,7 +77,7 @@ impl Failure {
         }
     }
 
-    /// The exit code, for `main`.
+    /// The exit status as returned by `main`.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
@@ -118,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_and_what_to_do() {
+    fn display_has_message_and_hint() {
         let e = Failure::with_hint("no port", "try `ferrosm demo`");
         assert_eq!(e.to_string(), "no port\n  try `ferrosm demo`");
         assert_eq!(e.to_log_line(), "no port; try `ferrosm demo`");
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_follow_in_one_line() {
+    fn causes_are_on_one_line() {
         let cause = anyhow::anyhow!("no space left").context("cannot write lids.json");
         assert_eq!(
             Failure::from(cause).to_string(),

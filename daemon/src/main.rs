@@ -1,4 +1,4 @@
-//! The `ferrosm` program: parses the command line, runs the command, tells how it failed.
+//! The `ferrosm` program: parses the command line, runs the command, reports its failure.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     match ferrosm::commands::run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Where even standard error is gone, the exit code is all that is left to say.
+            // If standard error is closed, the exit status still reports the failure.
             let _ = writeln!(std::io::stderr(), "ferrosm: {failure}");
             failure.exit_code()
         }

@@ -1,7 +1,7 @@
-//! What the driver sends and receives by: one interface over real and simulated ports.
+//! Ports of the driver: one interface for real and simulated ports.
 //!
-//! Sending is direct. Receiving never waits; [`Port::ready`] is where the driver waits. [`ThreadedPort`] puts a thread
-//! behind a receiver that blocks, with a bounded queue between; `SimulatedPort` answers before `send` returns.
+//! Sending is direct. Receiving does not block; the driver waits in [`Port::ready`]. [`ThreadedPort`] runs a blocking receiver in a thread
+//! with a bounded queue; `SimulatedPort` has the response before `send` returns.
 
 #[cfg(feature = "simulator")]
 mod simulated;
@@ -20,35 +20,35 @@ use crate::threads;
 #[cfg(feature = "simulator")]
 pub use simulated::SimulatedPort;
 
-/// How long the receiving thread waits before it looks whether it should end.
+/// Interval at which the receiving thread checks whether to stop.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A port that the driver owns.
+/// A port for the driver.
 pub trait Port {
     /// Sends one MAD.
     ///
     /// # Errors
-    /// If the device refuses it or is gone.
+    /// The device rejects the MAD or was removed.
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError>;
 
-    /// What has arrived; `Nothing` if nothing has.
+    /// The next received MAD; `Nothing` if there is none.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// The device was removed.
     fn try_receive(&mut self) -> Result<Received, TransportError>;
 
-    /// Waits until something may have arrived. May be cancelled.
+    /// Waits until a MAD may have arrived. May be cancelled.
     fn ready(&mut self) -> impl Future<Output = ()>;
 
-    /// MADs that arrived and were dropped because the queue was full.
+    /// Received MADs that were dropped because the queue was full.
     fn dropped(&self) -> u64;
 }
 
-/// A port whose receiver has a thread of its own.
+/// A port with a receiving thread.
 pub struct ThreadedPort {
     sender: Box<dyn MadSender>,
     inbox: mpsc::Receiver<Result<Received, TransportError>>,
-    /// Taken from the inbox while waiting.
+    /// Taken from the inbox by [`Port::ready`].
     waiting: Option<Result<Received, TransportError>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -61,11 +61,11 @@ struct Shared {
 }
 
 impl ThreadedPort {
-    /// Starts the thread. `capacity` bounds the queue: more than all windows together, so that only a flood of traps
-    /// can fill it; what does not fit is dropped and counted, and repeated by who sent it.
+    /// Starts the thread. `capacity` bounds the queue; if it exceeds all send windows together, only a flood of traps can fill it. MADs that
+    /// do not fit are dropped and counted; their senders repeat them.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// The thread cannot be started.
     pub fn new(
         sender: Box<dyn MadSender>,
         receiver: Box<dyn MadReceiver>,
@@ -99,7 +99,7 @@ fn receive_all(
             continue;
         }
         if end {
-            // The last word: it waits for room, because the driver must hear it.
+            // The error waits for room, because the driver must get it.
             let _ = outbox.blocking_send(received);
             return;
         }
@@ -129,7 +129,7 @@ impl Port for ThreadedPort {
         if self.waiting.is_none() {
             match self.inbox.recv().await {
                 Some(received) => self.waiting = Some(received),
-                // The thread ended, and its last word was heard: nothing will ever come.
+                // The thread has ended and its error was delivered.
                 None => core::future::pending().await,
             }
         }
@@ -158,15 +158,15 @@ mod tests {
 
     use ferrosm_mad::ids::Tid;
 
-    struct Nowhere;
+    struct NullSender;
 
-    impl MadSender for Nowhere {
+    impl MadSender for NullSender {
         fn send(&mut self, _: &MadOut) -> Result<(), TransportError> {
             Ok(())
         }
     }
 
-    /// Says what it was given, then fails.
+    /// Returns the given items, then fails.
     struct Script(VecDeque<Received>);
 
     impl MadReceiver for Script {
@@ -191,11 +191,11 @@ mod tests {
             .unwrap()
     }
 
-    /// What the thread received comes out in order, then the reason why it ended.
+    /// MADs arrive in order, followed by the error that ended the thread.
     #[test]
-    fn everything_arrives_in_order_and_the_error_last() {
+    fn mads_arrive_in_order_and_the_error_last() {
         runtime().block_on(async {
-            let mut port = ThreadedPort::new(Box::new(Nowhere), script(40), 64).unwrap();
+            let mut port = ThreadedPort::new(Box::new(NullSender), script(40), 64).unwrap();
             for t in 0..40 {
                 port.ready().await;
                 assert_eq!(port.try_receive().unwrap(), Received::SendFailed(Tid(t)));
@@ -206,11 +206,11 @@ mod tests {
         });
     }
 
-    /// A full queue drops and counts, and still tells the error.
+    /// A full queue drops MADs and counts them, but not the error.
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn dropped_mads_are_counted() {
         runtime().block_on(async {
-            let mut port = ThreadedPort::new(Box::new(Nowhere), script(100), 8).unwrap();
+            let mut port = ThreadedPort::new(Box::new(NullSender), script(100), 8).unwrap();
             let mut got = 0;
             loop {
                 port.ready().await;
@@ -225,17 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn dropping_a_port_ends_its_thread() {
-        struct Quiet;
-        impl MadReceiver for Quiet {
+    fn dropping_a_port_stops_its_thread() {
+        struct Idle;
+        impl MadReceiver for Idle {
             fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
                 std::thread::sleep(Duration::from_millis(1));
                 Ok(Received::TimedOut)
             }
         }
-        let port = ThreadedPort::new(Box::new(Nowhere), Box::new(Quiet), 8).unwrap();
+        let port = ThreadedPort::new(Box::new(NullSender), Box::new(Idle), 8).unwrap();
         let shared = Arc::downgrade(&port.shared);
         drop(port);
-        assert!(shared.upgrade().is_none(), "the thread's share is gone");
+        assert!(shared.upgrade().is_none(), "the thread has ended");
     }
 }

@@ -1,7 +1,7 @@
-//! The file of `--record`: created for its owner alone, written on a thread of its own.
+//! The file of `--record`: created with mode 0600, written by a thread.
 //!
-//! The subnet manager never waits for it. What goes wrong with the file ends the recording with one warning; the file is then a recording
-//! of the run so far.
+//! The subnet manager never waits for the disk. A failure stops the recording with one warning; the file is then a recording of the run so
+//! far.
 
 use core::time::Duration;
 use std::fs::{File, OpenOptions};
@@ -17,29 +17,29 @@ use crate::cli::SmArgs;
 use crate::failure::Failure;
 use crate::threads;
 
-/// Entries that wait for the disk. A disk that is further behind ends the recording.
+/// Entries that may wait for the disk; beyond that, the recording stops.
 const ENTRIES_MAX: usize = 1 << 16;
-/// How long the end of the program waits for the disk.
-const END_WITHIN: Duration = Duration::from_secs(5);
+/// Time limit for writing pending entries at exit.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Writes a recording.
 #[derive(Debug)]
 pub struct RecordingFile {
     path: PathBuf,
-    /// None after the recording has ended.
+    /// `None` after the recording has stopped.
     entries: Option<SyncSender<Vec<u8>>>,
-    /// Disconnected when everything is written.
+    /// Disconnected when all entries are written.
     written: Receiver<()>,
-    /// Bytes that may still be written.
+    /// Remaining size limit, in bytes.
     left: u64,
 }
 
 impl RecordingFile {
-    /// What `--record` asks for.
+    /// Creates the recording of `--record`, if given.
     ///
     /// # Errors
-    /// If the file exists or cannot be created.
-    pub fn of_args(args: &SmArgs) -> Result<Option<Self>, Failure> {
+    /// The file exists or cannot be created.
+    pub fn from_args(args: &SmArgs) -> Result<Option<Self>, Failure> {
         let create =
             |path: &PathBuf| Self::create(path, args.record_limit_mib.saturating_mul(1 << 20));
         args.record.as_ref().map(create).transpose()
@@ -53,7 +53,7 @@ impl RecordingFile {
             .open(path);
         let file = file.map_err(|e| {
             let hint = if e.kind() == io::ErrorKind::AlreadyExists {
-                "A recording never replaces a file. Name another, or remove this one."
+                "An existing file is not replaced. Name another file, or remove this one."
             } else {
                 ""
             };
@@ -82,7 +82,7 @@ impl RecordingFile {
     }
 }
 
-/// Writes until the sender is gone; to the file whenever nothing more waits.
+/// Writes entries until the sender is dropped; flushes when no entry is pending.
 fn write_all(file: File, inbox: &Receiver<Vec<u8>>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, file);
     while let Ok(first) = inbox.recv() {
@@ -109,7 +109,7 @@ impl RecordingSink for RecordingFile {
         self.left = left;
         match entries.try_send(bytes) {
             Ok(()) => {}
-            // The writer has logged why it ended.
+            // The writer has logged the error.
             Err(TrySendError::Disconnected(_)) => self.entries = None,
             Err(TrySendError::Full(_)) => {
                 warn!(file = %self.path.display(), reason = "disk too slow", "recording stopped");
@@ -122,7 +122,7 @@ impl RecordingSink for RecordingFile {
 impl Drop for RecordingFile {
     fn drop(&mut self) {
         self.entries = None;
-        if self.written.recv_timeout(END_WITHIN) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if self.written.recv_timeout(FLUSH_TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
             warn!(file = %self.path.display(), reason = "disk too slow", "recording incomplete");
         }
     }

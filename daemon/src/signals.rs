@@ -1,8 +1,7 @@
-//! What the system tells the process: heard from the first moment on, before there is anybody to act on it.
+//! Signals: registered first, before anything can act on them.
 //!
-//! As soon as [`Signals`] are heard, none of them ends the process any more, and what comes is kept until somebody takes it. A process
-//! of one service passes them on ([`Signals::forward_to`]); one of several counts them, and each service does what it has not done yet
-//! ([`SignalRelay`]). Decides nothing: what follows from a signal is up to who is told.
+//! From [`Signals::register`] on, no handled signal ends the process; signals stay pending until they are read. A process with one service
+//! forwards them to its driver ([`Signals::forward_to`]); with several, it counts them and each service catches up ([`SignalRelay`]).
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use crate::driver::Control;
 use crate::failure::Failure;
 
-/// The signals of a process that serves.
+/// Signals of a service process.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
@@ -20,10 +19,10 @@ pub struct Signals {
     rebalance: Signal,
 }
 
-/// A runtime in this thread, and the signals, heard from now on.
+/// Creates a runtime for this thread and registers the signal handlers.
 ///
 /// # Errors
-/// If the system refuses either.
+/// The system rejects either.
 pub fn install() -> Result<(Runtime, Signals), Failure> {
     let runtime = runtime()?;
     let signals = {
@@ -33,39 +32,39 @@ pub fn install() -> Result<(Runtime, Signals), Failure> {
     Ok((runtime, signals))
 }
 
-/// A runtime in this thread.
+/// Creates a runtime for this thread.
 ///
 /// # Errors
-/// If the system has nothing left for it.
+/// The system lacks resources.
 pub fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::job(format!("cannot start: {e}")))
+        .map_err(|e| Failure::job(format!("cannot start the runtime: {e}")))
 }
 
 impl Signals {
-    /// From now on. Needs a runtime.
+    /// Registers the handlers. Needs a runtime.
     ///
     /// # Errors
-    /// If the system refuses a handler.
+    /// The system rejects a handler.
     pub fn register() -> Result<Self, Failure> {
-        let hear = |kind| {
-            let refused = |e| Failure::job(format!("cannot watch for signals: {e}"));
-            signal(kind).map_err(refused)
+        let register = |kind| {
+            let rejected = |e| Failure::job(format!("cannot register signal handlers: {e}"));
+            signal(kind).map_err(rejected)
         };
         Ok(Self {
-            terminate: hear(SignalKind::terminate())?,
-            interrupt: hear(SignalKind::interrupt())?,
-            hangup: hear(SignalKind::hangup())?,
-            rebalance: hear(SignalKind::user_defined2())?,
+            terminate: register(SignalKind::terminate())?,
+            interrupt: register(SignalKind::interrupt())?,
+            hangup: register(SignalKind::hangup())?,
+            rebalance: register(SignalKind::user_defined2())?,
         })
     }
 
-    /// What the next one means: SIGTERM and SIGINT, SIGHUP, SIGUSR2. May be cancelled.
+    /// The meaning of the next signal: SIGTERM and SIGINT, SIGHUP, SIGUSR2. May be cancelled.
     pub async fn next(&mut self) -> Control {
         tokio::select! {
-            // Who is to end needs no new configuration.
+            // A process that stops needs no new configuration.
             biased;
             _ = self.terminate.recv() => Control::Stop,
             _ = self.interrupt.recv() => Control::Stop,
@@ -82,12 +81,12 @@ impl Signals {
         }
     }
 
-    /// Tells one service, as long as the runtime lives. Needs a runtime.
+    /// Forwards signals to one service as long as the runtime lives. Needs a runtime.
     pub fn forward_to(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
             loop {
-                let what = self.next().await;
-                if control.send(what).await.is_err() {
+                let signal = self.next().await;
+                if control.send(signal).await.is_err() {
                     return;
                 }
             }
@@ -95,7 +94,7 @@ impl Signals {
     }
 }
 
-/// How often a process was told what.
+/// Number of signals received, by meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SignalCounts {
     stops: u32,
@@ -104,9 +103,9 @@ pub struct SignalCounts {
 }
 
 impl SignalCounts {
-    /// Once more.
-    pub const fn add(&mut self, what: Control) {
-        match what {
+    /// Counts a signal.
+    pub const fn add(&mut self, signal: Control) {
+        match signal {
             Control::Stop => self.stops += 1,
             Control::Reload => self.reloads += 1,
             Control::Rebalance => self.rebalances += 1,
@@ -114,13 +113,14 @@ impl SignalCounts {
         }
     }
 
-    /// Whether it is to end.
+    /// Whether the process is to stop.
     #[must_use]
     pub const fn is_stopping(&self) -> bool {
         self.stops > 0
     }
 
-    /// What who has done this much does next to have done all. Each word to end counts; of the others one is as good as many.
+    /// The next signal for a service that has processed these counts, to catch up with `all`. Each stop counts; several pending reloads or
+    /// rebalances are one.
     const fn next(&mut self, all: &Self) -> Option<Control> {
         if self.stops < all.stops {
             self.stops += 1;
@@ -138,7 +138,7 @@ impl SignalCounts {
     }
 }
 
-/// What one of several services hears of the signals.
+/// Signals for one of several services.
 #[derive(Debug, Clone)]
 pub struct SignalRelay {
     all: watch::Receiver<SignalCounts>,
@@ -146,48 +146,48 @@ pub struct SignalRelay {
 }
 
 impl SignalRelay {
-    /// Of all that this process is told.
+    /// A relay of the process's signals.
     #[must_use]
     pub fn new(all: watch::Receiver<SignalCounts>) -> Self {
         let done = SignalCounts::default();
         Self { all, done }
     }
 
-    /// Whether the process is to end.
+    /// Whether the process is to stop.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.all.borrow().is_stopping()
     }
 
-    /// Comes back when the process is to end.
+    /// Returns when the process is to stop.
     pub async fn stopped(&mut self) {
-        // An error says that all is over.
+        // An error means that the process ends.
         let _ = self.all.wait_for(SignalCounts::is_stopping).await;
     }
 
-    /// What was told up to now.
+    /// The signals received so far.
     #[must_use]
     pub fn received(&self) -> SignalCounts {
         *self.all.borrow()
     }
 
-    /// The configuration was read after this was told: it need not be for that again.
+    /// Marks the reloads up to `since` as processed: the configuration was read after them.
     pub const fn mark_reloaded(&mut self, since: &SignalCounts) {
         self.done.reloads = since.reloads;
     }
 
-    /// Who was served until now has made routes anew as often as it was told, and is not to do so again when it is served again.
+    /// Marks all rebalances as processed, so that a service that starts again does not repeat them.
     pub fn mark_rebalanced(&mut self) {
         self.done.rebalances = self.received().rebalances;
     }
 
-    /// Tells this service, as long as the runtime lives, also what came before. Needs a runtime.
+    /// Forwards signals to this service as long as the runtime lives, including earlier ones. Needs a runtime.
     pub fn forward_to(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
             loop {
                 let all = *self.all.borrow_and_update();
-                while let Some(what) = self.done.next(&all) {
-                    if control.send(what).await.is_err() {
+                while let Some(signal) = self.done.next(&all) {
+                    if control.send(signal).await.is_err() {
                         return;
                     }
                 }
@@ -199,17 +199,17 @@ impl SignalRelay {
     }
 }
 
-/// By what a service hears of signals.
+/// The source of a service's signals.
 #[derive(Debug)]
 pub enum SignalListener {
-    /// It is alone in its process.
+    /// The only service of its process.
     Own(Signals),
-    /// It is one of several.
+    /// One of several services.
     Relay(SignalRelay),
 }
 
 impl SignalListener {
-    /// Returns when the process is to end, for a service that has not started yet. May be cancelled.
+    /// Returns when the process is to stop, for a service that has not started yet. May be cancelled.
     pub async fn stopped(&mut self) {
         match self {
             Self::Own(signals) => signals.stopped().await,
@@ -217,7 +217,7 @@ impl SignalListener {
         }
     }
 
-    /// Tells the service. Needs a runtime.
+    /// Forwards signals to the service. Needs a runtime.
     pub fn forward_to(self, control: mpsc::Sender<Control>) {
         match self {
             Self::Own(signals) => signals.forward_to(control),
@@ -230,57 +230,57 @@ impl SignalListener {
 mod tests {
     use super::*;
 
-    fn heard(all: &[Control]) -> SignalCounts {
-        let mut heard = SignalCounts::default();
-        all.iter().for_each(|&what| heard.add(what));
-        heard
+    fn counts(signals: &[Control]) -> SignalCounts {
+        let mut counts = SignalCounts::default();
+        signals.iter().for_each(|&signal| counts.add(signal));
+        counts
     }
 
-    fn rest(mut done: SignalCounts, all: &SignalCounts) -> Vec<Control> {
+    fn pending(mut done: SignalCounts, all: &SignalCounts) -> Vec<Control> {
         core::iter::from_fn(|| done.next(all)).collect()
     }
 
     #[test]
-    fn a_service_does_what_it_has_not_done() {
+    fn service_processes_pending_signals() {
         use Control::{Rebalance, Reload, Stop};
-        let all = heard(&[Reload, Reload, Rebalance, Stop, Reload, Stop]);
+        let all = counts(&[Reload, Reload, Rebalance, Stop, Reload, Stop]);
         assert!(all.is_stopping());
-        assert_eq!(rest(heard(&[]), &all), [Stop, Stop, Reload, Rebalance]);
+        assert_eq!(pending(counts(&[]), &all), [Stop, Stop, Reload, Rebalance]);
         assert_eq!(
-            rest(heard(&[Reload, Stop]), &all),
+            pending(counts(&[Reload, Stop]), &all),
             [Stop, Reload, Rebalance]
         );
-        assert_eq!(rest(all, &all), []);
+        assert_eq!(pending(all, &all), []);
     }
 
-    /// What was told before a service began is told to it; what its configuration was read after is not.
+    /// A service gets the signals that arrived before it started, except reloads that its configuration already includes.
     #[test]
-    fn who_begins_late_hears_what_was_told_before() {
+    fn late_service_gets_earlier_signals() {
         use Control::{Rebalance, Reload, Stop};
-        let (tell, told) = watch::channel(SignalCounts::default());
-        let early = SignalRelay::new(told);
-        tell.send_modify(|heard| heard.add(Reload));
+        let (sender, receiver) = watch::channel(SignalCounts::default());
+        let early = SignalRelay::new(receiver);
+        sender.send_modify(|counts| counts.add(Reload));
         let mut late = early.clone();
         let since = late.received();
         late.mark_reloaded(&since);
-        tell.send_modify(|heard| heard.add(Stop));
+        sender.send_modify(|counts| counts.add(Stop));
         let runtime = runtime().unwrap();
-        let told = |relay: SignalRelay| {
+        let forwarded = |relay: SignalRelay| {
             runtime.block_on(async {
-                let (control, mut orders) = mpsc::channel(4);
+                let (control, mut signals) = mpsc::channel(4);
                 relay.forward_to(control);
                 let mut all = Vec::new();
                 while all.last() != Some(&Rebalance) {
-                    all.extend(orders.recv().await);
+                    all.extend(signals.recv().await);
                 }
                 all
             })
         };
-        tell.send_modify(|heard| heard.add(Rebalance));
+        sender.send_modify(|counts| counts.add(Rebalance));
         let mut again = early.clone();
         again.mark_rebalanced();
-        assert_eq!(rest(again.done, &again.received()), [Stop, Reload]);
-        assert_eq!(told(early), [Stop, Reload, Rebalance]);
-        assert_eq!(told(late), [Stop, Rebalance]);
+        assert_eq!(pending(again.done, &again.received()), [Stop, Reload]);
+        assert_eq!(forwarded(early), [Stop, Reload, Rebalance]);
+        assert_eq!(forwarded(late), [Stop, Rebalance]);
     }
 }

@@ -1,12 +1,12 @@
-//! What several test modules need: directories that go away by themselves.
+//! Temporary directories for tests.
 
 use std::path::{Path, PathBuf};
 
-/// A directory of one test, removed when the value goes.
+/// Directory of one test, removed when dropped.
 pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A fresh one; `name` must be the test's own.
+    /// Creates an empty directory; `name` must be unique to the test.
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("ferrosm-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);

@@ -1,17 +1,16 @@
 //! Threads that log in the span of the thread that started them.
 //!
-//! Where one process serves several fabrics, lines of the log carry the fabric's name by a span. A span belongs to a thread;
-//! [`start`] takes it along, and [`join`] waits for the end. Nothing else is decided here.
+//! With several fabrics in one process, a span adds the fabric's name to log lines. A span belongs to a thread; [`start`] passes it on.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 use tracing::{Span, error};
 
-/// Starts a thread in the span of this one.
+/// Starts a thread in the current span.
 ///
 /// # Errors
-/// The system has no thread left.
+/// The thread cannot be started.
 pub fn start<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -22,11 +21,11 @@ pub fn start<T: Send + 'static>(
         .spawn(move || span.in_scope(work))
 }
 
-/// Waits for a thread that was asked to stop, and logs a panic of it.
-pub fn join(thread: &mut Option<JoinHandle<()>>, what: &str) {
+/// Joins a thread that was asked to stop, and logs its panic.
+pub fn join(thread: &mut Option<JoinHandle<()>>, name: &str) {
     if let Some(thread) = thread.take()
         && thread.join().is_err()
     {
-        error!(thread = what, "thread panicked");
+        error!(thread = name, "thread panicked");
     }
 }

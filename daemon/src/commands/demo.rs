@@ -69,7 +69,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         "simulated port 1",
     )?;
     let port = SimulatedPort::new(net, sender, receiver);
-    let recording = RecordingFile::of_args(&args.sm)?;
+    let recording = RecordingFile::from_args(&args.sm)?;
     let options = Options {
         once: args.sm.once,
         json: args.sm.json,

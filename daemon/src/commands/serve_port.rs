@@ -98,7 +98,7 @@ pub(super) fn serve_one(
     )?;
     let port = ThreadedPort::new(sender, receiver, inbox)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
-    let recording = RecordingFile::of_args(&args.sm)?;
+    let recording = RecordingFile::from_args(&args.sm)?;
     let options = Options {
         once: args.sm.once,
         json: args.sm.json,

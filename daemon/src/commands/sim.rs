@@ -44,7 +44,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let mut net = Net::new(fabric, args.seed);
     net.set_instant();
     let tap = match &args.capture {
-        Some(path) => Some(PacketTap::begin(path, &mut net)?),
+        Some(path) => Some(PacketTap::create(path, &mut net)?),
         None => None,
     };
     if let Some(path) = &args.scenario {

@@ -391,7 +391,7 @@ mod tests {
     use ferrosm_sa::registry::multicast::MlidExhaustion;
 
     use super::*;
-    use crate::sa_server::Counters;
+    use crate::sa_server::SaCounters;
 
     fn role(state: SmState) -> Event {
         let why = AboutSm {
@@ -530,7 +530,7 @@ mod tests {
             |n| format!("ferrosm_sa_requests_total{{fabric=\"a\",outcome=\"answered\"}} {n}");
         for life in 0..3 {
             // Each server counts from 0; the metric continues.
-            let counters = Arc::new(Counters::default());
+            let counters = Arc::new(SaCounters::default());
             let source = Source::new(Some(Arc::downgrade(&counters)), None);
             let of = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Counters and states that are read at each scrape.
+//! SaCounters and states that are read at each scrape.
 //!
 //! The metrics thread reads a source, which ends with its service: weak references do not extend the lifetime of what they count.
 
@@ -9,7 +9,7 @@ use ferrosm_replication::{PeerStatus, Replication, ReplicationStatus};
 
 use super::families::{Families, Labels};
 use super::with;
-use crate::sa_server::Counters;
+use crate::sa_server::SaCounters;
 
 /// Label values of request outcomes, in the order of [`Source::requests`].
 const OUTCOMES: [&str; 6] = [
@@ -21,10 +21,10 @@ const OUTCOMES: [&str; 6] = [
     "dropped",
 ];
 
-/// Counters of the SA server and state of replication; either may end at any time.
+/// SaCounters of the SA server and state of replication; either may end at any time.
 #[derive(Debug, Default)]
 pub struct Source {
-    administration: Option<Weak<Counters>>,
+    administration: Option<Weak<SaCounters>>,
     replication: Option<Weak<dyn Replication>>,
     /// Requests that were added to the metrics: each server counts from 0.
     exported: [u64; OUTCOMES.len()],
@@ -34,7 +34,7 @@ impl Source {
     /// A source for the SA server and replication, if the service has them.
     #[must_use]
     pub fn new(
-        administration: Option<Weak<Counters>>,
+        administration: Option<Weak<SaCounters>>,
         replication: Option<Weak<dyn Replication>>,
     ) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Source {
         let counters = self.administration.as_ref()?.upgrade()?;
         let all = [
             &counters.answered,
-            &counters.owned,
+            &counters.forwarded,
             &counters.too_large,
             &counters.overload,
             &counters.not_ready,

@@ -9,10 +9,10 @@ use ferrosm_sim::port::SimNet;
 
 use super::Port;
 
-/// How often a simulated port that has nothing to say is looked at.
+/// Interval at which an idle simulated port is polled.
 const SIM_POLL: Duration = Duration::from_millis(100);
 
-/// A port of a simulated fabric: no thread, and the fabric's time is the driver's.
+/// A port of a simulated fabric, without a thread; the fabric runs in the driver's time.
 pub struct SimulatedPort {
     net: SimNet,
     sender: Box<dyn MadSender>,
@@ -22,7 +22,7 @@ pub struct SimulatedPort {
 }
 
 impl SimulatedPort {
-    /// Takes the two halves of a port of `net`.
+    /// Joins the two halves of a port of `net`.
     #[must_use]
     pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Port for SimulatedPort {
             match self.receiver.receive(Duration::ZERO) {
                 Ok(Received::TimedOut) => tokio::time::sleep(SIM_POLL).await,
                 Ok(received) => self.waiting = Some(received),
-                // The next `try_receive` says so again.
+                // The next `try_receive` returns the error.
                 Err(_) => return,
             }
         }

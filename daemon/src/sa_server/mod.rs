@@ -1,8 +1,8 @@
-//! The server of subnet administration: takes requests from QP1 and answers them from the last published view.
+//! The SA server: receives requests on QP1 and replies from the last published view.
 //!
-//! One thread takes what arrives; as many as there are processors answer. So queries never wait for a sweep, nor a sweep for
-//! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_sa`]; here is only who waits for whom.
-//! What the view does not know goes to the driver, who owns it.
+//! One thread receives; one worker thread per processor replies. Queries never wait for a sweep, nor a sweep for queries. [`ferrosm_sa`]
+//! builds the replies and orders the requests; this module has the threads and queues. Requests that the view cannot answer are forwarded
+//! to the driver.
 
 mod registrations;
 mod threads;
@@ -25,51 +25,51 @@ use tracing::{debug, info};
 
 use crate::clock::Clock;
 
-/// Requests that wait for the driver: each requester has its share, and takes turns with the others. More are dropped and counted.
-const OWNED_LIMITS: AdmissionLimits = AdmissionLimits {
+/// Limits of requests that wait for the driver. Clients take turns; requests beyond a limit are dropped and counted.
+const FORWARDED_LIMITS: AdmissionLimits = AdmissionLimits {
     total: 1 << 16,
     per_client: 512,
     rate: 0,
     tables: 0,
     table_bytes_in_flight: 0,
 };
-/// Reads of registrations that wait for a newer snapshot, of one client and in all. More are dropped and counted.
+/// Registry reads that wait for a newer snapshot, per client and in all. Further ones are dropped and counted.
 const PARKED_PER_CLIENT_MAX: usize = 32;
 const PARKED_MAX: usize = 4096;
 
-/// A message and who sent it.
+/// A message and its sender.
 type Message = (Peer, Vec<u8>);
 
-/// A running server. Ends when it is dropped.
+/// The running server; dropping it stops the threads.
 pub struct SaServer {
     shared: Arc<Shared>,
-    /// By the owner's clock: when the next snapshot of registrations may be made.
+    /// Earliest time of the next registry snapshot, by the driver's clock.
     snapshot_due: Instant,
     threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
     sender: Box<dyn GmpSender>,
-    /// What requests are answered from; none while this subnet manager is not in charge (rule 7.2).
+    /// The view that replies come from; `None` while this SM is not master (docs/sm-behaviour.md, 7.2).
     view: RwLock<Option<Arc<View>>>,
-    /// What clients have registered, as last published.
+    /// The last published registry snapshot.
     registrations: RwLock<Option<Registrations>>,
-    /// Revision of the owner's registry: reads that arrive from now on must see it.
+    /// Revision of the driver's registry; later reads must see it.
     revision: AtomicU64,
-    /// Reads wait for a newer snapshot.
+    /// Registry reads wait for a newer snapshot.
     snapshot_wanted: AtomicBool,
-    /// Requests for the owner.
-    owned: Mutex<AdmissionQueue<Message>>,
-    /// Something for the owner to do.
+    /// Requests for the driver.
+    forwarded: Mutex<AdmissionQueue<Message>>,
+    /// Wakes the driver: a request was forwarded, or a snapshot is wanted.
     wake: Notify,
-    /// Who waits to be answered.
+    /// Requests that wait for a worker.
     queue: Mutex<Queue>,
-    /// Something waits.
+    /// Signalled when the queue has requests.
     filled: Condvar,
     clock: Clock,
     stop: AtomicBool,
-    counters: Arc<Counters>,
-    /// Threads that answer.
+    counters: Arc<SaCounters>,
+    /// Number of worker threads.
     workers: usize,
 }
 
@@ -77,29 +77,29 @@ struct Shared {
 enum Work {
     /// A request.
     Request(Message),
-    /// A read of registrations that has waited for a snapshot.
+    /// A registry read that waited for a snapshot.
     Parked(Message),
     /// A scan between two slices.
     Scan(Box<RunningScan>),
 }
 
-/// A scan that began. It keeps the view that it began with, so that its reply is of one subnet.
+/// A scan in progress. It uses the view of its start, so that the reply is consistent.
 struct RunningScan {
     message: Message,
     view: Arc<View>,
     query: PathQuery,
 }
 
-/// Which snapshot a read needs.
+/// The registry revision that a read needs.
 #[derive(Clone, Copy)]
 enum Revision {
-    /// One with every write so far.
+    /// All writes so far.
     Latest,
-    /// The published one: the read has waited for it.
+    /// The published one, for which the read has waited.
     Published,
 }
 
-/// A published snapshot, and when it was published by the owner's clock and by ours.
+/// A published registry snapshot, with the time of publication by the driver's clock and by the server's.
 #[derive(Clone)]
 struct Registrations {
     snapshot: Arc<RegistrySnapshot>,
@@ -108,39 +108,39 @@ struct Registrations {
 }
 
 struct Queue {
-    /// Reads that wait for a newer snapshot.
+    /// Registry reads that wait for a newer snapshot.
     parked: BTreeMap<Lid, Vec<Message>>,
     admission: AdmissionQueue<Work>,
-    /// Threads that wait for something to do.
+    /// Idle workers.
     idle: usize,
-    /// Threads that build a table.
-    tabling: usize,
-    /// Threads that run a slice of a scan.
+    /// Workers that build a table.
+    building_tables: usize,
+    /// Workers that run a slice of a scan.
     scanning: usize,
 }
 
-/// What became of requests, of all clients together.
+/// Requests by outcome, of all clients.
 #[derive(Debug, Default)]
-pub struct Counters {
-    /// Answered from the view.
+pub struct SaCounters {
+    /// Replied from the view.
     pub answered: AtomicU64,
-    /// Left to the owner.
-    pub owned: AtomicU64,
-    /// Not answered: no view, not a request, or a wrong SM_Key.
+    /// Forwarded to the driver.
+    pub forwarded: AtomicU64,
+    /// Dropped without a reply: no view, malformed, or wrong SM_Key.
     pub dropped: AtomicU64,
     /// Rejected: the query exceeds the work or reply size of one request.
     pub too_large: AtomicU64,
-    /// Dropped because a limit of waiting requests or the request rate was exceeded.
+    /// Dropped at a queue or rate limit.
     pub overload: AtomicU64,
-    /// Of those left to the owner, dropped because mastership was not settled or too many requests wait for devices.
+    /// Forwarded requests that were dropped because mastership is undecided or too many requests wait for devices.
     pub not_ready: AtomicU64,
 }
 
-impl Counters {
+impl SaCounters {
     fn add(&self, counts: &RequestCounts) {
         let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
         add(&self.answered, counts.answered);
-        add(&self.owned, counts.forwarded);
+        add(&self.forwarded, counts.forwarded);
         add(&self.dropped, counts.dropped);
         add(&self.too_large, counts.too_large);
         add(&self.overload, counts.overload);
@@ -151,7 +151,7 @@ impl SaServer {
     /// Starts the threads. Requests are dropped until a view is published.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// A thread cannot be started.
     pub fn start(
         sender: Box<dyn GmpSender>,
         receiver: Box<dyn GmpReceiver>,
@@ -164,13 +164,13 @@ impl SaServer {
             registrations: RwLock::default(),
             revision: AtomicU64::new(0),
             snapshot_wanted: AtomicBool::new(false),
-            owned: Mutex::new(AdmissionQueue::new(OWNED_LIMITS)),
+            forwarded: Mutex::new(AdmissionQueue::new(FORWARDED_LIMITS)),
             wake: Notify::new(),
             queue: Mutex::new(Queue {
                 parked: BTreeMap::new(),
                 admission: AdmissionQueue::new(limits),
                 idle: 0,
-                tabling: 0,
+                building_tables: 0,
                 scanning: 0,
             }),
             filled: Condvar::new(),
@@ -186,57 +186,57 @@ impl SaServer {
         };
         for _ in 0..workers {
             let shared = Arc::clone(&shared);
-            let work = move || threads::answer_all(&shared);
+            let work = move || threads::run_worker(&shared);
             server
                 .threads
-                .push(crate::threads::start("sa-answers", work)?);
+                .push(crate::threads::start("sa-worker", work)?);
         }
-        let work = move || threads::take_all(receiver, &shared);
+        let work = move || threads::run_receiver(receiver, &shared);
         server
             .threads
-            .push(crate::threads::start("sa-requests", work)?);
+            .push(crate::threads::start("sa-receiver", work)?);
         Ok(server)
     }
 
-    /// Answers from this view from now on; from none, nothing is answered.
+    /// Sets the view that replies come from; `None` drops all requests.
     pub fn publish(&self, view: Option<Arc<View>>) {
         let before = {
-            let mut place = self
+            let mut published = self
                 .shared
                 .view
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            core::mem::replace(&mut *place, view)
+            core::mem::replace(&mut *published, view)
         };
-        // Whatever only it held is freed here, while nobody waits for the lock.
+        // Frees the old view without the lock.
         drop(before);
     }
 
-    /// Sends an answer or a report of the owner.
+    /// Sends a reply or report of the driver.
     pub fn send(&self, to: &Peer, bytes: &[u8], answer_within: Option<Duration>) {
         self.shared.send(to, bytes, answer_within);
     }
 
-    /// A request for the owner, if there is one.
+    /// The next forwarded request.
     pub fn take(&self) -> Option<Message> {
-        let (_, message) = self.shared.owned().take(AllowedClasses::NONE)?;
+        let (_, message) = self.shared.forwarded().take(AllowedClasses::NONE)?;
         Some(message)
     }
 
-    /// Waits until the owner may have something to do: a request, if it takes any now, or a snapshot to publish. May be cancelled.
+    /// Waits for a forwarded request, if `takes_requests`, or for the need of a snapshot. May be cancelled.
     pub async fn ready(&self, takes_requests: bool) {
-        if !takes_requests || self.shared.owned().is_empty() {
+        if !takes_requests || self.shared.forwarded().is_empty() {
             self.shared.wake.notified().await;
         }
     }
 
-    /// What became of requests.
+    /// Requests by outcome.
     #[must_use]
-    pub fn counters(&self) -> &Arc<Counters> {
+    pub fn counters(&self) -> &Arc<SaCounters> {
         &self.shared.counters
     }
 
-    /// What became of the requests of each client, by LID.
+    /// Requests of each client by outcome.
     #[must_use]
     pub fn clients(&self) -> BTreeMap<Lid, RequestCounts> {
         self.shared.queue().admission.counts().collect()
@@ -255,7 +255,7 @@ impl Drop for SaServer {
         info!(
             clients = self.clients().len(),
             answered = of(&counters.answered),
-            registrations = of(&counters.owned),
+            registrations = of(&counters.forwarded),
             too_large = of(&counters.too_large),
             overload = of(&counters.overload),
             not_ready = of(&counters.not_ready),
@@ -267,7 +267,7 @@ impl Drop for SaServer {
 
 impl Shared {
     fn send(&self, to: &Peer, bytes: &[u8], answer_within: Option<Duration>) {
-        // A message that is not sent is as one that was lost: whoever waits for it asks again.
+        // Equivalent to a lost message: the client repeats its request.
         if let Err(e) = self.sender.send(to, bytes, answer_within) {
             debug!(action = e.action, error = %e.source, to = %to.lid, "cannot send SA reply");
         }
@@ -277,11 +277,13 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn owned(&self) -> MutexGuard<'_, AdmissionQueue<Message>> {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    fn forwarded(&self) -> MutexGuard<'_, AdmissionQueue<Message>> {
+        self.forwarded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registrations that contain every write so far; `None` while a newer snapshot is needed.
+    /// The registry snapshot, if it has the needed revision.
     fn registrations(&self, least: Revision) -> Option<Registrations> {
         let revision = match least {
             Revision::Latest => self.revision.load(Ordering::Acquire),
@@ -348,9 +350,9 @@ mod tests {
         (from, mad.as_bytes().to_vec())
     }
 
-    /// Without a view nobody is answered, not even told to come back; each client's requests are counted all the same.
+    /// Without a view no request gets a reply, not even BUSY; requests are counted per client.
     #[test]
-    fn a_standby_is_silent_and_counts() {
+    fn standby_does_not_reply_and_counts_requests() {
         let (to_server, inbox) = channel();
         let sent = Arc::new(AtomicU64::new(0));
         let limits = AdmissionLimits {
@@ -376,7 +378,7 @@ mod tests {
         }
         let clients = server.clients();
         assert_eq!((clients.len(), clients[&Lid(7)].dropped), (2, 2));
-        // A second's worth at once, and at most a few more while time went by.
+        // The rate limit admits one second's worth, and a few more while the test runs.
         assert!(clients[&Lid(9)].overload >= 20, "{clients:?}");
         drop(server);
         assert_eq!(sent.load(Ordering::Relaxed), 0);

@@ -1,4 +1,4 @@
-//! What clients have registered, published by its owner for the threads that answer reads.
+//! Registry snapshots, published by the driver for the workers that reply to registry reads.
 
 use core::time::Duration;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,14 @@ use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use super::{Registrations, SaServer, Work};
 use crate::clock::Clock;
 
-/// A snapshot is made at most this often, and takes at most one part in so many of the owner's time.
-const SNAPSHOT_EVERY: Duration = Duration::from_millis(2);
+/// Minimum interval between snapshots; the interval is also at least [`SNAPSHOT_SHARE`] times the duration of the last one.
+const SNAPSHOT_INTERVAL_MIN: Duration = Duration::from_millis(2);
+/// Snapshots take at most one part in this many of the driver's time.
 const SNAPSHOT_SHARE: u32 = 20;
 
 impl SaServer {
-    /// Takes over how many changes of registrations there were, and how many requests were dropped. Call it before a reply to a
-    /// write is sent, so that clients read their own writes.
+    /// Reads the registry revision and the number of dropped requests from the SM. Call it before a reply to a write is sent, so that
+    /// clients read their own writes.
     pub fn observe(&self, sm: &SubnetManager) {
         self.set_revision(sm.registry().revision());
         let counters = &self.shared.counters;
@@ -28,12 +29,12 @@ impl SaServer {
             .store(sm.dropped_requests(), Ordering::Relaxed);
     }
 
-    /// The owner's registry is at this revision.
+    /// Sets the revision of the driver's registry.
     pub fn set_revision(&self, revision: u64) {
         self.shared.revision.store(revision, Ordering::Release);
     }
 
-    /// Whether reads wait for a newer snapshot.
+    /// Whether registry reads wait for a newer snapshot.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
         self.shared.snapshot_wanted.load(Ordering::Acquire)
@@ -45,17 +46,17 @@ impl SaServer {
         self.wants_snapshot().then_some(self.snapshot_due)
     }
 
-    /// Publishes a snapshot of the owner if reads wait for one and the last one is old enough.
+    /// Publishes a snapshot if reads wait for one and the minimum interval has passed.
     pub fn publish_if_due(&mut self, snapshot: impl FnOnce() -> RegistrySnapshot, clock: &Clock) {
         let now = clock.now();
         if self.snapshot_due().is_some_and(|due| due <= now) {
             self.publish_registrations(snapshot(), now);
             let took = clock.now().since(now);
-            self.snapshot_due = now + SNAPSHOT_EVERY.max(took * SNAPSHOT_SHARE);
+            self.snapshot_due = now + SNAPSHOT_INTERVAL_MIN.max(took * SNAPSHOT_SHARE);
         }
     }
 
-    /// Answers reads of registrations from this snapshot from now on, and those that waited for it.
+    /// Publishes a snapshot and readmits the reads that waited for it.
     pub fn publish_registrations(&self, snapshot: RegistrySnapshot, owner_time: Instant) {
         let shared = &self.shared;
         shared.snapshot_wanted.store(false, Ordering::Release);
@@ -66,8 +67,8 @@ impl SaServer {
             own_time,
         };
         let before = {
-            let place = shared.registrations.write();
-            place
+            let published = shared.registrations.write();
+            published
                 .unwrap_or_else(PoisonError::into_inner)
                 .replace(registrations)
         };

@@ -1,7 +1,7 @@
-//! The threads of the server: one takes what arrives, the others answer what has its turn.
+//! Threads of the SA server: one receiver, and workers that reply.
 //!
-//! Waking a thread costs more than a handful of answers. So who takes requests answers a handful itself, as long as no more than
-//! that waits; whole tables, and whatever else comes, is for the others.
+//! Waking a worker costs more than a few replies. If few requests wait, the receiver replies to them itself; tables, scans and longer
+//! queues are left to the workers.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -23,73 +23,76 @@ use super::{
     Message, PARKED_MAX, PARKED_PER_CLIENT_MAX, Queue, Revision, RunningScan, Shared, Work,
 };
 
-/// How long a thread waits before it looks whether it should end.
+/// Interval at which an idle thread checks whether to stop.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Time between two looks at which clients can be forgotten and whose requests were dropped.
-const TIDY: Duration = Duration::from_secs(10);
+/// Interval at which idle clients are removed and overload is logged.
+const TIDY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Requests that a thread takes from the queue, or puts there, at once.
+/// Requests that a thread takes from, or adds to, the queue at once.
 const BATCH: usize = 32;
 
-/// Requests that are answered by whoever took them.
-const HANDFUL: usize = BATCH / 4;
+/// Longest queue to which the receiver replies itself.
+const INLINE_MAX: usize = BATCH / 4;
 
-/// Clients that are named when requests of some were dropped.
-const NAMED: usize = 3;
+/// Clients that are named in a log of dropped requests.
+const NAMED_CLIENTS_MAX: usize = 3;
 
-/// Pairs of LIDs that a slice of a scan evaluates: a few milliseconds.
-const SLICE: usize = 4096;
+/// Pairs of LIDs per slice of a scan: a few milliseconds.
+const SLICE_PAIRS: usize = 4096;
 
-/// Room for answers that a thread keeps for the next ones.
-const KEPT: usize = 1 << 16;
+/// Largest reply buffer that a thread retains.
+const RETAINED_BUFFER_MAX: usize = 1 << 16;
 
-/// Lets what arrives wait for its turn.
-pub(super) fn take_all(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
+/// Receives requests and queues them.
+pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
     let mut turn = Turn::new(shared);
     let mut tidied = shared.clock.now();
-    let mut told = BTreeMap::new();
+    let mut logged = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
     while !shared.is_stopped() {
-        if take(receiver.as_mut(), &mut batch).is_err() {
+        if receive_batch(receiver.as_mut(), &mut batch).is_err() {
             return;
         }
         let now = shared.clock.now();
         if !batch.is_empty() {
             admit(shared, &mut batch, &mut turn);
-            if turn.answer() {
-                turn.book(&mut shared.queue(), now);
+            if turn.reply() {
+                turn.account(&mut shared.queue(), now);
             }
         }
-        if now.since(tidied) > TIDY {
+        if now.since(tidied) > TIDY_INTERVAL {
             tidied = now;
             let mut queue = shared.queue();
             queue.admission.remove_idle_clients(now);
-            shared.owned().remove_idle_clients(now);
+            shared.forwarded().remove_idle_clients(now);
             let counts: Vec<(Lid, RequestCounts)> = queue.admission.counts().collect();
             drop(queue);
-            log_overload(shared, &counts, &mut told);
+            log_overload(shared, &counts, &mut logged);
         }
     }
 }
 
-/// Takes what is there. Where nothing is, the first that comes is taken alone: who asks one question at a time is answered before
-/// anybody looks for a second one.
-fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), TransportError> {
-    let mut patience = Duration::ZERO;
+/// Receives all pending messages. If there are none, waits for one and returns it alone, so that a client with one request at a time is
+/// served without another poll of the socket.
+fn receive_batch(
+    receiver: &mut dyn GmpReceiver,
+    batch: &mut Vec<Message>,
+) -> Result<(), TransportError> {
+    let mut timeout = Duration::ZERO;
     while batch.len() < BATCH {
-        match receiver.receive(patience) {
+        match receiver.receive(timeout) {
             Ok(GmpReceived::Message { from, bytes }) => {
                 batch.push((from, bytes));
-                if !patience.is_zero() {
+                if !timeout.is_zero() {
                     break;
                 }
             }
             Ok(GmpReceived::SendFailed(_)) => {}
-            Ok(GmpReceived::TimedOut) if batch.is_empty() && patience.is_zero() => patience = POLL,
+            Ok(GmpReceived::TimedOut) if batch.is_empty() && timeout.is_zero() => timeout = POLL,
             Ok(GmpReceived::TimedOut) => break,
             Err(e) => {
-                // The driver meets the same device by its own descriptor, and ends the program.
+                // The driver gets the same error from its own descriptor and ends the program.
                 error!(action = e.action, error = %e.source, "cannot receive SA requests");
                 return Err(e);
             }
@@ -98,8 +101,8 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
     Ok(())
 }
 
-/// Puts requests where they wait, and drops those that exceed a limit. A handful is taken from there at once, for `turn` to
-/// answer; for more than that, and for tables and scans, threads are woken.
+/// Queues requests and drops those beyond a limit. `turn` takes them again if at most [`INLINE_MAX`] wait; for more, and for tables and
+/// scans, wakes workers.
 fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
     let now = shared.clock.now();
     let mut counts = RequestCounts::default();
@@ -117,12 +120,12 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
             queue.admission.count(lid, RequestOutcome::Overload);
         }
     }
-    if queue.admission.len() <= HANDFUL {
-        turn.take(&mut queue, HANDFUL, AllowedClasses::NONE);
+    if queue.admission.len() <= INLINE_MAX {
+        turn.take(&mut queue, INLINE_MAX, AllowedClasses::NONE);
     }
     let (idle, waiting) = (queue.idle, queue.admission.len());
     drop(queue);
-    if idle > 0 && waiting > HANDFUL {
+    if idle > 0 && waiting > INLINE_MAX {
         shared.filled.notify_all();
     } else if idle > 0 && waiting > 0 {
         shared.filled.notify_one();
@@ -130,20 +133,20 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
     shared.counters.add(&counts);
 }
 
-/// Logs the clients whose requests were dropped since last time.
-fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], told: &mut BTreeMap<Lid, u64>) {
+/// Logs the clients whose requests were dropped since the last call.
+fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], logged: &mut BTreeMap<Lid, u64>) {
     let mut dropped: Vec<(u64, Lid, RequestCounts)> = counts
         .iter()
         .filter(|(_, counts)| counts.overload > 0)
         .map(|(lid, counts)| {
-            let before = told.insert(*lid, counts.overload).unwrap_or(0);
+            let before = logged.insert(*lid, counts.overload).unwrap_or(0);
             (counts.overload - before, *lid, *counts)
         })
         .filter(|(since, ..)| *since > 0)
         .collect();
     dropped.sort_by_key(|(since, lid, _)| (core::cmp::Reverse(*since), *lid));
     let view = shared.view();
-    for (since, lid, counts) in dropped.iter().take(NAMED) {
+    for (since, lid, counts) in dropped.iter().take(NAMED_CLIENTS_MAX) {
         let at = view.as_ref().and_then(|v| Some((v, v.by_lid(*lid)?)));
         let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
         warn!(
@@ -151,22 +154,22 @@ fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], told: &mut BTr
             "SA request limit exceeded"
         );
     }
-    if dropped.len() > NAMED {
+    if dropped.len() > NAMED_CLIENTS_MAX {
         warn!(
-            clients = dropped.len() - NAMED,
+            clients = dropped.len() - NAMED_CLIENTS_MAX,
             "SA request limit exceeded by further clients"
         );
     }
 }
 
-/// Answers whatever has its turn.
-pub(super) fn answer_all(shared: &Shared) {
+/// Replies to queued requests.
+pub(super) fn run_worker(shared: &Shared) {
     let mut turn = Turn::new(shared);
     while !shared.is_stopped() {
         let now = shared.clock.now();
         {
             let mut queue = shared.queue();
-            turn.book(&mut queue, now);
+            turn.account(&mut queue, now);
             let mut allowed = expensive_allowed(&queue, shared, now);
             if !queue.admission.has_next(allowed) {
                 queue.idle += 1;
@@ -177,23 +180,23 @@ pub(super) fn answer_all(shared: &Shared) {
             }
             turn.take(&mut queue, BATCH, allowed);
         }
-        turn.answer();
+        turn.reply();
     }
 }
 
-/// Requests that a thread has taken from the queue, and what became of those before.
+/// Requests that a thread has taken from the queue, and outcomes to account for.
 struct Turn<'a> {
     shared: &'a Shared,
     batch: Vec<Work>,
-    /// Not yet counted for their clients.
+    /// Outcomes that are not yet counted for their clients.
     done: Vec<(Lid, RequestOutcome)>,
-    /// The last one was, or will be, a table or scan of this client.
+    /// The last request is a table or scan of this client.
     expensive: Option<(RequestClass, Lid)>,
-    /// A scan that has more slices.
+    /// A scan with further slices.
     unfinished: Option<Box<RunningScan>>,
-    /// Reads that need a newer snapshot of what clients registered.
+    /// Registry reads that need a newer snapshot.
     parked: Vec<Message>,
-    /// Bytes of the last answer.
+    /// Size of the last reply, in bytes.
     sent: usize,
     bytes: Vec<u8>,
 }
@@ -212,7 +215,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Takes whatever has its turn. One table or slice of a scan at a time, and no request waits behind it.
+    /// Takes the next requests: at most one table or slice of a scan, as the last one.
     fn take(&mut self, queue: &mut Queue, most: usize, allowed: AllowedClasses) {
         while self.batch.len() < most
             && let Some((class, work)) = queue.admission.take(allowed)
@@ -221,7 +224,7 @@ impl<'a> Turn<'a> {
             self.batch.push(work);
             match class {
                 RequestClass::Write | RequestClass::Read => continue,
-                RequestClass::Table => queue.tabling += 1,
+                RequestClass::Table => queue.building_tables += 1,
                 RequestClass::Scan => queue.scanning += 1,
             }
             self.expensive = Some((class, from));
@@ -229,8 +232,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Answers what was taken; whether that was anything.
-    fn answer(&mut self) -> bool {
+    /// Replies to the requests that were taken; returns whether there were any.
+    fn reply(&mut self) -> bool {
         self.sent = 0;
         if self.batch.is_empty() {
             return false;
@@ -244,9 +247,9 @@ impl<'a> Turn<'a> {
             let from = work.from();
             let bytes = &mut self.bytes;
             let outcome = match work {
-                // The scan is the last that was taken.
+                // The scan was taken last.
                 Work::Request(message) if scans && left == 0 => {
-                    match begin_scan(self.shared, view.as_ref(), message, bytes) {
+                    match start_scan(self.shared, view.as_ref(), message, bytes) {
                         Ok(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
                         Err(outcome) => Some(outcome),
                     }
@@ -254,11 +257,11 @@ impl<'a> Turn<'a> {
                 Work::Request(message) => {
                     let view = view.as_deref();
                     let least = Revision::Latest;
-                    answer(self.shared, view, least, message, bytes, &mut self.parked)
+                    reply_to(self.shared, view, least, message, bytes, &mut self.parked)
                 }
                 Work::Parked(message) => {
                     let (view, least) = (view.as_deref(), Revision::Published);
-                    answer(self.shared, view, least, message, bytes, &mut self.parked)
+                    reply_to(self.shared, view, least, message, bytes, &mut self.parked)
                 }
                 Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
             };
@@ -269,14 +272,14 @@ impl<'a> Turn<'a> {
             self.sent = self.bytes.len();
         }
         self.shared.counters.add(&counts);
-        if self.bytes.capacity() > KEPT {
+        if self.bytes.capacity() > RETAINED_BUFFER_MAX {
             self.bytes = Vec::new();
         }
         true
     }
 
-    /// Counts what was answered.
-    fn book(&mut self, queue: &mut Queue, now: Instant) {
+    /// Counts outcomes, parks registry reads, and returns an unfinished scan to the queue.
+    fn account(&mut self, queue: &mut Queue, now: Instant) {
         for (lid, outcome) in self.done.drain(..) {
             queue.admission.count(lid, outcome);
         }
@@ -286,7 +289,7 @@ impl<'a> Turn<'a> {
         };
         match class {
             RequestClass::Write | RequestClass::Read => {}
-            RequestClass::Table => queue.tabling -= 1,
+            RequestClass::Table => queue.building_tables -= 1,
             RequestClass::Scan => queue.scanning -= 1,
         }
         match self.unfinished.take() {
@@ -300,7 +303,7 @@ impl<'a> Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Lets reads wait for the next snapshot, which the owner publishes on demand.
+    /// Parks registry reads until the next snapshot, which the driver publishes on demand.
     fn park(&mut self, queue: &mut Queue) {
         if self.parked.is_empty() {
             return;
@@ -334,18 +337,18 @@ impl Work {
     }
 }
 
-/// Which expensive requests may run now: never on all threads, and scans on a quarter of them.
+/// Expensive requests that may run now: not on all workers, and scans on a quarter of them.
 fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedClasses {
     let threads = shared.workers.saturating_sub(1).max(1);
-    let free = queue.tabling + queue.scanning < threads;
+    let free = queue.building_tables + queue.scanning < threads;
     AllowedClasses {
         tables: free && queue.admission.may_send_table(now),
         scans: free && queue.scanning < (shared.workers / 4).max(1),
     }
 }
 
-/// Begins a scan; what became of the request if it needs no slice.
-fn begin_scan(
+/// Starts a scan; returns the outcome if it needs no slice.
+fn start_scan(
     shared: &Shared,
     view: Option<&Arc<View>>,
     message: Message,
@@ -367,7 +370,7 @@ fn begin_scan(
     }
 }
 
-/// Runs one slice; what became of the request if that was the last, else the scan is in `unfinished`.
+/// Runs one slice; returns the outcome if it was the last, otherwise stores the scan in `unfinished`.
 fn run_slice(
     shared: &Shared,
     mut scan: Box<RunningScan>,
@@ -379,7 +382,7 @@ fn run_slice(
     let Some(request) = SaRequest::parse(*from, message) else {
         return Some(RequestOutcome::Dropped);
     };
-    match scan.query.advance(&scan.view, &request, SLICE) {
+    match scan.query.advance(&scan.view, &request, SLICE_PAIRS) {
         Progress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
         Progress::More => {
             *unfinished = Some(scan);
@@ -403,8 +406,8 @@ fn send_scan_reply(
     }
 }
 
-/// Answers one request; what was sent is in `bytes` then. `None` if it is in `parked` until a newer snapshot is published.
-fn answer(
+/// Replies to one request, in `bytes`. Returns `None` if the request was added to `parked` to wait for a newer snapshot.
+fn reply_to(
     shared: &Shared,
     view: Option<&View>,
     least: Revision,
@@ -429,9 +432,10 @@ fn answer(
         }
         Disposition::ForwardToSm => {
             let now = shared.clock.now();
-            let offered = shared
-                .owned()
-                .offer(from.lid, RequestClass::Write, (from, message), now);
+            let offered =
+                shared
+                    .forwarded()
+                    .offer(from.lid, RequestClass::Write, (from, message), now);
             if offered.is_err() {
                 return Some(RequestOutcome::Overload);
             }

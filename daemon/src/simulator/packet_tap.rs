@@ -1,6 +1,6 @@
-//! `ferrosm sim --capture`: every packet of the fabric in a pcapng file.
+//! `ferrosm sim --capture`: writes every packet of the fabric to a pcapng file.
 //!
-//! A file that cannot be written ends the capture, never the fabric.
+//! If the file cannot be written, the capture stops; the fabric continues.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -17,7 +17,7 @@ use tracing::error;
 use crate::capture;
 use crate::failure::Failure;
 
-/// A capture that is being written.
+/// A capture in progress.
 #[derive(Debug)]
 pub struct PacketTap {
     state: Arc<Mutex<State>>,
@@ -31,26 +31,26 @@ struct State {
 }
 
 impl PacketTap {
-    /// Begins a file and records what the fabric carries from now on.
+    /// Creates a file and captures all packets from now on.
     ///
     /// # Errors
-    /// If the file cannot be made.
-    pub fn begin(path: &Path, net: &mut Net) -> Result<Self, Failure> {
+    /// The file cannot be created.
+    pub fn create(path: &Path, net: &mut Net) -> Result<Self, Failure> {
         let writer = capture::create(path, "simulated fabric")?;
         let state = Arc::new(Mutex::new(State {
             writer,
             failed: None,
         }));
-        let seen = Arc::clone(&state);
+        let observed = Arc::clone(&state);
         net.observe(move |event| {
             let comment = match event.event {
                 MadEvent::Sent => String::new(),
-                // What was delivered was recorded when it was sent.
+                // Delivered packets were captured when they were sent.
                 MadEvent::Delivered => return,
                 MadEvent::Dropped(reason) => format!("dropped: {reason:?}"),
-                MadEvent::Lost => "lost: a fault".to_owned(),
+                MadEvent::Lost => "lost: fault".to_owned(),
             };
-            let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = observed.lock().unwrap_or_else(PoisonError::into_inner);
             if state.failed.is_none() {
                 state.failed = state
                     .writer
@@ -64,7 +64,7 @@ impl PacketTap {
         })
     }
 
-    /// Hands what is buffered to the system, and tells (once) if the capture ended.
+    /// Flushes the buffer; logs once if the capture has stopped.
     pub fn flush(&mut self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = state

@@ -113,7 +113,7 @@ fn each_message_is_counted_once() {
         let of = server.counters();
         RequestCounts {
             answered: of.answered.load(Ordering::SeqCst),
-            forwarded: of.owned.load(Ordering::SeqCst),
+            forwarded: of.forwarded.load(Ordering::SeqCst),
             dropped: of.dropped.load(Ordering::SeqCst),
             too_large: of.too_large.load(Ordering::SeqCst),
             overload: of.overload.load(Ordering::SeqCst),
