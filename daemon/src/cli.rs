@@ -1,6 +1,6 @@
 //! Commands and flags of `ferrosm`.
 //!
-//! Only what the command line looks like: what commands do is in [`crate::commands`].
+//! Definitions only; [`crate::commands`] implements the commands.
 
 mod handover;
 #[cfg(feature = "simulator")]
@@ -18,14 +18,14 @@ use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
 pub use handover::HandoverArgs;
 #[cfg(feature = "simulator")]
-pub use routing::{ExplainArgs, FileArgs, HintArgs, RouteArgs};
+pub use routing::{ExplainArgs, FileArgs, OfflineArgs, RouteArgs};
 #[cfg(feature = "simulator")]
 pub use simulation::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SocketArgs};
 pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
 ///
-/// Exit status: 0 done, 1 the job failed, 2 usage, 78 bad configuration; `attach` ends as its program does.
+/// Exit status: 0 success, 1 failure, 2 usage, 78 invalid configuration; `attach` exits with the status of its program.
 #[derive(Debug, Parser)]
 #[command(
     name = "ferrosm",
@@ -34,7 +34,7 @@ pub use state::{StateArgs, StateCommand};
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -42,86 +42,85 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve the subnet of a local port: discover, give LIDs, route, bring links up, and stay in charge.
+    /// Run the subnet manager on a local port.
     Run(Box<RunArgs>),
-    /// The same subnet manager on a simulated fabric inside this program: needs no hardware.
+    /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]
     Demo(DemoArgs),
-    /// Serve a simulated fabric to real programs.
+    /// Serve a simulated fabric to libibumad programs.
     #[cfg(feature = "simulator")]
     Sim(SimArgs),
     /// Run a libibumad program (OpenSM, saquery, ibnetdiscover, ...) on a simulated fabric.
     #[cfg(feature = "simulator")]
     Attach(AttachArgs),
-    /// Tell a simulated fabric what is to happen, or ask it how it is.
+    /// Control and query a simulated fabric.
     #[cfg(feature = "simulator")]
     SimCtl(SimCtlArgs),
-    /// Local channel adapters and ports: which can serve, and why the others cannot.
+    /// List local ports and whether a subnet manager can run on them.
     Ports(PortsArgs),
-    /// What the fabric looks like: read from the live one (nothing is changed) or from a file.
+    /// Discover the fabric (read-only), or read a fabric file, and print its topology.
     Topology(TopologyArgs),
-    /// Route a fabric on paper and prove it: reachability, loops, credit loops, balance.
+    /// Route a fabric file offline; verify reachability, loops and credit loops; measure the balance.
     #[cfg(feature = "simulator")]
     Route(RouteArgs),
-    /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
+    /// Route a fabric file offline; explain the choice of the engine and the path between two ports.
     #[cfg(feature = "simulator")]
     Explain(ExplainArgs),
-    /// Replay a recording of `run --record` or `demo --record`, and check that all outputs are the same.
+    /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Let another subnet manager be master instead of the one that runs here, without an outage.
+    /// Hand over mastership from the subnet manager on this host to another one, without an outage.
     Handover(HandoverArgs),
-    /// Show what is kept over restarts, write it out, take it in, also from OpenSM.
+    /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check or print configuration.
     Config(ConfigArgs),
-    /// Completions for a shell, on standard output.
+    /// Print shell completions.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
 }
 
-/// Which local port. `run` serves the only port with a link if none is named, and exits with status 78 if several have one.
+/// The local port. `run` serves the only port with a link if none is named, and exits with status 78 if several have one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as `ferrosm ports` names it. Without --ca and --port-guid, `run` serves the only port with a link.
+    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, `run` serves the only port with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
-    /// Port of the adapter; 0 (the only one of a switch) for the only one with a link.
+    /// Port of the adapter; 0 (the management port of a switch) selects the only one with a link.
     #[arg(long, value_name = "N", requires = "ca", conflicts_with = "port_guid",
           value_parser = clap::value_parser!(u8).range(0..=254))]
     pub port: Option<u8>,
-    /// The port with this GUID.
+    /// GUID of the port.
     #[arg(long, value_name = "GUID")]
     pub port_guid: Option<PortGuid>,
 }
 
-/// Flags over the configuration file, for all that run a subnet manager.
+/// Flags of commands that run a subnet manager; they override the configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SmArgs {
     /// Configuration file.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Exit when the fabric is up: 0, or 1 and the reasons when it does not come up whole. A Down port has 10 s to train.
+    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. A Down port has 10 s to train.
     #[arg(long)]
     pub once: bool,
-    /// Print the report of each sweep as JSON on standard output, one line each.
+    /// Print a JSON report of each sweep to standard output, one per line.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines in the order in which they are tried; `auto` recognises the fabric, `no_fallback` forbids the
-    /// last resort.
+    /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<Engine>>,
-    /// Data lanes that routing may use; all that cables have if not given.
+    /// Data VLs that routing may use [default: as many as the links have].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,
-    /// 2^N LIDs per channel adapter port.
+    /// LMC: each CA and router port gets 2^N LIDs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub lmc: Option<u8>,
-    /// Rank among subnet managers; the highest serves.
+    /// SM priority; the SM with the highest priority becomes master.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub priority: Option<u8>,
-    /// Partitions, in the form of OpenSM's partitions.conf.
+    /// Partitions, in the format of OpenSM's partitions.conf.
     #[arg(
         short = 'P',
         long = "partitions-file",
@@ -129,7 +128,7 @@ pub struct SmArgs {
         value_name = "FILE"
     )]
     pub partitions_file: Option<PathBuf>,
-    /// Service levels and limits of paths, in the form of OpenSM's qos-policy.conf.
+    /// QoS policy, in the format of OpenSM's qos-policy.conf.
     #[arg(
         short = 'Y',
         long,
@@ -137,31 +136,31 @@ pub struct SmArgs {
         value_name = "FILE"
     )]
     pub qos_policy_file: Option<PathBuf>,
-    /// Which router leads to which other subnet, in the form of OpenSM's prefix-routes.conf.
+    /// Routers to other subnets, in the format of OpenSM's prefix-routes.conf.
     #[arg(long, visible_alias = "prefix_routes_file", value_name = "FILE")]
     pub prefix_routes_file: Option<PathBuf>,
-    /// Keep LIDs over restarts in this directory.
+    /// Directory of persisted state.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Write the fabric and its tables there in OpenSM's forms after each clean sweep.
+    /// Write OpenSM-format dumps to this directory after each clean sweep.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
-    /// Record every MAD for Wireshark.
+    /// Write every MAD to this file for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
     pub capture: Option<PathBuf>,
     /// Record the run into this new file for `ferrosm replay`. The file holds M_Keys and SM_Keys; only its owner can read it.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// End the recording at this size, in MiB.
+    /// Stop the recording at this size, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "record")]
     pub record_limit_mib: u64,
     /// Serve metrics at http://ADDRESS:PORT/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<std::net::SocketAddr>,
-    /// Form of log lines.
+    /// Format of log lines.
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
-    /// error, warn, info, debug or trace, or levels by module.
+    /// Log level: error, warn, info, debug, trace, or levels by module.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
 }
@@ -172,7 +171,7 @@ pub struct RunArgs {
     /// The local port.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Serve only this fabric of a configuration file that has several.
+    /// Serve only this fabric of a configuration file with several.
     #[arg(long, value_name = "NAME")]
     pub fabric: Option<String>,
     /// Common flags.
@@ -186,7 +185,7 @@ pub struct ReplayArgs {
     /// The recording.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Print all outputs, not only events.
+    /// Print all outputs in addition to events.
     #[arg(long)]
     pub outputs: bool,
 }
@@ -194,7 +193,7 @@ pub struct ReplayArgs {
 /// Flags of `ports`.
 #[derive(Debug, Clone, Args)]
 pub struct PortsArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -202,79 +201,79 @@ pub struct PortsArgs {
 /// Flags of `topology`.
 #[derive(Debug, Clone, Args)]
 pub struct TopologyArgs {
-    /// The local port to look from.
+    /// The local port to discover from.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Read this file (ibnetdiscover's form) or shape instead of the live fabric.
+    /// Fabric file (ibnetdiscover format) or generated fabric, instead of the live one.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = needs_simulator))]
     pub from: Option<String>,
     /// The configuration file, which may name the port.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub config: Option<PathBuf>,
-    /// Look by the port of this fabric of a configuration file that has several.
+    /// Use the port of this fabric of a configuration file with several.
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub fabric: Option<String>,
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = TopologyFormat::Table)]
     pub format: TopologyFormat,
-    /// error, warn, info, debug or trace.
+    /// Log level: error, warn, info, debug or trace.
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub log_level: String,
 }
 
-/// Forms of a topology.
+/// Output formats of `topology`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopologyFormat {
-    /// What ibnetdiscover prints and ibsim loads.
+    /// Format of ibnetdiscover and ibsim.
     Ibnet,
-    /// For programs.
+    /// JSON.
     Json,
-    /// For Graphviz.
+    /// Graphviz.
     Dot,
-    /// A picture.
+    /// SVG image.
     Svg,
-    /// For eyes.
+    /// Table.
     Table,
 }
 
 /// Flags of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
-    /// What about it.
+    /// The subcommand.
     #[command(subcommand)]
     pub what: ConfigCommand,
 }
 
-/// What can be done with configuration.
+/// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Tell everything that is wrong with a file (exit status 78), or that nothing is.
+    /// Check a configuration file; report all errors (exit status 78).
     Check {
-        /// The file; /etc/ferrosm.toml if not given.
+        /// Configuration file [default: /etc/ferrosm.toml].
         file: Option<PathBuf>,
     },
-    /// Print configuration as a file.
+    /// Print a configuration file.
     Print {
-        /// The file; /etc/ferrosm.toml if not given and there.
+        /// Configuration file [default: /etc/ferrosm.toml, if it exists].
         file: Option<PathBuf>,
-        /// Which fabric of the file, where it has several.
+        /// Fabric of a file with several.
         #[arg(long, value_name = "NAME", conflicts_with = "default")]
         fabric: Option<String>,
-        /// Every key with its default and what it means.
+        /// Print every key with its default and description.
         #[arg(long, conflicts_with_all = ["effective", "file"])]
         default: bool,
-        /// Every key with the value in force (this is the default).
+        /// Print every key with its effective value (default).
         #[arg(long)]
         effective: bool,
     },
 }
 
 impl Command {
-    /// What flags say together.
+    /// Checks combinations of flags.
     ///
     /// # Errors
-    /// They make no sense: one sentence.
+    /// A message for the operator.
     pub fn check(&self) -> Result<(), String> {
         let engines = match self {
             Self::Run(args) => args.sm.engine.as_deref(),
@@ -296,7 +295,7 @@ impl Command {
         };
         match engines {
             Some(engines) if engines.iter().all(Engine::is_no_fallback) => Err(
-                "--engine names no engine: `no_fallback` only forbids the last resort, as in `--engine updn,no_fallback`"
+                "--engine names no engine: `no_fallback` only disables the fallback engines, as in `--engine updn,no_fallback`"
                     .to_owned(),
             ),
             Some(_) | None => Ok(()),
@@ -308,15 +307,15 @@ impl Command {
 #[cfg(not(feature = "simulator"))]
 fn needs_simulator(_: &str) -> Result<String, String> {
     Err(
-        "this ferrosm cannot read fabric files: it was built without the feature `simulator`"
+        "cannot read fabric files: this ferrosm was built without the feature `simulator`"
             .to_owned(),
     )
 }
 
 impl RunArgs {
-    /// Whether a flag names a port or a place of files.
+    /// Whether a flag applies to a single fabric: a port, a directory or a file.
     #[must_use]
-    pub const fn says_places(&self) -> bool {
+    pub const fn has_fabric_flags(&self) -> bool {
         let (port, sm) = (&self.port, &self.sm);
         port.ca.is_some()
             || port.port.is_some()
@@ -329,12 +328,12 @@ impl RunArgs {
 }
 
 impl PortArgs {
-    /// Lays these flags over the file.
+    /// Overrides the keys of the file by these flags.
     pub fn apply(&self, raw: &mut RawConfig) {
         if self.ca.is_none() && self.port.is_none() && self.port_guid.is_none() {
             return;
         }
-        // A port that flags name replaces the whole of what the file says.
+        // A port given by flags replaces the whole section.
         raw.port.ca = self.ca.clone().unwrap_or_default();
         raw.port.number = Bounded::clamped(self.port.unwrap_or(0).into());
         raw.port.guid = Hex64(self.port_guid.map_or(0, |g| g.0));
@@ -342,7 +341,7 @@ impl PortArgs {
 }
 
 impl SmArgs {
-    /// Lays these flags over the file.
+    /// Overrides the keys of the file by these flags.
     pub fn apply(&self, raw: &mut RawConfig) {
         if let Some(engines) = &self.engine {
             raw.routing.engines.clone_from(engines);
@@ -357,16 +356,16 @@ impl SmArgs {
             raw.sm.priority = Bounded::clamped(priority.into());
         }
         let path = |p: &PathBuf| p.to_string_lossy().into_owned();
-        // Names in the configuration file count from its directory, those of flags from the working directory.
-        let from_here = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
+        // Paths in the configuration file are relative to its directory, those of flags to the working directory.
+        let absolute = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
         if let Some(file) = &self.partitions_file {
-            raw.partitions.file = from_here(file);
+            raw.partitions.file = absolute(file);
         }
         if let Some(file) = &self.qos_policy_file {
-            raw.qos.policy_file = from_here(file);
+            raw.qos.policy_file = absolute(file);
         }
         if let Some(file) = &self.prefix_routes_file {
-            raw.routing.prefix_routes_file = from_here(file);
+            raw.routing.prefix_routes_file = absolute(file);
         }
         if let Some(dir) = &self.state_dir {
             raw.files.state_dir = path(dir);
@@ -399,18 +398,18 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn definition_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn flags_of_run_land_in_the_configuration() {
+    fn flags_of_run_override_the_configuration() {
         let cli = parse(
             "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,no_fallback --vls 4 --lmc 2 --priority 14 --state-dir s \
              --dump-dir d --capture c.pcapng --metrics-listen [::1]:9 --log-format json --log-level debug",
         );
         let Command::Run(args) = cli.unwrap().command else {
-            panic!("another command")
+            panic!("not `run`")
         };
         let mut raw = RawConfig::default();
         args.port.apply(&mut raw);
@@ -433,9 +432,9 @@ mod tests {
     }
 
     #[test]
-    fn no_flag_changes_nothing() {
+    fn no_flags_leave_the_configuration_unchanged() {
         let Command::Run(args) = parse("ferrosm run").unwrap().command else {
-            panic!("another command")
+            panic!("not `run`")
         };
         let mut raw = RawConfig::default();
         args.port.apply(&mut raw);
@@ -444,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_usage_errors() {
+    fn invalid_combinations_are_usage_errors() {
         for line in [
             "ferrosm",
             "ferrosm run --port 1",
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_engine_is_told_with_what_there_is() {
+    fn unknown_engine_is_reported_with_a_suggestion() {
         let error = parse("ferrosm run --engine updm").unwrap_err().to_string();
         assert!(error.contains("did you mean `updn`?"), "{error}");
     }

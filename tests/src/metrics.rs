@@ -30,7 +30,7 @@ impl Monitor {
     pub fn of(log: impl Fn() -> String) -> Self {
         let found = poll_until(GUARD, PAUSE, || {
             let log = log();
-            let mut words = log.split_whitespace();
+            let mut words = log.split(|c: char| c.is_whitespace() || c == '"');
             let url = words.find(|w| w.starts_with("http://") && w.ends_with("/metrics"));
             url.map(str::to_owned).ok_or(log)
         });

@@ -7,19 +7,19 @@ use clap::Args;
 /// Flags of `handover`.
 #[derive(Debug, Clone, Args)]
 pub struct HandoverArgs {
-    /// State directory of the service that is meant; that of the configuration file if not given.
+    /// State directory of the daemon [default: that of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// The configuration file.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Which fabric of the configuration file, where it has several.
+    /// Fabric of a configuration file with several.
     #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
     pub fabric: Option<String>,
-    /// The other way round: this one begins with a subnet that `refuse-managed-subnet` keeps it from, or after it was disabled.
+    /// Take over instead: override `refuse-managed-subnet`, or restart discovery after this SM was disabled.
     #[arg(long)]
     pub take_over: bool,
-    /// Seconds to wait for the other subnet manager.
+    /// Seconds to wait for completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub wait_s: u64,
 }

@@ -1,4 +1,4 @@
-//! Flags of the commands that route a fabric on paper.
+//! Flags of the commands for offline routing.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,16 @@ use ferrosm_opensm_compat::input::RoutingInputFiles;
 
 use crate::config::value::Engine;
 
-/// What is routed, and how.
+/// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
-pub struct HintArgs {
-    /// A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape such as fat-tree:8.
+pub struct OfflineArgs {
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8.
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
-    /// Route the part of the fabric that this port is on, where no cable joins all parts: a name, NAME/PORT or a GUID [default: the
-    /// part with most end ports].
+    /// In a partitioned fabric, route the component of this port: a name, NAME/PORT or GUID [default: the component with most end ports].
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
-    /// Routing engines in the order in which they are tried; `auto` recognises the fabric, `no_fallback` forbids the
-    /// last resort.
+    /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
     #[arg(
         long,
         value_name = "LIST",
@@ -26,20 +24,20 @@ pub struct HintArgs {
         default_value = "auto"
     )]
     pub engine: Vec<Engine>,
-    /// Time that `auto` may spend on comparing engines, such as 10s. Engines that are named have no limit.
+    /// Time limit of `auto` for comparing engines, such as 10s. Named engines have no limit.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub budget: humantime::Duration,
-    /// Data lanes that an engine may use; all that cables have if not given.
+    /// Data VLs that an engine may use [default: as many as the links have].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,
-    /// Files in OpenSM's forms.
+    /// OpenSM input files.
     #[command(flatten)]
     pub files: FileArgs,
 }
 
-/// What an operator says of the structure: files in OpenSM's forms.
+/// OpenSM input files.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "What is known of the fabric (files as OpenSM has them)")]
+#[command(next_help_heading = "OpenSM input files")]
 pub struct FileArgs {
     /// Root switches.
     #[arg(long, value_name = "FILE")]
@@ -50,31 +48,31 @@ pub struct FileArgs {
     /// Ports of I/O nodes.
     #[arg(long, value_name = "FILE")]
     pub io_guid_file: Option<PathBuf>,
-    /// What tells switches of equal rank apart.
+    /// Order among switches of equal rank.
     #[arg(long, value_name = "FILE")]
     pub ids_guid_file: Option<PathBuf>,
-    /// End ports that are routed first.
+    /// End ports to route first.
     #[arg(long, value_name = "FILE")]
     pub guid_routing_order_file: Option<PathBuf>,
-    /// Hops that switch ports count as.
+    /// Hop weights of switch ports.
     #[arg(long, value_name = "FILE")]
     pub hop_weights_file: Option<PathBuf>,
-    /// The order in which ports of a switch are tried.
+    /// Order in which ports of a switch are tried.
     #[arg(long, value_name = "FILE")]
     pub port_search_ordering_file: Option<PathBuf>,
-    /// Switch ports whose load does not count.
+    /// Switch ports without load accounting.
     #[arg(long, value_name = "FILE")]
     pub port_prof_ignore_file: Option<PathBuf>,
-    /// The shape of a torus: torus-2QoS.conf.
+    /// Torus dimensions: torus-2QoS.conf.
     #[arg(long, value_name = "FILE")]
     pub torus_config: Option<PathBuf>,
-    /// Forwarding tables for the engine `file`: opensm-lfts.dump.
+    /// LFTs for the engine `file`: opensm-lfts.dump.
     #[arg(long, value_name = "FILE")]
     pub lfts_file: Option<PathBuf>,
-    /// VLs of SLs that go with them: opensm-sl2vl.dump.
+    /// SLtoVL tables for the engine `file`: opensm-sl2vl.dump.
     #[arg(long, value_name = "FILE", requires = "lfts_file")]
     pub sl2vl_file: Option<PathBuf>,
-    /// SLs of paths that go with them: opensm-path-sl.dump.
+    /// Path SLs for the engine `file`: opensm-path-sl.dump.
     #[arg(long, value_name = "FILE", requires = "lfts_file")]
     pub path_sl_file: Option<PathBuf>,
 }
@@ -82,13 +80,13 @@ pub struct FileArgs {
 /// Flags of `route`.
 #[derive(Debug, Clone, Args)]
 pub struct RouteArgs {
-    /// What is routed, and how.
+    /// Common flags.
     #[command(flatten)]
-    pub what: HintArgs,
-    /// Write the fabric, its tables and (with more than one lane) its SLs and VLs there, in OpenSM's forms.
+    pub what: OfflineArgs,
+    /// Write OpenSM-format dumps of the fabric, its tables and (with several VLs) its SLs and VLs to this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -96,22 +94,22 @@ pub struct RouteArgs {
 /// Flags of `explain`.
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
-    /// What is routed, and how.
+    /// Common flags.
     #[command(flatten)]
-    pub what: HintArgs,
-    /// Where packets start: a name, GUID or LID of a node or port.
+    pub what: OfflineArgs,
+    /// Source: name, GUID or LID of a node or port.
     #[arg(value_name = "SRC", requires = "to")]
     pub source: Option<String>,
-    /// Where they go.
+    /// Destination.
     #[arg(value_name = "DST")]
     pub to: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
 
 impl FileArgs {
-    /// The files.
+    /// The input files.
     #[must_use]
     pub fn input_files(&self) -> RoutingInputFiles {
         RoutingInputFiles {

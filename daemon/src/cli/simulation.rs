@@ -10,11 +10,11 @@ use super::SmArgs;
 /// Flags of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
-    /// A file in ibnetdiscover's form, or a shape.
+    /// Fabric file or generated fabric.
     #[arg(
         value_name = "SPEC|FILE",
         default_value = "fat-tree:8",
-        help = "A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape: fat-tree:K, \
+        help = "Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric: fat-tree:K, \
                 fat-tree2:RADIX,LEAVES,HOSTS, xgft:M1,M2../W1,W2.., pgft:M../W../P.., \
                 rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]], torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], \
                 dragonfly:A,G,H,P, dragonfly+:G,L,S,H,P, slim-fly:Q[,H], random:N,R,H,SEED, ring:N[,H], star:H, \
@@ -28,7 +28,7 @@ pub struct DemoArgs {
     pub sm: SmArgs,
 }
 
-/// Where the server of a simulated fabric listens.
+/// Socket of the server of a simulated fabric.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SocketArgs {
     /// Socket of the server [default: ferrosm-sim.sock in the user's runtime directory].
@@ -39,29 +39,29 @@ pub struct SocketArgs {
 /// Flags of `sim`.
 #[derive(Debug, Clone, Args)]
 pub struct SimArgs {
-    /// A fabric on paper.
+    /// Fabric file or generated fabric.
     #[arg(
         value_name = "FILE|SPEC",
-        help = "A file (what ibnetdiscover printed, or an ibsim file), or a shape such as fat-tree:8: \
+        help = "Fabric file (of ibnetdiscover or ibsim), or generated fabric such as fat-tree:8: \
                 see `ferrosm demo --help`"
     )]
     pub fabric: String,
-    /// Where to listen.
+    /// Socket to listen on.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// What is to happen and when, in the scenario language (docs/scenario.md).
+    /// Timed events and faults, in the scenario language (docs/scenario.md).
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// Seed of all that is drawn: losses, delays, garbage.
+    /// Seed of random losses, delays and corruption.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Record every packet of the fabric for Wireshark.
+    /// Write every packet of the fabric to this file for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
     pub capture: Option<PathBuf>,
-    /// How long the server looks for the next MAD before it sleeps; 0 spares the processor.
+    /// Time to poll for the next MAD before sleeping, in microseconds; 0 saves CPU.
     #[arg(long, value_name = "US", default_value_t = 50)]
     pub spin_us: u64,
-    /// error, warn, info, debug or trace.
+    /// Log level: error, warn, info, debug or trace.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: String,
 }
@@ -69,11 +69,11 @@ pub struct SimArgs {
 /// Flags of `attach`.
 #[derive(Debug, Clone, Args)]
 pub struct AttachArgs {
-    /// Where the server listens.
+    /// Socket of the server.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// The node whose ports the program sees, by NodeDescription or GUID; several make a host with
-    /// several channel adapters [default: the first host of the fabric].
+    /// Node whose ports the program sees, by NodeDescription or GUID; repeat for a host with several channel adapters [default: the
+    /// first host of the fabric].
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
     /// The program and its arguments.
@@ -89,11 +89,10 @@ pub struct AttachArgs {
 /// Flags of `sim-ctl`.
 #[derive(Debug, Clone, Args)]
 pub struct SimCtlArgs {
-    /// Where the server listens.
+    /// Socket of the server.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// A command or a statement of the scenario language; without one, lines are read from standard
-    /// input. `help` lists them.
+    /// A command or scenario statement; without one, lines are read from standard input. `help` lists them.
     #[arg(
         value_name = "STATEMENT",
         trailing_var_arg = true,

@@ -1,4 +1,4 @@
-//! Flags of `state`: what is kept over restarts, to be looked at and carried elsewhere.
+//! Flags of `state`.
 
 use std::path::PathBuf;
 
@@ -7,43 +7,43 @@ use clap::{Args, Subcommand};
 /// Flags of `state`.
 #[derive(Debug, Clone, Args)]
 pub struct StateArgs {
-    /// The directory; that of the configuration file if not given.
+    /// State directory [default: that of the configuration file].
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
-    /// The configuration file.
+    /// Configuration file.
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Which fabric of the configuration file, where it has several.
+    /// Fabric of a configuration file with several.
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "state_dir")]
     pub fabric: Option<String>,
-    /// What about it.
+    /// The subcommand.
     #[command(subcommand)]
     pub what: StateCommand,
 }
 
-/// What can be done with what is kept.
+/// Subcommands of `state`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum StateCommand {
-    /// Write all records as lines of JSON.
+    /// Write all records as JSON lines.
     Export {
-        /// Where to; standard output if not given.
+        /// Output file [default: standard output].
         file: Option<PathBuf>,
     },
-    /// Take records in: what `export` wrote, or files of OpenSM. All of it or, if anything is wrong with it, nothing.
+    /// Import an export, or files of OpenSM. If anything is invalid, nothing is imported.
     Import {
-        /// What `ferrosm state export` wrote, or files of OpenSM by their names: guid2lid, guid2mkey, neighbors, opensm-sa.dump.
+        /// File of `ferrosm state export`, or files of OpenSM: guid2lid, guid2mkey, neighbors, opensm-sa.dump.
         #[arg(value_name = "FILE", required_unless_present = "opensm_dir")]
         files: Vec<PathBuf>,
-        /// Directories with files of OpenSM, as /var/cache/opensm; those that are there are taken.
+        /// Directories with files of OpenSM, such as /var/cache/opensm; existing files are imported.
         #[arg(long, value_name = "DIR", conflicts_with = "files")]
         opensm_dir: Vec<PathBuf>,
-        /// In place of what is kept already.
+        /// Replace existing records of the same kinds.
         #[arg(long)]
         replace: bool,
     },
-    /// Tell what is kept.
+    /// Show the persisted state.
     Show {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

@@ -1,7 +1,7 @@
-//! `ferrosm attach`: becomes a libibumad program that sees a simulated host's channel adapters.
+//! `ferrosm attach`: executes a libibumad program that sees the channel adapters of a simulated host.
 //!
-//! The files of `/sys` that the program will look for are laid out beside the server's socket; then this
-//! process turns into the program, so that signals, status and terminal are the program's own.
+//! Writes the sysfs files of the host to the directory of the server's socket, then executes the program in this process, so that signals,
+//! exit status and terminal are the program's own.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::simulator::{client, paths};
 /// Runs the command; returns only if the program cannot be started.
 ///
 /// # Errors
-/// If there is no server, no such node, no library, or no such program.
+/// The server, node, library or program does not exist.
 pub fn run(args: &AttachArgs) -> Result<(), Failure> {
     let socket = paths::socket(args.socket.socket.as_deref());
     let socket = std::path::absolute(&socket)
@@ -29,16 +29,16 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
     let library = library()?;
     let server = UnixStream::connect(&socket).map_err(|e| no_server(&socket, &e))?;
     let files = client::list_files(&server, &args.node)?;
-    let sysfs = lay_out(&paths::directory(&socket), &args.node, &files).map_err(|e| {
+    let sysfs = write_sysfs(&paths::directory(&socket), &args.node, &files).map_err(|e| {
         Failure::job(format!(
-            "cannot lay out the files of the simulated host beside {}: {e}",
+            "cannot write the sysfs files of the simulated host to the directory of {}: {e}",
             socket.display()
         ))
     })?;
     let (program, arguments) = args
         .command
         .split_first()
-        .ok_or_else(|| Failure::Usage("no program is named".to_owned()))?;
+        .ok_or_else(|| Failure::Usage("no program given".to_owned()))?;
     let error = Command::new(program)
         .args(arguments)
         .env("LD_PRELOAD", preload(&library))
@@ -54,7 +54,7 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
 
 fn library() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
-        .map_err(|e| Failure::job(format!("cannot tell where this program is: {e}")))?;
+        .map_err(|e| Failure::job(format!("cannot find the path of this program: {e}")))?;
     let named = std::env::var_os(paths::LIBRARY_ENV).map(PathBuf::from);
     let candidates = paths::library_candidates(&program, named);
     if let Some(found) = candidates.iter().find(|path| path.is_file()) {
@@ -62,21 +62,18 @@ fn library() -> Result<PathBuf, Failure> {
             .map_err(|e| Failure::job(format!("{}: {e}", found.display())));
     }
     let Some(missing) = candidates.first() else {
-        return Err(Failure::job(format!(
-            "cannot tell where {} is",
-            paths::LIBRARY
-        )));
+        return Err(Failure::job(format!("cannot find {}", paths::LIBRARY)));
     };
     Err(Failure::with_hint(
-        format!("the library {} is not there", missing.display()),
+        format!("library {} is not there", missing.display()),
         format!(
-            "It belongs beside this program (`cargo build --release -p ferrosm-attach` makes it); {} names it elsewhere.",
+            "Build it with `cargo build --release -p ferrosm-attach`, into the directory of this program, or set {} to its path.",
             paths::LIBRARY_ENV
         ),
     ))
 }
 
-/// Ours first, then what the user preloads.
+/// Value of `LD_PRELOAD`: this library before those of the user.
 fn preload(library: &Path) -> OsString {
     let mut all = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -86,9 +83,9 @@ fn preload(library: &Path) -> OsString {
     all
 }
 
-/// Writes the files below a directory of their own, once for all programs with these adapters: their
-/// contents are asked of the server when they are opened, so only their names must be right.
-fn lay_out(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
+/// Writes the sysfs files to a directory that programs with the same adapters share. Only the names matter: contents are read from the
+/// server when a file is opened.
+fn write_sysfs(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     nodes.hash(&mut hasher);
     let root = dir.join(format!("host-{:016x}", hasher.finish()));
@@ -102,7 +99,7 @@ fn lay_out(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Res
             fs::create_dir_all(parent)?;
         }
         fs::write(file, content)?;
-        // Programs look for the device files too; opening them is the library's business.
+        // Programs also check for the device files; the library opens them.
         if let Some(device) = path.strip_prefix("infiniband_mad/")
             && let Some((device, "dev")) = device.split_once('/')
         {
@@ -111,11 +108,11 @@ fn lay_out(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Res
             fs::write(devices.join(device), [])?;
         }
     }
-    // srp_daemon looks there for targets that are connected: none are, on machines without storage too.
+    // srp_daemon looks for connected targets there; the directory must exist.
     fs::create_dir_all(draft.join("class").join("scsi_host"))?;
     match fs::rename(&draft, &root) {
         Ok(()) => Ok(root),
-        // Another program was quicker.
+        // Another program created it first.
         Err(_) if root.is_dir() => fs::remove_dir_all(&draft).map(|()| root),
         Err(error) => Err(error),
     }

@@ -10,20 +10,20 @@ use crate::output;
 /// Runs the command.
 ///
 /// # Errors
-/// Everything that is wrong with the file.
+/// All errors of the file.
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.what {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
             let all = config::resolve_all(config::read(&path)?, |_| {})?;
-            let mut remarks: Vec<String> = all
+            let mut warnings: Vec<String> = all
                 .iter()
                 .flat_map(|(_, settings)| &settings.warnings)
-                .map(|remark| format!("{remark}\n"))
+                .map(|warning| format!("{warning}\n"))
                 .collect();
-            remarks.dedup();
-            let remarks = remarks.concat();
-            output::print(&format!("{remarks}{}: no errors\n", path.display()))
+            warnings.dedup();
+            let warnings = warnings.concat();
+            output::print(&format!("{warnings}{}: no errors\n", path.display()))
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, fabric, .. } => {
@@ -33,24 +33,23 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     }
 }
 
-/// The fabrics of the file that was named, else of the one at the usual place, else one with all defaults.
+/// The fabrics of the given file, otherwise of [`DEFAULT_PATH`] if it exists, otherwise one with defaults.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the file.
 pub fn sources(named: Option<&Path>) -> Result<Vec<Source>, Failure> {
-    let usual = Path::new(DEFAULT_PATH);
+    let default = Path::new(DEFAULT_PATH);
     match named {
         Some(path) => Ok(config::read(path)?),
-        None if usual.exists() => Ok(config::read(usual)?),
+        None if default.exists() => Ok(config::read(default)?),
         None => Ok(vec![Source::defaults()]),
     }
 }
 
-/// The state directory that the file names for a fabric. What else it says need not fit together, and the files that it names need not
-/// be right, nor be there.
+/// The state directory of a fabric. Combinations of keys are not checked, and the files that the configuration names are not read.
 ///
 /// # Errors
-/// If the file cannot be read, there is no such fabric, or nothing is kept for it.
+/// The file is invalid, the fabric is unknown, or no state directory is configured.
 pub fn state_dir(named: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, Failure> {
     let dir = source(named, fabric)?.raw.files.state_dir;
     if dir.is_empty() {
@@ -60,10 +59,10 @@ pub fn state_dir(named: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, 
     Ok(PathBuf::from(dir))
 }
 
-/// One fabric of that file: the one of this name, or the only one.
+/// One fabric of the file: by name, or the only one.
 ///
 /// # Errors
-/// Everything that is wrong with the file, or there is no such fabric.
+/// All errors of the file, or an unknown fabric.
 pub fn source(named: Option<&Path>, fabric: Option<&str>) -> Result<Source, Failure> {
     let all = sources(named)?;
     let several = fabric.is_none() && all.len() > 1;

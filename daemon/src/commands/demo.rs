@@ -23,9 +23,9 @@ use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric, or it does not come up.
+/// The fabric does not exist, or does not come up.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
-    // Before anything that takes its time.
+    // First, so that early signals are not lost.
     let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {
         Some(path) => config::source(Some(path), None)?,
@@ -33,9 +33,9 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     };
     let flags = args.sm.clone();
     let overlay = move |raw: &mut crate::config::RawConfig| {
-        // A demonstration leaves nothing behind unless it is asked to.
+        // A demo persists nothing unless requested.
         raw.files.state_dir.clear();
-        // Nor does it take the address of the service.
+        // It does not use the metrics address of the daemon.
         raw.metrics.listen.clear();
         flags.apply(raw);
     };
@@ -54,7 +54,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let net = SimNet::new(fabric);
     let port = net.attach(None).map_err(Failure::job)?;
     let at = port.at();
-    tell_parts(
+    warn_if_partitioned(
         &view,
         PortLocation {
             node: at.node,
@@ -79,7 +79,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let overlay = Box::new(overlay);
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _page = server::start_if_configured(listen, &metrics);
+    let _metrics_server = server::start_if_configured(listen, &metrics);
     let metrics = metrics.for_fabric(source.fabric());
     serve::serve(
         port,
@@ -105,20 +105,20 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     )
 }
 
-/// A subnet manager sees the part of the fabric that its port is on: says what it does not see.
-fn tell_parts(view: &FabricView, own: PortLocation) {
-    let parts = view.components();
-    let Some(ours) = parts
+/// Logs the components of the fabric that the SM cannot reach from its port.
+fn warn_if_partitioned(view: &FabricView, own: PortLocation) {
+    let components = view.components();
+    let Some(own_component) = components
         .iter()
         .find(|p| view.component_contains(p, own))
-        .filter(|_| parts.len() > 1)
+        .filter(|_| components.len() > 1)
     else {
         return;
     };
     warn!(
-        components = parts.len(),
-        nodes = ours.nodes.len(),
-        nodes_outside = view.nodes.len() - ours.nodes.len(),
+        components = components.len(),
+        nodes = own_component.nodes.len(),
+        nodes_outside = view.nodes.len() - own_component.nodes.len(),
         node = view.nodes[own.node].name(),
         port = own.port.0,
         "fabric is partitioned"

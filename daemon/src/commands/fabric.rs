@@ -1,7 +1,6 @@
-//! Fabrics on paper that a command line names: a file, or a shape such as `fat-tree:8`.
+//! Fabrics named on the command line: a file, or a generated fabric such as `fat-tree:8`.
 //!
-//! Owns which files are opened (also those that a file includes, looked for beside it); never knows
-//! what stands in them.
+//! Opens the file and the files that it includes, which are relative to its directory. Parsers are in `ferrosm_sim`.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use tracing::warn;
 use crate::failure::Failure;
 use ferrosm_opensm_compat::keyword::nearest_keyword;
 
-/// An example of each shape, and of one with an option.
+/// An example of each shape.
 const EXAMPLES: [(&str, &str); 16] = [
     ("fat-tree", "fat-tree:8"),
     ("fat-tree2", "fat-tree2:36,36,18"),
@@ -33,10 +32,10 @@ const EXAMPLES: [(&str, &str); 16] = [
     ("back-to-back", "back-to-back"),
 ];
 
-/// Reads the file of that name, or makes the fabric of that shape.
+/// Reads a fabric file or generates a fabric.
 ///
 /// # Errors
-/// If it is neither, which is a usage error, or if the file is wrong: with the line.
+/// Neither a file nor a shape (a usage error), or an invalid file (with the line).
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
@@ -44,12 +43,12 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(Failure::job(format!("cannot read {text}: {e}")))
         }
-        Err(_) => from_spec(text).map_err(|e| Failure::Usage(neither(text, &e))),
+        Err(_) => from_spec(text).map_err(|e| Failure::Usage(usage_error(text, &e))),
     }
 }
 
-/// What is wrong with a text that is neither a file nor a shape, and in a second line an example.
-fn neither(text: &str, error: &SpecTextError) -> String {
+/// Error for a text that is neither a file nor a shape, with an example on a second line.
+fn usage_error(text: &str, error: &SpecTextError) -> String {
     let shape = text
         .split([':', ';', '?'])
         .next()
@@ -58,7 +57,7 @@ fn neither(text: &str, error: &SpecTextError) -> String {
     let what = if text.trim().is_empty() {
         "the name of the fabric is empty".to_owned()
     } else if is_path(text) {
-        // What has no shape's name before a colon was meant as a file.
+        // It looks like a file name.
         format!("there is no file {text}")
     } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
         error.to_string()
@@ -82,11 +81,11 @@ fn neither(text: &str, error: &SpecTextError) -> String {
     )
 }
 
-/// Reads the bytes of a file; what was sloppy in it goes into the log.
+/// Parses a file; warnings are logged.
 fn read(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors> {
-    let mut beside =
+    let mut include =
         |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
-    let reading = ibnet::read_file(bytes, &mut beside)?;
+    let reading = ibnet::read_file(bytes, &mut include)?;
     for warning in &reading.warnings {
         warn!(file = %path.display(), %warning, "fabric file warning");
     }
@@ -107,7 +106,7 @@ mod tests {
     use crate::testing::TempDir;
 
     #[test]
-    fn files_and_shapes_are_told_apart() {
+    fn files_and_shapes_are_distinguished() {
         let dir = TempDir::new("fabric-load");
         let file = dir.path().join("x.net");
         std::fs::write(
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_are_fabrics() {
+    fn examples_are_valid() {
         for (shape, example) in EXAMPLES {
             assert!(
                 load(example).is_ok() && example.starts_with(shape),
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_told_with_its_line() {
+    fn invalid_file_is_reported_with_its_line() {
         let dir = TempDir::new("fabric-wrong");
         let file = dir.path().join("x.net");
         std::fs::write(&file, "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n").unwrap();
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn included_files_are_looked_for_beside_the_file() {
+    fn included_files_are_relative_to_the_file() {
         let dir = TempDir::new("fabric-include");
         let file = dir.path().join("x.net");
         std::fs::write(

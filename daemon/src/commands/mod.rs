@@ -1,4 +1,4 @@
-//! One module per command. Each reads its flags, does its job, and returns how it failed.
+//! One module per command. Each takes its flags and returns its failure.
 
 #[cfg(feature = "simulator")]
 pub mod attach;
@@ -35,7 +35,7 @@ use crate::output;
 /// Runs a command.
 ///
 /// # Errors
-/// How it failed.
+/// The failure of the command.
 pub fn run(cli: Cli) -> Result<(), Failure> {
     cli.command.check().map_err(Failure::Usage)?;
     match cli.command {

@@ -1,8 +1,7 @@
-//! Several fabrics in one process: each has its own thread, and there its own runtime, port, state and election.
+//! Several fabrics in one process: each has a thread with its own runtime, port, state and election.
 //!
-//! They share nothing but the program, the log and the signals that end it. A fabric that cannot be served, because its device
-//! is gone or its directory is not writable, is told and tried again; the others do not notice. Only where none can be served at
-//! the start the program ends, as with one.
+//! They share only the process, its log and its signals. A fabric that cannot be served (device missing, directory not writable) is logged
+//! and retried; the others continue. If none can be served at startup, the process ends.
 
 use core::time::Duration;
 use std::path::Path;
@@ -23,115 +22,117 @@ use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::signals::{self, SignalCounts, SignalListener, SignalRelay, Signals};
 
-/// Time until a fabric that could not be served is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Interval between attempts to serve a fabric.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a fabric tells.
-enum Told {
-    /// It has what it needs, and serves.
-    Serves,
-    /// It could not be served, and is tried again.
-    Fails(String, Failure),
-    /// It has ended.
+/// Report of a fabric's thread.
+enum FabricReport {
+    /// It is served.
+    Served,
+    /// It cannot be served and is retried.
+    Failed(String, Failure),
+    /// Its thread ends.
     Ended(String, Result<(), Failure>),
 }
 
-/// Serves all of them until SIGTERM or SIGINT, or with `--once` until each one's first sweep is done.
+/// Serves all fabrics until SIGTERM or SIGINT or, with `--once`, until the first sweep of each is complete.
 ///
 /// # Errors
-/// If none can be served, or (with `--once`) one does not come up.
+/// None can be served, or (with `--once`) one does not come up.
 pub fn serve(
     all: Vec<(Source, Settings)>,
     args: &RunArgs,
     (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     (runtime, signals): (Runtime, Signals),
 ) -> Result<(), Failure> {
-    let (tell, all_told) = watch::channel(SignalCounts::default());
+    let (signal_sender, signal_counts) = watch::channel(SignalCounts::default());
     let path = all.iter().find_map(|(source, _)| source.path());
     let path = path.map(Path::to_owned);
-    let (teller, told) = mpsc::unbounded_channel();
+    let (report_sender, reports) = mpsc::unbounded_channel();
     let mut names = Vec::new();
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for (source, settings) in all {
         let name = source.fabric().unwrap_or_default().to_owned();
-        let one = One {
+        let thread = FabricThread {
             args: args.clone(),
             terminal: terminal.clone(),
             log: log.clone(),
             metrics: metrics.for_fabric(Some(&name)),
-            relay: SignalRelay::new(all_told.clone()),
-            teller: teller.clone(),
+            relay: SignalRelay::new(signal_counts.clone()),
+            reports: report_sender.clone(),
             name: name.clone(),
         };
         let started = crate::threads::start(&name, move || {
-            error_span!("fabric", fabric = one.name).in_scope(|| one.serve(source, settings));
+            error_span!("fabric", fabric = thread.name).in_scope(|| thread.serve(source, settings));
         });
         threads.push(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?);
         names.push(name);
     }
-    drop((teller, all_told));
+    drop((report_sender, signal_counts));
     let file = (path.as_deref(), &names[..]);
-    let end = runtime.block_on(watch_over(file, told, signals, &tell));
-    tell.send_modify(|heard| heard.add(Control::Stop));
-    let mut broken = false;
+    let end = runtime.block_on(supervise(file, reports, signals, &signal_sender));
+    signal_sender.send_modify(|counts| counts.add(Control::Stop));
+    let mut panicked = false;
     for thread in threads {
-        broken |= thread.join().is_err();
+        panicked |= thread.join().is_err();
     }
-    if broken {
-        return Err(Failure::job("a thread of a fabric broke"));
+    if panicked {
+        return Err(Failure::job("the thread of a fabric panicked"));
     }
     end
 }
 
-/// Waits until all have ended, and tells them what the process is told.
-async fn watch_over(
+/// Forwards signals to the fabrics and waits until all threads have ended.
+async fn supervise(
     (path, names): (Option<&Path>, &[String]),
-    mut told: mpsc::UnboundedReceiver<Told>,
+    mut reports: mpsc::UnboundedReceiver<FabricReport>,
     mut signals: Signals,
-    tell: &watch::Sender<SignalCounts>,
+    signal_sender: &watch::Sender<SignalCounts>,
 ) -> Result<(), Failure> {
     let mut served = false;
     let mut failed = Vec::new();
     let mut end = Ok(());
     loop {
-        let told = tokio::select! {
-            what = signals.next() => {
-                if let (Control::Reload, Some(path)) = (what, path) {
-                    tell_added(path, names);
+        let report = tokio::select! {
+            signal = signals.next() => {
+                if let (Control::Reload, Some(path)) = (signal, path) {
+                    log_added(path, names);
                 }
-                tell.send_modify(|heard| heard.add(what));
+                signal_sender.send_modify(|counts| counts.add(signal));
                 continue;
             }
-            told = told.recv() => told,
+            report = reports.recv() => report,
         };
-        match told {
+        match report {
             None => return end,
-            Some(Told::Serves) => served = true,
-            Some(Told::Fails(name, why)) => {
+            Some(FabricReport::Served) => served = true,
+            Some(FabricReport::Failed(name, why)) => {
                 failed.retain(|(other, _)| *other != name);
                 failed.push((name, why));
                 if !served && failed.len() == names.len() {
-                    tell.send_modify(|heard| heard.add(Control::Stop));
+                    signal_sender.send_modify(|counts| counts.add(Control::Stop));
                     let (name, why) = failed.swap_remove(0);
-                    end = Err(of(&name, why));
+                    end = Err(add_fabric(&name, why));
                 }
             }
-            Some(Told::Ended(name, Err(why))) if end.is_ok() => end = Err(of(&name, why)),
-            Some(Told::Ended(..)) => {}
+            Some(FabricReport::Ended(name, Err(why))) if end.is_ok() => {
+                end = Err(add_fabric(&name, why))
+            }
+            Some(FabricReport::Ended(..)) => {}
         }
     }
 }
 
-/// Tells of fabrics that the file has by now; each fabric that is served tells what is wrong with the file.
-fn tell_added(path: &Path, names: &[String]) {
+/// Logs fabrics that were added to the file. Each served fabric logs the errors of the file.
+fn log_added(path: &Path, names: &[String]) {
     if let Ok(all) = config::read(path) {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         serve::tell_added(&all, &names);
     }
 }
 
-/// A failure, with the fabric that it is of.
-fn of(name: &str, why: Failure) -> Failure {
+/// Adds the name of the fabric to a failure.
+fn add_fabric(name: &str, why: Failure) -> Failure {
     match why {
         Failure::Job { error, hint } => Failure::Job {
             error: error.context(format!("fabric {name}")),
@@ -145,71 +146,71 @@ fn of(name: &str, why: Failure) -> Failure {
     }
 }
 
-/// One fabric, on its thread.
-struct One {
+/// One fabric, in its thread.
+struct FabricThread {
     args: RunArgs,
     terminal: Terminal,
     log: log::Handle,
     metrics: FabricMetrics,
     relay: SignalRelay,
-    teller: mpsc::UnboundedSender<Told>,
+    reports: mpsc::UnboundedSender<FabricReport>,
     name: String,
 }
 
-impl One {
+impl FabricThread {
     fn serve(mut self, mut source: Source, mut settings: Settings) {
         loop {
             let why = match self.serve_now(source.clone(), settings.clone()) {
                 Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
-                end => return self.tell(Told::Ended(self.name.clone(), end)),
+                end => return self.report(FabricReport::Ended(self.name.clone(), end)),
             };
             self.relay.mark_rebalanced();
             error!(
                 error = why.to_log_line(),
-                retry_s = AGAIN.as_secs(),
+                retry_s = RETRY_INTERVAL.as_secs(),
                 "fabric not served"
             );
-            self.tell(Told::Fails(self.name.clone(), why));
-            if self.wait() {
-                return self.tell(Told::Ended(self.name.clone(), Ok(())));
+            self.report(FabricReport::Failed(self.name.clone(), why));
+            if self.wait_for_retry() {
+                return self.report(FabricReport::Ended(self.name.clone(), Ok(())));
             }
-            // What is wrong may have been mended there; a file that is wrong changes nothing.
-            let heard = self.relay.received();
-            if let Some((again, said)) = self.read(&source) {
-                (source, settings) = (again, said);
-                self.relay.mark_reloaded(&heard);
+            // The file may have been corrected; an invalid file changes nothing.
+            let received = self.relay.received();
+            if let Some((new_source, new_settings)) = self.read(&source) {
+                (source, settings) = (new_source, new_settings);
+                self.relay.mark_reloaded(&received);
             }
             info!("retrying fabric");
         }
     }
 
     fn serve_now(&self, source: Source, settings: Settings) -> Result<(), Failure> {
-        let teller = self.teller.clone();
+        let reports = self.reports.clone();
         let process = Process {
             runtime: signals::runtime()?,
             ear: SignalListener::Relay(self.relay.clone()),
-            // Fails only at the end of the program.
-            serves: Box::new(move || drop(teller.send(Told::Serves))),
+            // Fails only at exit.
+            serves: Box::new(move || drop(reports.send(FabricReport::Served))),
             is_all: false,
         };
-        let shown = (&self.terminal, &self.log, &self.metrics);
-        serve_port::serve_one(source, settings, &self.args, shown, process)
+        let outputs = (&self.terminal, &self.log, &self.metrics);
+        serve_port::serve_one(source, settings, &self.args, outputs, process)
     }
 
-    fn tell(&self, told: Told) {
-        // Fails only at the end of the program.
-        let _ = self.teller.send(told);
+    fn report(&self, report: FabricReport) {
+        // Fails only at exit.
+        let _ = self.reports.send(report);
     }
 
-    /// Waits for the next attempt; whether the program ends instead.
-    fn wait(&self) -> bool {
+    /// Waits for the next attempt; returns whether the process stops instead.
+    fn wait_for_retry(&self) -> bool {
         let mut relay = self.relay.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build();
         let Ok(runtime) = runtime else { return true };
         runtime.block_on(async {
-            let stopped = tokio::time::timeout(AGAIN, relay.stopped());
+            let stopped = tokio::time::timeout(RETRY_INTERVAL, relay.stopped());
             stopped.await.is_ok()
         })
     }

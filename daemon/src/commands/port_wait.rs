@@ -39,7 +39,7 @@ impl WaitLimits {
         device: Duration::ZERO,
         link: None,
     };
-    /// `run --once`: only a link that is training is worth a wait.
+    /// `run --once`: waits only for a link that is training.
     pub const ONCE: Self = Self {
         device: Duration::ZERO,
         link: Some(Duration::from_secs(10)),
@@ -56,24 +56,21 @@ impl WaitLimits {
     }
 }
 
-/// The port to serve, as soon as it can be opened.
+/// Waits until the port to serve can be opened.
 ///
 /// # Errors
-/// If several ports could be meant, or none is there in time.
-pub async fn wait_for_port(
-    choice: &PortChoice,
-    patience: WaitLimits,
-) -> Result<LocalPort, Failure> {
+/// The selection is ambiguous, or no port appears in time.
+pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<LocalPort, Failure> {
     let selection = ports::selection(choice);
     let started = Instant::now();
     let (mut waited, mut settled) = (false, names_one_port(&selection));
     loop {
         let (why, limit) = match ports::find(&selection)? {
-            Ok(port) => match patience.link.filter(|_| !port.has_link()) {
+            Ok(port) => match limits.link.filter(|_| !port.has_link()) {
                 Some(link) => (ports::no_link(&port, link), link),
                 None if !waited => return Ok(port),
                 // The kernel lists a device before ib_umad has made its files.
-                None if !ports::has_umad(&port) && started.elapsed() < patience.device => {
+                None if !ports::has_umad(&port) && started.elapsed() < limits.device => {
                     sleep(POLL).await;
                     continue;
                 }
@@ -84,8 +81,8 @@ pub async fn wait_for_port(
                     continue;
                 }
             },
-            Err(e @ PortChoiceError::Ambiguous { .. }) => return Err(ports::refuse(&e)),
-            Err(e) => (ports::refuse(&e), patience.limit(&e)),
+            Err(e @ PortChoiceError::Ambiguous { .. }) => return Err(ports::selection_failure(&e)),
+            Err(e) => (ports::selection_failure(&e), limits.limit(&e)),
         };
         if started.elapsed() >= limit {
             return Err(why);

@@ -24,9 +24,9 @@ const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-gu
 /// Runs the command.
 ///
 /// # Errors
-/// If the ports cannot be listed.
+/// The ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
+    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
     let choice = umad::choose_port(&ports, &PortSelection::default());
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
@@ -54,7 +54,7 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
         ));
     } else if !rows.iter().any(|row| row.usable) {
         if !rows.is_empty() {
-            text.push_str("No port can run a subnet manager now.\n");
+            text.push_str("No port can run a subnet manager.\n");
         }
         text.push_str(&format!("{DEMO}\n"));
     }
@@ -76,10 +76,10 @@ fn render(rows: &[json::ports::Port]) -> String {
     for row in rows {
         let serve = match &row.reason {
             Some(why) if row.chosen => {
-                format!("no: {why} (`ferrosm run` waits for its link)")
+                format!("no: {why} (`ferrosm run` waits for the link)")
             }
             Some(why) => format!("no: {why}"),
-            None if row.chosen => "yes (the choice of `ferrosm run`)".to_owned(),
+            None if row.chosen => "yes (selected by `ferrosm run`)".to_owned(),
             None => "yes".to_owned(),
         };
         out.add_row([
@@ -118,14 +118,14 @@ fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
     }
 }
 
-/// How long an answer to an SMP is still of use: an answer to any repetition ends the request.
+/// Time within which a response to an SMP is useful: a response to any retry completes the request.
 #[must_use]
-pub fn answers_count_for_ms(sm: &SmConfig) -> u32 {
+pub fn response_timeout_ms(sm: &SmConfig) -> u32 {
     let all = sm.smp_timeout * (u32::from(sm.smp_retries) + 1);
     u32::try_from(all.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// What the configuration and the flags name.
+/// The port selection of configuration and flags.
 #[must_use]
 pub fn selection(choice: &PortChoice) -> PortSelection {
     PortSelection {
@@ -135,23 +135,23 @@ pub fn selection(choice: &PortChoice) -> PortSelection {
     }
 }
 
-/// The port to serve at this moment; `Err` within `Ok` if there is none.
+/// The port to serve; the inner error if there is none now.
 ///
 /// # Errors
-/// If the ports cannot be listed.
+/// The ports cannot be listed.
 pub fn find(selection: &PortSelection) -> Result<Result<LocalPort, PortChoiceError>, Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
+    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
     Ok(umad::choose_port(&ports, selection).cloned())
 }
 
-/// The port of a command that only reads. If several could be meant, the log names the one that is used.
+/// The port for a read-only command. If the selection is ambiguous, the port is logged.
 ///
 /// # Errors
-/// If no port has a link, with the reason for each.
+/// No port has a link, with the reason for each.
 pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| explain(&e, None))?;
+    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
     let selection = selection(choice);
-    let port = umad::choose_read_only_port(&ports, &selection).map_err(|e| refuse(&e))?;
+    let port = umad::choose_read_only_port(&ports, &selection).map_err(|e| selection_failure(&e))?;
     if matches!(
         umad::choose_port(&ports, &selection),
         Err(PortChoiceError::Ambiguous { .. })
@@ -162,9 +162,9 @@ pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
     Ok(port.clone())
 }
 
-/// Why no port was chosen, and what to do.
+/// Failure if no port can be selected.
 #[must_use]
-pub fn refuse(error: &PortChoiceError) -> Failure {
+pub fn selection_failure(error: &PortChoiceError) -> Failure {
     let hint = match error {
         PortChoiceError::NoDevice => DEMO.to_owned(),
         PortChoiceError::NoMatch { .. } => LIST.to_owned(),
@@ -173,7 +173,7 @@ pub fn refuse(error: &PortChoiceError) -> Failure {
                 .iter()
                 .any(|s| matches!(s.reason, SkipReason::Down(_)));
             if down {
-                format!("Plug in a cable, or see why the link does not train. {DEMO}")
+                format!("Connect a cable, or check why the link does not train. {DEMO}")
             } else {
                 DEMO.to_owned()
             }
@@ -188,7 +188,7 @@ pub fn refuse(error: &PortChoiceError) -> Failure {
     Failure::with_hint(error, hint)
 }
 
-/// A port whose link did not come up in time.
+/// Failure if the link did not come up in time.
 #[must_use]
 pub fn no_link(port: &LocalPort, waited: Duration) -> Failure {
     Failure::with_hint(
@@ -197,19 +197,19 @@ pub fn no_link(port: &LocalPort, waited: Duration) -> Failure {
             waited.as_secs(),
             port.phys_state
         ),
-        format!("Plug in a cable, or see why the link does not train. {LIST}"),
+        format!("Connect a cable, or check why the link does not train. {LIST}"),
     )
 }
 
-/// Whether ib_umad has made the port's device.
+/// Whether ib_umad has created the port's device.
 #[must_use]
 pub fn has_umad(port: &LocalPort) -> bool {
     device_file("umad", port).is_some()
 }
 
-/// Why a port could not be used, and what to do.
+/// Failure if a port cannot be opened.
 #[must_use]
-pub fn explain(error: &UmadError, port: Option<&LocalPort>) -> Failure {
+pub fn open_failure(error: &UmadError, port: Option<&LocalPort>) -> Failure {
     let device = port.and_then(|p| match error {
         UmadError::IsSm { .. } | UmadError::AlreadySm { .. } => device_file("issm", p),
         UmadError::Library(_)
@@ -217,7 +217,7 @@ pub fn explain(error: &UmadError, port: Option<&LocalPort>) -> Failure {
         | UmadError::Open { .. }
         | UmadError::Register { .. } => device_file("umad", p),
     });
-    // libibumad says EIO whatever `open` said: ask again where the device is known.
+    // libibumad reports EIO for any error of `open`: try again if the device is known.
     let kind = device.as_ref().and_then(|path| {
         std::fs::OpenOptions::new()
             .read(true)
@@ -226,10 +226,10 @@ pub fn explain(error: &UmadError, port: Option<&LocalPort>) -> Failure {
             .err()
             .map(|e| e.kind())
     });
-    sentence(error, device, kind)
+    describe_failure(error, device, kind)
 }
 
-/// The device file of a port: the kernel numbers them, and says in sysfs which is whose.
+/// Device file of a port, found through sysfs.
 fn device_file(prefix: &str, port: &LocalPort) -> Option<PathBuf> {
     let entries = std::fs::read_dir("/sys/class/infiniband_mad").ok()?;
     let read = |path: PathBuf| std::fs::read_to_string(path).ok();
@@ -246,7 +246,7 @@ fn device_file(prefix: &str, port: &LocalPort) -> Option<PathBuf> {
     None
 }
 
-/// What is at the bottom of an error.
+/// The innermost cause of an error.
 fn root_cause(error: &dyn core::error::Error) -> String {
     let mut at = error;
     while let Some(cause) = at.source() {
@@ -255,7 +255,11 @@ fn root_cause(error: &dyn core::error::Error) -> String {
     at.to_string()
 }
 
-fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>) -> Failure {
+fn describe_failure(
+    error: &UmadError,
+    device: Option<PathBuf>,
+    kind: Option<ErrorKind>,
+) -> Failure {
     let (source, port) = match error {
         UmadError::Library(e) => {
             return Failure::with_hint(
@@ -268,7 +272,7 @@ fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>)
         UmadError::AlreadySm { .. } => {
             return Failure::with_hint(
                 error,
-                "Stop the other one (opensm, ferrosm), or choose another port.",
+                "Stop the other SM (opensm, ferrosm), or choose another port.",
             );
         }
         UmadError::Register { source, .. } => {
@@ -287,12 +291,12 @@ fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>)
     if kind == ErrorKind::PermissionDenied {
         Failure::with_hint(
             format!("no permission to open {file} ({port})"),
-            "Run as root, or let your user read and write the umad and issm devices in /dev/infiniband.",
+            "Run as root, or give the user read and write access to the umad and issm devices in /dev/infiniband.",
         )
     } else if kind == ErrorKind::NotFound {
         Failure::with_hint(
             format!("{file} is not there ({port})"),
-            "Load the kernel's module: `modprobe ib_umad`.",
+            "Load the kernel module: `modprobe ib_umad`.",
         )
     } else {
         Failure::job(format!("{error}: {source}"))
@@ -312,33 +316,33 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_rights_names_the_device_and_what_to_do() {
+    fn permission_error_names_the_device_and_a_remedy() {
         let device = Some(PathBuf::from("/dev/infiniband/umad0"));
-        let told = sentence(
+        let text = describe_failure(
             &open_error(ErrorKind::Other),
             device,
             Some(ErrorKind::PermissionDenied),
         );
-        let told = told.to_string();
+        let text = text.to_string();
         assert!(
-            told.starts_with("no permission to open /dev/infiniband/umad0 (mlx5_0 port 1)\n"),
-            "{told}"
+            text.starts_with("no permission to open /dev/infiniband/umad0 (mlx5_0 port 1)\n"),
+            "{text}"
         );
-        assert!(told.contains("root"), "{told}");
+        assert!(text.contains("root"), "{text}");
     }
 
     #[test]
-    fn a_missing_device_names_the_module() {
-        let told = sentence(&open_error(ErrorKind::NotFound), None, None).to_string();
-        assert!(told.contains("modprobe ib_umad"), "{told}");
+    fn missing_device_error_names_the_module() {
+        let text = describe_failure(&open_error(ErrorKind::NotFound), None, None).to_string();
+        assert!(text.contains("modprobe ib_umad"), "{text}");
     }
 
     #[test]
-    fn no_device_points_to_the_demo() {
-        let told = refuse(&PortChoiceError::NoDevice).to_string();
+    fn missing_hardware_error_names_the_demo() {
+        let text = selection_failure(&PortChoiceError::NoDevice).to_string();
         assert!(
-            told.contains("no RDMA device") && told.contains("ferrosm demo"),
-            "{told}"
+            text.contains("no RDMA device") && text.contains("ferrosm demo"),
+            "{text}"
         );
     }
 }

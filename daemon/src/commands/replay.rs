@@ -1,4 +1,4 @@
-//! `ferrosm replay`: hands the inputs of a recording to a new subnet manager and compares its outputs.
+//! `ferrosm replay`: replays the inputs of a recording and compares the outputs.
 
 use core::fmt::Write;
 
@@ -10,13 +10,13 @@ use crate::cli::ReplayArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// Output is printed in pieces of about this size.
-const PIECE: usize = 1 << 16;
+/// Size of the chunks in which output is printed.
+const CHUNK: usize = 1 << 16;
 
 /// Runs the command.
 ///
 /// # Errors
-/// If the file is not a recording or is damaged, or outputs differ.
+/// The file is not a recording or is damaged, or an output differs.
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let file = args.file.display();
     let bytes = std::fs::read(&args.file)
@@ -30,7 +30,7 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let mut printed = Ok(());
     let end = replay.run(&mut |now, output| {
         describe(&mut text, now, output, args.outputs);
-        if text.len() >= PIECE && printed.is_ok() {
+        if text.len() >= CHUNK && printed.is_ok() {
             printed = output::print(&text);
             text.clear();
         }
@@ -47,7 +47,7 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if let Ok(Ending::Truncated(offset)) = end {
         let _written = writeln!(
             text,
-            "the recording ends at byte {offset} without its last entry: it was truncated, or the program was killed"
+            "the recording ends at byte {offset} within an entry: it was truncated, or the program was killed"
         );
     }
     output::print(&text)?;

@@ -16,18 +16,18 @@ use crate::signals::{self, SignalListener};
 /// Runs the command.
 ///
 /// # Errors
-/// If the configuration is wrong, no port can serve, or (with `--once`) the fabric does not come up.
+/// The configuration is invalid, no port can serve, or (with `--once`) the fabric does not come up.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    // Before anything that takes its time.
+    // First, so that early signals are not lost.
     let (runtime, signals) = signals::install()?;
     let mut sources = config::sources(args.sm.config.as_deref())?;
     if let Some(name) = &args.fabric {
         sources = vec![Source::select(sources, Some(name)).map_err(Failure::Usage)?];
     }
-    if sources.len() > 1 && args.says_places() {
+    if sources.len() > 1 && args.has_fabric_flags() {
         let names: Vec<&str> = sources.iter().filter_map(Source::fabric).collect();
         return Err(Failure::Usage(format!(
-            "--ca, --port, --port-guid, --state-dir, --dump-dir, --capture and --record are of one fabric, and the configuration has {}: \
+            "--ca, --port, --port-guid, --state-dir, --dump-dir, --capture and --record apply to one fabric, but the configuration has {}: \
              choose one with --fabric",
             names.join(", ")
         )));
@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _page = server::start_if_configured(listen, &metrics);
+    let _metrics_server = server::start_if_configured(listen, &metrics);
     if !all.is_empty() {
         all.push((source, settings));
         let process = (&terminal, &log, &metrics);

@@ -1,4 +1,4 @@
-//! Serves one fabric on a local port: opens the port, starts subnet administration, and runs the subnet manager.
+//! Serves one fabric on a local port: opens the port, starts the SA server, runs the subnet manager.
 
 use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
@@ -18,10 +18,10 @@ use crate::recording::RecordingFile;
 use crate::sa_server::SaServer;
 use crate::signals::SignalListener;
 
-/// Room for answers and traps between the receiving thread and the driver.
+/// Minimum capacity of the queue between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;
 
-/// Flags over the configuration file.
+/// Overrides of the configuration file by flags.
 pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
     let flags = args.clone();
     move |raw| {
@@ -30,10 +30,10 @@ pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
     }
 }
 
-/// Serves one fabric until it is told to stop.
+/// Serves one fabric until the process stops.
 ///
 /// # Errors
-/// If no port can serve, or (with `--once`) the fabric does not come up.
+/// No port can serve, or (with `--once`) the fabric does not come up.
 pub(super) fn serve_one(
     source: Source,
     settings: Settings,
@@ -41,12 +41,12 @@ pub(super) fn serve_one(
     (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
     mut process: Process,
 ) -> Result<(), Failure> {
-    let patience = match &process.ear {
+    let limits = match &process.ear {
         _ if args.sm.once => WaitLimits::ONCE,
         SignalListener::Own(_) => WaitLimits::SERVICE,
         SignalListener::Relay(_) => WaitLimits::ONE_OF_SEVERAL,
     };
-    let port = port_wait::wait_for_port(&settings.port, patience);
+    let port = port_wait::wait_for_port(&settings.port, limits);
     let port = process.runtime.block_on(async {
         tokio::select! {
             port = port => Some(port),
@@ -63,13 +63,13 @@ pub(super) fn serve_one(
     };
     let open = OpenOptions {
         as_sm: true,
-        response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
+        response_timeout_ms: ports::response_timeout_ms(&settings.sm),
     };
     let (mut sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
+        UmadPort::open(&local, &open).map_err(|e| ports::open_failure(&e, Some(&local)))?;
     if let Some(e) = sender.take_is_sm_error() {
         warn!(
-            error = ports::explain(&e, Some(&local)).to_log_line(),
+            error = ports::open_failure(&e, Some(&local)).to_log_line(),
             "cannot set IsSM bit"
         );
     }
@@ -80,12 +80,12 @@ pub(super) fn serve_one(
           "local port opened");
     let window_limit = sender.window_limit();
     let administration = if sender.is_simulated() {
-        // `umad2sim` gives one descriptor's messages to another; its answers would be cut at 256 bytes, too.
+        // `umad2sim` delivers messages to the wrong descriptor, and truncates replies to 256 bytes.
         info!("SA disabled under umad2sim");
         None
     } else {
         let (sender, receiver) =
-            GsiPort::open(&local).map_err(|e| ports::explain(&e, Some(&local)))?;
+            GsiPort::open(&local).map_err(|e| ports::open_failure(&e, Some(&local)))?;
         let started = SaServer::start(Box::new(sender), Box::new(receiver), settings.sa);
         Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
     };

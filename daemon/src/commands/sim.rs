@@ -1,4 +1,4 @@
-//! `ferrosm sim`: serves a simulated fabric to real programs until it is told to stop.
+//! `ferrosm sim`: serves a simulated fabric to libibumad programs.
 
 use std::fs;
 use std::io;
@@ -25,13 +25,13 @@ use crate::simulator::packet_tap::PacketTap;
 use crate::simulator::request::{self, EngineRequest, RequestSender};
 use crate::simulator::{listener, paths};
 
-/// Bytes of a Unix socket's path without the NUL behind it.
-const LONGEST_SOCKET: usize = 107;
+/// Longest path of a Unix socket, in bytes without the NUL.
+const SOCKET_PATH_MAX: usize = 107;
 
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric, the socket is in use, or a file cannot be made.
+/// The fabric does not exist, the socket is in use, or a file cannot be created.
 pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let level = LogSettings {
         format: LogFormat::Compact,
@@ -66,7 +66,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The socket and the directory beside it, removed at the end.
+/// The socket and its directory, removed when dropped.
 struct Listener {
     path: PathBuf,
     listener: UnixListener,
@@ -74,7 +74,7 @@ struct Listener {
 
 impl Listener {
     fn bind(path: &Path) -> Result<Self, Failure> {
-        let refuse = |e: io::Error| {
+        let failure = |e: io::Error| {
             Failure::with_hint(
                 format!("cannot listen on {}: {e}", path.display()),
                 "Name another socket with --socket.",
@@ -87,37 +87,37 @@ impl Listener {
             ));
         }
         let length = path.as_os_str().len();
-        if length > LONGEST_SOCKET {
+        if length > SOCKET_PATH_MAX {
             return Err(Failure::with_hint(
                 format!(
-                    "{} is too long for a socket: {length} bytes, the system takes {LONGEST_SOCKET}",
+                    "{} is too long for a socket: {length} bytes, the limit is {SOCKET_PATH_MAX}",
                     path.display()
                 ),
-                "Name a shorter one with --socket.",
+                "Name a shorter path with --socket.",
             ));
         }
         let dir = paths::directory(path);
-        // What nobody listens on was left by a server that was killed, and so was the directory beside it.
+        // A socket without a listener was left by a killed server, with its directory.
         if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
-            fs::remove_file(path).map_err(refuse)?;
+            fs::remove_file(path).map_err(failure)?;
             if dir.is_dir() {
-                fs::remove_dir_all(&dir).map_err(refuse)?;
+                fs::remove_dir_all(&dir).map_err(failure)?;
             }
         } else if fs::symlink_metadata(&dir).is_ok() {
             return Err(Failure::with_hint(
                 format!(
-                    "{} is there already, and no server left it: it will not be taken away",
+                    "{} is there already, and was not created by a server: it is not removed",
                     dir.display()
                 ),
                 "Name another socket with --socket, or remove it.",
             ));
         }
-        // The socket first: where it cannot be, nothing is left behind.
+        // The socket first: if it cannot be created, nothing is left behind.
         let listener = Self {
             path: path.to_owned(),
-            listener: UnixListener::bind(path).map_err(refuse)?,
+            listener: UnixListener::bind(path).map_err(failure)?,
         };
-        fs::create_dir(&dir).map_err(refuse)?;
+        fs::create_dir(&dir).map_err(failure)?;
         Ok(listener)
     }
 
@@ -130,28 +130,28 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The socket goes last: while it is there, the next server knows whose the directory is.
+        // The socket last: as long as it exists, the next server recognizes the directory.
         let dir = paths::directory(&self.path);
         if fs::remove_dir_all(&dir).is_ok() || !dir.exists() {
-            // Nothing is lost if it stays: the next server takes it away.
+            // If this fails, the next server removes the socket.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// SIGINT and SIGTERM end the server.
+/// Stops the server on SIGINT and SIGTERM.
 fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let refuse = |e: io::Error| Failure::job(format!("cannot watch for signals: {e}"));
+    let failure = |e: io::Error| Failure::job(format!("cannot register signal handlers: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(refuse)?;
+        .map_err(failure)?;
     let (mut interrupt, mut terminate) = {
         let _inside = runtime.enter();
         (
-            signal(SignalKind::interrupt()).map_err(refuse)?,
-            signal(SignalKind::terminate()).map_err(refuse)?,
+            signal(SignalKind::interrupt()).map_err(failure)?,
+            signal(SignalKind::terminate()).map_err(failure)?,
         )
     };
     std::thread::Builder::new()
@@ -163,9 +163,9 @@ fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
                     _ = terminate.recv() => {}
                 }
             });
-            // If the engine is gone, so is the reason to stop it.
+            // Fails only if the engine has ended.
             let _ = requests.send(EngineRequest::Stop);
         })
         .map(|_| ())
-        .map_err(refuse)
+        .map_err(failure)
 }

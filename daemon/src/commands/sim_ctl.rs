@@ -1,6 +1,6 @@
-//! `ferrosm sim-ctl`: statements for the server of a simulated fabric, and its answers.
+//! `ferrosm sim-ctl`: sends statements to the server of a simulated fabric and prints the replies.
 //!
-//! A line out, lines back, the last of which is `ok` or `error: ...`; that one is not printed.
+//! Each statement is a line; its reply ends with `ok` or `error: ...`, which is not printed.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
@@ -14,28 +14,28 @@ use crate::simulator::paths;
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no server, or it refused a line.
+/// No server, or it rejected a statement.
 pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
     let path = paths::socket(args.socket.socket.as_deref());
     let mut server = Server::connect(&path)?;
     if !args.statement.is_empty() {
-        return server.tell(&args.statement.join(" "))?;
+        return server.send(&args.statement.join(" "))?;
     }
     let stdin = io::stdin();
     let interactive = stdin.is_terminal();
-    let mut refused = None;
+    let mut rejected = None;
     for (number, line) in stdin.lock().lines().enumerate() {
         let line = line.map_err(|e| Failure::job(format!("cannot read standard input: {e}")))?;
-        if let Err(failure) = server.tell(&line)? {
+        if let Err(failure) = server.send(&line)? {
             if interactive {
                 output::print(&format!("{failure}\n"))?;
             } else {
-                refused
+                rejected
                     .get_or_insert_with(|| Failure::job(format!("line {}: {failure}", number + 1)));
             }
         }
     }
-    refused.map_or(Ok(()), Err)
+    rejected.map_or(Ok(()), Err)
 }
 
 struct Server {
@@ -50,18 +50,18 @@ impl Server {
         })
     }
 
-    /// Sends a line and prints what comes back. The inner error is the server's refusal.
-    fn tell(&mut self, line: &str) -> Result<Result<(), Failure>, Failure> {
-        let gone = |e: io::Error| Failure::job(format!("the server is gone: {e}"));
+    /// Sends a line and prints the reply. The inner error is the server's rejection.
+    fn send(&mut self, line: &str) -> Result<Result<(), Failure>, Failure> {
+        let lost = |e: io::Error| Failure::job(format!("connection to the server lost: {e}"));
         let text = format!("{}\n", line.replace('\n', " "));
         self.stream
             .get_mut()
             .write_all(text.as_bytes())
-            .map_err(gone)?;
+            .map_err(lost)?;
         loop {
             let mut answer = String::new();
-            if self.stream.read_line(&mut answer).map_err(gone)? == 0 {
-                return Err(Failure::job("the server is gone"));
+            if self.stream.read_line(&mut answer).map_err(lost)? == 0 {
+                return Err(Failure::job("connection to the server lost"));
             }
             match answer.trim_end_matches('\n') {
                 "ok" => return Ok(Ok(())),
@@ -74,7 +74,7 @@ impl Server {
     }
 }
 
-/// What to say when nobody listens.
+/// Failure if no server listens.
 pub fn no_server(path: &Path, error: &io::Error) -> Failure {
     Failure::with_hint(
         format!("no simulated fabric at {}: {error}", path.display()),

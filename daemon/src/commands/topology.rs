@@ -74,10 +74,10 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     let local = ports::choose_for_reading(&settings.port)?;
     let open = OpenOptions {
         as_sm: false,
-        response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
+        response_timeout_ms: ports::response_timeout_ms(&settings.sm),
     };
     let (sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
+        UmadPort::open(&local, &open).map_err(|e| ports::open_failure(&e, Some(&local)))?;
     if let Some(limit) = sender.window_limit() {
         settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
     }

@@ -74,7 +74,7 @@ mod tests {
     use ferrosm_mad::ids::{Lid, Lmc};
 
     use super::*;
-    use crate::cli::{FileArgs, HintArgs};
+    use crate::cli::{FileArgs, OfflineArgs};
     use crate::offline;
     use crate::testing::TempDir;
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn routed(spec: &str, engine: &str) -> FabricView {
-        let args = HintArgs {
+        let args = OfflineArgs {
             from: spec.to_owned(),
             node: None,
             engine: vec![engine.parse().unwrap()],

@@ -21,7 +21,7 @@ use ferrosm_routing::{
 };
 use serde::Serialize;
 
-use crate::cli::HintArgs;
+use crate::cli::OfflineArgs;
 use crate::commands::fabric;
 use crate::config::ConfigErrors;
 use crate::config::value::Engine;
@@ -163,7 +163,7 @@ impl SelectedRouting {
 ///
 /// # Errors
 /// The fabric does not exist, or an input file is invalid.
-pub fn route(args: &HintArgs) -> Result<OfflineRouting, Failure> {
+pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
     let hints = args
         .files
         .input_files()
@@ -219,7 +219,7 @@ fn select_component(
 fn route_view(
     mut view: FabricView,
     omitted: OmittedNodes,
-    args: &HintArgs,
+    args: &OfflineArgs,
     guid_hints: &routing_hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut view)?;
@@ -433,8 +433,8 @@ mod tests {
     use ferrosm_mad::attr::NodeType;
     use ferrosm_sim::generate::from_spec;
 
-    fn args(engines: &str) -> HintArgs {
-        HintArgs {
+    fn args(engines: &str) -> OfflineArgs {
+        OfflineArgs {
             from: String::new(),
             node: None,
             engine: engines.split(',').map(|e| e.parse().unwrap()).collect(),
@@ -600,7 +600,7 @@ mod tests {
 
     #[test]
     fn vls_can_be_limited() {
-        let limited = HintArgs {
+        let limited = OfflineArgs {
             vls: Some(3),
             ..args("updn")
         };

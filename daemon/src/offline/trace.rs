@@ -278,11 +278,11 @@ fn distance(topo: &Topology, from: SwitchIdx, to: SwitchIdx) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{FileArgs, HintArgs};
+    use crate::cli::{FileArgs, OfflineArgs};
     use crate::offline;
 
     fn routed(spec: &str, engine: &str) -> FabricView {
-        let args = HintArgs {
+        let args = OfflineArgs {
             from: spec.to_owned(),
             node: None,
             engine: vec![engine.parse().unwrap()],

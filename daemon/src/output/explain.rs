@@ -120,12 +120,12 @@ pub fn length_reason(trace: &Trace, engine: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{FileArgs, HintArgs};
+    use crate::cli::{FileArgs, OfflineArgs};
     use crate::offline::{self, trace};
 
     #[test]
     fn rejected_engines_vls_and_paths_are_shown() {
-        let args = HintArgs {
+        let args = OfflineArgs {
             from: "ring:5,1".to_owned(),
             node: None,
             engine: vec!["minhop".parse().unwrap(), "updn".parse().unwrap()],

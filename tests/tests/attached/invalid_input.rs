@@ -218,7 +218,11 @@ fn unusable_sockets_are_reported() {
         "--capture",
         "file/c.pcapng",
     ];
-    refused(&run(dir, &args), 1, &["cannot create capture file/c.pcapng"]);
+    refused(
+        &run(dir, &args),
+        1,
+        &["cannot create capture file/c.pcapng"],
+    );
 }
 
 /// Scenarios and statements with mistakes: line and column, exit status 1.

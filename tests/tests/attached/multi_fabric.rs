@@ -145,7 +145,7 @@ fn fabric_that_cannot_be_served_is_logged_and_retried() {
     poll_until(GUARD, PAUSE, || sweeps().pop().ok_or_else(|| sm.stderr())).unwrap();
     let (swept, roles) = (sweeps(), lines_of(&sm, "compute", "role changed"));
     assert!(
-        roles.len() == 1 && roles[0].contains("state=Master"),
+        roles.len() == 1 && roles[0].contains("role=Master"),
         "{roles:?}"
     );
     planes.configure(5, &planes.guids[1]);
@@ -248,7 +248,7 @@ fn failed_dump_is_logged_with_its_fabric() {
     sm.signal(Signal::Hangup);
     let failed = poll_until(GUARD, PAUSE, || {
         let log = sm.stderr();
-        let failed = log.lines().find(|l| l.contains("could not be written"));
+        let failed = log.lines().find(|l| l.contains("cannot write"));
         failed.map(str::to_owned).ok_or(log)
     });
     let failed = failed.unwrap_or_else(|log| panic!("{log}"));
