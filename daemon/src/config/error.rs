@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, all at once, each with its place.
+//! Configuration errors, collected, each with its position.
 
 use core::fmt;
 use core::ops::Range;
@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 use ferrosm_opensm_compat::{InputError, InputFileError};
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file; `None` for the command line.
     pub file: Option<PathBuf>,
-    /// Line and column, both from 1; `None` where the error has no place in the file.
+    /// Line and column, both from 1; `None` without a position in the file.
     pub at: Option<(usize, usize)>,
-    /// What is wrong, and what would be right.
+    /// The message: what is wrong, and the allowed values.
     pub what: String,
 }
 
-/// Everything that is wrong.
+/// All errors of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,
 }
 
 impl ConfigErrors {
-    /// One error about a file as a whole.
+    /// An error of the whole file.
     #[must_use]
     pub fn single(path: &Path, what: String) -> Self {
         let mut errors = Self::none();
@@ -32,17 +32,17 @@ impl ConfigErrors {
         errors
     }
 
-    /// Nothing is wrong, so far.
+    /// No errors.
     pub(crate) const fn none() -> Self {
         Self { errors: Vec::new() }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no errors.
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Adds what is wrong with a file, at a line and column if it has a place.
+    /// Adds an error of a file.
     pub(crate) fn add(&mut self, file: &Path, at: Option<(usize, usize)>, what: String) {
         self.errors.push(ConfigError {
             file: Some(file.to_owned()),
@@ -51,18 +51,18 @@ impl ConfigErrors {
         });
     }
 
-    /// Adds one.
+    /// Adds an error.
     pub(crate) fn push(&mut self, error: ConfigError) {
         self.errors.push(error);
     }
 
-    /// These errors, then others.
+    /// These errors, followed by others.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.errors.extend(others.errors);
         self
     }
 
-    /// Errors at byte ranges of a text, in the order of the text.
+    /// Errors at byte ranges of a text, sorted by position.
     pub(super) fn new(
         path: Option<&Path>,
         text: &str,
@@ -77,7 +77,7 @@ impl ConfigErrors {
         Self { errors }.sorted()
     }
 
-    /// The same in the order of the text.
+    /// Sorts by position and removes duplicates.
     pub(super) fn sorted(mut self) -> Self {
         self.errors
             .sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
@@ -85,7 +85,7 @@ impl ConfigErrors {
         self
     }
 
-    /// The errors, each file's in its order.
+    /// The errors, sorted by position within each file.
     #[must_use]
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
@@ -130,7 +130,7 @@ fn line_column(text: &str, offset: usize) -> (usize, usize) {
 }
 
 impl ConfigError {
-    /// Errors of an input file.
+    /// Converts errors of an input file.
     pub(super) fn in_file(path: &Path, errors: Vec<InputError>) -> Vec<Self> {
         let errors = errors
             .into_iter()
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_lines_and_characters() {
+    fn positions_count_lines_and_characters() {
         assert_eq!(line_column("a\nbc", 3), (2, 2));
         assert_eq!(line_column("é = 1", 3), (1, 3), "characters, not bytes");
     }

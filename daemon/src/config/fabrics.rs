@@ -1,7 +1,7 @@
-//! `[[fabric]]`: several fabrics that one process serves, each with the keys of the whole file and its own over them.
+//! `[[fabric]]`: several fabrics of one process. The keys of a fabric override those of the file.
 //!
-//! What stands outside of `[[fabric]]` holds for all of them. A fabric has a name, its own local port, and its own place for
-//! what it writes: where it does not say its own, the name goes behind the common one. The log is the process's.
+//! Keys outside of `[[fabric]]` apply to all fabrics. Each fabric has a name, a local port, and paths of its own: unless set, its name is
+//! appended to the common path. The log and the metrics endpoint belong to the process.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -15,19 +15,19 @@ use super::{ConfigErrors, Settings, Source};
 
 /// The key of the list of fabrics.
 pub(super) const LIST: &str = "fabric";
-/// Sections that are the process's, and why.
+/// Sections that belong to the process, and why.
 const COMMON: [(&str, &str); 2] = [
-    ("log", "one log is for all fabrics"),
-    ("metrics", "one page tells of all fabrics"),
+    ("log", "all fabrics share one log"),
+    ("metrics", "all fabrics share one endpoint"),
 ];
-/// Longest name.
+/// Longest name of a fabric.
 const NAME_MAX: usize = 40;
 
-/// What is wrong, with its place.
+/// An error and its byte range.
 pub(super) type KeyError = (Option<Range<usize>>, String);
 
-/// The fabrics of a document in the order of the file, taken out of it: names, and their sections.
-pub(super) fn take<'t>(
+/// Removes the fabrics from a document; returns their names and sections in the order of the file.
+pub(super) fn take_fabrics<'t>(
     document: &mut DeTable<'t>,
     found: &mut Vec<KeyError>,
 ) -> Vec<(String, DeTable<'t>)> {
@@ -65,10 +65,7 @@ pub(super) fn take<'t>(
             }
         };
         if fabrics.iter().any(|(other, _)| *other == name) {
-            found.push((
-                Some(place),
-                format!("fabric.name: two fabrics are called {name}"),
-            ));
+            found.push((Some(place), format!("fabric.name: duplicate name {name}")));
             continue;
         }
         for (section, what) in COMMON {
@@ -98,20 +95,23 @@ fn into_tables<'t>(list: Spanned<DeValue<'t>>) -> Option<Vec<Spanned<DeTable<'t>
     tables.collect()
 }
 
-/// A name that may be part of a file's name.
+/// Checks that a name can be part of a file name.
 fn check_name(name: &str) -> Result<String, String> {
-    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > NAME_MAX || name.starts_with('.') || !name.chars().all(good)
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty()
+        || name.len() > NAME_MAX
+        || name.starts_with('.')
+        || !name.chars().all(is_allowed)
     {
         return Err(format!(
             "{name:?} must be 1 to {NAME_MAX} letters, digits, hyphens, underscores and dots, and not begin with a dot: \
-             it becomes part of the names of files"
+             it becomes part of file names"
         ));
     }
     Ok(name.to_owned())
 }
 
-/// Lays the sections of a fabric over those of the file, key by key.
+/// Overrides the keys of the file by those of a fabric.
 pub(super) fn overlay<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> {
     let mut all = base.clone();
     for (key, value) in own {
@@ -131,21 +131,21 @@ pub(super) fn overlay<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> 
     all
 }
 
-/// Gives a fabric its own places for what it writes, where it did not name them.
+/// Appends the fabric's name to paths that it does not set itself.
 pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
     let files = own
         .get("files")
         .and_then(|files| files.get_ref().as_table());
-    let says = |key: &str| files.is_some_and(|files| files.contains_key(key));
+    let has_key = |key: &str| files.is_some_and(|files| files.contains_key(key));
     let below = |dir: &str| Path::new(dir).join(name).to_string_lossy().into_owned();
     let files = &mut raw.files;
-    if !files.state_dir.is_empty() && !says("state-dir") {
+    if !files.state_dir.is_empty() && !has_key("state-dir") {
         files.state_dir = below(&files.state_dir);
     }
-    if !files.dump_dir.is_empty() && !says("dump-dir") {
+    if !files.dump_dir.is_empty() && !has_key("dump-dir") {
         files.dump_dir = below(&files.dump_dir);
     }
-    if !files.capture.is_empty() && !says("capture") {
+    if !files.capture.is_empty() && !has_key("capture") {
         let path = Path::new(&files.capture);
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         files.capture = path
@@ -155,20 +155,20 @@ pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) 
     }
 }
 
-/// What fabrics of one file say together that cannot be.
+/// Checks the fabrics of one file against each other.
 ///
 /// # Errors
-/// All of it.
+/// All conflicts.
 pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
     if all.len() < 2 {
         return Ok(());
     }
-    let mut wrong = ConfigErrors::none();
+    let mut errors = ConfigErrors::none();
     let mut taken: BTreeMap<(&str, String), &str> = BTreeMap::new();
     for (source, settings) in all {
         let name = source.fabric().unwrap_or_default();
-        let mut tell = |key: &str, what: &str| {
-            wrong = core::mem::replace(&mut wrong, ConfigErrors::none())
+        let mut report = |key: &str, what: &str| {
+            errors = core::mem::replace(&mut errors, ConfigErrors::none())
                 .and(source.key_error(key, what))
         };
         let port = &settings.port;
@@ -176,7 +176,7 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
             (Some(guid), ..) => Some(guid.to_string()),
             (None, Some(ca), Some(number)) => Some(format!("{ca} port {}", number.0)),
             _ => {
-                tell(
+                report(
                     "port.guid",
                     "with several fabrics each must name its local port: port.guid, or port.ca and port.number",
                 );
@@ -190,8 +190,8 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
             .as_ref()
             .and_then(|r| r.listen().map(str::to_owned));
         let keys = &settings.raw.replication;
-        // One name of one subnet prefix is one history: two fabrics would take each other's records for their own.
-        let name_there = match &settings.replication {
+        // Nodes identify the fabric by name and subnet prefix: with equal ones, two fabrics would mix their records.
+        let replication_name = match &settings.replication {
             Some(ferrosm_replication::ReplicationSettings::Etcd(_)) => {
                 let name = keys.fabric.replace(['/', ' '], "_");
                 let below = keys.etcd_prefix.trim_end_matches('/');
@@ -203,22 +203,27 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
             None => None,
         };
         let prefix = settings.sm.subnet_prefix;
-        let name_there = name_there.map(|name| format!("{name} with subnet prefix {prefix}"));
+        let replication_name =
+            replication_name.map(|name| format!("{name} with subnet prefix {prefix}"));
         for (key, value) in [
             ("port.guid", port),
             ("files.state-dir", path(&settings.state_dir)),
             ("files.dump-dir", path(&settings.dump_dir)),
             ("files.capture", path(&settings.capture)),
             ("replication.listen", listen),
-            ("replication.fabric", name_there),
+            ("replication.fabric", replication_name),
         ] {
             let Some(value) = value else { continue };
             if let Some(other) = taken.insert((key, value.clone()), name) {
-                tell(key, &format!("{value} is used by fabric {other} too"));
+                report(key, &format!("{value} is also used by fabric {other}"));
             }
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +235,7 @@ mod tests {
         resolve_all(Source::parse(Path::new("/etc/f.toml"), text)?, |_| {})
     }
 
-    fn told(text: &str) -> String {
+    fn errors(text: &str) -> String {
         all(text).unwrap_err().to_string()
     }
 
@@ -239,9 +244,9 @@ mod tests {
         [[fabric]]\nname = \"storage\"\n[fabric.port]\nca = \"mlx5_1\"\nnumber = 1\n[fabric.files]\nstate-dir = \"/s\"\n\
         [[fabric.partition]]\nname = \"P\"\npkey = 0x40\n";
 
-    /// What is common holds for all, what a fabric says for itself goes over it, and each writes to places of its own.
+    /// Fabrics inherit common keys, override them, and have paths of their own.
     #[test]
-    fn fabrics_inherit_and_have_their_own() {
+    fn fabrics_inherit_and_override_keys() {
         let all = all(TWO).unwrap();
         let of = |i: usize| (&all[i].0, &all[i].1);
         let ((compute, c), (storage, s)) = (of(0), of(1));
@@ -265,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_chosen_by_name() {
+    fn fabric_is_selected_by_name() {
         let all = Source::parse(Path::new("f"), TWO).unwrap();
         assert_eq!(
             Source::select(all.clone(), Some("storage"))
@@ -275,22 +280,22 @@ mod tests {
         );
         assert_eq!(
             Source::select(all.clone(), Some("backup")).unwrap_err(),
-            "there is no fabric backup: the configuration has compute, storage"
+            "unknown fabric backup: the configuration has compute, storage"
         );
         assert_eq!(
             Source::select(all, None).unwrap_err(),
-            "which fabric? the configuration has compute, storage"
+            "no fabric selected: the configuration has compute, storage"
         );
         let plain = Source::parse(Path::new("f"), "").unwrap();
         assert!(Source::select(plain.clone(), None).is_ok());
         assert!(Source::select(plain, Some("x")).is_err());
     }
 
-    /// Errors are told once, where they are, and say whose they are where that is not everybody's.
+    /// Errors are reported once, with their position, and with the fabric unless they are in a common key.
     #[test]
-    fn errors_of_fabrics_have_their_places() {
+    fn errors_of_fabrics_have_positions() {
         assert_eq!(
-            told(
+            errors(
                 "[sm]\npoll-interval = \"1ms\"\n[[fabric]]\nname = \"a\"\n[fabric.port]\nguid = \"0x1\"\n[fabric.sweep]\n\
                  smp-timeout = \"2h\"\n[[fabric]]\nname = \"b\"\n[fabric.port]\nguid = \"0x2\"\n"
             ),
@@ -298,29 +303,28 @@ mod tests {
              /etc/f.toml:8:15: fabric a: sweep.smp-timeout: must be from \"1ms\" to \"1m\""
         );
         assert_eq!(
-            told("[[fabric]]\nname = \"a\"\n[fabric.sm]\npirority = 1\n"),
+            errors("[[fabric]]\nname = \"a\"\n[fabric.sm]\npirority = 1\n"),
             "/etc/f.toml:4:1: unknown key `pirority` in [sm]: did you mean `priority`?"
         );
-        assert!(told("[fabric]\nname = \"a\"\n").contains("written as [[fabric]]"));
+        assert!(errors("[fabric]\nname = \"a\"\n").contains("written as [[fabric]]"));
         assert!(
-            told("[[fabric]]\n[fabric.sm]\n").contains("/etc/f.toml:1:1: this fabric needs a name")
+            errors("[[fabric]]\n[fabric.sm]\n")
+                .contains("/etc/f.toml:1:1: this fabric needs a name")
+        );
+        assert!(errors("[[fabric]]\nname = \"../x\"\n").contains("becomes part of file names"));
+        assert!(
+            errors("[[fabric]]\nname = \"a\"\n[[fabric]]\nname = \"a\"\n")
+                .contains("duplicate name a")
         );
         assert!(
-            told("[[fabric]]\nname = \"../x\"\n").contains("becomes part of the names of files")
-        );
-        assert!(
-            told("[[fabric]]\nname = \"a\"\n[[fabric]]\nname = \"a\"\n")
-                .contains("two fabrics are called a")
-        );
-        assert!(
-            told("[[fabric]]\nname = \"a\"\n[fabric.log]\nlevel = \"warn\"\n")
-                .contains(":3:9: log: one log is for all")
+            errors("[[fabric]]\nname = \"a\"\n[fabric.log]\nlevel = \"warn\"\n")
+                .contains(":3:9: log: all fabrics share one log")
         );
     }
 
-    /// What is said of a file with the fabrics `a` and `b`.
+    /// Errors of a file with the fabrics `a` and `b`.
     fn two(a: &str, b: &str) -> String {
-        told(&format!(
+        errors(&format!(
             "[[fabric]]\nname = \"a\"\n{a}[[fabric]]\nname = \"b\"\n{b}"
         ))
     }
@@ -331,14 +335,14 @@ mod tests {
 
     #[cfg(feature = "etcd")]
     #[test]
-    fn fabrics_do_not_share_names_in_etcd() {
+    fn fabrics_have_different_names_in_etcd() {
         let etcd = |n, name: &str, below: &str| {
             let keys = format!(
                 "etcd = [\"http://127.0.0.1:2379\"]\netcd-prefix = {below:?}\nfabric = {name:?}\n"
             );
             format!("{}[fabric.replication]\n{keys}", port(n))
         };
-        // Both are one name below one prefix.
+        // Both result in the same key prefix.
         let same = two(&etcd(1, "hall 1", "/x"), &etcd(2, "hall/1", "/x/"));
         assert!(
             same.contains("fabric b: replication.fabric: \"hall_1\" below /x with"),
@@ -347,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn fabrics_do_not_share_what_is_of_one() {
+    fn fabrics_have_different_ports_and_paths() {
         let ports = two("", "[fabric.port]\nca = \"x\"\n");
         assert_eq!(
             ports.matches("each must name its local port").count(),
             2,
             "{ports}"
         );
-        assert!(two(&port(1), &port(1)).contains("is used by fabric a too"));
+        assert!(two(&port(1), &port(1)).contains("is also used by fabric a"));
         let tcp = |n, listen: u8| {
             let keys = "peers = [\"a:1\"]\nca = \"c\"\ncertificate = \"c\"\nkey = \"c\"\nfabric = \"site\"\n";
             format!(
@@ -370,7 +374,7 @@ mod tests {
         let dir = "[fabric.files]\nstate-dir = \"/s\"\n";
         let same = two(&(port(1) + dir), &(port(2) + dir));
         assert!(
-            same.contains("fabric b: files.state-dir: /s is used by fabric a too"),
+            same.contains("fabric b: files.state-dir: /s is also used by fabric a"),
             "{same}"
         );
     }

@@ -1,8 +1,8 @@
-//! The configuration: a TOML file, checked whole before anything acts on it.
+//! The configuration: a TOML file, checked completely before it is used.
 //!
-//! Two stages. [`RawConfig`] is the file as serde sees it, key by key, with defaults; [`Settings`] is what the rest of
-//! the program acts on. Order of precedence: default, file, flag. All errors are found in one go, each with line,
-//! column and what would be right; a wrong file is never used in part.
+//! Two stages: [`RawConfig`] is the file as serde reads it, with defaults; [`Settings`] are the checked values for the rest of the
+//! program. Flags override the file, the file overrides defaults. All errors are reported together, with line, column and allowed values;
+//! an invalid file is never used in part.
 
 mod error;
 mod fabrics;
@@ -32,54 +32,54 @@ pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
 pub use settings::{LogSettings, PortChoice, Settings};
 
-/// Read by `ferrosm run` where no other file is named and this one exists.
+/// File of `ferrosm run` if none is given and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
 
-/// Reads and checks a configuration file: one source for each fabric that it describes.
+/// Reads and checks a configuration file; returns a source for each of its fabrics.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the file.
 pub fn read(path: &Path) -> Result<Vec<Source>, ConfigErrors> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| ConfigErrors::single(path, format!("cannot read it: {e}")))?;
     Source::parse(path, &text)
 }
 
-/// Settles all fabrics of a file, and checks what they say together.
+/// Resolves all fabrics of a file and checks them against each other.
 ///
 /// # Errors
-/// Everything that is wrong, once.
+/// All errors, without duplicates.
 pub fn resolve_all(
     sources: Vec<Source>,
     flags: impl Fn(&mut RawConfig),
 ) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
-    let mut wrong = ConfigErrors::none();
+    let mut errors = ConfigErrors::none();
     let mut all = Vec::new();
     for source in sources {
         match source.resolve(&flags) {
             Ok(settings) => all.push((source, settings)),
-            Err(errors) => wrong = wrong.and(errors),
+            Err(more) => errors = errors.and(more),
         }
     }
-    if !wrong.is_empty() {
-        return Err(wrong.sorted());
+    if !errors.is_empty() {
+        return Err(errors.sorted());
     }
     fabrics::check_combination(&all)?;
     Ok(all)
 }
 
-/// A configuration file that was read: the keys of one of its fabrics, and its text to point into.
+/// The keys of one fabric of a configuration file, and the text, for the positions of errors.
 #[derive(Debug, Clone)]
 pub struct Source {
     path: Option<PathBuf>,
     text: Arc<str>,
     fabric: Option<String>,
-    /// The keys of the file over the defaults.
+    /// Keys of the file, with defaults.
     pub raw: RawConfig,
 }
 
 impl Source {
-    /// No file: all defaults.
+    /// Defaults, without a file.
     #[must_use]
     pub fn defaults() -> Self {
         Self {
@@ -90,10 +90,10 @@ impl Source {
         }
     }
 
-    /// Checks the keys and values of a text: one source for each `[[fabric]]`, or one without a name.
+    /// Parses a text; returns a source for each `[[fabric]]`, or one without a name.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All errors of the text.
     pub fn parse(path: &Path, text: &str) -> Result<Vec<Self>, ConfigErrors> {
         let parsed = parse(path, text)?;
         let text: Arc<str> = text.into();
@@ -106,7 +106,7 @@ impl Source {
         Ok(sources.collect())
     }
 
-    /// The only fabric of a text.
+    /// Parses a text with one fabric.
     #[cfg(test)]
     pub(crate) fn only(path: &Path, text: String) -> Result<Self, ConfigErrors> {
         let mut all = Self::parse(path, &text)?;
@@ -114,14 +114,14 @@ impl Source {
         Ok(all.remove(0))
     }
 
-    /// One of several: the one of that name, or the only one where no name is given.
+    /// Selects a fabric by name, or the only one.
     ///
     /// # Errors
-    /// A sentence that names those that there are.
+    /// A message with the names of the fabrics.
     pub fn select(all: Vec<Self>, fabric: Option<&str>) -> Result<Self, String> {
         let names: Vec<&str> = all.iter().filter_map(Self::fabric).collect();
-        let there = if names.is_empty() {
-            "the configuration names no fabrics".to_owned()
+        let available = if names.is_empty() {
+            "the configuration has no [[fabric]]".to_owned()
         } else {
             format!("the configuration has {}", names.join(", "))
         };
@@ -130,55 +130,55 @@ impl Source {
                 .iter()
                 .find(|source| source.fabric() == Some(name))
                 .cloned()
-                .ok_or_else(|| format!("there is no fabric {name}: {there}")),
-            None if all.len() > 1 => Err(format!("which fabric? {there}")),
-            None => all.into_iter().next().ok_or(there),
+                .ok_or_else(|| format!("unknown fabric {name}: {available}")),
+            None if all.len() > 1 => Err(format!("no fabric selected: {available}")),
+            None => all.into_iter().next().ok_or(available),
         }
     }
 
-    /// The name of the fabric, where the file has several or names the only one.
+    /// Name of the fabric; `None` without `[[fabric]]`.
     #[must_use]
     pub fn fabric(&self) -> Option<&str> {
         self.fabric.as_deref()
     }
 
-    /// Something that is wrong with a key such as `port.guid`.
+    /// An error of a key such as `port.guid`.
     pub(crate) fn key_error(&self, key: &str, what: &str) -> ConfigErrors {
-        let place = parse::position(&self.text, self.fabric(), key);
-        let common = matches!(place, Some((_, false)));
-        let of = self.fabric.as_ref().filter(|_| !common);
+        let position = parse::position(&self.text, self.fabric(), key);
+        let is_common = matches!(position, Some((_, false)));
+        let of = self.fabric.as_ref().filter(|_| !is_common);
         let of = of
             .map(|name| format!("fabric {name}: "))
             .unwrap_or_default();
-        let at = place.map(|(span, _)| span);
+        let at = position.map(|(span, _)| span);
         let what = format!("{of}{key}: {what}");
         ConfigErrors::new(self.path.as_deref(), &self.text, [(at, what)])
     }
 
-    /// The file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Lays flags over the file, checks what keys say together, and reads the OpenSM input files.
+    /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
     ///
     /// # Errors
-    /// Everything that is wrong, with the place of the key where the file has it, or the position in the input file.
+    /// All errors, with the position of the key in the file, or the position in the input file.
     pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
         if let (true, Some(name)) = (raw.replication.fabric.is_empty(), self.fabric()) {
-            // Standbys of different fabrics may meet at one address by mistake.
+            // The name rejects standbys of another fabric at the same address.
             name.clone_into(&mut raw.replication.fabric);
         }
-        let beside = self.path.as_deref().and_then(Path::parent);
-        let files = settings::input_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
+        let dir = self.path.as_deref().and_then(Path::parent);
+        let files = settings::input_files(&raw.routing, dir.unwrap_or_else(|| Path::new("")));
         let hints = files.read().map_err(ConfigErrors::from);
-        let beside = beside.unwrap_or_else(|| Path::new(""));
-        let partitions = partitions::read(&raw, self.path(), beside);
+        let dir = dir.unwrap_or_else(|| Path::new(""));
+        let partitions = partitions::read(&raw, self.path(), dir);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
-        let paths = path_inputs::read(&raw, beside, list);
+        let path_inputs = path_inputs::read(&raw, dir, list);
         let resolved = settings::resolve(raw).map_err(|found| {
             let wrong = found.iter().map(|(key, what)| self.key_error(key, what));
             wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()
@@ -191,7 +191,7 @@ impl Source {
             errors.into_iter().for_each(|e| wrong.push(e));
             Default::default()
         });
-        let paths = paths.unwrap_or_else(|errors| {
+        let path_inputs = path_inputs.unwrap_or_else(|errors| {
             errors.into_iter().for_each(|e| wrong.push(e));
             Default::default()
         });
@@ -199,13 +199,13 @@ impl Source {
             Ok(mut settings) if wrong.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
                 settings.sm.partitions = Arc::new(partitions);
-                settings.sm.qos = paths.qos;
-                settings.sm.prefix_routes = paths.prefix_routes;
+                settings.sm.qos = path_inputs.qos;
+                settings.sm.prefix_routes = path_inputs.prefix_routes;
                 let keys = &settings.raw.replication;
                 settings.replication =
-                    replication::settings(keys, settings.sm.subnet_prefix.0, beside);
+                    replication::settings(keys, settings.sm.subnet_prefix.0, dir);
                 settings.warnings = warnings;
-                settings.warnings.extend(paths.warnings);
+                settings.warnings.extend(path_inputs.warnings);
                 Ok(settings)
             }
             Ok(_) => Err(wrong),

@@ -1,7 +1,7 @@
-//! From text to [`RawConfig`], collecting every error.
+//! Parses a text into [`RawConfig`] and collects all errors.
 //!
-//! serde stops at the first error. Since keys are independent of each other, the offending entry is recorded, taken out
-//! of the parsed document, and the rest is tried again, until the rest is right.
+//! serde stops at the first error. Keys are independent of each other, so the invalid entry is recorded and removed from the document, and
+//! the rest is parsed again until it is valid.
 
 use core::ops::Range;
 use std::path::Path;
@@ -18,34 +18,34 @@ use super::{ConfigErrors, print};
 /// The keys of one fabric of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// Its name; `None` where the file has no `[[fabric]]`.
+    /// Name of the fabric; `None` without `[[fabric]]`.
     pub fabric: Option<String>,
-    /// Its keys over the defaults.
+    /// Keys of the fabric, with defaults.
     pub raw: RawConfig,
 }
 
-/// Reads a text: the fabrics of `[[fabric]]` in their order, or one without a name.
+/// Parses a text; returns the fabrics of `[[fabric]]` in order, or one without a name.
 ///
 /// # Errors
-/// Everything that is wrong with it, `path` being its name.
+/// All errors of the text; `path` is the file name in messages.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     let (document, syntax) = DeTable::parse_recoverable(text);
     let mut found: Vec<KeyError> = syntax
         .iter()
         .map(|e| (e.span(), e.message().to_owned()))
         .collect();
-    // After a syntax error the recovered rest is a guess: its errors would mislead.
+    // After a syntax error, errors in the recovered rest may be misleading.
     if !found.is_empty() {
         return Err(ConfigErrors::new(Some(path), text, found));
     }
     let whole = document.span();
     let mut common = document.into_inner();
-    let fabrics = fabrics::take(&mut common, &mut found);
-    let raw = keys(&mut common, &whole, &mut found);
+    let fabrics = fabrics::take_fabrics(&mut common, &mut found);
+    let raw = parse_keys(&mut common, &whole, &mut found);
     let mut parsed: Vec<Parsed> = Vec::new();
     for (name, own) in &fabrics {
         let mut all = fabrics::overlay(&common, own);
-        let mut raw = keys(&mut all, &whole, &mut found);
+        let mut raw = parse_keys(&mut all, &whole, &mut found);
         fabrics::set_own_paths(&mut raw, name, own);
         parsed.push(Parsed {
             fabric: Some(name.clone()),
@@ -61,8 +61,12 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     Ok(parsed)
 }
 
-/// The keys of a document; what is wrong is taken out of it, and told.
-fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<KeyError>) -> RawConfig {
+/// Parses the keys of a document; invalid entries are removed and added to `found`.
+fn parse_keys(
+    document: &mut DeTable<'_>,
+    whole: &Range<usize>,
+    found: &mut Vec<KeyError>,
+) -> RawConfig {
     loop {
         let text = toml::Deserializer::from(Spanned::new(whole.clone(), document.clone()));
         let error = match RawConfig::deserialize(text) {
@@ -73,7 +77,7 @@ fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<KeyErr
         match removed {
             Some(place) => found.push((error.span(), explain(error.message(), &place))),
             None => {
-                // Without a place nothing can be taken out, so this is the last one found.
+                // Without a position nothing can be removed: this is the last error.
                 found.push((error.span(), error.message().to_owned()));
                 return RawConfig::default();
             }
@@ -81,14 +85,14 @@ fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<KeyErr
     }
 }
 
-/// Where the value of a key such as `sm.priority` is in a text that parses, and whether the fabric says it for itself.
+/// Position of the value of a key such as `sm.priority` in a valid text, and whether the fabric sets it itself.
 pub(super) fn position(
     text: &str,
     fabric: Option<&str>,
     key: &str,
 ) -> Option<(Range<usize>, bool)> {
     let mut common = DeTable::parse(text).ok()?.into_inner();
-    let fabrics = fabrics::take(&mut common, &mut Vec::new());
+    let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
     let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
     let (section, name) = key.split_once('.')?;
     let within = |document: &DeTable<'_>| {
@@ -101,15 +105,15 @@ pub(super) fn position(
     own.or_else(|| Some((within(&common)?, false)))
 }
 
-/// What was taken out.
+/// A removed entry.
 struct Removed {
     /// The key with its sections: `sm.priority`.
     key: String,
-    /// Whether the key itself is wrong, which serde reports at the key, and not its value.
-    unknown: bool,
+    /// Whether the key is unknown, rather than its value invalid. serde reports unknown keys at the key.
+    is_unknown: bool,
 }
 
-/// Takes the innermost entry that holds `span` out of a table.
+/// Removes the innermost entry that contains `span` from a table.
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<Removed> {
     let inside = |s: Range<usize>| s.start <= span.start && span.end <= s.end;
     for (key, value) in table.iter_mut() {
@@ -124,9 +128,9 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
         .map(|(key, _)| (key.get_ref().clone().into_owned(), inside(key.span())))?;
     table.remove(hit.as_str());
     let key = format!("{prefix}{hit}");
-    // The table that a dotted key implies has the span of that key: there a wrong value is reported at the key as well.
-    let unknown = at_key && !is_known(&key);
-    Some(Removed { key, unknown })
+    // The implicit table of a dotted key has the span of the key: invalid values are reported there as well.
+    let is_unknown = at_key && !is_known(&key);
+    Some(Removed { key, is_unknown })
 }
 
 /// Whether the configuration has a section or key of this name.
@@ -156,7 +160,7 @@ fn remove_within(
                 .collect();
             Some(Removed {
                 key: name.to_owned(),
-                unknown: false,
+                is_unknown: false,
             })
         }
         DeValue::String(_)
@@ -167,9 +171,9 @@ fn remove_within(
     }
 }
 
-/// serde's words, with what would be right.
+/// The message of serde, with suggestions.
 fn explain(message: &str, place: &Removed) -> String {
-    if !place.unknown {
+    if !place.is_unknown {
         return format!("{}: {message}", place.key);
     }
     let keys = print::keys();
@@ -189,7 +193,7 @@ fn explain(message: &str, place: &Removed) -> String {
                 place.key
             ),
             (None, None) => format!(
-                "unknown section `{}`: there are {}",
+                "unknown section `{}`: the sections are {}",
                 place.key,
                 sections.join(", ")
             ),
@@ -208,7 +212,7 @@ fn explain(message: &str, place: &Removed) -> String {
         (None, None) => {
             let all: Vec<&str> = names().collect();
             format!(
-                "unknown key `{name}` in [{section}]: there are {}",
+                "unknown key `{name}` in [{section}]: the keys are {}",
                 all.join(", ")
             )
         }
@@ -224,29 +228,29 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_all_defaults() {
+    fn empty_file_has_defaults() {
         let [only] = &parse(Path::new("f"), "").unwrap()[..] else {
             panic!("one fabric")
         };
         assert_eq!((&only.fabric, &only.raw), (&None, &RawConfig::default()));
     }
 
-    /// Every error of a file is told in one go, in the order of the file.
+    /// All errors are reported together, in the order of the file.
     #[test]
-    fn all_errors_at_once() {
+    fn all_errors_are_reported() {
         let text = "[sm]\npirority = 3\npoll-interval = 10\n\n[lids]\nlmc = 9\n[colour]\nx = 1\n";
         assert_eq!(
             errors(text),
             "f.toml:2:1: unknown key `pirority` in [sm]: did you mean `priority`?\n\
-             f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a time with its unit in quotes, \
+             f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a duration with unit in quotes, \
              such as \"10s\" or \"200ms\"\n\
              f.toml:6:7: lids.lmc: invalid value: integer `9`, expected a whole number from 0 to 7\n\
-             f.toml:7:2: unknown section `colour`: there are port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
+             f.toml:7:2: unknown section `colour`: the sections are port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
         );
     }
 
     #[test]
-    fn a_key_of_another_section_is_recognised() {
+    fn key_of_another_section_is_suggested() {
         assert_eq!(
             errors("[sm]\nlmc = 1\n"),
             "f.toml:2:1: unknown key `lmc` in [sm]: did you mean lids.lmc?"
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_in_place_of_a_value_is_no_unknown_key() {
+    fn table_instead_of_a_value_is_a_type_error() {
         let told = errors("[sm]\npriority.x = 1\n");
         let right =
             "f.toml:2:1: sm.priority: invalid type: map, expected a whole number from 0 to 15";
@@ -268,26 +272,31 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_engine_is_named() {
+    fn every_unknown_engine_is_reported() {
         let text = "[routing]\nengines = [\"updm\", \"minhop\", \"zigzag\"]\n";
         let told = errors(text);
-        assert!(told.contains("f.toml:2:12: routing.engines: there is no routing engine `updm`: did you mean `updn`?"), "{told}");
         assert!(
             told.contains(
-                "f.toml:2:30: routing.engines: there is no routing engine `zigzag`: there are "
+                "f.toml:2:12: routing.engines: unknown routing engine `updm`: did you mean `updn`?"
+            ),
+            "{told}"
+        );
+        assert!(
+            told.contains(
+                "f.toml:2:30: routing.engines: unknown routing engine `zigzag`: the engines are "
             ),
             "{told}"
         );
     }
 
     #[test]
-    fn a_slip_in_the_syntax_has_its_place() {
+    fn syntax_error_has_a_position() {
         let told = errors("[sm]\npriority = \n");
         assert!(told.starts_with("f.toml:2:"), "{told}");
     }
 
     #[test]
-    fn a_value_where_a_section_belongs_is_told() {
+    fn value_instead_of_a_section_is_a_type_error() {
         let told = errors("sm = 5\n[lids]\nlmc = 8\n");
         assert!(told.starts_with("f.toml:1:6: sm: invalid type"), "{told}");
         assert!(told.contains("f.toml:3:7: lids.lmc"), "{told}");

@@ -1,4 +1,4 @@
-//! `[partitions]` and `[[partition]]`: the keys of partitions in the configuration file.
+//! Keys of `[partitions]` and `[[partition]]`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -10,24 +10,24 @@ use super::value::Scalar;
 pub struct PartitionRules {
     /// partitions.conf; empty for none.
     pub file: String,
-    /// What switches check.
+    /// P_Key enforcement by switches.
     pub enforce: Enforce,
-    /// `both` gives a port the full and the limited key.
+    /// Whether membership `both` gives a port the full and the limited P_Key.
     pub allow_both_pkeys: bool,
 }
 
-/// What switch ports that face channel adapters and routers check.
+/// Direction of P_Key enforcement at switch ports to CAs and routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enforce {
-    /// Packets in both directions.
+    /// Both directions.
     #[default]
     Both,
-    /// What the end port sends.
+    /// Packets from the end port.
     In,
-    /// What the end port gets.
+    /// Packets to the end port.
     Out,
-    /// Nothing.
+    /// No enforcement.
     Off,
 }
 
@@ -35,26 +35,26 @@ pub enum Enforce {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PartitionEntry {
-    /// For people.
+    /// Name, for messages.
     pub name: String,
-    /// The P_Key; its low 15 bits count.
+    /// P_Key; only the low 15 bits are used.
     pub pkey: PKeyText,
-    /// Its key goes to index 0 of every member's table.
+    /// Whether the P_Key is at index 0 of the members' tables.
     #[serde(default)]
     pub index0: bool,
-    /// It has the IPv4 broadcast group of IPoIB.
+    /// Whether the IPoIB broadcast group is created.
     #[serde(default)]
     pub ipoib: bool,
-    /// Of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in partitions.conf.
+    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in partitions.conf.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// Of members that do not say: full, limited or both.
+    /// Membership of members without one: full, limited or both.
     #[serde(default = "limited")]
     pub default_membership: String,
-    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each perhaps with `=full`, `=limited` or `=both`.
+    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`, `=limited` or `=both`.
     #[serde(default)]
     pub members: Vec<String>,
-    /// MGIDs of groups, each perhaps with flags behind commas.
+    /// MGIDs of groups, each optionally followed by flags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
 }
@@ -63,7 +63,7 @@ fn limited() -> String {
     "limited".to_owned()
 }
 
-/// A number or a word.
+/// A P_Key, as a number or string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PKeyText(pub String);
 

@@ -1,6 +1,4 @@
-//! Partitions in the configuration: where they come from, and those that are written in the file itself.
-//!
-//! A file in OpenSM's form and `[[partition]]` do not go together: nobody could tell which entry goes over which.
+//! Partitions of the configuration: from a `partitions.conf` or from `[[partition]]`, not both.
 
 use std::path::Path;
 
@@ -12,17 +10,17 @@ use super::error::ConfigError;
 use super::partition_keys::{Enforce, PartitionEntry};
 use super::raw::RawConfig;
 
-/// Partitions as they were said, and warnings on what was likely not meant.
-pub(super) type Read = (Partitions, Vec<ConfigError>);
+/// Partitions, and warnings about probable mistakes.
+pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 
-/// Reads the partitions of a configuration; the name of their file counts from the directory `beside`.
+/// Reads the partitions of a configuration; file names are relative to `dir`.
 pub(super) fn read(
     raw: &RawConfig,
     path: Option<&Path>,
-    beside: &Path,
-) -> Result<Read, Vec<ConfigError>> {
+    dir: &Path,
+) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
     let rules = &raw.partitions;
-    let file = (!rules.file.is_empty()).then(|| beside.join(&rules.file));
+    let file = (!rules.file.is_empty()).then(|| dir.join(&rules.file));
     let of_config = |what: String| {
         vec![ConfigError {
             file: path.map(Path::to_owned),
@@ -34,24 +32,23 @@ pub(super) fn read(
         (None, []) => return Ok((Partitions::default(), Vec::new())),
         (Some(_), [_, ..]) => {
             return Err(of_config(
-                "partitions.file and [[partition]]: only one of them can say which partitions there are"
-                    .to_owned(),
+                "partitions.file and [[partition]] are mutually exclusive".to_owned(),
             ));
         }
         (Some(file), []) => from_file(file)?,
         (None, entries) => {
             let mut list = Vec::new();
-            let mut wrong = Vec::new();
+            let mut errors = Vec::new();
             for (i, entry) in entries.iter().enumerate() {
                 match entry.partition() {
                     Ok(partition) => list.push(partition),
-                    Err(errors) => wrong.extend(errors.into_iter().flat_map(|what| {
+                    Err(messages) => errors.extend(messages.into_iter().flat_map(|what| {
                         of_config(format!("[[partition]] {} ({}): {what}", i + 1, entry.name))
                     })),
                 }
             }
-            if !wrong.is_empty() {
-                return Err(wrong);
+            if !errors.is_empty() {
+                return Err(errors);
             }
             (list, Vec::new())
         }
@@ -86,16 +83,13 @@ impl From<Enforce> for Enforcement {
 }
 
 impl PartitionEntry {
-    /// Says the same in OpenSM's grammar, and reads that: one grammar, one set of checks. What OpenSM would be lenient about is an
-    /// error here.
+    /// Formats the entry in OpenSM's grammar and parses that, so that both forms have the same checks. Warnings are errors here.
     fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
-        let mut wrong = Vec::new();
+        let mut errors = Vec::new();
         let mut check = |what: &str, word: &str, allowed: &[char]| {
             if word.contains(|c| reserved.contains(&c) && !allowed.contains(&c)) {
-                wrong.push(format!(
-                    "{what}: `{word}` has a character that it cannot have"
-                ));
+                errors.push(format!("{what}: `{word}` has an invalid character"));
             }
         };
         check("name", &self.name, &[]);
@@ -109,10 +103,10 @@ impl PartitionEntry {
             .iter()
             .for_each(|g| check("groups", g, &['=', ',', ':']));
         if self.name.is_empty() {
-            wrong.push("name: it needs one".to_owned());
+            errors.push("name: must not be empty".to_owned());
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !errors.is_empty() {
+            return Err(errors);
         }
         let mut text = format!("{}={}", self.name, self.pkey.0);
         for (yes, flag) in [(self.index0, "indx0"), (self.ipoib, "ipoib")] {
@@ -130,19 +124,19 @@ impl PartitionEntry {
         for group in &self.groups {
             text.push_str(&format!("mgid={group},\n"));
         }
-        let parsed = partitions_conf::parse(&text).map_err(whats)?;
+        let parsed = partitions_conf::parse(&text).map_err(messages)?;
         if !parsed.warnings.is_empty() {
-            return Err(whats(parsed.warnings));
+            return Err(messages(parsed.warnings));
         }
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
             (Some(partition), true) => Ok(partition),
-            (Some(_) | None, _) => Err(vec!["it does not say one partition".to_owned()]),
+            (Some(_) | None, _) => Err(vec!["does not describe exactly one partition".to_owned()]),
         }
     }
 }
 
-fn whats(list: Vec<InputError>) -> Vec<String> {
+fn messages(list: Vec<InputError>) -> Vec<String> {
     list.into_iter().map(|w| w.message).collect()
 }
 
@@ -167,7 +161,7 @@ mod tests {
 
     /// The same partitions in TOML and in OpenSM's grammar.
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_forms_are_equivalent() {
         let dir = TempDir::new("config-partitions");
         let conf = "Storage=0x40,ipoib,mtu=5,rate=400G,defmember=full:0x1,ALL_SWITCHES=both,mgid=ff12:1234::1,scope=5\n;\
             Tests=0x51,indx0:;";
@@ -181,13 +175,13 @@ mod tests {
         assert_eq!(list[0].members[0], full);
         assert!(list[1].index0 && in_toml.warnings.is_empty());
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
-        // What is in force reads back.
+        // The effective configuration can be read back.
         let again = resolve(&dir, &effective(&in_toml.raw)).unwrap();
         assert_eq!(again.sm.partitions, in_toml.sm.partitions);
     }
 
     #[test]
-    fn errors_name_their_file_or_their_partition() {
+    fn errors_name_the_file_or_the_partition() {
         let dir = TempDir::new("config-partitions-bad");
         std::fs::write(dir.path().join("bad"), "a=1:x;\nb:ALL;\nc=y:ALL;").unwrap();
         std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
@@ -200,7 +194,7 @@ mod tests {
             "{}\n",
             TOML.replace("enforce", "file = \"warned\"\nenforce")
         ));
-        assert!(both.contains("only one of them"), "{both}");
+        assert!(both.contains("mutually exclusive"), "{both}");
         let entry = told("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
         assert!(
             entry.contains("[[partition]] 1 (a): `32768` is no P_Key"),
@@ -210,7 +204,7 @@ mod tests {
         assert!(lenient.contains("`A` is taken for `ALL`"), "{lenient}");
         let strange = told("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
         assert!(
-            strange.contains("name: `a:b;` has a character"),
+            strange.contains("name: `a:b;` has an invalid character"),
             "{strange}"
         );
         let twice =

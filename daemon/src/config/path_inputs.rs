@@ -1,4 +1,4 @@
-//! What paths follow from beside the routes: the QoS policy, and the ways to other subnets.
+//! Input files of path replies: the QoS policy and the prefix routes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,59 +12,55 @@ use ferrosm_sa::settings::PrefixRoute;
 use super::error::ConfigError;
 use super::raw::RawConfig;
 
-/// What the files say.
+/// Contents of the files.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathInputs {
     pub(super) qos: Option<Arc<QosPolicy>>,
     pub(super) prefix_routes: Arc<[PrefixRoute]>,
-    /// What is likely not meant.
+    /// Probable mistakes.
     pub(super) warnings: Vec<ConfigError>,
 }
 
-/// Reads the files; their names count from the directory `beside`.
+/// Reads the files; names are relative to `dir`.
 pub(super) fn read(
     raw: &RawConfig,
-    beside: &Path,
+    dir: &Path,
     partitions: &[Partition],
 ) -> Result<PathInputs, Vec<ConfigError>> {
     let mut paths = PathInputs::default();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     let policy = |text: &str| qos_policy::parse(text, partitions);
-    match file(&raw.qos.policy_file, beside, policy) {
+    match file(&raw.qos.policy_file, dir, policy) {
         Ok(Some(parsed)) => {
             paths.qos = Some(Arc::new(parsed.policy));
-            let path = beside.join(&raw.qos.policy_file);
+            let path = dir.join(&raw.qos.policy_file);
             paths.warnings = ConfigError::in_file(&path, parsed.warnings);
         }
         Ok(None) => {}
-        Err(errors) => wrong.extend(errors),
+        Err(more) => errors.extend(more),
     }
-    match file(
-        &raw.routing.prefix_routes_file,
-        beside,
-        prefix_routes::parse,
-    ) {
+    match file(&raw.routing.prefix_routes_file, dir, prefix_routes::parse) {
         Ok(Some(routes)) => paths.prefix_routes = routes.into(),
         Ok(None) => {}
-        Err(errors) => wrong.extend(errors),
+        Err(more) => errors.extend(more),
     }
-    if wrong.is_empty() {
+    if errors.is_empty() {
         Ok(paths)
     } else {
-        Err(wrong)
+        Err(errors)
     }
 }
 
 /// Reads a file, if it is configured.
 fn file<T>(
     name: &str,
-    beside: &Path,
+    dir: &Path,
     parse: impl Fn(&str) -> Result<T, Vec<InputError>>,
 ) -> Result<Option<T>, Vec<ConfigError>> {
     if name.is_empty() {
         return Ok(None);
     }
-    let read = input::read_file(&beside.join(name), parse);
+    let read = input::read_file(&dir.join(name), parse);
     let read = read.map_err(|errors| errors.into_iter().map(ConfigError::from).collect());
     read.map(Some)
 }
@@ -84,7 +80,7 @@ mod tests {
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\
         [[partition]]\nname = \"Blue\"\npkey = 0x55\n";
 
-    /// Both files are read beside the configuration; groups may name its partitions.
+    /// Files are relative to the configuration; port groups may name its partitions.
     #[test]
     fn qos_and_prefix_files_are_read_with_the_file() {
         let dir = TempDir::new("config-qos");
@@ -100,14 +96,14 @@ mod tests {
         assert_eq!(settings.sm.prefix_routes[0].router, Some(PortGuid(7)));
         assert_eq!(settings.warnings.len(), 1);
         assert_eq!(settings.warnings[0].at, Some((20, 1)));
-        // What is in force reads back.
+        // The effective configuration can be read back.
         let again = resolve(&dir, &effective(&settings.raw)).unwrap();
         assert_eq!(again.sm, settings.sm);
         assert!(resolve(&dir, "").unwrap().sm.qos.is_none());
     }
 
     #[test]
-    fn qos_and_prefix_errors_are_told_together() {
+    fn qos_and_prefix_errors_are_reported_together() {
         let dir = TempDir::new("config-qos-bad");
         std::fs::write(dir.path().join("prefix"), "x 0x7\n").unwrap();
         let told = resolve(&dir, TOML).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Configuration as text: the commented defaults, and what is in force.
+//! Configuration as text: the commented defaults, and the effective configuration.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub const DEFAULT_FILE: &str = include_str!("../../../etc/ferrosm.toml");
 /// Keys whose values are never printed.
 const SECRETS: &[&str] = &["sm.sm-key", "subnet.m-key"];
 
-/// What is in force, as a file that can be read again. Keys that protect the fabric are left out where they are set.
+/// The effective configuration as a file that can be read back. Values of secret keys are omitted.
 #[must_use]
 pub fn effective(raw: &RawConfig) -> String {
     let default = entries(&RawConfig::default());
@@ -26,7 +26,7 @@ pub fn effective(raw: &RawConfig) -> String {
             s.clone_into(&mut section);
         }
         if SECRETS.contains(&key.as_str()) && value != default {
-            text.push_str(&format!("# {name} is set, and not shown\n"));
+            text.push_str(&format!("# {name} is set; not shown\n"));
         } else {
             text.push_str(&format!("{name} = {value}\n"));
         }
@@ -54,7 +54,7 @@ pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for line in text.lines() {
         if line.starts_with("[[") {
-            // Partitions are no keys: there may be any number of them.
+            // Partitions are listed separately.
             break;
         }
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
@@ -75,7 +75,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_shipped_file_holds_the_defaults() {
+    fn default_file_has_the_defaults() {
         let path = Path::new("etc/ferrosm.toml");
         assert_eq!(
             parse(path, DEFAULT_FILE).unwrap()[0].raw,
@@ -83,12 +83,11 @@ mod tests {
         );
     }
 
-    /// A key of the program is in the shipped file, and the other way round (a key of the file that the program does
-    /// not know would not parse).
+    /// Unknown keys in the file would not parse.
     #[test]
-    fn the_shipped_file_names_every_key() {
+    fn default_file_has_every_key() {
         let file: toml::Table = DEFAULT_FILE.parse().unwrap();
-        let there: BTreeSet<String> = file
+        let in_file: BTreeSet<String> = file
             .iter()
             .flat_map(|(s, keys)| {
                 keys.as_table()
@@ -97,11 +96,11 @@ mod tests {
                     .map(move |k| format!("{s}.{k}"))
             })
             .collect();
-        assert_eq!(there, keys().into_iter().collect());
+        assert_eq!(in_file, keys().into_iter().collect());
     }
 
     #[test]
-    fn every_key_of_the_shipped_file_has_a_comment() {
+    fn every_key_of_the_default_file_has_a_comment() {
         let mut previous = "";
         for line in DEFAULT_FILE.lines() {
             if !line.is_empty() && !line.starts_with(['#', '[']) {
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_reads_back() {
+    fn effective_configuration_can_be_read_back() {
         let mut raw = RawConfig::default();
         raw.port.ca = "mlx5_0".to_owned();
         raw.routing.engines = vec!["minhop".parse().unwrap(), "updn".parse().unwrap()];
@@ -120,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn secrets_are_not_printed() {
         let mut raw = RawConfig::default();
         raw.subnet.m_key = Hex64(0x1234_5678);
         let text = effective(&raw);
         assert!(!text.contains("12345678"), "{text}");
-        assert!(text.contains("# m-key is set, and not shown"), "{text}");
+        assert!(text.contains("# m-key is set; not shown"), "{text}");
     }
 }

@@ -1,11 +1,11 @@
-//! What a reload changes: which keys, and whether they act at once.
+//! Changes of a reload: which keys, and whether they need a restart.
 
 use toml::Table;
 
 use super::print::entries;
 use super::raw::RawConfig;
 
-/// Keys whose change needs a restart; all others act with the next sweep or at once.
+/// Keys whose change needs a restart; all others take effect at once or with the next sweep.
 const RESTART: &[&str] = &[
     "port.ca",
     "port.number",
@@ -35,11 +35,11 @@ const RESTART: &[&str] = &[
     "log.format",
 ];
 
-/// With replication its other nodes are found by the prefix: it is part of the name by which they know each other's fabric.
+/// With replication, nodes identify the fabric by its name and this prefix.
 const RESTART_IF_REPLICATED: &str = "subnet.prefix";
 
-/// The keys that wait for a restart where this is in force.
-fn restart(running: &RawConfig) -> impl Iterator<Item = &'static str> {
+/// Keys that need a restart with this configuration.
+fn restart_keys(running: &RawConfig) -> impl Iterator<Item = &'static str> {
     let keys = &running.replication;
     let replicated = !keys.listen.is_empty() || !keys.etcd.is_empty();
     let also = replicated.then_some(RESTART_IF_REPLICATED);
@@ -49,13 +49,13 @@ fn restart(running: &RawConfig) -> impl Iterator<Item = &'static str> {
 /// Keys that differ between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// These act now.
+    /// Take effect now.
     pub live: Vec<String>,
-    /// These wait for a restart.
+    /// Need a restart.
     pub restart: Vec<String>,
 }
 
-/// Compares key by key.
+/// Compares two configurations.
 #[must_use]
 pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
     let mut found = Changes::default();
@@ -63,7 +63,7 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
         if before == after {
             continue;
         }
-        if restart(old).any(|waits| waits == key) {
+        if restart_keys(old).any(|pending| pending == key) {
             found.restart.push(key);
         } else {
             found.live.push(key);
@@ -75,18 +75,18 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
     found
 }
 
-/// What is in force after a reload: the new keys, but those that wait for a restart as they were. So they are told again by the
-/// next reload, and not forgotten.
+/// The effective configuration after a reload: keys that need a restart have their old values, so that the next reload reports them
+/// again.
 #[must_use]
 pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
-    put_back(before, &new).unwrap_or(new)
+    with_restart_keys(before, &new).unwrap_or(new)
 }
 
-/// `None` cannot be: what was read from a table goes into one, and [`RESTART`] names keys that exist.
-fn put_back(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
+/// `new` with the restart keys of `running`. Never `None`: both convert to tables that have all keys.
+fn with_restart_keys(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
     let before = Table::try_from(running).ok()?;
     let mut all = Table::try_from(new).ok()?;
-    for key in restart(running) {
+    for key in restart_keys(running) {
         let (section, name) = key.split_once('.')?;
         let value = before.get(section)?.get(name)?.clone();
         let keys = all.get_mut(section)?.as_table_mut()?;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_by_key_and_class() {
+    fn changes_are_grouped_by_effect() {
         let old = RawConfig::default();
         let mut new = old.clone();
         new.sm.priority = Bounded::clamped(3);
@@ -124,9 +124,9 @@ mod tests {
         assert!(RESTART.iter().all(|k| keys.iter().any(|have| have == k)));
     }
 
-    /// Each reload tells what waits for a restart, until the file says again what is in force.
+    /// Each reload reports pending keys until the file has the effective value again.
     #[test]
-    fn what_waits_for_a_restart_is_told_at_each_reload() {
+    fn pending_keys_are_reported_at_each_reload() {
         let start = RawConfig::default();
         let file = read("[replication]\nlimit = \"5s\"\n[sm]\npriority = 3\n");
         let first = changes(&start, &file);
@@ -143,9 +143,9 @@ mod tests {
         );
     }
 
-    /// Nodes know each other by it; without other nodes it acts at once.
+    /// Nodes identify the fabric by the prefix; without replication it takes effect at once.
     #[test]
-    fn with_replication_another_prefix_waits_for_a_restart() {
+    fn prefix_needs_a_restart_with_replication() {
         let text = |prefix: &str| format!("[subnet]\nprefix = \"{prefix}\"\n");
         let [one, other] = ["0xfe80000000000000", "0xfec0000000000000"].map(text);
         let alone = (read(&one), read(&other));
@@ -161,9 +161,9 @@ mod tests {
         }
     }
 
-    /// All keys that wait for a restart do so, and no other.
+    /// Exactly the restart keys retain their values.
     #[test]
-    fn every_key_that_needs_a_restart_stays_as_it_was() {
+    fn restart_keys_retain_their_values() {
         let file = read(
             "[port]\nca = \"a\"\nnumber = 2\nguid = \"0x1\"\n[sm]\npriority = 3\npeers = [\"0x2\"]\n\
              [sa]\nmax-requests-per-host-s = 9\nmax-waiting-per-host = 9\nmax-waiting = 99\nmax-waiting-tables = 9\n\

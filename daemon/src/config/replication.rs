@@ -24,7 +24,7 @@ pub struct ReplicationKeys {
     pub etcd_prefix: String,
     /// After which a lease in etcd is old; whole seconds.
     pub etcd_lease: DurationValue,
-    /// Name of the fabric, beside its subnet prefix; not empty with `etcd`.
+    /// Name of the fabric, dir its subnet prefix; not empty with `etcd`.
     pub fabric: String,
     /// Certificates of the authority.
     pub ca: String,
@@ -66,19 +66,19 @@ impl Default for ReplicationKeys {
     }
 }
 
-/// What replication is started with, but for who this node is; `None` for no replication. Names of files count from `beside`.
+/// What replication is started with, but for who this node is; `None` for no replication. Names of files count from `dir`.
 pub(super) fn settings(
     keys: &ReplicationKeys,
     prefix: u64,
-    beside: &Path,
+    dir: &Path,
 ) -> Option<ReplicationSettings> {
     let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     let fabric = format!("{prefix:016x} {}", keys.fabric);
     let server_name = named(&keys.server_name);
     let files = TlsFiles {
-        ca: beside.join(&keys.ca),
-        certificate: beside.join(&keys.certificate),
-        key: beside.join(&keys.key),
+        ca: dir.join(&keys.ca),
+        certificate: dir.join(&keys.certificate),
+        key: dir.join(&keys.key),
     };
     if !keys.etcd.is_empty() {
         return Some(ReplicationSettings::Etcd(etcd::EtcdSettings {

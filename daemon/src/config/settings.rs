@@ -193,9 +193,9 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
     })
 }
 
-/// OpenSM input files of a configuration; relative paths start at the directory `beside`.
-pub(super) fn input_files(keys: &Routing, beside: &Path) -> RoutingInputFiles {
-    let path = |name: &str| some_text(name).map(|name| beside.join(name));
+/// OpenSM input files of a configuration; relative paths start at the directory `dir`.
+pub(super) fn input_files(keys: &Routing, dir: &Path) -> RoutingInputFiles {
+    let path = |name: &str| some_text(name).map(|name| dir.join(name));
     RoutingInputFiles {
         root_guid_file: path(&keys.root_guid_file),
         cn_guid_file: path(&keys.cn_guid_file),

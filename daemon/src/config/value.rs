@@ -1,7 +1,6 @@
-//! Kinds of values that a configuration file holds, checked where they are read.
+//! Types of configuration values, checked in `Deserialize`.
 //!
-//! Checking in `Deserialize` means that every error carries the position of its value and a word about what would be
-//! right, and that the rest of the program only sees values in range.
+//! So every error has the position of its value and names the allowed values, and the rest of the program sees only valid values.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,15 +13,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Bounded<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
-    /// A number in range.
+    /// Checks the range.
     ///
     /// # Errors
-    /// A word about the range.
+    /// A message with the range.
     pub fn new(v: u64) -> Result<Self, String> {
         if (MIN..=MAX).contains(&v) {
             Ok(Self(v))
         } else {
-            Err(format!("{v} is not in {MIN} to {MAX}"))
+            Err(format!("{v} is not in the range {MIN} to {MAX}"))
         }
     }
 
@@ -38,7 +37,7 @@ impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
         self.0
     }
 
-    /// The number as a narrower type; the type's maximum where `MAX` does not fit, which no key has.
+    /// Converts to a narrower type, which must hold `MAX`.
     #[must_use]
     pub fn to<T: TryFrom<u64> + Limit>(self) -> T {
         T::try_from(self.0).unwrap_or(T::MAX)
@@ -47,7 +46,7 @@ impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
 
 /// The largest value of an integer type.
 pub trait Limit {
-    /// It.
+    /// The largest value.
     const MAX: Self;
 }
 
@@ -74,7 +73,7 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX>
     }
 }
 
-/// Visits a number or a text: an error raised in a visitor has the position of the value.
+/// Visitor of a number or string. Errors raised in a visitor have the position of the value.
 pub(super) struct Scalar<'a, T> {
     pub(super) expected: &'a str,
     pub(super) from_number: Option<fn(i64) -> Option<T>>,
@@ -101,7 +100,7 @@ impl<T> Visitor<'_> for Scalar<'_, T> {
     }
 }
 
-/// A time such as `"10s"` or `"200ms"`.
+/// A duration such as `"10s"` or `"200ms"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DurationValue(pub Duration);
 
@@ -114,14 +113,14 @@ impl Serialize for DurationValue {
 impl<'de> Deserialize<'de> for DurationValue {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(Scalar {
-            expected: "a time with its unit in quotes, such as \"10s\" or \"200ms\"",
+            expected: "a duration with unit in quotes, such as \"10s\" or \"200ms\"",
             from_number: None,
             from_text: Some(|v| humantime::parse_duration(v).ok().map(Self)),
         })
     }
 }
 
-/// 64 bits, written `"0x..."`; a plain number is understood too.
+/// A 64-bit value, written `"0x..."` or as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hex64(pub u64);
 
@@ -160,7 +159,7 @@ impl<'de> Deserialize<'de> for Hex64 {
     }
 }
 
-/// What may stand in a list of routing engines: the name of one that exists, `auto`, `no_fallback`.
+/// An entry of a list of routing engines: the name of an engine, `auto` or `no_fallback`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine(String);
 
@@ -171,12 +170,12 @@ impl Engine {
         &self.0
     }
 
-    /// Everything that may stand in a list of engines.
+    /// All valid entries.
     pub fn known() -> impl Iterator<Item = &'static str> {
         ferrosm_routing::select::names()
     }
 
-    /// Whether it is no engine, but the word that forbids the last resort.
+    /// Whether it is `no_fallback`, which disables the fallback engines.
     #[must_use]
     pub fn is_no_fallback(&self) -> bool {
         self.0 == ferrosm_routing::select::NO_FALLBACK
@@ -190,12 +189,12 @@ impl core::str::FromStr for Engine {
         if Self::known().any(|k| k == name) {
             return Ok(Self(name.to_owned()));
         }
-        let mut message = format!("there is no routing engine `{name}`");
+        let mut message = format!("unknown routing engine `{name}`");
         match ferrosm_opensm_compat::keyword::nearest_keyword(name, Self::known()) {
             Some(near) => message.push_str(&format!(": did you mean `{near}`?")),
             None => {
                 let all: Vec<&str> = Self::known().collect();
-                message.push_str(&format!(": there are {}", all.join(", ")));
+                message.push_str(&format!(": the engines are {}", all.join(", ")));
             }
         }
         Err(message)
@@ -210,7 +209,7 @@ impl Serialize for Engine {
 
 impl<'de> Deserialize<'de> for Engine {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // By way of a visitor: an error raised in it has the place of the value.
+        // Errors raised in a visitor have the position of the value.
         struct V;
         impl Visitor<'_> for V {
             type Value = Engine;
