@@ -1,7 +1,7 @@
 //! The configuration file, key by key.
 //!
-//! Each struct is a section; a key that is left out has its default. `etc/ferrosm.toml` documents every key, and a
-//! test keeps that file and these structs equal.
+//! Each struct is a section; missing keys have defaults. `etc/ferrosm.toml` documents every key; a test compares that file with these
+//! structs.
 
 use core::time::Duration;
 
@@ -19,33 +19,33 @@ use super::value::{Bounded, DurationValue, Engine, Hex64};
 pub struct RawConfig {
     /// The local port.
     pub port: Port,
-    /// Among other subnet managers.
+    /// Election and other SMs.
     pub sm: Sm,
-    /// What every port is told.
+    /// Subnet-wide settings of every port.
     pub subnet: SubnetKeys,
-    /// Addresses.
+    /// LID assignment.
     pub lids: LidRules,
-    /// Routes.
+    /// Unicast routing.
     pub routing: Routing,
-    /// Who may talk to whom.
+    /// Partitions.
     pub partitions: PartitionRules,
-    /// Service levels and limits of paths.
+    /// QoS policy.
     pub qos: QosRules,
-    /// Timers and lanes of links.
+    /// Link parameters.
     pub links: Links,
-    /// Looking at the fabric.
+    /// Discovery and light sweeps.
     pub sweep: Sweep,
-    /// Answering hosts.
+    /// SA limits.
     pub sa: Sa,
-    /// Copies of the state.
+    /// Replication of records.
     pub replication: ReplicationKeys,
-    /// Where files go.
+    /// Directories and files.
     pub files: Files,
-    /// What monitoring may read.
+    /// Metrics endpoint.
     pub metrics: MetricsKeys,
-    /// What is told.
+    /// Logging.
     pub log: Log,
-    /// Partitions that are written here instead of in a file of their own.
+    /// Partitions in this file, instead of a `partitions.conf`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partition: Vec<PartitionEntry>,
 }
@@ -66,29 +66,29 @@ pub struct Port {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sm {
-    /// Rank among subnet managers.
+    /// SM priority.
     pub priority: Bounded<0, 15>,
     /// SM_Key.
     pub sm_key: Hex64,
-    /// Time between a standby's questions to the master.
+    /// Interval at which a standby polls the master.
     pub poll_interval: DurationValue,
-    /// Unanswered questions after the first one, before a standby takes over.
+    /// Further polls that may go unanswered before a standby takes over.
     pub poll_retries: Bounded<1, 100>,
-    /// Port GUIDs of other ferrosm.
+    /// Port GUIDs of other ferrosm SMs.
     pub peers: Vec<Hex64>,
-    /// Time between a standby's questions to such a master.
+    /// Poll interval for a master in `peers`.
     pub peer_poll_interval: DurationValue,
-    /// The same to such a master.
+    /// Poll retries for a master in `peers`.
     pub peer_poll_retries: Bounded<1, 100>,
-    /// Rank while master, where it is higher.
+    /// Priority while master, if higher.
     pub master_priority: Bounded<0, 15>,
-    /// How often HANDOVER is sent to one that does not answer.
+    /// Number of HANDOVERs to an SM that does not respond.
     pub handover_tries: Bounded<1, 100>,
-    /// Polls for which an SM may be in a state that should be over soon.
+    /// Polls for which another SM may stay in a transient state.
     pub patience: Bounded<1, 200>,
-    /// Port GUIDs at which other SMs may run; empty for all.
+    /// Port GUIDs of SMs on the allow-list; empty for all.
     pub allowed_guids: Vec<Hex64>,
-    /// Not to begin with a subnet of another SM that does not answer.
+    /// Whether a subnet that a silent SM configured is left alone.
     pub refuse_managed_subnet: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct Sm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SubnetKeys {
-    /// Upper half of every GID.
+    /// GID prefix.
     pub prefix: Hex64,
     /// M_Key.
     pub m_key: Hex64,
@@ -106,7 +106,7 @@ pub struct SubnetKeys {
     pub m_key_protect_bits: Bounded<0, 3>,
     /// SubnetTimeout.
     pub timeout: Bounded<0, 31>,
-    /// Ask hosts to repeat their registrations.
+    /// Whether ClientReregister is set after a start.
     pub client_reregister: bool,
 }
 
@@ -116,9 +116,9 @@ pub struct SubnetKeys {
 pub struct LidRules {
     /// 2^LMC LIDs per CA and router port.
     pub lmc: Bounded<0, 7>,
-    /// The same for enhanced switch ports 0.
+    /// Whether the LMC applies to enhanced switch ports 0.
     pub lmc_esp0: bool,
-    /// Give out LIDs anew.
+    /// Whether LIDs are assigned anew.
     pub reassign: bool,
 }
 
@@ -126,11 +126,11 @@ pub struct LidRules {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Routing {
-    /// In the order in which they are tried.
+    /// Engines in the order of trial.
     pub engines: Vec<Engine>,
-    /// Time that the automatic choice may spend on comparing engines.
+    /// Time limit of `auto` for comparing engines.
     pub budget: DurationValue,
-    /// Data VLs that may be used; 0 for all that there are.
+    /// Data VLs that may be used; 0 for all of the links.
     pub vls: Bounded<0, 15>,
     /// Root switches; empty for none.
     pub root_guid_file: String,
@@ -138,25 +138,25 @@ pub struct Routing {
     pub cn_guid_file: String,
     /// Ports of I/O nodes; empty for none.
     pub io_guid_file: String,
-    /// What tells switches of equal rank apart; empty for none.
+    /// Order among switches of equal rank; empty for none.
     pub ids_guid_file: String,
-    /// End ports that are routed first; empty for none.
+    /// End ports to route first; empty for none.
     pub guid_routing_order_file: String,
-    /// Hops that switch ports count as; empty for none.
+    /// Hop weights of switch ports; empty for none.
     pub hop_weights_file: String,
-    /// The order in which ports of a switch are tried; empty for none.
+    /// Order in which ports of a switch are tried; empty for none.
     pub port_search_ordering_file: String,
-    /// Switch ports whose load does not count; empty for none.
+    /// Switch ports without load accounting; empty for none.
     pub port_prof_ignore_file: String,
-    /// The shape of a torus: torus-2QoS.conf; empty for none.
+    /// Torus dimensions: torus-2QoS.conf; empty for none.
     pub torus_config: String,
-    /// Forwarding tables for the engine `file`: opensm-lfts.dump; empty for none.
+    /// LFTs for the engine `file`: opensm-lfts.dump; empty for none.
     pub lfts_file: String,
-    /// VLs of SLs that go with them: opensm-sl2vl.dump; empty for none.
+    /// SLtoVL tables for the engine `file`: opensm-sl2vl.dump; empty for none.
     pub sl2vl_file: String,
-    /// SLs of paths that go with them: opensm-path-sl.dump; empty for none.
+    /// Path SLs for the engine `file`: opensm-path-sl.dump; empty for none.
     pub path_sl_file: String,
-    /// Which router leads to which other subnet: prefix-routes.conf; empty for none.
+    /// Routers to other subnets: prefix-routes.conf; empty for none.
     pub prefix_routes_file: String,
 }
 
@@ -182,13 +182,13 @@ pub struct Links {
     pub vl_stall_count: Bounded<0, 7>,
     /// VLStallCount towards CAs and routers.
     pub leaf_vl_stall_count: Bounded<0, 7>,
-    /// Most lanes to operate, as a VL code.
+    /// Upper limit of OperationalVLs, as encoded in PortInfo.
     pub max_operational_vls: Bounded<1, 5>,
     /// LocalPhyErrors.
     pub local_phy_errors: Bounded<0, 15>,
     /// OverrunErrors.
     pub overrun_errors: Bounded<0, 15>,
-    /// Whether links whose ends differ in NeighborMTU or OperationalVLs are bounced.
+    /// Whether links are bounced if their ends differ in NeighborMTU or OperationalVLs.
     pub bounce: bool,
 }
 
@@ -196,31 +196,31 @@ pub struct Links {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sweep {
-    /// Time between light sweeps.
+    /// Interval of light sweeps.
     pub interval: DurationValue,
-    /// Time to wait for an answer.
+    /// Response timeout of an SMP.
     pub smp_timeout: DurationValue,
-    /// Repetitions of an unanswered SMP.
+    /// Retries of an SMP.
     pub smp_retries: Bounded<0, 7>,
-    /// SMPs in flight.
+    /// Outstanding SMPs.
     pub max_outstanding: Bounded<1, 4096>,
-    /// SMPs in flight to one node.
+    /// Outstanding SMPs to one node.
     pub max_outstanding_per_node: Bounded<1, 1024>,
 }
 
-/// `[sa]`: how much hosts may ask, and what they are given.
+/// `[sa]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sa {
-    /// Requests of one host in a second; 0 for any number.
+    /// Requests per second and host; 0 for no limit.
     pub max_requests_per_host_s: Bounded<0, 10_000_000>,
-    /// Requests of one host that wait.
+    /// Queued requests of one host.
     pub max_waiting_per_host: Bounded<1, 65_536>,
-    /// Requests that wait, all hosts together.
+    /// Queued requests of all hosts.
     pub max_waiting: Bounded<16, 1_048_576>,
-    /// Requests for tables that wait, all hosts together.
+    /// Queued GetTable requests of all hosts.
     pub max_waiting_tables: Bounded<1, 65_536>,
-    /// MiB of tables on their way, all hosts together.
+    /// MiB of GetTable replies in flight to all hosts.
     pub max_tables_mib: Bounded<1, 4096>,
     /// Whether IPv6 solicited-node groups share multicast LIDs.
     pub consolidate_solicited_node: bool,
@@ -230,19 +230,19 @@ pub struct Sa {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Files {
-    /// What is kept over restarts; empty for nothing.
+    /// State directory; empty for none.
     pub state_dir: String,
-    /// Dumps after each clean sweep; empty for none.
+    /// Directory of dumps after each clean sweep; empty for none.
     pub dump_dir: String,
-    /// Every MAD into this pcapng file; empty for none.
+    /// pcapng file of all MADs; empty for none.
     pub capture: String,
 }
 
-/// `[metrics]`: what monitoring may read.
+/// `[metrics]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MetricsKeys {
-    /// Address and port of the page; empty for none.
+    /// Address and port of the endpoint; empty for none.
     pub listen: String,
 }
 
@@ -250,17 +250,17 @@ pub struct MetricsKeys {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Log {
-    /// Form of a line.
+    /// Line format.
     pub format: LogFormat,
-    /// Least level that is told, or a filter by module.
+    /// Lowest logged level, or a filter by module.
     pub level: String,
 }
 
-/// Form of a log line.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// For eyes.
+    /// Text.
     Compact,
     /// One JSON object a line.
     Json,
@@ -276,7 +276,7 @@ impl Default for Port {
     }
 }
 
-// The core's defaults are the only ones: these spell them out as keys.
+// Defaults come from the core.
 
 impl Default for Sm {
     fn default() -> Self {

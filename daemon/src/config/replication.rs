@@ -1,4 +1,4 @@
-//! `[replication]`: where copies of the state are, and how fast a silent master is noticed.
+//! Keys of `[replication]`.
 
 use core::time::Duration;
 use std::net::SocketAddr;
@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 
 use super::value::DurationValue;
 
-/// The keys.
+/// `[replication]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ReplicationKeys {
-    /// Where this node listens; empty for no replication.
+    /// Address on which this node listens; empty for no replication over TCP.
     pub listen: String,
-    /// The nodes.
+    /// Addresses of all nodes.
     pub peers: Vec<String>,
     /// Members of an etcd cluster, in place of `listen` and `peers`.
     pub etcd: Vec<String>,
-    /// Where the keys in etcd are.
+    /// Prefix of the keys in etcd.
     pub etcd_prefix: String,
-    /// After which a lease in etcd is old; whole seconds.
+    /// Lifetime of the lease in etcd; whole seconds.
     pub etcd_lease: DurationValue,
-    /// Name of the fabric, dir its subnet prefix; not empty with `etcd`.
+    /// Name of the fabric, in addition to its subnet prefix; required with `etcd`.
     pub fabric: String,
-    /// Certificates of the authority.
+    /// CA certificate file.
     pub ca: String,
-    /// Certificate of this node.
+    /// Certificate file of this node.
     pub certificate: String,
-    /// Its key.
+    /// Private key file of this node.
     pub key: String,
-    /// Name in the peers' certificates; empty for that in `peers`.
+    /// Name in the peers' certificates; empty for the names in `peers`.
     pub server_name: String,
-    /// Between two pings.
+    /// Heartbeat interval.
     pub heartbeat: DurationValue,
-    /// After which a master is silent.
+    /// Time without a heartbeat after which the master counts as silent.
     pub lease: DurationValue,
-    /// So long an answer waits for a standby.
+    /// Longest time that a reply waits for a standby.
     pub limit: DurationValue,
-    /// After which the own loop hangs.
+    /// Stall of the main loop after which heartbeats stop.
     pub hang: DurationValue,
 }
 
@@ -66,7 +66,7 @@ impl Default for ReplicationKeys {
     }
 }
 
-/// What replication is started with, but for who this node is; `None` for no replication. Names of files count from `dir`.
+/// Settings of replication without the identity of this node; `None` for no replication. File names are relative to `dir`.
 pub(super) fn settings(
     keys: &ReplicationKeys,
     prefix: u64,
@@ -83,7 +83,7 @@ pub(super) fn settings(
     if !keys.etcd.is_empty() {
         return Some(ReplicationSettings::Etcd(etcd::EtcdSettings {
             endpoints: keys.etcd.clone(),
-            files: needs_files(&keys.etcd).then_some(files),
+            files: needs_certificates(&keys.etcd).then_some(files),
             server_name,
             prefix: keys.etcd_prefix.clone(),
             fabric,
@@ -112,78 +112,78 @@ pub(super) fn settings(
     }))
 }
 
-/// Whether any of these is asked over TLS.
-fn needs_files(etcd: &[String]) -> bool {
+/// Whether any member is reached over TLS.
+fn needs_certificates(etcd: &[String]) -> bool {
     etcd.iter().any(|member| member.starts_with("https://"))
 }
 
-/// What the keys say together that cannot be.
-pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, &str)) {
+/// Checks combinations of keys.
+pub(super) fn check(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
     let (heartbeat, lease, limit) = (keys.heartbeat.0, keys.lease.0, keys.limit.0);
-    let (least, most) = (Duration::from_millis(10), Duration::from_mins(1));
-    if !(least..=most).contains(&heartbeat) {
-        wrong("replication.heartbeat", "must be from \"10ms\" to \"1m\"");
+    let (min, max) = (Duration::from_millis(10), Duration::from_mins(1));
+    if !(min..=max).contains(&heartbeat) {
+        report("replication.heartbeat", "must be from \"10ms\" to \"1m\"");
     }
-    if lease < heartbeat.saturating_mul(2) || lease > most {
-        wrong(
+    if lease < heartbeat.saturating_mul(2) || lease > max {
+        report(
             "replication.lease",
-            "must be twice replication.heartbeat or more, and at most \"1m\"",
+            "must be at least twice replication.heartbeat, and at most \"1m\"",
         );
     }
-    if limit > most {
-        wrong(
+    if limit > max {
+        report(
             "replication.limit",
-            "must be at most \"1m\": so long hosts wait",
+            "must be at most \"1m\": hosts wait this long for a reply",
         );
     }
     if limit < lease.saturating_mul(2).saturating_add(heartbeat) {
-        wrong(
+        report(
             "replication.limit",
-            "must be more than twice replication.lease: only then a standby knows whether it has everything",
+            "must be more than twice replication.lease, so that a standby knows whether its replica is complete",
         );
     }
-    if !(Duration::from_millis(100)..=most).contains(&keys.hang.0) {
-        wrong("replication.hang", "must be from \"100ms\" to \"1m\"");
+    if !(Duration::from_millis(100)..=max).contains(&keys.hang.0) {
+        report("replication.hang", "must be from \"100ms\" to \"1m\"");
     }
     if keys.fabric.len() > FABRIC_NAME_MAX - 17 {
-        wrong("replication.fabric", "is too long a name");
+        report("replication.fabric", "is too long");
     }
     if keys.peers.iter().any(|peer| !has_port(peer)) {
-        wrong(
+        report(
             "replication.peers",
-            "must be names or addresses with ports, such as [\"sm1:7471\", \"sm2:7471\"]",
+            "must be host names or addresses with ports, such as [\"sm1:7471\", \"sm2:7471\"]",
         );
     }
-    check_etcd(keys, wrong);
+    check_etcd(keys, report);
     if keys.listen.is_empty() {
         if !keys.peers.is_empty() {
-            wrong(
+            report(
                 "replication.peers",
-                "is of no use without replication.listen: set that too",
+                "has no effect without replication.listen",
             );
         }
         return;
     }
     if keys.listen.parse::<SocketAddr>().is_err() {
-        wrong(
+        report(
             "replication.listen",
             "must be an address and a port, such as \"0.0.0.0:7471\"",
         );
     }
     if keys.peers.is_empty() {
-        wrong(
+        report(
             "replication.peers",
-            "names nobody: a standby must know where to look for the master",
+            "must not be empty: a standby must know the addresses of the other nodes",
         );
     }
     check_files(
         keys,
-        "is needed with replication.listen: nothing is sent in the clear",
-        wrong,
+        "is required with replication.listen: connections use TLS",
+        report,
     );
 }
 
-fn check_files(keys: &ReplicationKeys, why: &str, wrong: &mut dyn FnMut(&'static str, &str)) {
+fn check_files(keys: &ReplicationKeys, why: &str, report: &mut dyn FnMut(&'static str, &str)) {
     let files = [
         ("replication.ca", &keys.ca),
         ("replication.certificate", &keys.certificate),
@@ -191,71 +191,75 @@ fn check_files(keys: &ReplicationKeys, why: &str, wrong: &mut dyn FnMut(&'static
     ];
     for (key, file) in files {
         if file.is_empty() {
-            wrong(key, why);
+            report(key, why);
         }
     }
 }
 
-fn check_etcd(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, &str)) {
+fn check_etcd(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
     let lease = keys.etcd_lease.0;
     if !(1..=60).contains(&lease.as_secs()) || lease.subsec_nanos() != 0 {
-        wrong(
+        report(
             "replication.etcd-lease",
             "must be whole seconds from \"1s\" to \"1m\"",
         );
     }
     if !keys.etcd_prefix.starts_with('/') || keys.etcd_prefix.len() > 200 {
-        wrong(
+        report(
             "replication.etcd-prefix",
-            "must begin with a slash, and not be too long",
+            "must begin with a slash and have at most 200 characters",
         );
     }
     if keys.etcd.is_empty() {
         return;
     }
     if !cfg!(feature = "etcd") {
-        wrong(
+        report(
             "replication.etcd",
-            "cannot be used: this ferrosm was built without the feature `etcd`",
+            "is not supported: this ferrosm was built without the feature `etcd`",
         );
     }
     if !keys.listen.is_empty() {
-        wrong(
+        report(
             "replication.etcd",
-            "and replication.listen are two ways: choose one",
+            "and replication.listen are mutually exclusive",
         );
     }
     if keys.fabric.is_empty() {
-        wrong(
+        report(
             "replication.fabric",
-            "is needed with replication.etcd: fabrics of one name on one etcd destroy each other's records; the same on all nodes of a fabric",
+            "is required with replication.etcd, equal on all nodes of a fabric: fabrics with the same name overwrite each other's records",
         );
     }
-    if !keys.etcd.iter().all(|member| is_member(member)) {
-        wrong(
+    if !keys.etcd.iter().all(|member| is_valid_member(member)) {
+        report(
             "replication.etcd",
-            "must be addresses such as [\"https://etcd1:2379\"]; http:// only on this machine, as \"http://127.0.0.1:2379\": records hold keys",
+            "must be addresses such as [\"https://etcd1:2379\"]; http:// is allowed only for loopback addresses, such as \"http://127.0.0.1:2379\", because records hold keys",
         );
     }
-    if needs_files(&keys.etcd) {
-        check_files(keys, "is needed with https:// in replication.etcd", wrong);
+    if needs_certificates(&keys.etcd) {
+        check_files(
+            keys,
+            "is required with https:// in replication.etcd",
+            report,
+        );
     }
 }
 
-/// Nothing leaves the machine in the clear.
-fn is_member(place: &str) -> bool {
-    let here = |place: &str| {
-        place.starts_with("localhost:")
-            || place
+/// Whether the address is valid: TLS, or a loopback address.
+fn is_valid_member(address: &str) -> bool {
+    let is_loopback = |address: &str| {
+        address.starts_with("localhost:")
+            || address
                 .parse::<SocketAddr>()
                 .is_ok_and(|at| at.ip().is_loopback())
     };
     match (
-        place.strip_prefix("https://"),
-        place.strip_prefix("http://"),
+        address.strip_prefix("https://"),
+        address.strip_prefix("http://"),
     ) {
-        (Some(place), _) => has_port(place),
-        (None, Some(place)) => has_port(place) && here(place),
+        (Some(address), _) => has_port(address),
+        (None, Some(address)) => has_port(address) && is_loopback(address),
         (None, None) => false,
     }
 }
@@ -270,7 +274,7 @@ mod tests {
     use super::*;
     use crate::config::Source;
 
-    fn told(text: &str) -> Vec<String> {
+    fn error_lines(text: &str) -> Vec<String> {
         let source = Source::only(Path::new("f"), text.to_owned()).unwrap();
         let errors = source.resolve(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
@@ -278,8 +282,8 @@ mod tests {
     }
 
     #[test]
-    fn a_section_that_cannot_work_is_refused_with_all_reasons() {
-        let errors = told(
+    fn invalid_section_is_rejected_with_all_reasons() {
+        let errors = error_lines(
             "[replication]\nlisten = \"here\"\npeers = [\"sm1\"]\nlease = \"150ms\"\nca = \"ca\"\n",
         );
         let keys: Vec<&str> = errors
@@ -290,14 +294,14 @@ mod tests {
             assert!(keys.contains(&key), "{key}: {errors:?}");
         }
         assert_eq!(keys.len(), 5);
-        let errors = told("[replication]\nlease = \"500ms\"\n");
+        let errors = error_lines("[replication]\nlease = \"500ms\"\n");
         assert!(errors[0].starts_with("limit: must be more than twice replication.lease"));
-        let errors = told("[replication]\npeers = [\"sm1:7471\"]\n");
-        assert!(errors[0].starts_with("peers: is of no use without"));
+        let errors = error_lines("[replication]\npeers = [\"sm1:7471\"]\n");
+        assert!(errors[0].starts_with("peers: has no effect without"));
     }
 
     #[test]
-    fn nothing_is_replicated_by_default_and_files_count_from_the_configuration() {
+    fn default_is_no_replication_and_paths_are_relative_to_the_file() {
         let of = |text: &str| {
             let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             source.resolve(|_| {}).unwrap().replication
@@ -307,7 +311,7 @@ mod tests {
             "[replication]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\", \"[fd00::2]:7471\"]\nca = \"ca.crt\"\n\
              certificate = \"sm1.crt\"\nkey = \"/keys/sm1.key\"\nfabric = \"hall 2\"\n",
         ) else {
-            panic!("it is TCP");
+            panic!("not TCP");
         };
         assert_eq!(settings.fabric, "fe80000000000000 hall 2");
         assert_eq!(settings.files.ca, Path::new("/etc/ca.crt"));
@@ -316,19 +320,19 @@ mod tests {
     }
 
     #[test]
-    fn etcd_is_refused_in_the_clear_or_beside_the_other_way() {
-        let errors = told(
+    fn etcd_without_tls_or_with_tcp_is_rejected() {
+        let errors = error_lines(
             "[replication]\netcd = [\"http://etcd1:2379\", \"https://etcd2\"]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\"]\n\
              ca = \"ca\"\ncertificate = \"c\"\netcd-lease = \"1500ms\"\netcd-prefix = \"x\"\n",
         );
         let has = |words: &str| errors.iter().any(|e| e.contains(words));
         for words in [
-            "two ways",
-            "only on this machine",
+            "mutually exclusive",
+            "only for loopback addresses",
             "whole seconds",
             "begin with a slash",
-            "key: is needed with",
-            "fabric: is needed with",
+            "key: is required with",
+            "fabric: is required with",
         ] {
             assert!(has(words), "{words}: {errors:?}");
         }
@@ -336,18 +340,19 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_reached_in_the_clear() {
-        let here = [
+    fn only_loopback_members_need_no_tls() {
+        let loopback = [
             "127.0.0.1:2379",
             "127.9.8.7:2379",
             "[::1]:2379",
             "localhost:2379",
         ];
         assert!(
-            here.iter()
-                .all(|place| is_member(&format!("http://{place}")))
+            loopback
+                .iter()
+                .all(|address| is_valid_member(&format!("http://{address}")))
         );
-        let elsewhere = [
+        let remote = [
             "192.0.2.1:2379",
             "127.0.0.1",
             "127.0.0.1:0",
@@ -356,16 +361,16 @@ mod tests {
             "[::]:2379",
         ];
         assert!(
-            !elsewhere
+            !remote
                 .iter()
-                .any(|place| is_member(&format!("http://{place}")))
+                .any(|address| is_valid_member(&format!("http://{address}")))
         );
-        assert!(is_member("https://192.0.2.1:2379"));
+        assert!(is_valid_member("https://192.0.2.1:2379"));
     }
 
     #[cfg(feature = "etcd")]
     #[test]
-    fn etcd_on_this_machine_needs_no_certificates_and_another_does() {
+    fn only_remote_etcd_needs_certificates() {
         let of = |text: &str| {
             let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             match source.resolve(|_| {}).unwrap().replication {
@@ -383,7 +388,7 @@ mod tests {
         assert_eq!(settings.files.unwrap().ca, Path::new("/etc/ca"));
         assert_eq!(
             settings.fabric, "fe80000000000000 hall-2",
-            "that of [[fabric]]"
+            "the name of [[fabric]]"
         );
     }
 }

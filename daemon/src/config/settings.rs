@@ -1,4 +1,4 @@
-//! What the program acts on: checked values, grouped by who uses them.
+//! Checked settings, grouped by user.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,82 +16,82 @@ use super::error::ConfigError;
 use super::raw::{LogFormat, RawConfig, Routing};
 use super::value::{Engine, Hex64};
 
-/// Everything that was decided, by default, file and flags.
+/// Effective settings of a fabric.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// For the subnet manager.
+    /// Subnet manager.
     pub sm: SmConfig,
-    /// How much hosts may ask.
+    /// SA limits.
     pub sa: AdmissionLimits,
-    /// Which local port.
+    /// Local port.
     pub port: PortChoice,
-    /// Where state is kept; `None` for nowhere.
+    /// State directory, if any.
     pub state_dir: Option<PathBuf>,
-    /// Where dumps go; `None` for nowhere.
+    /// Dump directory, if any.
     pub dump_dir: Option<PathBuf>,
-    /// Where MADs are recorded; `None` for nowhere.
+    /// Capture file, if any.
     pub capture: Option<PathBuf>,
-    /// For replication, but for who this node is; `None` for none.
+    /// Replication, without the identity of this node; `None` for none.
     pub replication: Option<ferrosm_replication::ReplicationSettings>,
-    /// Where monitoring reads; `None` for nowhere.
+    /// Address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
-    /// For the log.
+    /// Logging.
     pub log: LogSettings,
     /// Warnings: values in OpenSM input files that are probably mistakes.
     pub warnings: Vec<ConfigError>,
-    /// The keys behind all this, to be printed and compared.
+    /// The keys, to print and compare.
     pub raw: RawConfig,
 }
 
-/// The local port that an operator asked for.
+/// Selection of the local port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortChoice {
     /// Name of the CA; `None` for any.
     pub ca: Option<String>,
     /// Port of the CA; `None` for any.
     pub number: Option<PortNum>,
-    /// Port GUID; excludes the two above.
+    /// Port GUID; excludes the other fields.
     pub guid: Option<PortGuid>,
 }
 
-/// What is told, and how.
+/// Settings of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Form of a line.
+    /// Line format.
     pub format: LogFormat,
-    /// Filter in `tracing`'s words: a level, or levels by module.
+    /// Filter of `tracing`: a level, or levels by module.
     pub level: String,
 }
 
-/// Checks what keys say together. Errors are pairs of key and sentence.
+/// Checks combinations of keys. Errors are pairs of key and message.
 pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, String)>> {
     let mut errors = Vec::new();
-    let mut wrong = |key, what: &str| errors.push((key, what.to_owned()));
+    let mut report = |key, what: &str| errors.push((key, what.to_owned()));
 
     let no_key = raw.subnet.m_key.0 == 0;
     if no_key && raw.subnet.m_key_protect_bits.get() > 0 {
-        wrong(
+        report(
             "subnet.m-key-protect-bits",
-            "protects nothing without subnet.m-key: set that too, or this to 0",
+            "has no effect without subnet.m-key: set that key, or 0 here",
         );
     }
     if no_key && !raw.subnet.m_key_lease_period.0.is_zero() {
-        wrong(
+        report(
             "subnet.m-key-lease-period",
-            "is of no use without subnet.m-key: set that too, or this to \"0s\"",
+            "has no effect without subnet.m-key: set that key, or \"0s\" here",
         );
     }
     let lease = raw.subnet.m_key_lease_period.0;
     if lease.subsec_nanos() != 0 || lease.as_secs() > u64::from(u16::MAX) {
-        wrong(
+        report(
             "subnet.m-key-lease-period",
             "must be whole seconds, at most \"65535s\"",
         );
     }
     if raw.sweep.max_outstanding_per_node.get() > raw.sweep.max_outstanding.get() {
-        wrong(
+        report(
             "sweep.max-outstanding-per-node",
-            "is more than sweep.max-outstanding allows for all nodes together",
+            "must not exceed sweep.max-outstanding",
         );
     }
     if !in_range(
@@ -99,7 +99,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
         Duration::from_millis(1),
         Duration::from_mins(1),
     ) {
-        wrong("sweep.smp-timeout", "must be from \"1ms\" to \"1m\"");
+        report("sweep.smp-timeout", "must be from \"1ms\" to \"1m\"");
     }
     let interval = raw.sweep.interval.0;
     if !interval.is_zero()
@@ -109,7 +109,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
             Duration::from_hours(24),
         )
     {
-        wrong(
+        report(
             "sweep.interval",
             "must be \"0s\" for no light sweeps, or from \"100ms\" to \"1day\"",
         );
@@ -119,36 +119,33 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
         Duration::from_millis(100),
         Duration::from_hours(1),
     ) {
-        wrong("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
+        report("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
     }
     if !in_range(
         raw.sm.peer_poll_interval.0,
         Duration::from_millis(50),
         Duration::from_hours(1),
     ) {
-        wrong("sm.peer-poll-interval", "must be from \"50ms\" to \"1h\"");
+        report("sm.peer-poll-interval", "must be from \"50ms\" to \"1h\"");
     }
     let listen = &raw.metrics.listen;
     if !listen.is_empty() && listen.parse::<SocketAddr>().is_err() {
-        wrong(
+        report(
             "metrics.listen",
             "must be an address and a port, such as \"127.0.0.1:9793\", or empty for no metrics",
         );
     }
     if raw.routing.engines.iter().all(Engine::is_no_fallback) {
-        wrong(
+        report(
             "routing.engines",
-            "names no engine: at least one is needed, such as [\"auto\"]",
+            "names no engine: at least one is required, such as [\"auto\"]",
         );
     }
     if raw.port.guid.0 != 0 && (!raw.port.ca.is_empty() || raw.port.number.get() != 0) {
-        wrong(
-            "port.guid",
-            "names a port already: leave port.ca and port.number out",
-        );
+        report("port.guid", "excludes port.ca and port.number");
     }
     if raw.port.number.get() != 0 && raw.port.ca.is_empty() && raw.port.guid.0 == 0 {
-        wrong("port.number", "needs port.ca to say of which CA");
+        report("port.number", "requires port.ca");
     }
     if raw
         .log
@@ -156,12 +153,12 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
         .parse::<tracing_subscriber::filter::Targets>()
         .is_err()
     {
-        wrong(
+        report(
             "log.level",
             "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"",
         );
     }
-    super::replication::check(&raw.replication, &mut wrong);
+    super::replication::check(&raw.replication, &mut report);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -289,7 +286,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn defaults_of_the_file_are_those_of_the_core() {
+    fn defaults_are_those_of_the_core() {
         assert_eq!(
             resolve(RawConfig::default()).unwrap().sm,
             SmConfig::default()
@@ -297,21 +294,21 @@ mod tests {
     }
 
     #[test]
-    fn what_keys_say_together_is_checked_and_has_its_place() {
+    fn combinations_of_keys_are_checked() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
         let source = Source::only(Path::new("f.toml"), text.to_owned()).unwrap();
         let told = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
             told,
-            "f.toml:2:22: subnet.m-key-protect-bits: protects nothing without subnet.m-key: set that too, or this to 0\n\
-             f.toml:5:28: sweep.max-outstanding-per-node: is more than sweep.max-outstanding allows for all nodes together"
+            "f.toml:2:22: subnet.m-key-protect-bits: has no effect without subnet.m-key: set that key, or 0 here\n\
+             f.toml:5:28: sweep.max-outstanding-per-node: must not exceed sweep.max-outstanding"
         );
     }
 
-    /// Names count from the directory of the file; errors of keys and of input files are reported together.
+    /// Names are relative to the directory of the file; errors of keys and of input files are reported together.
     #[test]
-    fn side_files_are_read_with_the_file() {
-        let dir = crate::testing::TempDir::new("config-side-files");
+    fn input_files_are_read_with_the_file() {
+        let dir = crate::testing::TempDir::new("config-input-files");
         let path = dir.path().join("f.toml");
         let resolve = |text: &str| {
             Source::only(&path, text.to_owned())
@@ -337,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_go_over_the_file() {
+    fn flags_override_the_file() {
         let source = Source::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
         assert_eq!(source.resolve(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
