@@ -1,4 +1,4 @@
-//! `ferrosm state`: what is kept over restarts is shown, written out, and taken in.
+//! `ferrosm state`: shows, exports and imports persisted state.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
 use crate::state::{StateDir, StateInspection, export, restore, unix_s};
 
-/// Wrong lines that are told at once.
-const TOLD_MAX: usize = 20;
+/// Errors that are reported at once.
+const ERRORS_MAX: usize = 20;
 
 /// Runs the command.
 ///
 /// # Errors
-/// If another process holds the directory, a file cannot be read or written, or what is in it is wrong.
+/// Another process uses the directory, or a file is invalid or cannot be read or written.
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
@@ -30,29 +30,29 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     };
     if !matches!(args.what, StateCommand::Import { .. }) && !path.is_dir() {
         return Err(Failure::with_hint(
-            format!("there is no state directory {}", path.display()),
+            format!("no state directory {}", path.display()),
             "Name one with --state-dir.",
         ));
     }
     match &args.what {
         StateCommand::Show { json } => {
-            let look = StateInspection::open(&path)?;
-            show(&look, *json)?;
-            whole(&look, &path)
+            let inspection = StateInspection::open(&path)?;
+            show(&inspection, *json)?;
+            check_damage(&inspection, &path)
         }
         StateCommand::Export { file } => {
-            let look = StateInspection::open(&path)?;
-            export(&look, file.as_deref())?;
-            whole(&look, &path)
+            let inspection = StateInspection::open(&path)?;
+            export(&inspection, file.as_deref())?;
+            check_damage(&inspection, &path)
         }
         StateCommand::Import {
             files,
             opensm_dir,
             replace,
         } => {
-            // Read before anything is touched.
+            // Read all files before any change.
             let (batch, from) = read(files, opensm_dir)?;
-            // What is set aside is logged as at a start.
+            // Opening logs as at a start.
             let settings = LogSettings {
                 format: LogFormat::Compact,
                 level: "info".to_owned(),
@@ -66,9 +66,9 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
 fn show(dir: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let now = SystemTime::now();
     let (sequence, written) = dir.last_batch();
-    let (restored, left_out) = restore(dir.records(), now);
+    let (restored, invalid) = restore(dir.records(), now);
     let age_s = unix_s(now).saturating_sub(written);
-    let document = state::Document::new(sequence, age_s, &restored, &left_out);
+    let document = state::Document::new(sequence, age_s, &restored, &invalid);
     if as_json {
         output::print(&json::pretty(&document))
     } else {
@@ -82,7 +82,7 @@ fn export(dir: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
         let write = |out: &mut dyn std::io::Write| {
             export::write(records, dir.last_batch(), &mut BufWriter::new(out))
         };
-        // It may have M_Keys in it.
+        // It may hold M_Keys.
         return atomic::write_private(path, write)
             .map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())));
     }
@@ -91,25 +91,25 @@ fn export(dir: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
     output::print(&String::from_utf8_lossy(&lines))
 }
 
-/// That there was nothing else to be shown.
-fn whole(look: &StateInspection, path: &Path) -> Result<(), Failure> {
-    if look.damage().is_empty() {
+/// Fails if the store is damaged, after the intact records were output.
+fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure> {
+    if inspection.damage().is_empty() {
         return Ok(());
     }
-    let damage = look.damage().join("; ");
+    let damage = inspection.damage().join("; ");
     Err(Failure::with_hint(
         format!("the store in {} is damaged: {damage}", path.display()),
-        "What is whole was taken, and the store stays as it is. A start sets it aside, and goes on with the same.",
+        "Intact records were used; the store is unchanged. A start renames it and recovers the same records.",
     ))
 }
 
-/// What files say, and their names.
+/// Reads the files to import; returns a batch and their names.
 fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(RecordBatch, String), Failure> {
     let mut paths = files.to_vec();
     for dir in opensm_dirs {
-        let there = StateFile::ALL.map(|file| dir.join(file.name()));
+        let candidates = StateFile::ALL.map(|file| dir.join(file.name()));
         let before = paths.len();
-        paths.extend(there.into_iter().filter(|path| path.exists()));
+        paths.extend(candidates.into_iter().filter(|path| path.exists()));
         if paths.len() == before {
             let names = StateFile::ALL.map(StateFile::name).join(", ");
             return Err(Failure::job(format!(
@@ -119,8 +119,8 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(RecordBatch, Stri
         }
     }
     let content = |path: &Path| {
-        let cannot = |e| Failure::job(format!("cannot read {}: {e}", path.display()));
-        std::fs::read_to_string(path).map_err(cannot)
+        let failure = |e| Failure::job(format!("cannot read {}: {e}", path.display()));
+        std::fs::read_to_string(path).map_err(failure)
     };
     let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
     let names = names.join(", ");
@@ -128,50 +128,50 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(RecordBatch, Stri
         && StateFile::from_path(path).is_none()
     {
         let mut batch = export::read(&content(path)?).map_err(|(line, what)| {
-            let place = format!("{}:{line}: {what}", path.display());
-            Failure::with_hint(place, NOTHING)
+            let message = format!("{}:{line}: {what}", path.display());
+            Failure::with_hint(message, NOTHING_IMPORTED)
         })?;
-        batch.changes.retain(|change| !is_of_a_moment(change));
+        batch.changes.retain(|change| !describes_devices(change));
         return Ok((batch, names));
     }
     let mut read: Vec<(StateFile, PathBuf, String)> = Vec::new();
     for path in paths {
         let file = StateFile::from_path(&path).ok_or_else(|| {
             Failure::Usage(format!(
-                "{} is none of OpenSM's files; one file of `ferrosm state export` is imported alone",
+                "{} is not a file of OpenSM; a file of `ferrosm state export` is imported alone",
                 path.display()
             ))
         })?;
         if read.iter().any(|(other, ..)| *other == file) {
-            let twice = format!("more than one {}", file.name());
-            return Err(Failure::Usage(twice));
+            let duplicate = format!("more than one {}", file.name());
+            return Err(Failure::Usage(duplicate));
         }
         let content = content(&path)?;
         read.push((file, path, content));
     }
     let batch = opensm_state::parse(&read).map_err(|problems| {
-        let told = problems.iter().take(TOLD_MAX).map(ToString::to_string);
-        let mut told: Vec<String> = told.collect();
-        if problems.len() > TOLD_MAX {
-            told.push(format!("and {} more", problems.len() - TOLD_MAX));
+        let lines = problems.iter().take(ERRORS_MAX).map(ToString::to_string);
+        let mut lines: Vec<String> = lines.collect();
+        if problems.len() > ERRORS_MAX {
+            lines.push(format!("and {} more", problems.len() - ERRORS_MAX));
         }
-        Failure::with_hint(told.join("\n"), NOTHING)
+        Failure::with_hint(lines.join("\n"), NOTHING_IMPORTED)
     })?;
     Ok((batch, names))
 }
 
-/// What was in devices when it was written out: nobody knows what has been done to them since, nor who has registered.
-fn is_of_a_moment(change: &RecordChange) -> bool {
+/// Whether a change describes device contents at the time of the export, which may have changed since.
+fn describes_devices(change: &RecordChange) -> bool {
     match change {
         RecordChange::Put(key, _) => {
-            let of_it = |kind| crate::state::is_view(kind) || kind == RecordKind::Routing;
-            key.kind().is_some_and(of_it)
+            let is_volatile = |kind| crate::state::is_view(kind) || kind == RecordKind::Routing;
+            key.kind().is_some_and(is_volatile)
         }
         RecordChange::Clear(_) | RecordChange::Remove(_) => false,
     }
 }
 
-const NOTHING: &str = "Nothing was imported.";
+const NOTHING_IMPORTED: &str = "Nothing was imported.";
 
 fn import(
     dir: &mut StateDir,
@@ -187,22 +187,22 @@ fn import(
             RecordChange::Put(..) | RecordChange::Remove(_) => None,
         })
         .collect();
-    let gone = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);
-    let there = dir.records().iter();
-    let there = there
-        .filter(|(key, _)| key.kind().is_some_and(gone))
+    let is_cleared = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);
+    let existing = dir.records().iter();
+    let existing = existing
+        .filter(|(key, _)| key.kind().is_some_and(is_cleared))
         .count();
-    if there > 0 && !replace {
+    if existing > 0 && !replace {
         return Err(Failure::with_hint(
             format!(
-                "{} of the same kinds would be lost",
-                table::count(there, "record that is kept", "records that are kept")
+                "{} of the same kinds would be replaced",
+                table::count(existing, "record", "records")
             ),
-            "With --replace they are replaced; `ferrosm state export` writes them out before.",
+            "Use --replace to replace them; save them with `ferrosm state export`.",
         ));
     }
     dir.commit(batch)?;
     let put = batch.changes.len() - cleared.len();
     let records = table::count(put, "record", "records");
-    output::print(&format!("{records} taken from {from}\n"))
+    output::print(&format!("{records} imported from {from}\n"))
 }

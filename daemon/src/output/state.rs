@@ -1,4 +1,4 @@
-//! What is kept over restarts, for eyes and for programs.
+//! Output of `ferrosm state show`.
 
 use core::time::Duration;
 
@@ -13,26 +13,26 @@ use crate::state::export;
 /// The document of `ferrosm state show --json`.
 #[derive(Debug, Serialize)]
 pub struct Document {
-    /// Version of the form.
+    /// Version of the document.
     pub schema: u32,
-    /// Number of the last batch of changes; 0 where nothing was ever kept.
+    /// Number of the last batch; 0 in an empty store.
     pub sequence: u64,
-    /// Seconds since it was written.
+    /// Age of the last batch in seconds.
     pub age_s: u64,
-    /// Who owns which LIDs, by port GUID.
+    /// LIDs by port GUID.
     pub lids: Vec<OwnLids>,
     /// Multicast groups, by MGID.
     pub groups: Vec<Group>,
     /// Services.
     pub services: Vec<Service>,
-    /// Subscriptions, in words.
+    /// Subscriptions.
     pub subscriptions: Vec<String>,
     /// Alias GUIDs.
     pub aliases: Vec<Alias>,
-    /// The subnet as it was; none where nothing is kept of it.
+    /// The persisted view, if any.
     pub view: Option<View>,
-    /// Records that cannot be, and why.
-    pub left_out: Vec<String>,
+    /// Invalid records.
+    pub invalid_records: Vec<String>,
 }
 
 /// LIDs of a port.
@@ -55,21 +55,21 @@ pub struct Group {
     pub mlid: u16,
     /// Its partition.
     pub pkey: u16,
-    /// It stays without members.
+    /// Whether it persists without members.
     pub well_known: bool,
-    /// GUIDs that joined.
+    /// GUIDs of the members.
     pub members: Vec<PortGuid>,
 }
 
 /// A service.
 #[derive(Debug, Serialize)]
 pub struct Service {
-    /// What it is, in words.
-    pub about: String,
-    /// The port that registered it.
-    pub by: PortGuid,
-    /// Seconds that are left of its lease; none for ever.
-    pub left_s: Option<u64>,
+    /// Description.
+    pub description: String,
+    /// Port that registered it.
+    pub owner: PortGuid,
+    /// Remaining lease in seconds; `None` without a lease.
+    pub lease_left_s: Option<u64>,
 }
 
 /// An alias GUID.
@@ -77,29 +77,29 @@ pub struct Service {
 pub struct Alias {
     /// The port.
     pub port: PortGuid,
-    /// Place in its table.
+    /// Index in its table.
     pub index: u16,
     /// The alias.
     pub alias: PortGuid,
 }
 
-/// What is kept of the subnet.
+/// The persisted view.
 #[derive(Debug, Serialize)]
 pub struct View {
-    /// Its nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Since it was saved.
+    /// Age in seconds.
     pub age_s: u64,
 }
 
 impl Document {
-    /// Of what a manager would start with.
+    /// Describes the state that a start would restore.
     #[must_use]
     pub fn new(
         sequence: u64,
         age_s: u64,
         restored: &RestoredState,
-        left_out: &[SkippedRecord],
+        invalid_records: &[SkippedRecord],
     ) -> Self {
         let saved = &restored.registrations;
         let mut groups: Vec<Group> = Vec::new();
@@ -140,15 +140,15 @@ impl Document {
             groups,
             services: services
                 .map(|s| Service {
-                    about: export::about_service(&s.record),
-                    by: s.registered_by,
-                    left_s: s.lease_left_s,
+                    description: export::describe_service(&s.record),
+                    owner: s.registered_by,
+                    lease_left_s: s.lease_left_s,
                 })
                 .collect(),
             subscriptions: saved
                 .subscriptions
                 .iter()
-                .map(|s| export::about_subscription(&s.record))
+                .map(|s| export::describe_subscription(&s.record))
                 .collect(),
             aliases: aliases
                 .map(|a| Alias {
@@ -161,11 +161,11 @@ impl Document {
                 nodes: s.view.nodes().count(),
                 age_s: s.age.as_secs(),
             }),
-            left_out: left_out.iter().map(ToString::to_string).collect(),
+            invalid_records: invalid_records.iter().map(ToString::to_string).collect(),
         }
     }
 
-    /// For eyes: the sums first, then what they are made of.
+    /// Renders totals, followed by tables.
     #[must_use]
     pub fn render(&self) -> String {
         let members: usize = self.groups.iter().map(|g| g.members.len()).sum();
@@ -178,22 +178,20 @@ impl Document {
             count(self.aliases.len(), "alias GUID", "alias GUIDs"),
         ];
         let mut text = match self.sequence {
-            0 => "nothing was kept yet\n".to_owned(),
+            0 => "no persisted state\n".to_owned(),
             n => format!("batch {n}, written {} ago\n", ago(self.age_s)),
         };
         text.push_str(&format!("{}\n", sums.join(", ")));
         text.push_str(&match &self.view {
             Some(view) => format!(
-                "the subnet as it was {} ago: {}\n",
+                "view saved {} ago: {}\n",
                 ago(view.age_s),
                 count(view.nodes, "node", "nodes")
             ),
-            None => {
-                "nothing of the subnet: clients are answered after the first sweep\n".to_owned()
-            }
+            None => "no view: SA replies start after the first sweep\n".to_owned(),
         });
-        for why in &self.left_out {
-            text.push_str(&format!("left out: {why}\n"));
+        for record in &self.invalid_records {
+            text.push_str(&format!("invalid: {record}\n"));
         }
         let mut tables = Vec::new();
         if !self.lids.is_empty() {
@@ -209,7 +207,8 @@ impl Document {
             tables.push(table);
         }
         if !self.groups.is_empty() {
-            let mut table = table::new(["Multicast group", "MLID", "P_Key", "Members", "Stays"]);
+            let mut table =
+                table::new(["Multicast group", "MLID", "P_Key", "Members", "Well-known"]);
             table::right(&mut table, &[3]);
             for group in &self.groups {
                 table.add_row([
@@ -223,17 +222,21 @@ impl Document {
             tables.push(table);
         }
         if !self.services.is_empty() {
-            let mut table = table::new(["Service", "Registered by", "Lease"]);
+            let mut table = table::new(["Service", "Owner", "Lease"]);
             for service in &self.services {
-                let lease = service.left_s.map_or_else(|| "for ever".to_owned(), ago);
-                table.add_row([service.about.clone(), service.by.to_string(), lease]);
+                let lease = service.lease_left_s.map_or_else(|| "none".to_owned(), ago);
+                table.add_row([
+                    service.description.clone(),
+                    service.owner.to_string(),
+                    lease,
+                ]);
             }
             tables.push(table);
         }
         if !self.subscriptions.is_empty() {
             let mut table = table::new(["Subscription"]);
-            for about in &self.subscriptions {
-                table.add_row([about]);
+            for subscription in &self.subscriptions {
+                table.add_row([subscription]);
             }
             tables.push(table);
         }

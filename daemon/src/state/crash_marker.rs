@@ -1,8 +1,8 @@
-//! Whether using a file ended the whole program.
+//! Marks a file whose use made the program panic.
 //!
-//! A library that panics over what is in a file cannot be stopped from it in builds where panics abort. So a panic while the file is
-//! used leaves a mark beside it, before the program ends; whoever finds the mark sets the file aside instead of dying of it at
-//! every start. Nothing else leaves one: a program that is killed while it uses the file has nothing against the file.
+//! In builds where panics abort, a storage library that panics on invalid contents would end the program at every start. A panic hook
+//! therefore creates a marker next to the file; the next start finds it and renames the file. Only a panic creates a marker: a process that
+//! is killed does not.
 
 use std::cell::RefCell;
 use std::fs;
@@ -11,56 +11,56 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 thread_local! {
-    /// The mark of the file that this thread uses.
+    /// Marker of the file that this thread uses.
     static IN_USE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
 static HOOK: Once = Once::new();
 
-/// The use of a file.
+/// Marker of one file.
 #[derive(Debug)]
 pub(super) struct CrashMarker {
-    mark: PathBuf,
+    path: PathBuf,
 }
 
 impl CrashMarker {
-    pub(super) fn of(file: &Path) -> Self {
-        let mut mark = file.as_os_str().to_owned();
-        mark.push(".in-use");
-        Self { mark: mark.into() }
+    pub(super) fn new(file: &Path) -> Self {
+        let mut path = file.as_os_str().to_owned();
+        path.push(".in-use");
+        Self { path: path.into() }
     }
 
-    /// Whether the file has ended the program before.
+    /// Whether an earlier use of the file panicked.
     pub(super) fn is_marked(&self) -> bool {
-        self.mark.exists()
+        self.path.exists()
     }
 
-    /// The same, and it is used from now on. What cannot be marked is not counted: whatever is wrong with the directory,
-    /// the file will tell.
-    pub(super) fn begin(&self) -> bool {
+    /// Arms the marker for this thread; returns whether an earlier use of the file panicked. If the marker cannot be created later, the
+    /// panic is not recorded.
+    pub(super) fn arm(&self) -> bool {
         if self.is_marked() {
             return true;
         }
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
-                // Of the thread that panics, and of no other.
-                let mark = IN_USE.try_with(|file| file.try_borrow().ok().and_then(|f| f.clone()));
-                if let Ok(Some(mark)) = mark {
-                    let _ = fs::write(mark, b".");
+                // Only the file of the panicking thread is marked.
+                let path = IN_USE.try_with(|file| file.try_borrow().ok().and_then(|f| f.clone()));
+                if let Ok(Some(path)) = path {
+                    let _ = fs::write(path, b".");
                 }
                 before(info);
             }));
         });
-        IN_USE.with(|file| file.replace(Some(self.mark.clone())));
+        IN_USE.with(|file| file.replace(Some(self.path.clone())));
         false
     }
 
-    /// The attempt came back, whatever it brought; or another file is there now.
-    pub(super) fn end(&self) {
+    /// Disarms the marker and removes it: the use returned, or the file was replaced.
+    pub(super) fn disarm(&self) {
         IN_USE.with(|file| file.replace(None));
-        if self.mark.exists() {
-            let _ = fs::remove_file(&self.mark);
+        if self.path.exists() {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -72,25 +72,25 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn only_a_panic_speaks_against_a_file() {
-        let dir = TempDir::new("attempts");
-        let attempts = CrashMarker::of(&dir.path().join("store"));
+    fn only_a_panic_marks_a_file() {
+        let dir = TempDir::new("crash-marker");
+        let marker = CrashMarker::new(&dir.path().join("store"));
         for _ in 0..3 {
-            assert!(!attempts.begin(), "killed while it was used");
+            assert!(!marker.arm(), "no panic occurred");
         }
-        attempts.end();
-        assert!(!attempts.begin());
-        let thread = std::thread::spawn(|| catch_unwind(|| panic!("of another thread")));
+        marker.disarm();
+        assert!(!marker.arm());
+        let thread = std::thread::spawn(|| catch_unwind(|| panic!("in another thread")));
         assert!(thread.join().unwrap().is_err());
-        assert!(!attempts.begin());
-        let torn = catch_unwind(AssertUnwindSafe(|| panic!("over what is in the file")));
+        assert!(!marker.arm());
+        let torn = catch_unwind(AssertUnwindSafe(|| panic!("invalid contents")));
         assert!(torn.is_err());
         assert!(
-            attempts.begin() && attempts.begin(),
-            "until somebody sets it aside"
+            marker.arm() && marker.arm(),
+            "marked until the file is renamed"
         );
-        attempts.end();
-        assert!(!attempts.begin());
-        attempts.end();
+        marker.disarm();
+        assert!(!marker.arm());
+        marker.disarm();
     }
 }

@@ -1,6 +1,6 @@
-//! Up to which ticket nothing can be lost any more: on this disk, and, where there is a [`CommitObserver`], with those who follow in step.
+//! Tracks durable tickets: stored on this disk and, with a [`CommitObserver`], acknowledged by the standbys in sync.
 //!
-//! The thread of [`StateWriter`](super::StateWriter) reports what it wrote; whoever waits for a ticket reads [`DurabilityTracker`]. Nothing is written here.
+//! The thread of [`StateWriter`](super::StateWriter) reports committed tickets; the driver reads [`DurabilityTracker`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,52 +9,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ferrosm_core::records::RecordBatch;
 use tokio::sync::Notify;
 
-/// Batches that followers may owe; then the oldest are counted as one.
-const OWED_MAX: usize = 1 << 16;
+/// Batches without acknowledgement that are tracked one by one; beyond that, the newest replaces the one before.
+const PENDING_MAX: usize = 1 << 16;
 
-/// Who has a copy of what is kept.
+/// Replicates committed batches to standbys.
 pub trait CommitObserver: Send + Sync {
-    /// A batch is on the disk here, under the number that follows that of the batch before. Not called while the records are those
-    /// of another ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not wait.
+    /// A batch is on this disk; numbers are consecutive. Not called while the records are a replica
+    /// ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not block.
     fn committed(&self, number: u64, batch: &RecordBatch);
 
-    /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
-    /// [`DurabilityTracker::wake`].
+    /// The last batch that all standbys in sync have acknowledged; `u64::MAX` without standbys in sync. The implementation calls
+    /// [`DurabilityTracker::wake`] when it increases.
     fn acknowledged(&self) -> u64;
 }
 
-/// Up to where nothing can be lost any more.
+/// Durable tickets.
 #[derive(Default)]
 pub struct DurabilityTracker {
-    owed: Mutex<PendingAcks>,
+    pending: Mutex<PendingAcks>,
     changed: Notify,
-    follow: Mutex<Option<Arc<dyn CommitObserver>>>,
+    observer: Mutex<Option<Arc<dyn CommitObserver>>>,
 }
 
-/// What is on the disk and perhaps not yet with all who follow.
+/// Batches on disk that standbys may not have acknowledged.
 #[derive(Debug, Default)]
 struct PendingAcks {
-    /// Tickets and the batches that they are in.
+    /// Tickets and the numbers of their batches.
     batches: VecDeque<(u64, u64)>,
-    reached: u64,
+    durable: u64,
     on_disk: u64,
 }
 
 impl PendingAcks {
-    fn kept(&mut self, ticket: u64, number: u64) {
+    fn add(&mut self, ticket: u64, number: u64) {
         self.on_disk = ticket;
-        if self.batches.len() >= OWED_MAX {
+        if self.batches.len() >= PENDING_MAX {
             self.batches.pop_back();
         }
         self.batches.push_back((ticket, number));
     }
 
-    fn reached(&mut self, acknowledged: u64) -> u64 {
+    fn acknowledge(&mut self, acknowledged: u64) -> u64 {
         while let Some((ticket, _)) = self.batches.front().filter(|(_, n)| *n <= acknowledged) {
-            self.reached = self.reached.max(*ticket);
+            self.durable = self.durable.max(*ticket);
             self.batches.pop_front();
         }
-        self.reached
+        self.durable
     }
 }
 
@@ -63,55 +63,55 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl DurabilityTracker {
-    /// The last ticket of which all, and all before it, is durable.
+    /// The last ticket that is durable, with all before it.
     #[must_use]
     pub fn durable_ticket(&self) -> u64 {
-        let follow = locked(&self.follow).clone();
-        let acknowledged = follow.map_or(u64::MAX, |f| f.acknowledged());
-        locked(&self.owed).reached(acknowledged)
+        let observer = locked(&self.observer).clone();
+        let acknowledged = observer.map_or(u64::MAX, |o| o.acknowledged());
+        locked(&self.pending).acknowledge(acknowledged)
     }
 
-    /// The last ticket of which all, and all before it, is on the disk here.
+    /// The last ticket that is on this disk, with all before it.
     #[must_use]
     pub fn on_disk(&self) -> u64 {
-        locked(&self.owed).on_disk
+        locked(&self.pending).on_disk
     }
 
-    /// It may have grown.
+    /// Wakes [`Self::changed`].
     pub fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Waits until it may have grown. May be cancelled.
+    /// Waits until a ticket may have become durable. May be cancelled.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// From the next batch on this one is told, and asked.
-    pub fn set_observer(&self, follow: Option<Arc<dyn CommitObserver>>) {
-        *locked(&self.follow) = follow;
+    /// Sets the observer, from the next batch on.
+    pub fn set_observer(&self, observer: Option<Arc<dyn CommitObserver>>) {
+        *locked(&self.observer) = observer;
         self.wake();
     }
 
     pub(super) fn committed(&self, number: u64, batch: &RecordBatch) {
-        let follow = locked(&self.follow).clone();
-        if let Some(follow) = follow {
-            follow.committed(number, batch);
+        let observer = locked(&self.observer).clone();
+        if let Some(observer) = observer {
+            observer.committed(number, batch);
         }
     }
 
-    pub(super) fn kept(&self, ticket: u64, number: u64) {
-        locked(&self.owed).kept(ticket, number);
+    pub(super) fn ticket_on_disk(&self, ticket: u64, number: u64) {
+        locked(&self.pending).add(ticket, number);
         self.wake();
     }
 
-    /// A history begins: what came up to this ticket is of another one, or was not listened to, and nobody will be told of it.
+    /// A history begins: tickets up to this one belong to another history or were ignored, and will not be acknowledged.
     pub(super) fn forget_pending(&self, ticket: u64) {
-        let mut owed = locked(&self.owed);
-        owed.batches.clear();
-        owed.reached = owed.reached.max(ticket);
-        owed.on_disk = owed.on_disk.max(ticket);
-        drop(owed);
+        let mut pending = locked(&self.pending);
+        pending.batches.clear();
+        pending.durable = pending.durable.max(ticket);
+        pending.on_disk = pending.on_disk.max(ticket);
+        drop(pending);
         self.wake();
     }
 }

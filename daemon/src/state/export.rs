@@ -1,8 +1,8 @@
-//! Records as lines of JSON: what `ferrosm state export` writes and `ferrosm state import` reads.
+//! Records as JSON lines, for `ferrosm state export` and `import`.
 //!
-//! The first line says what follows and how many records there are, so that half a file is told from a whole one. Each of the others
-//! is a record, in words where it stands for itself: what is long or packed is in hexadecimal, as the specification lays it out, with
-//! a word beside it for people, which is not read. Records of a kind that is not told by one record are bytes under a key.
+//! The first line has the version and the number of records, so that a truncated file is detected. Each other line is a record. Attributes
+//! are in hexadecimal, as on the wire, with a `description` that is ignored on import. Records that are only valid together (the view) are
+//! key and value bytes.
 
 use std::io::{self, Write};
 
@@ -18,8 +18,8 @@ use ferrosm_sa::registry::registration::{
 use ferrosm_sa::routing_origin::SlToVlEpoch;
 use serde::{Deserialize, Serialize};
 
-/// Version of the form. A reader takes its own and no other.
-pub const VERSION: u32 = 1;
+/// Version of the format. A reader accepts only its own.
+pub const VERSION: u32 = 2;
 
 /// A line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub const VERSION: u32 = 1;
 enum ExportLine {
     FerrosmState {
         version: u32,
-        /// Number of the last batch, and when it was written.
+        /// Number of the last batch, and its time.
         sequence: u64,
         written_unix_s: u64,
         records: usize,
@@ -38,7 +38,7 @@ enum ExportLine {
         lmc: u8,
     },
     Group {
-        about: String,
+        description: String,
         well_known: bool,
         #[serde(with = "hex::serde")]
         record: Vec<u8>,
@@ -50,15 +50,15 @@ enum ExportLine {
         proxy: bool,
     },
     Service {
-        about: String,
-        /// None for ever.
-        ends_unix_s: Option<u64>,
-        by: PortGuid,
+        description: String,
+        /// `None` without a lease.
+        expires_unix_s: Option<u64>,
+        owner: PortGuid,
         #[serde(with = "hex::serde")]
         record: Vec<u8>,
     },
     Subscription {
-        about: String,
+        description: String,
         lid: u16,
         sl: u8,
         path_bits: u8,
@@ -82,7 +82,7 @@ enum ExportLine {
         to_guid: PortGuid,
         to_port: u8,
     },
-    LanesWritten {
+    SlToVlEpoch {
         number: u64,
         by: PortGuid,
     },
@@ -94,18 +94,18 @@ enum ExportLine {
     },
 }
 
-/// A service in a few words.
+/// Describes a service.
 #[must_use]
-pub fn about_service(record: &ServiceRecord) -> String {
+pub fn describe_service(record: &ServiceRecord) -> String {
     let name = record.service_name.split(|b| *b == 0).next();
     let name = String::from_utf8_lossy(name.unwrap_or_default());
     let (id, gid) = (record.service_id, record.service_gid);
     format!("service {id:#018x} at {gid}, {name:?}")
 }
 
-/// What a subscriber hears of, in a few words.
+/// Describes a subscription.
 #[must_use]
-pub fn about_subscription(record: &InformInfoRecord) -> String {
+pub fn describe_subscription(record: &InformInfoRecord) -> String {
     /// All trap numbers.
     const ALL: u16 = 0xFFFF;
     let of = match record.trap_number {
@@ -115,9 +115,9 @@ pub fn about_subscription(record: &InformInfoRecord) -> String {
     format!("{of} to {}, QP {}", record.subscriber_gid, record.qpn)
 }
 
-/// A group in a few words.
+/// Describes a multicast group.
 #[must_use]
-pub fn about_group(mgid: Gid, mlid: Lid, parameters: &GroupParameters) -> String {
+pub fn describe_group(mgid: Gid, mlid: Lid, parameters: &GroupParameters) -> String {
     let pkey = parameters.pkey;
     format!("group {mgid}, MLID {mlid}, P_Key {pkey}")
 }
@@ -125,7 +125,7 @@ pub fn about_group(mgid: Gid, mlid: Lid, parameters: &GroupParameters) -> String
 /// Writes records.
 ///
 /// # Errors
-/// What `out` says.
+/// I/O errors of `out`.
 pub fn write(
     records: &[(RecordKey, Box<[u8]>)],
     (sequence, written_unix_s): (u64, u64),
@@ -146,7 +146,7 @@ pub fn write(
 }
 
 fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
-    // As of the beginning of time, what is left of a lease is its end.
+    // At time 0, the remaining lease is its expiry.
     let Ok(Some(record)) = Record::decode(key, value, 0) else {
         return ExportLine::Bytes {
             key: key.bytes().to_vec(),
@@ -172,7 +172,7 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
                 members: std::collections::BTreeMap::new(),
             };
             ExportLine::Group {
-                about: about_group(mgid, mlid, &parameters),
+                description: describe_group(mgid, mlid, &parameters),
                 well_known,
                 record: group.record(mgid, None).encode().to_vec(),
             }
@@ -184,13 +184,13 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
             proxy: member.proxy,
         },
         Record::Registration(Registration::Service(service)) => ExportLine::Service {
-            about: about_service(&service.record),
-            ends_unix_s: service.lease_left_s,
-            by: service.registered_by,
+            description: describe_service(&service.record),
+            expires_unix_s: service.lease_left_s,
+            owner: service.registered_by,
             record: service.record.encode().to_vec(),
         },
         Record::Registration(Registration::Subscription(s)) => ExportLine::Subscription {
-            about: about_subscription(&s.record),
+            description: describe_subscription(&s.record),
             lid: s.lid.0,
             sl: s.sl.0,
             path_bits: s.path_bits,
@@ -212,17 +212,17 @@ fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
             to_guid: to.0,
             to_port: to.1.0,
         },
-        Record::SlToVlEpoch(SlToVlEpoch { number, sm_port }) => ExportLine::LanesWritten {
+        Record::SlToVlEpoch(SlToVlEpoch { number, sm_port }) => ExportLine::SlToVlEpoch {
             number,
             by: sm_port,
         },
     }
 }
 
-/// Reads what [`write()`] wrote: a batch that puts these records in place of all others.
+/// Reads an export; returns a batch that replaces all records.
 ///
 /// # Errors
-/// The number of a line, from 1, and what is wrong with it.
+/// The line number, from 1, and a message.
 pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
     let mut changes: Vec<RecordChange> = RecordKind::ALL
         .into_iter()
@@ -236,32 +236,30 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
         if line.trim().is_empty() {
             continue;
         }
-        let wrong = |why: String| (number, why);
-        let line: ExportLine = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
+        let error = |message: String| (number, message);
+        let line: ExportLine = serde_json::from_str(line).map_err(|e| error(e.to_string()))?;
         match (&line, expected) {
             (ExportLine::FerrosmState { version, .. }, _) if *version != VERSION => {
-                return Err(wrong(format!("version {version} instead of {VERSION}")));
+                return Err(error(format!("version {version} instead of {VERSION}")));
             }
             (ExportLine::FerrosmState { records, .. }, None) => expected = Some(*records),
             (ExportLine::FerrosmState { .. }, Some(_)) => {
-                return Err(wrong("a second head".to_owned()));
+                return Err(error("duplicate header".to_owned()));
             }
             (_, None) => {
-                return Err(wrong(
-                    "no `ferrosm-state` before the first record".to_owned(),
-                ));
+                return Err(error("missing header `ferrosm-state`".to_owned()));
             }
             (_, Some(_)) => {
-                changes.push(change(line).map_err(wrong)?);
+                changes.push(change(line).map_err(error)?);
                 found += 1;
             }
         }
     }
     match expected {
-        None => Err((last, "nothing is in it".to_owned())),
+        None => Err((last, "empty file".to_owned())),
         Some(expected) if expected != found => Err((
             last,
-            format!("{found} records instead of {expected}: it was cut"),
+            format!("{found} records instead of {expected}: truncated"),
         )),
         Some(_) => Ok(RecordBatch { changes }),
     }
@@ -270,12 +268,12 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
 fn sized<const N: usize>(record: &[u8]) -> Result<&[u8; N], String> {
     record
         .try_into()
-        .map_err(|_| format!("a record of {} bytes instead of {N}", record.len()))
+        .map_err(|_| format!("record of {} bytes instead of {N}", record.len()))
 }
 
 fn change(line: ExportLine) -> Result<RecordChange, String> {
     let record = match line {
-        ExportLine::FerrosmState { .. } => return Err("no record".to_owned()),
+        ExportLine::FerrosmState { .. } => return Err("not a record".to_owned()),
         ExportLine::Lid { port, lid, lmc } => Record::Lid {
             port,
             lid: Lid(lid),
@@ -299,7 +297,7 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             proxy,
         } => {
             let address: std::net::Ipv6Addr =
-                mgid.parse().map_err(|_| format!("{mgid} is no GID"))?;
+                mgid.parse().map_err(|_| format!("`{mgid}` is not a GID"))?;
             Record::Registration(Registration::Member {
                 mgid: Gid(address.octets()),
                 port,
@@ -310,14 +308,14 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             })
         }
         ExportLine::Service {
-            ends_unix_s,
-            by,
+            expires_unix_s,
+            owner,
             record,
             ..
         } => Record::Registration(Registration::Service(Box::new(RegisteredService {
             record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
-            lease_left_s: ends_unix_s,
-            registered_by: by,
+            lease_left_s: expires_unix_s,
+            registered_by: owner,
         }))),
         ExportLine::Subscription {
             lid,
@@ -349,16 +347,16 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
-        ExportLine::LanesWritten { number, by } => Record::SlToVlEpoch(SlToVlEpoch {
+        ExportLine::SlToVlEpoch { number, by } => Record::SlToVlEpoch(SlToVlEpoch {
             number,
             sm_port: by,
         }),
         ExportLine::Bytes { key, value } => {
-            let key = RecordKey::from_bytes(&key).ok_or("a key of that length cannot be")?;
+            let key = RecordKey::from_bytes(&key).ok_or("invalid key length")?;
             return Ok(RecordChange::Put(key, value.into()));
         }
     };
-    RecordChange::put(&record).ok_or_else(|| "such a record cannot be".to_owned())
+    RecordChange::put(&record).ok_or_else(|| "invalid record".to_owned())
 }
 
 #[cfg(test)]
@@ -459,47 +457,47 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn export_can_be_imported() {
         let mut back = BTreeMap::from([(Record::lid_key(PortGuid(99)), vec![1].into())]);
         read(&text()).unwrap().apply(&mut back);
         assert_eq!(back.into_iter().collect::<Vec<_>>(), records());
     }
 
     #[test]
-    fn people_can_read_it() {
+    fn records_are_readable() {
         let text = text();
         for words in [
-            "{\"kind\":\"ferrosm-state\",\"version\":1,\"sequence\":5,\"written_unix_s\":1000,\"records\":10}\n",
-            "{\"kind\":\"lanes-written\",\"number\":3,\"by\":\"0x0000000000000007\"}\n",
+            "{\"kind\":\"ferrosm-state\",\"version\":2,\"sequence\":5,\"written_unix_s\":1000,\"records\":10}\n",
+            "{\"kind\":\"sl-to-vl-epoch\",\"number\":3,\"by\":\"0x0000000000000007\"}\n",
             "{\"kind\":\"lid\",\"port\":\"0x0000000000000007\",\"lid\":4,\"lmc\":2}\n",
-            "\"about\":\"service 0x0000000000000005 at ::, \\\"disk\\\"\",\"ends_unix_s\":1060,",
+            "\"description\":\"service 0x0000000000000005 at ::, \\\"disk\\\"\",\"expires_unix_s\":1060,",
         ] {
             assert!(text.contains(words), "{words}\n{text}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
-        let whole = text();
-        let lines: Vec<&str> = whole.lines().collect();
-        let told = |text: &str| read(text).unwrap_err();
-        assert_eq!(told("").1, "nothing is in it");
-        assert_eq!(told(lines[1]).0, 1);
-        let (at, why) = told(&lines[..lines.len() - 1].join("\n"));
+    fn errors_have_line_numbers() {
+        let complete = text();
+        let lines: Vec<&str> = complete.lines().collect();
+        let error = |text: &str| read(text).unwrap_err();
+        assert_eq!(error("").1, "empty file");
+        assert_eq!(error(lines[1]).0, 1);
+        let (at, why) = error(&lines[..lines.len() - 1].join("\n"));
         assert_eq!(
             (at, why.as_str()),
-            (10, "9 records instead of 10: it was cut")
+            (10, "9 records instead of 10: truncated")
         );
-        let (at, why) = told(&whole.replace("\"lid\":4,", "\"lid\":50000,"));
-        assert_eq!((at, why.as_str()), (2, "such a record cannot be"));
-        let (_, why) = told(&whole.replace("\"version\":1", "\"version\":9"));
-        assert_eq!(why, "version 9 instead of 1");
+        let (at, why) = error(&complete.replace("\"lid\":4,", "\"lid\":50000,"));
+        assert_eq!((at, why.as_str()), (2, "invalid record"));
+        let (_, why) = error(&complete.replace("\"version\":2", "\"version\":9"));
+        assert_eq!(why, "version 9 instead of 2");
         for (from, to) in [
             ("\"lmc\"", "\"mlc\""),
             ("\"mgid\":\"ffff", "\"mgid\":\"what"),
             ("true", "yes"),
         ] {
-            assert!(read(&whole.replacen(from, to, 1)).is_err(), "{from}");
+            assert!(read(&complete.replacen(from, to, 1)).is_err(), "{from}");
         }
     }
 }

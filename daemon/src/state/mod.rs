@@ -1,17 +1,18 @@
-//! What is kept over restarts: `store.redb` in the state directory, record by record ([`ferrosm_core::records`]).
+//! Persisted state: the records of `store.redb` in the state directory ([`ferrosm_core::records`]).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | the directory: whose it is, what is in it |
-//! | `store` | the file: batches in, all records out |
-//! | [`look`] | the directory seen, and left as it is |
-//! | [`writer`] | the thread that writes; `order` is what it is asked for |
-//! | `durable` | what is durable |
-//! | [`warm`] | the records as [`ferrosm_replication`] wants them |
-//! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
+//! | this | the directory: lock, recovery |
+//! | `store` | the file: commits batches, reads all records |
+//! | [`inspect`] | read-only access |
+//! | [`writer`] | the writer thread; `request` has its requests |
+//! | `durability` | durable tickets |
+//! | [`replica_store`] | the records as [`ferrosm_replication`] uses them |
+//! | [`export`] | records as JSON lines, for `ferrosm state export` and `import` |
+//! | `crash_marker` | detection of panics of the storage library |
 //!
-//! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`StateWriter`] lives. A broken file is set
-//! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
+//! One process at a time: a [`StateDir`] or its [`StateWriter`] holds the directory's lock file. An unreadable store is renamed with a
+//! warning and never prevents a start; intact records of a damaged store are recovered.
 
 mod crash_marker;
 mod durability;
@@ -45,16 +46,16 @@ use store::{Store, StoreContents, StoreError};
 pub use writer::{PersistRequest, StateWriter};
 
 const LOCK: &str = "lock";
-/// For its owner only.
+/// The lock file is accessible to its owner only.
 const LOCK_MODE: u32 = 0o600;
 
-/// A state directory that this process holds.
+/// A state directory that this process has locked.
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
     store: Store,
     contents: StoreContents,
-    /// The lock goes with the file.
+    /// Closing the file releases the lock.
     _lock: File,
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn unix_s(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// What a subnet manager starts with from records, and what had to be left out.
+/// The restored state of records, and the invalid records that were skipped.
 #[must_use]
 pub fn restore(
     records: &[(RecordKey, Box<[u8]>)],
@@ -77,39 +78,38 @@ pub fn restore(
 }
 
 impl StateDir {
-    /// Creates the directory where it is missing, takes its lock, and reads what is in it. A broken store is set aside with a
-    /// warning.
+    /// Creates the directory if missing, locks it, and reads the store. An unreadable store is renamed with a warning.
     ///
     /// # Errors
-    /// If it cannot be created, read or written, or another process holds it.
+    /// The directory cannot be created, read or written, or another process has locked it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let refuse = |e: io::Error, what: &str| {
+        let failure = |e: io::Error, action: &str| {
             let hint = if e.kind() == io::ErrorKind::PermissionDenied {
-                "Run as a user who may write there, or name another directory with --state-dir."
+                "Run as a user with write access, or name another directory with --state-dir."
             } else {
                 "Name a directory with --state-dir or files.state-dir."
             };
             Failure::with_hint(
-                format!("cannot {what} state directory {}: {e}", path.display()),
+                format!("cannot {action} state directory {}: {e}", path.display()),
                 hint,
             )
         };
-        std::fs::create_dir_all(path).map_err(|e| refuse(e, "create"))?;
+        std::fs::create_dir_all(path).map_err(|e| failure(e, "create"))?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .mode(LOCK_MODE)
             .open(path.join(LOCK))
-            .map_err(|e| refuse(e, "write to"))?;
-        // Who may open it may lock it. One that an earlier version made is open to more, and is another's at worst.
+            .map_err(|e| failure(e, "write to"))?;
+        // Every user who can open the file can lock it. Earlier versions created it with a wider mode.
         let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(in_use(path));
             }
-            Err(TryLockError::Error(e)) => return Err(refuse(e, "lock")),
+            Err(TryLockError::Error(e)) => return Err(failure(e, "lock")),
         }
         let mut dir = Self {
             path: path.to_owned(),
@@ -121,11 +121,11 @@ impl StateDir {
         Ok(dir)
     }
 
-    /// What the last run kept. Records that cannot be are left out with a warning, and removed.
+    /// The persisted state of the last run. Invalid records are skipped with a warning, and removed.
     pub fn restored(&mut self) -> RestoredState {
         let (mut restored, left_out) = restore(&self.contents.records, SystemTime::now());
-        if self.contents.is_copy() {
-            // What its master acknowledged since is not here; alone, nobody can tell what that was.
+        if self.contents.is_replica() {
+            // Records that its master acknowledged later are missing.
             restored.complete = false;
             info!("state is a replica of another SM");
         }
@@ -137,55 +137,60 @@ impl StateDir {
             }
         }
         if !changes.is_empty() && !restored.complete {
-            // Another start before all is well again does not see any more that something is missing.
+            // So that another start does not take the view for complete.
             changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
-            && let Err(e) = self.commit_by_hand(&RecordBatch { changes }, self.contents.is_copy())
+            && let Err(e) =
+                self.commit_outside_history(&RecordBatch { changes }, self.contents.is_replica())
         {
-            // They are left out again the next time.
+            // They are skipped again at the next start.
             warn!(error = %e, "cannot remove invalid records");
         }
         restored
     }
 
-    /// Whether somebody else may have newer records: there are none here, or they are a copy.
+    /// Whether another node may have newer records: the store is empty, or a replica.
     #[must_use]
     pub fn may_be_incomplete(&self) -> bool {
-        self.contents.is_copy() || self.contents.records.is_empty()
+        self.contents.is_replica() || self.contents.records.is_empty()
     }
 
-    /// All records, in the order of their keys.
+    /// All records, ordered by key.
     #[must_use]
     pub fn records(&self) -> &[(RecordKey, Box<[u8]>)] {
         &self.contents.records
     }
 
-    /// Number of the last batch, and when it was written, in seconds since 1970; zeros in an empty store.
+    /// Number of the last batch, and its time in seconds since 1970; zeros in an empty store.
     #[must_use]
     pub const fn last_batch(&self) -> (u64, u64) {
         (self.contents.sequence, self.contents.written_unix_s)
     }
 
-    /// Carries a batch out, all of it or nothing. When this returns, it is on the disk.
+    /// Commits a batch atomically. It is on disk when this returns.
     ///
     /// # Errors
-    /// What the system said.
+    /// The store cannot be written.
     pub fn commit(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
-        self.commit_by_hand(batch, false)
+        self.commit_outside_history(batch, false)
     }
 
-    fn commit_by_hand(&mut self, batch: &RecordBatch, still_copy: bool) -> Result<(), Failure> {
+    fn commit_outside_history(
+        &mut self,
+        batch: &RecordBatch,
+        is_replica: bool,
+    ) -> Result<(), Failure> {
         let now = SystemTime::now();
-        // Whoever changes records by hand leaves the history that they are of.
+        // The records are no longer those of their history.
         let at = Position {
             epoch: 0,
             ..self.contents.next()
         };
-        let led = u64::from(still_copy);
+        let led = u64::from(is_replica);
         self.store.led = led;
         let done = self.store.commit(batch, at, now);
-        done.map_err(|e| self.refusal(&e))?;
+        done.map_err(|e| self.store_failure(&e))?;
         let records = core::mem::take(&mut self.contents.records);
         let mut records: BTreeMap<_, _> = records.into_iter().collect();
         batch.apply(&mut records);
@@ -196,10 +201,10 @@ impl StateDir {
         Ok(())
     }
 
-    /// Starts a thread that writes what it is sent, so that a slow disk never delays the subnet.
+    /// Starts a writer thread, so that a slow disk never delays the SM.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// The thread cannot be started.
     pub fn writer(self) -> io::Result<StateWriter> {
         StateWriter::start(self)
     }
@@ -210,52 +215,52 @@ impl StateDir {
                 self.store.led = contents.led;
                 self.contents = contents;
             }
-            Err(StoreError::Bad(why)) => {
-                let aside = self.set_aside_store()?;
-                warn!(renamed_to = %aside.display(), reason = why, "unreadable store renamed");
+            Err(StoreError::Unreadable(why)) => {
+                let renamed_to = self.rename_unreadable_store()?;
+                warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
             }
-            Err(e) => return Err(self.refusal(&e)),
+            Err(e) => return Err(self.store_failure(&e)),
         }
         if self.contents.damage.is_empty() {
             return Ok(());
         }
-        let still_copy = self.contents.is_copy();
-        let aside = self.set_aside_store()?;
+        let is_replica = self.contents.is_replica();
+        let renamed_to = self.rename_unreadable_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
         for what in &damage {
-            warn!(renamed_to = %aside.display(), damage = what, "damaged store renamed");
+            warn!(renamed_to = %renamed_to.display(), damage = what, "damaged store renamed");
         }
-        // Records of the view belong together; each of the others stands for itself.
+        // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);
-        let whole = records.into_iter().filter(|(key, _)| !is_of_view(key));
+        let intact = records.into_iter().filter(|(key, _)| !is_of_view(key));
         let put = |(key, value)| RecordChange::Put(key, value);
-        let changes: Vec<RecordChange> = whole.map(put).collect();
+        let changes: Vec<RecordChange> = intact.map(put).collect();
         info!(records = changes.len(), "intact records recovered");
-        self.commit_by_hand(&RecordBatch { changes }, still_copy)
+        self.commit_outside_history(&RecordBatch { changes }, is_replica)
     }
 
-    fn set_aside_store(&mut self) -> Result<PathBuf, Failure> {
+    fn rename_unreadable_store(&mut self) -> Result<PathBuf, Failure> {
         self.store.close();
-        self.set_aside(store::FILE)
+        self.rename_unreadable(store::FILE)
     }
 
-    fn set_aside(&self, file: &str) -> Result<PathBuf, Failure> {
+    fn rename_unreadable(&self, file: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(file);
         let free = (1..u32::MAX)
             .map(|n| self.path.join(format!("{file}.broken-{n}")))
-            .find(|aside| !aside.exists())
+            .find(|path| !path.exists())
             .unwrap_or_else(|| self.path.join(format!("{file}.broken")));
         std::fs::rename(&path, &free)
-            .with_context(|| format!("cannot set the broken file {} aside", path.display()))?;
+            .with_context(|| format!("cannot rename the unreadable file {}", path.display()))?;
         Ok(free)
     }
 
-    fn refusal(&self, e: &StoreError) -> Failure {
+    fn store_failure(&self, e: &StoreError) -> Failure {
         let path = self.path.join(store::FILE);
         let hint = match e {
             StoreError::Busy => "Stop that process, or name another directory with --state-dir.",
-            StoreError::Bad(_) | StoreError::Io(_) => {
-                "The user that runs this must be able to read and write it."
+            StoreError::Unreadable(_) | StoreError::Io(_) => {
+                "The user of this process needs read and write access."
             }
         };
         Failure::with_hint(format!("cannot use {}: {e}", path.display()), hint)
@@ -265,16 +270,16 @@ impl StateDir {
 fn in_use(path: &Path) -> Failure {
     Failure::with_hint(
         format!("another ferrosm uses state directory {}", path.display()),
-        "Stop it, or give this one its own with --state-dir.",
+        "Stop it, or name another directory with --state-dir.",
     )
 }
 
-/// Whether a record counts only together with others.
+/// Whether a record is part of the view.
 fn is_of_view(key: &RecordKey) -> bool {
     key.kind().is_some_and(is_view)
 }
 
-/// Whether records of a kind count only together.
+/// Whether a kind is part of the view, whose records are only valid together.
 pub(crate) const fn is_view(kind: RecordKind) -> bool {
     matches!(kind, RecordKind::View | RecordKind::ViewHead)
 }

@@ -1,4 +1,4 @@
-//! Requests to the thread that writes state. Plain values.
+//! Requests to the writer thread.
 
 use std::io;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use ferrosm_core::records::{RecordBatch, RecordUpdate};
 use ferrosm_replication::{Position, StoreSnapshot};
 use ferrosm_sa::View;
 
-/// What is called when it is done.
+/// Called with the result.
 pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
 
-/// What the thread is told.
+/// A request.
 pub(super) enum StoreRequest {
     Updates(u64, Vec<RecordUpdate>),
     View(Option<Arc<View>>),
-    /// Batches of another's history, to be there then.
+    /// Batches of another node, to commit at this position.
     Apply(Position, RecordBatch, Completion<io::Result<()>>),
     ReadAll(Completion<io::Result<StoreSnapshot>>),
     Position(Completion<Option<Position>>),
-    /// A history of one's own begins.
+    /// Starts a history of this node.
     StartHistory(u64),
-    /// The records are, or are about to be, somebody else's.
+    /// Another node may have newer records from now on.
     MarkSuperseded,
     SetAccepting(bool),
     Stop,

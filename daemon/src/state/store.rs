@@ -1,9 +1,8 @@
 //! `store.redb`: the records that outlive the subnet manager ([`ferrosm_core::records`]).
 //!
-//! One transaction for each batch: a crash leaves the one before. Each batch has a number, one more than the one before. Every record
-//! has a checksum of its own beside those that redb has of its pages, and all are counted, so that nothing half or foreign is
-//! believed. A file that is not whole is told apart from one that cannot be used now: the first is set aside by whoever opens it
-//! here, the second is an error. It knows nothing of what records say.
+//! Each batch is one transaction with a consecutive number. Every record has a checksum in addition to those of redb's pages, and the store
+//! has a count and sum over all records, so that partial or foreign contents are detected. An unreadable file ([`StoreError::Unreadable`])
+//! is renamed by the caller; one that cannot be accessed now is an error. The contents of records are opaque here.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -24,72 +23,72 @@ use super::crash_marker::CrashMarker;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
-/// Layout of the file, above the version of the records in it. The first one had nothing but a view.
+/// Version of the file layout, in addition to that of the records.
 const LAYOUT: u32 = 2;
-/// Pages that are kept in memory; records are read once, from one end to the other.
+/// Page cache in bytes; records are read once, sequentially.
 const CACHE: usize = 16 << 20;
 
-/// Bytes that are read at once where the file is read beside redb.
-const PIECE: usize = 1 << 20;
-/// What is said of a file over which redb panicked.
-const ENDED: &str = "using it ended the program";
+/// Chunk size for reading the file into memory.
+const CHUNK: usize = 1 << 20;
+/// Message for a file on which redb panicked.
+const PANICKED: &str = "the storage library panicked on it";
 
-/// Records; behind each its checksum.
+/// Records, each followed by its checksum.
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
-/// What is said of all of them; behind each its checksum.
-const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
+/// Metadata, each value followed by its checksum.
+const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 
 const FORMAT: &str = "format";
-const TALLY: &str = "tally";
+const CHECKSUM: &str = "tally";
 const EPOCH: &str = "epoch";
 const SEQUENCE: &str = "sequence";
 const LED: &str = "led";
 const WRITTEN: &str = "written-unix-s";
 
-/// Why there is no store.
+/// Why the store cannot be used.
 #[derive(Debug, Error)]
 pub(super) enum StoreError {
-    /// The file is torn, foreign or of another version.
+    /// The file is damaged, foreign or of another version.
     #[error("{0}")]
-    Bad(String),
+    Unreadable(String),
     /// Another process has it open.
     #[error("another process has it open")]
     Busy,
-    /// The system refuses.
+    /// I/O error.
     #[error(transparent)]
     Io(io::Error),
 }
 
-/// The file.
+/// The store file.
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
-    /// Opened when it is needed first, and again after trouble.
+    /// Opened at the first use, and again after an error.
     database: Option<Database>,
-    /// It was written since it was opened.
-    proven: bool,
-    /// The history that this node made itself last, to be written with the next batch.
+    /// Whether a write succeeded since it was opened.
+    verified: bool,
+    /// The last history of this node itself; written with the next batch.
     pub(super) led: u64,
 }
 
-/// All that is in a store.
+/// Contents of a store.
 #[derive(Debug, Default)]
 pub(super) struct StoreContents {
-    /// Records that are whole.
+    /// Records with a valid checksum.
     pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
-    /// Whose history the batches are of ([`ferrosm_replication`]); 0 of nobody's.
+    /// History of the batches ([`ferrosm_replication`]); 0 for none.
     pub(super) epoch: u64,
-    /// The history that this node made itself last; another than `epoch` where the records are a copy, or were handed over.
+    /// The last history of this node itself; differs from `epoch` if the records are a replica or were superseded.
     pub(super) led: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,
-    /// When that was, in seconds since 1970.
+    /// Time of the last batch, in seconds since 1970.
     pub(super) written_unix_s: u64,
-    /// What is wrong with it, if anything: records that are not whole, or missing.
+    /// Damage: records with a wrong checksum, or missing.
     pub(super) damage: Vec<String>,
 }
 
-/// Records that there are, and the sum of their checksums.
+/// Number of records, and the sum of their checksums.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct RecordChecksum {
     count: u64,
@@ -99,19 +98,19 @@ struct RecordChecksum {
 impl RecordChecksum {
     fn add(&mut self, value: &[u8]) {
         self.count = self.count.wrapping_add(1);
-        self.sum = self.sum.wrapping_add(u64::from(checksum_in(value)));
+        self.sum = self.sum.wrapping_add(u64::from(stored_checksum(value)));
     }
 
     fn remove(&mut self, value: &[u8]) {
         self.count = self.count.wrapping_sub(1);
-        self.sum = self.sum.wrapping_sub(u64::from(checksum_in(value)));
+        self.sum = self.sum.wrapping_sub(u64::from(stored_checksum(value)));
     }
 
-    /// As [`Self::bytes`] has it.
-    fn of(bytes: &[u8]) -> Self {
+    /// Inverse of [`Self::bytes`].
+    fn from_bytes(bytes: &[u8]) -> Self {
         Self {
-            count: number_in(bytes),
-            sum: number_in(bytes.get(8..).unwrap_or_default()),
+            count: read_u64(bytes),
+            sum: read_u64(bytes.get(8..).unwrap_or_default()),
         }
     }
 
@@ -124,7 +123,7 @@ impl RecordChecksum {
 }
 
 impl StoreContents {
-    /// Where it is in a history, if it is in any.
+    /// Position in a history, if any.
     pub(super) const fn position(&self) -> Option<Position> {
         let (epoch, seq) = (self.epoch, self.sequence);
         if epoch == 0 {
@@ -133,12 +132,12 @@ impl StoreContents {
         Some(Position { epoch, seq })
     }
 
-    /// Whether another node may know more than what is here.
-    pub(super) const fn is_copy(&self) -> bool {
+    /// Whether another node may have newer records.
+    pub(super) const fn is_replica(&self) -> bool {
         self.led != self.epoch
     }
 
-    /// After one batch more of the same history.
+    /// Position of the next batch of the same history.
     pub(super) const fn next(&self) -> Position {
         Position {
             epoch: self.epoch,
@@ -152,14 +151,14 @@ impl Store {
         Self {
             path: dir.join(FILE),
             database: None,
-            proven: false,
+            verified: false,
             led: 0,
         }
     }
 
-    /// What is in it. A file that is not there is made.
+    /// Reads the contents. Creates the file if missing.
     pub(super) fn load(&mut self) -> Result<StoreContents, StoreError> {
-        // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
+        // redb reports damage as errors, but panics on some; both mean an unreadable file.
         let loaded = self.attempt("read", |store| store.open().and_then(read));
         if loaded.is_err() {
             self.close();
@@ -167,7 +166,7 @@ impl Store {
         loaded
     }
 
-    /// Carries a batch out, all of it or nothing, to be there then. When this returns, it is on the disk.
+    /// Commits a batch atomically, at this position. It is on disk when this returns.
     pub(super) fn commit(
         &mut self,
         batch: &RecordBatch,
@@ -175,38 +174,38 @@ impl Store {
         now: SystemTime,
     ) -> Result<(), StoreError> {
         let done = self.attempt("written", |store| store.write(batch, at, now));
-        self.proven = done.is_ok();
+        self.verified = done.is_ok();
         if done.is_err() {
             self.close();
         }
         done
     }
 
-    /// Uses the file. Where it ended the program each of the last times, it is not touched again.
+    /// Uses the file, unless an earlier use panicked.
     fn attempt<T>(
         &mut self,
-        what: &str,
+        action: &str,
         using: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // What was opened and written once is not marked again: that would cost each batch more than the batch.
-        let attempts = (!self.proven).then(|| CrashMarker::of(&self.path));
-        let done = if attempts.as_ref().is_some_and(CrashMarker::begin) {
-            bad(ENDED)
+        // A verified file needs no marker, which would cost more than the batch.
+        let marker = (!self.verified).then(|| CrashMarker::new(&self.path));
+        let done = if marker.as_ref().is_some_and(CrashMarker::arm) {
+            unreadable(PANICKED)
         } else {
-            // Where panics unwind, the first one is enough.
+            // With unwinding panics, the first one is caught.
             catch_unwind(AssertUnwindSafe(|| using(self)))
-                .unwrap_or_else(|_| Err(StoreError::Bad(format!("it cannot be {what}"))))
+                .unwrap_or_else(|_| Err(StoreError::Unreadable(format!("it cannot be {action}"))))
         };
-        if let Some(attempts) = attempts {
-            attempts.end();
+        if let Some(marker) = marker {
+            marker.disarm();
         }
         done
     }
 
-    /// It is opened again the next time.
+    /// Closes the file; the next use opens it again.
     pub(super) fn close(&mut self) {
-        self.proven = false;
-        // Whatever state trouble left it in, closing is the last that is asked of it.
+        self.verified = false;
+        // After an error, closing may panic as well.
         let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
@@ -226,14 +225,14 @@ impl Store {
         now: SystemTime,
     ) -> Result<(), StoreError> {
         let led = self.led;
-        let transaction = self.open()?.begin_write().map_err(trouble)?;
+        let transaction = self.open()?.begin_write().map_err(redb_error)?;
         put(&transaction, batch, (at, led), now)?;
-        transaction.commit().map_err(trouble)
+        transaction.commit().map_err(redb_error)
     }
 }
 
 fn open(path: &Path) -> Result<Database, StoreError> {
-    // PortInfo has M_Keys in it: nobody else may read the file.
+    // Records hold M_Keys: the file is readable by its owner only.
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -242,7 +241,7 @@ fn open(path: &Path) -> Result<Database, StoreError> {
         .mode(0o600)
         .open(path)
         .map_err(StoreError::Io)?;
-    open_in(FileBackend::new(file).map_err(database_trouble)?)
+    open_in(FileBackend::new(file).map_err(database_error)?)
 }
 
 fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
@@ -250,19 +249,19 @@ fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true)
         .create_with_backend(backend)
-        .map_err(database_trouble)
+        .map_err(database_error)
 }
 
-/// What is in the file of a directory, which stays as it is: what has to be repaired in it is repaired in memory.
-pub(super) fn look(dir: &Path) -> Result<StoreContents, StoreError> {
+/// Reads the file without changing it; repairs are made in memory.
+pub(super) fn read_only(dir: &Path) -> Result<StoreContents, StoreError> {
     let path = dir.join(FILE);
     let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(StoreContents::default()),
         Err(e) => return Err(StoreError::Io(e)),
     };
-    if CrashMarker::of(&path).is_marked() {
-        return bad(ENDED);
+    if CrashMarker::new(&path).is_marked() {
+        return unreadable(PANICKED);
     }
     match file.try_lock_shared() {
         Ok(()) => {}
@@ -271,17 +270,17 @@ pub(super) fn look(dir: &Path) -> Result<StoreContents, StoreError> {
     }
     let backend = in_memory(&mut file).map_err(StoreError::Io)?;
     let looked = AssertUnwindSafe(|| open_in(backend).and_then(|database| read(&database)));
-    catch_unwind(looked).unwrap_or_else(|_| bad("it cannot be read"))
+    catch_unwind(looked).unwrap_or_else(|_| unreadable("it cannot be read"))
 }
 
 fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
     let backend = InMemoryBackend::new();
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK];
     let mut end = 0;
     loop {
-        let got = match file.read(&mut piece) {
+        let got = match file.read(&mut chunk) {
             Ok(0) => return Ok(backend),
-            Ok(got) => &piece[..got],
+            Ok(got) => &chunk[..got],
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };
@@ -292,66 +291,57 @@ fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
     }
 }
 
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "redb says that its errors may become more"
-)]
-fn database_trouble(e: DatabaseError) -> StoreError {
+#[allow(clippy::wildcard_enum_match_arm, reason = "redb may add errors")]
+fn database_error(e: DatabaseError) -> StoreError {
     match e {
         DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
             StoreError::Busy
         }
-        DatabaseError::Storage(e) => storage_trouble(e),
-        other => StoreError::Bad(other.to_string()),
+        DatabaseError::Storage(e) => storage_error(e),
+        other => StoreError::Unreadable(other.to_string()),
     }
 }
 
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "redb says that its errors may become more"
-)]
-fn storage_trouble(e: StorageError) -> StoreError {
+#[allow(clippy::wildcard_enum_match_arm, reason = "redb may add errors")]
+fn storage_error(e: StorageError) -> StoreError {
     use io::ErrorKind::{InvalidData, UnexpectedEof};
     match e {
         StorageError::Io(e) if matches!(e.kind(), InvalidData | UnexpectedEof) => {
-            StoreError::Bad(e.to_string())
+            StoreError::Unreadable(e.to_string())
         }
         StorageError::Io(e) => StoreError::Io(e),
-        StorageError::Corrupted(why) => StoreError::Bad(why),
+        StorageError::Corrupted(why) => StoreError::Unreadable(why),
         other => StoreError::Io(io::Error::other(other.to_string())),
     }
 }
 
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "redb says that its errors may become more"
-)]
-fn trouble(e: impl Into<redb::Error>) -> StoreError {
+#[allow(clippy::wildcard_enum_match_arm, reason = "redb may add errors")]
+fn redb_error(e: impl Into<redb::Error>) -> StoreError {
     match e.into() {
-        redb::Error::Corrupted(why) => StoreError::Bad(why),
-        redb::Error::Io(e) => storage_trouble(StorageError::Io(e)),
-        // A table of another shape than ours.
+        redb::Error::Corrupted(why) => StoreError::Unreadable(why),
+        redb::Error::Io(e) => storage_error(StorageError::Io(e)),
+        // A table of another type.
         e @ (redb::Error::TableTypeMismatch { .. }
         | redb::Error::TypeDefinitionChanged { .. }
-        | redb::Error::TableIsMultimap(_)) => StoreError::Bad(e.to_string()),
+        | redb::Error::TableIsMultimap(_)) => StoreError::Unreadable(e.to_string()),
         other => StoreError::Io(io::Error::other(other.to_string())),
     }
 }
 
-fn bad<T>(why: impl Into<String>) -> Result<T, StoreError> {
-    Err(StoreError::Bad(why.into()))
+fn unreadable<T>(why: impl Into<String>) -> Result<T, StoreError> {
+    Err(StoreError::Unreadable(why.into()))
 }
 
 fn crc(key: &[u8], bytes: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
-    // Keys have no end of their own: their length tells them from what follows.
+    // The length separates the key from the value.
     crc.update(&key.len().to_le_bytes());
     crc.update(key);
     crc.update(bytes);
     crc.finalize()
 }
 
-fn crc_about(name: &str, bytes: &[u8]) -> u32 {
+fn crc_metadata(name: &str, bytes: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(name.as_bytes());
     crc.update(bytes);
@@ -359,11 +349,11 @@ fn crc_about(name: &str, bytes: &[u8]) -> u32 {
 }
 
 /// The checksum at the end of a value.
-fn checksum_in(value: &[u8]) -> u32 {
+fn stored_checksum(value: &[u8]) -> u32 {
     value.last_chunk().map_or(0, |sum| u32::from_le_bytes(*sum))
 }
 
-/// A value without its checksum, if that is right.
+/// A value without its checksum, if valid.
 fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     let (bytes, sum) = value.split_last_chunk()?;
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
@@ -371,42 +361,42 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
 
 fn read(database: &Database) -> Result<StoreContents, StoreError> {
     let mut contents = StoreContents::default();
-    let transaction = database.begin_read().map_err(trouble)?;
-    let about = match transaction.open_table(ABOUT) {
+    let transaction = database.begin_read().map_err(redb_error)?;
+    let metadata = match transaction.open_table(METADATA) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(contents),
-        about => about.map_err(trouble)?,
+        table => table.map_err(redb_error)?,
     };
-    let said = |name: &'static str| -> Result<Vec<u8>, StoreError> {
-        let Some(value) = about.get(name).map_err(trouble)? else {
-            return bad(format!("its {name} is missing: it is not ferrosm's"));
+    let value_of = |name: &'static str| -> Result<Vec<u8>, StoreError> {
+        let Some(value) = metadata.get(name).map_err(redb_error)? else {
+            return unreadable(format!("its {name} is missing: not a store of ferrosm"));
         };
-        match checked(value.value(), |bytes| crc_about(name, bytes)) {
+        match checked(value.value(), |bytes| crc_metadata(name, bytes)) {
             Some(bytes) => Ok(bytes.to_vec()),
-            None => bad(format!("the checksum of its {name} is wrong")),
+            None => unreadable(format!("the checksum of its {name} is wrong")),
         }
     };
-    let (format, is) = (said(FORMAT)?, format_bytes());
-    if format != is {
+    let (format, expected) = (value_of(FORMAT)?, format_bytes());
+    if format != expected {
         let version = |b: &[u8]| b.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
-        let (has, wanted) = (version(&format), version(&is));
-        return bad(format!("format {has} instead of {wanted}"));
+        let (found, expected) = (version(&format), version(&expected));
+        return unreadable(format!("format {found} instead of {expected}"));
     }
-    let tally = said(TALLY)?;
-    contents.epoch = number_in(&said(EPOCH)?);
-    contents.sequence = number_in(&said(SEQUENCE)?);
-    contents.led = number_in(&said(LED)?);
-    contents.written_unix_s = number_in(&said(WRITTEN)?);
+    let checksum = value_of(CHECKSUM)?;
+    contents.epoch = read_u64(&value_of(EPOCH)?);
+    contents.sequence = read_u64(&value_of(SEQUENCE)?);
+    contents.led = read_u64(&value_of(LED)?);
+    contents.written_unix_s = read_u64(&value_of(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
-        Err(TableError::TableDoesNotExist(_)) => return bad("it has no records"),
-        records => records.map_err(trouble)?,
+        Err(TableError::TableDoesNotExist(_)) => return unreadable("it has no records"),
+        records => records.map_err(redb_error)?,
     };
     let mut found = RecordChecksum::default();
-    for record in records.iter().map_err(trouble)? {
-        let (key, value) = record.map_err(trouble)?;
+    for record in records.iter().map_err(redb_error)? {
+        let (key, value) = record.map_err(redb_error)?;
         let (key, value) = (key.value(), value.value());
         found.add(value);
-        let whole = checked(value, |bytes| crc(key, bytes)).zip(RecordKey::from_bytes(key));
-        match whole {
+        let valid = checked(value, |bytes| crc(key, bytes)).zip(RecordKey::from_bytes(key));
+        match valid {
             Some((bytes, key)) => contents.records.push((key, bytes.into())),
             None => {
                 let key = hex::encode(key);
@@ -415,13 +405,13 @@ fn read(database: &Database) -> Result<StoreContents, StoreError> {
             }
         }
     }
-    if tally != found.bytes() {
+    if checksum != found.bytes() {
         contents.damage.push("records are missing".to_owned());
     }
     Ok(contents)
 }
 
-fn number_in(bytes: &[u8]) -> u64 {
+fn read_u64(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n))
 }
 
@@ -436,53 +426,57 @@ fn put(
     (at, led): (Position, u64),
     now: SystemTime,
 ) -> Result<(), StoreError> {
-    let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
-    let mut records = transaction.open_table(RECORDS).map_err(trouble)?;
-    let before = about.get(TALLY).map_err(trouble)?;
-    let mut tally = before
-        .map(|v| RecordChecksum::of(v.value()))
+    let mut metadata = transaction.open_table(METADATA).map_err(redb_error)?;
+    let mut records = transaction.open_table(RECORDS).map_err(redb_error)?;
+    let before = metadata.get(CHECKSUM).map_err(redb_error)?;
+    let mut checksum = before
+        .map(|v| RecordChecksum::from_bytes(v.value()))
         .unwrap_or_default();
     let mut value = Vec::new();
     for change in &batch.changes {
         match change {
             RecordChange::Clear(kind) => {
                 let (first, end) = ([*kind as u8], [*kind as u8 + 1]);
-                let gone = |_: &[u8], value: &[u8]| {
-                    tally.remove(value);
+                let remove = |_: &[u8], value: &[u8]| {
+                    checksum.remove(value);
                     false
                 };
                 let all = &first[..]..&end[..];
-                records.retain_in(all, gone).map_err(trouble)?;
+                records.retain_in(all, remove).map_err(redb_error)?;
             }
             RecordChange::Put(key, bytes) => {
                 let key = key.bytes();
                 value.clear();
                 value.extend_from_slice(bytes);
                 value.extend(crc(key, bytes).to_le_bytes());
-                if let Some(before) = records.insert(key, &*value).map_err(trouble)? {
-                    tally.remove(before.value());
+                if let Some(before) = records.insert(key, &*value).map_err(redb_error)? {
+                    checksum.remove(before.value());
                 }
-                tally.add(&value);
+                checksum.add(&value);
             }
             RecordChange::Remove(key) => {
-                if let Some(before) = records.remove(key.bytes()).map_err(trouble)? {
-                    tally.remove(before.value());
+                if let Some(before) = records.remove(key.bytes()).map_err(redb_error)? {
+                    checksum.remove(before.value());
                 }
             }
         }
     }
     let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    say(&mut about, FORMAT, &format_bytes())?;
-    say(&mut about, TALLY, &tally.bytes())?;
-    say(&mut about, EPOCH, &at.epoch.to_le_bytes())?;
-    say(&mut about, LED, &led.to_le_bytes())?;
-    say(&mut about, SEQUENCE, &at.seq.to_le_bytes())?;
-    say(&mut about, WRITTEN, &unix_s.to_le_bytes())
+    put_metadata(&mut metadata, FORMAT, &format_bytes())?;
+    put_metadata(&mut metadata, CHECKSUM, &checksum.bytes())?;
+    put_metadata(&mut metadata, EPOCH, &at.epoch.to_le_bytes())?;
+    put_metadata(&mut metadata, LED, &led.to_le_bytes())?;
+    put_metadata(&mut metadata, SEQUENCE, &at.seq.to_le_bytes())?;
+    put_metadata(&mut metadata, WRITTEN, &unix_s.to_le_bytes())
 }
 
-fn say(about: &mut Table<'_, &str, &[u8]>, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+fn put_metadata(
+    metadata: &mut Table<'_, &str, &[u8]>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
     let mut value = bytes.to_vec();
-    value.extend(crc_about(name, bytes).to_le_bytes());
-    about.insert(name, &*value).map_err(trouble)?;
+    value.extend(crc_metadata(name, bytes).to_le_bytes());
+    metadata.insert(name, &*value).map_err(redb_error)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The state directory: whose it is, what is in it after trouble.
+//! Tests of the state directory: lock, recovery, inspection.
 
 use super::*;
 use crate::testing::TempDir;
@@ -25,11 +25,11 @@ fn batch(map: &LidMap) -> RecordBatch {
 }
 
 #[test]
-fn what_is_committed_comes_back() {
+fn committed_records_are_restored() {
     let dir = TempDir::new("state-roundtrip");
     let path = dir.path().join("deep/er");
     let mut state = StateDir::open(&path).unwrap();
-    assert_eq!(state.restored().lids, LidMap::new(), "a first start");
+    assert_eq!(state.restored().lids, LidMap::new(), "first start");
     assert_eq!(state.last_batch(), (0, 0));
     state.commit(&batch(&map())).unwrap();
     assert_eq!(state.restored().lids, map());
@@ -47,7 +47,7 @@ fn what_is_committed_comes_back() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_set_aside_each_time() {
+fn unreadable_store_is_renamed_each_time() {
     let dir = TempDir::new("state-broken");
     let file = dir.path().join("store.redb");
     for (n, text) in [(1, "{\"version\": 1, \"por"), (2, "\u{0}"), (3, "redb")] {
@@ -55,14 +55,14 @@ fn a_file_that_is_no_store_is_set_aside_each_time() {
         let mut state = StateDir::open(dir.path()).unwrap();
         assert_eq!(state.restored().lids, LidMap::new());
         state.commit(&batch(&map())).unwrap();
-        let aside = dir.path().join(format!("store.redb.broken-{n}"));
-        assert_eq!(std::fs::read_to_string(aside).unwrap(), text);
+        let renamed = dir.path().join(format!("store.redb.broken-{n}"));
+        assert_eq!(std::fs::read_to_string(renamed).unwrap(), text);
     }
 }
 
-/// A store of the first layout had nothing but a view: it is no reason not to run.
+/// The first layout had only a view.
 #[test]
-fn a_store_of_another_layout_is_set_aside() {
+fn store_of_another_layout_is_renamed() {
     let dir = TempDir::new("state-layout");
     let about: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("about");
     let database = redb::Database::create(dir.path().join("store.redb")).unwrap();
@@ -78,17 +78,17 @@ fn a_store_of_another_layout_is_set_aside() {
     }
     transaction.commit().unwrap();
     drop(database);
-    let told = StateInspection::open(dir.path()).unwrap_err().to_string();
-    assert!(told.contains("format 1.1 instead of "), "{told}");
+    let message = StateInspection::open(dir.path()).unwrap_err().to_string();
+    assert!(message.contains("format 1.1 instead of "), "{message}");
     assert!(!dir.path().join("store.redb.broken-1").exists());
     let mut state = StateDir::open(dir.path()).unwrap();
     assert_eq!(state.restored().lids, LidMap::new());
     assert!(dir.path().join("store.redb.broken-1").exists());
 }
 
-/// Of a store in which a record was changed behind our back the others count.
+/// One record was changed by another program.
 #[test]
-fn what_is_whole_in_a_damaged_store_is_taken_over() {
+fn intact_records_of_a_damaged_store_are_recovered() {
     let dir = TempDir::new("state-damaged");
     let mut state = StateDir::open(dir.path()).unwrap();
     state.commit(&batch(&map())).unwrap();
@@ -106,21 +106,24 @@ fn what_is_whole_in_a_damaged_store_is_taken_over() {
     drop(database);
     let mut rest = map();
     rest.remove(&PortGuid(7));
-    let look = StateInspection::open(dir.path()).unwrap();
-    assert_eq!(restore(look.records(), SystemTime::now()).0.lids, rest);
-    assert_eq!(look.damage().len(), 2, "{:?}", look.damage());
+    let inspection = StateInspection::open(dir.path()).unwrap();
+    assert_eq!(
+        restore(inspection.records(), SystemTime::now()).0.lids,
+        rest
+    );
+    assert_eq!(inspection.damage().len(), 2, "{:?}", inspection.damage());
     for _ in 0..2 {
         let mut state = StateDir::open(dir.path()).unwrap();
         assert_eq!(state.restored().lids, rest);
     }
-    let aside = |n: u8| dir.path().join(format!("store.redb.broken-{n}")).exists();
-    assert!(aside(1) && !aside(2), "once");
+    let is_renamed = |n: u8| dir.path().join(format!("store.redb.broken-{n}")).exists();
+    assert!(is_renamed(1) && !is_renamed(2), "renamed once");
 }
 
-/// A record that cannot be is left out, and not told of again.
+/// Invalid records are skipped and not reported again.
 #[test]
-fn impossible_records_are_removed() {
-    let dir = TempDir::new("state-impossible");
+fn invalid_records_are_removed() {
+    let dir = TempDir::new("state-invalid");
     let mut state = StateDir::open(dir.path()).unwrap();
     let mut batch = batch(&map());
     let key = Record::lid_key(PortGuid(1));
@@ -130,9 +133,9 @@ fn impossible_records_are_removed() {
     assert_eq!(state.records().len(), 2);
 }
 
-/// What is left out of a copy does not make it one's own.
+/// Removing an invalid record does not make a replica the own state.
 #[test]
-fn a_copy_with_an_impossible_record_is_a_copy_still() {
+fn replica_with_an_invalid_record_remains_a_replica() {
     let dir = TempDir::new("state-copy");
     let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
     writer.set_accepting(false);
@@ -151,13 +154,13 @@ fn a_copy_with_an_impossible_record_is_a_copy_still() {
 }
 
 #[test]
-fn a_directory_has_one_owner() {
+fn state_directory_is_locked() {
     let dir = TempDir::new("state-lock");
     let first = StateDir::open(dir.path()).unwrap();
-    let told = StateDir::open(dir.path()).unwrap_err().to_string();
+    let message = StateDir::open(dir.path()).unwrap_err().to_string();
     assert!(
-        told.starts_with("another ferrosm uses state directory "),
-        "{told}"
+        message.starts_with("another ferrosm uses state directory "),
+        "{message}"
     );
     drop(first);
     let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
@@ -167,12 +170,15 @@ fn a_directory_has_one_owner() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_a_sentence() {
+fn unwritable_directory_is_reported() {
     let dir = TempDir::new("state-refused");
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let told = StateDir::open(&file.join("x")).unwrap_err().to_string();
-    assert!(told.starts_with("cannot create state directory "), "{told}");
+    let message = StateDir::open(&file.join("x")).unwrap_err().to_string();
+    assert!(
+        message.starts_with("cannot create state directory "),
+        "{message}"
+    );
 }
 
 /// Names and contents of all files of a directory.
@@ -182,51 +188,54 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// What somebody looks at stays as it is, whatever is wrong with it: it may be all that there is.
+/// Even a damaged store is not modified.
 #[test]
-fn a_look_changes_nothing() {
-    let dir = TempDir::new("state-look");
+fn inspecting_state_modifies_no_file() {
+    let dir = TempDir::new("state-inspect");
     let file = dir.path().join("store.redb");
-    let look = || {
+    let inspect = || {
         let before = files(dir.path());
-        let look = StateInspection::open(dir.path()).map_err(|e| e.to_string());
+        let result = StateInspection::open(dir.path()).map_err(|e| e.to_string());
         assert_eq!(files(dir.path()), before);
-        look
+        result
     };
-    let empty = look().unwrap();
+    let empty = inspect().unwrap();
     assert_eq!((empty.records().len(), empty.last_batch()), (0, (0, 0)));
     let mut state = StateDir::open(dir.path()).unwrap();
     state.commit(&batch(&map())).unwrap();
     let torn = std::fs::read(&file).unwrap();
     let (there, last) = (state.records().to_vec(), state.last_batch());
-    let told = look().unwrap_err();
+    let message = inspect().unwrap_err();
     assert!(
-        told.starts_with("another ferrosm uses state directory "),
-        "{told}"
+        message.starts_with("another ferrosm uses state directory "),
+        "{message}"
     );
     drop(state);
-    let seen = look().unwrap();
+    let seen = inspect().unwrap();
     assert_eq!((seen.records(), seen.last_batch()), (&there[..], last));
-    // As whoever was killed leaves it: it has to be repaired.
+    // The file of a killed process needs repair.
     std::fs::write(&file, torn).unwrap();
-    assert_eq!(look().unwrap().records(), &there[..]);
+    assert_eq!(inspect().unwrap().records(), &there[..]);
     std::fs::write(dir.path().join("store.redb.in-use"), ".").unwrap();
-    let told = look().unwrap_err();
-    assert!(told.contains("using it ended the program"), "{told}");
+    let message = inspect().unwrap_err();
+    assert!(
+        message.contains("the storage library panicked on it"),
+        "{message}"
+    );
     std::fs::remove_file(dir.path().join("store.redb.in-use")).unwrap();
     for text in ["{\"version\": 1, \"por", "\u{0}", "redb"] {
         std::fs::write(&file, text).unwrap();
-        let told = look().unwrap_err();
+        let message = inspect().unwrap_err();
         assert!(
-            told.starts_with("cannot read ") && told.contains("It stays as it is."),
-            "{told}"
+            message.starts_with("cannot read ") && message.contains("The file is unchanged."),
+            "{message}"
         );
     }
 }
 
-/// Who may open it may lock it, and keep a subnet manager from starting.
+/// Every user who can open the file can lock it and prevent a start.
 #[test]
-fn the_lock_is_its_owners_alone() {
+fn lock_file_has_mode_0600() {
     let dir = TempDir::new("state-mode");
     let lock = dir.path().join("lock");
     let mode = || std::fs::metadata(&lock).unwrap().permissions().mode() & 0o777;
@@ -234,5 +243,5 @@ fn the_lock_is_its_owners_alone() {
     assert_eq!(mode(), 0o600);
     std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    assert_eq!(mode(), 0o600, "of an earlier version");
+    assert_eq!(mode(), 0o600, "mode of an earlier version");
 }

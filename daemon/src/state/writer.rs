@@ -1,8 +1,7 @@
-//! The thread that writes what is to be kept.
+//! The writer thread of the store.
 //!
-//! Everything that waits goes into one batch and one transaction, so that the disk is asked once for many. Whoever hands something
-//! over gets a ticket; [`DurabilityTracker`] says up to which ticket nothing can be lost any more. What the disk refuses is tried again, whole,
-//! until it takes it.
+//! Pending requests are combined into one batch and one transaction. Each request for records gets a ticket; [`DurabilityTracker`] has the
+//! last durable one. After a failed write, all records are written again until it succeeds.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -25,24 +24,24 @@ use super::request::StoreRequest;
 use super::store::StoreError;
 use super::{ReplicaStore, StateDir, is_of_view, unix_s};
 
-/// Time until the disk is asked again after it refused.
-const RETRY: Duration = Duration::from_secs(1);
-/// Orders that go into one transaction at most, so that none of them waits for a crowd behind it.
-const GROUP: usize = 1 << 14;
+/// Interval between attempts after a failed write.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Requests per transaction, which bounds the latency of the first.
+const GROUP_MAX: usize = 1 << 14;
 
-/// Something to be kept.
+/// A request to persist records.
 #[derive(Debug)]
 pub enum PersistRequest {
-    /// Changes of LIDs and registrations, in order.
+    /// Record changes, in order.
     Updates(Vec<RecordUpdate>),
-    /// What the subnet is, in place of what was kept of it; `None` for what must not be believed after a restart.
+    /// The view, replacing the persisted one; `None` if no view must be restored.
     View(Option<Arc<View>>),
 }
 
-/// Writes in the background; dropping it waits for all that was handed over.
+/// Handle of the writer thread; dropping it waits for all pending requests.
 #[derive(Debug)]
 pub struct StateWriter {
-    orders: Sender<StoreRequest>,
+    requests: Sender<StoreRequest>,
     tickets: AtomicU64,
     durable: Arc<DurabilityTracker>,
     thread: Option<JoinHandle<()>>,
@@ -55,100 +54,100 @@ impl StateWriter {
         let mut thread = StoreThread::new(dir, Arc::clone(&durable));
         let thread = crate::threads::start("state", move || thread.run(&inbox))?;
         Ok(Self {
-            orders: sender,
+            requests: sender,
             tickets: AtomicU64::new(0),
             durable,
             thread: Some(thread),
         })
     }
 
-    /// Hands something over. It is durable when [`DurabilityTracker::durable_ticket`] has come to the ticket; of one thread, tickets grow. A view has
-    /// none: nobody waits for it.
+    /// Submits a request. It is durable when [`DurabilityTracker::durable_ticket`] reaches the returned ticket; tickets of one thread
+    /// increase. A view has no ticket, because nothing waits for it.
     pub fn submit(&self, what: PersistRequest) -> Option<u64> {
         match what {
             PersistRequest::Updates(updates) => {
                 let ticket = 1 + self.tickets.fetch_add(1, Ordering::Relaxed);
-                self.order(StoreRequest::Updates(ticket, updates));
+                self.send(StoreRequest::Updates(ticket, updates));
                 Some(ticket)
             }
             PersistRequest::View(view) => {
-                self.order(StoreRequest::View(view));
+                self.send(StoreRequest::View(view));
                 None
             }
         }
     }
 
-    /// What is durable.
+    /// Durable tickets.
     #[must_use]
     pub const fn durability(&self) -> &Arc<DurabilityTracker> {
         &self.durable
     }
 
-    /// The records as replication wants them.
+    /// The records as replication uses them.
     #[must_use]
     pub fn replica_store(&self) -> ReplicaStore {
-        ReplicaStore::new(self.orders.clone(), Arc::clone(&self.durable))
+        ReplicaStore::new(self.requests.clone(), Arc::clone(&self.durable))
     }
 
-    /// All records, as they are after what was handed over before: what a subnet manager starts with that takes over.
+    /// Reads all records after all requests submitted before, for a takeover.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn read_all(&self, done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
-        self.order(StoreRequest::ReadAll(Box::new(done)));
+        self.send(StoreRequest::ReadAll(Box::new(done)));
     }
 
-    /// From the next batch on the records are of this history, which must be nobody else's; not 0.
+    /// Starts a history with the next batch. The epoch must be unique and not 0.
     pub fn start_history(&self, epoch: u64) {
-        self.order(StoreRequest::StartHistory(epoch));
+        self.send(StoreRequest::StartHistory(epoch));
     }
 
-    /// Another is master from now on: a later start that finds nobody does not take the records for the last ones.
+    /// Marks the records as superseded: another SM is master, so a later start without other SMs treats them as incomplete.
     pub fn mark_superseded(&self) {
-        self.order(StoreRequest::MarkSuperseded);
+        self.send(StoreRequest::MarkSuperseded);
     }
 
-    /// Whether what the own subnet manager wants kept is kept: not while the records are those of another one that is in charge.
+    /// Sets whether requests of the own SM are accepted: not while the records are a replica of the master.
     pub fn set_accepting(&self, yes: bool) {
-        self.order(StoreRequest::SetAccepting(yes));
+        self.send(StoreRequest::SetAccepting(yes));
     }
 
-    fn order(&self, order: StoreRequest) {
-        // The thread lives as long as this does.
-        let _ = self.orders.send(order);
+    fn send(&self, request: StoreRequest) {
+        // The thread lives as long as this handle.
+        let _ = self.requests.send(request);
     }
 }
 
 impl Drop for StateWriter {
     fn drop(&mut self) {
-        self.order(StoreRequest::Stop);
+        self.send(StoreRequest::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// Who writes.
+/// State of the writer thread.
 struct StoreThread {
     dir: StateDir,
     durable: Arc<DurabilityTracker>,
-    /// The records as they should be, but for the view's: from them a store is made anew.
+    /// All records except those of the view, to rewrite the store.
     records: BTreeMap<RecordKey, Box<[u8]>>,
     keeper: ViewPersister,
-    /// Changes that wait.
+    /// Pending changes.
     changes: Vec<RecordChange>,
-    /// A view that waits.
+    /// Pending view.
     view: Option<Option<Arc<View>>>,
-    /// The view that was handed over last.
+    /// The last view.
     last_view: Option<Arc<View>>,
-    /// The last ticket, and the last one that is kept.
+    /// The last ticket, and the last one on disk.
     tickets: (u64, u64),
-    /// The store is not known to have what is in `records`.
-    anew: bool,
-    /// What the subnet manager says is kept.
-    listening: bool,
-    /// The disk refused; told once.
-    refused: bool,
+    /// Whether the store may differ from `records` and must be rewritten.
+    needs_rewrite: bool,
+    /// Whether requests of the own SM are accepted.
+    is_accepting: bool,
+    /// Whether the last write failed; logged once.
+    write_failed: bool,
 }
 
 impl StoreThread {
@@ -164,72 +163,72 @@ impl StoreThread {
             view: None,
             last_view: None,
             tickets: (0, 0),
-            anew: false,
-            listening: true,
-            refused: false,
+            needs_rewrite: false,
+            is_accepting: true,
+            write_failed: false,
         }
     }
 
     fn run(&mut self, inbox: &Receiver<StoreRequest>) {
         loop {
-            let first = if self.waits() {
-                match inbox.recv_timeout(RETRY) {
-                    Ok(order) => Some(order),
+            let first = if self.has_pending() {
+                match inbox.recv_timeout(RETRY_INTERVAL) {
+                    Ok(request) => Some(request),
                     Err(RecvTimeoutError::Timeout) => None,
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             } else {
                 match inbox.recv() {
-                    Ok(order) => Some(order),
+                    Ok(request) => Some(request),
                     Err(_) => break,
                 }
             };
-            let mut ends = false;
-            for order in first.into_iter().chain(inbox.try_iter().take(GROUP)) {
-                ends |= matches!(order, StoreRequest::Stop);
-                self.take(order);
+            let mut is_stopping = false;
+            for request in first.into_iter().chain(inbox.try_iter().take(GROUP_MAX)) {
+                is_stopping |= matches!(request, StoreRequest::Stop);
+                self.process(request);
             }
             self.flush();
-            if ends {
+            if is_stopping {
                 break;
             }
         }
-        // What waits after the last refusal gets one more chance.
+        // One more attempt after a failed write.
         self.flush();
     }
 
-    const fn waits(&self) -> bool {
-        self.anew || self.view.is_some() || !self.changes.is_empty()
+    const fn has_pending(&self) -> bool {
+        self.needs_rewrite || self.view.is_some() || !self.changes.is_empty()
     }
 
-    fn take(&mut self, order: StoreRequest) {
-        match order {
+    fn process(&mut self, request: StoreRequest) {
+        match request {
             StoreRequest::Updates(ticket, updates) => {
                 self.tickets.0 = ticket;
-                if self.listening {
+                if self.is_accepting {
                     let now = unix_s(SystemTime::now());
                     let changes = updates.iter().map(|update| update.to_change(now));
                     self.changes.extend(changes);
                 }
             }
-            // Of several that wait only the last matters.
-            StoreRequest::View(view) if self.listening => self.view = Some(view),
+            // Only the last pending view matters.
+            StoreRequest::View(view) if self.is_accepting => self.view = Some(view),
             StoreRequest::View(_) => {}
             StoreRequest::Stop => {}
             StoreRequest::StartHistory(epoch) => {
                 self.flush();
-                // Who was to acknowledge what came before was told of another history.
+                // Earlier tickets belong to another history and will not be acknowledged.
                 self.durable.forget_pending(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.led = epoch;
-                // With the next batch, if not now.
-                let _ = self.say_whose();
+                // If this fails, the next batch writes it.
+                let _ = self.write_history();
             }
             StoreRequest::MarkSuperseded => {
                 self.flush();
                 self.dir.store.led = 0;
                 if self.dir.contents.epoch != 0
-                    && let Err(e) = self.say_whose()
+                    && let Err(e) = self.write_history()
                 {
                     warn!(error = %e, "cannot mark records as superseded");
                 }
@@ -238,26 +237,26 @@ impl StoreThread {
                 self.flush();
                 done(self.dir.contents.position());
             }
-            StoreRequest::Apply(_, _, done) if self.listening => {
+            StoreRequest::Apply(_, _, done) if self.is_accepting => {
                 done(Err(io::Error::other(
-                    "the records are this node's own again",
+                    "the store accepts records of this node",
                 )));
             }
             StoreRequest::Apply(at, batch, done) => {
-                // The view is another's from here on.
+                // The persisted view is that of the master from now on.
                 self.last_view = None;
                 self.keeper.forget();
-                done(self.commit_of_another(&batch.compacted(), at));
+                done(self.commit_replica(&batch.compacted(), at));
             }
             StoreRequest::ReadAll(done) => {
                 self.flush();
-                done(self.everything_there());
+                done(self.read_everything());
             }
             StoreRequest::SetAccepting(yes) => {
                 self.flush();
-                self.listening = yes;
+                self.is_accepting = yes;
                 if !yes {
-                    if core::mem::take(&mut self.anew) {
+                    if core::mem::take(&mut self.needs_rewrite) {
                         self.dir.contents.epoch = 0;
                     }
                     (self.changes, self.view) = (Vec::new(), None);
@@ -266,18 +265,19 @@ impl StoreThread {
         }
     }
 
-    /// Writes what waits: first what clients wait for, then the view, which is long.
+    /// Writes pending requests: first the records that clients wait for, then the view, which is large.
     fn flush(&mut self) {
-        if self.anew || !self.changes.is_empty() {
+        if self.needs_rewrite || !self.changes.is_empty() {
             let changes = core::mem::take(&mut self.changes);
             if self.commit_next(RecordBatch { changes }).is_err() {
                 return;
             }
         }
-        let (ticket, kept) = self.tickets;
-        if ticket > kept {
+        let (ticket, on_disk) = self.tickets;
+        if ticket > on_disk {
             self.tickets.1 = ticket;
-            self.durable.kept(ticket, self.dir.contents.sequence);
+            self.durable
+                .ticket_on_disk(ticket, self.dir.contents.sequence);
         }
         if let Some(view) = self.view.take() {
             self.last_view.clone_from(&view);
@@ -293,23 +293,23 @@ impl StoreThread {
         self.commit(&batch.compacted(), at)
     }
 
-    /// Writes a batch, or everything where it is not known what there is.
+    /// Writes a batch, or all records if the store must be rewritten.
     fn commit(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
-        self.keep_in_mind(batch);
+        self.apply_in_memory(batch);
         let done = self.try_commit(batch, at);
-        self.anew = done.is_err();
+        self.needs_rewrite = done.is_err();
         match &done {
             Ok(()) => {
                 (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
-                self.done_well();
+                self.log_write_recovered();
             }
-            Err(e) => self.refused(e),
+            Err(e) => self.log_write_failed(e),
         }
         done
     }
 
-    /// Of which history the records are, and whether they are its last ones; nothing else changes.
-    fn say_whose(&mut self) -> Result<(), StoreError> {
+    /// Writes the history of the records, and whether they are its last ones.
+    fn write_history(&mut self) -> Result<(), StoreError> {
         let at = Position {
             epoch: self.dir.contents.epoch,
             seq: self.dir.contents.sequence,
@@ -318,22 +318,22 @@ impl StoreThread {
         self.dir.store.commit(&RecordBatch::default(), at, now)
     }
 
-    /// Puts batches of another's history on top of it. If they are not taken, nothing is said of where the store is, so that it gets
-    /// everything next: the view, which is not in memory here, could not be written again.
-    fn commit_of_another(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
-        let trouble = match self.dir.store.commit(batch, at, SystemTime::now()) {
+    /// Commits batches of another node. After a failure the store has no position, so that the master sends all records: the view is not
+    /// in memory here and cannot be rewritten.
+    fn commit_replica(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
+        let error = match self.dir.store.commit(batch, at, SystemTime::now()) {
             Ok(()) => {
-                self.keep_in_mind(batch);
+                self.apply_in_memory(batch);
                 (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
-                self.done_well();
+                self.log_write_recovered();
                 return Ok(());
             }
-            Err(trouble) => trouble,
+            Err(error) => error,
         };
         self.dir.contents.epoch = 0;
-        let e = match trouble {
-            StoreError::Bad(why) => {
-                if let Err(e) = self.dir.set_aside_store() {
+        let e = match error {
+            StoreError::Unreadable(why) => {
+                if let Err(e) = self.dir.rename_unreadable_store() {
                     warn!(error = %e, "cannot rename unreadable store");
                 }
                 io::Error::other(why)
@@ -341,70 +341,70 @@ impl StoreThread {
             StoreError::Io(e) => e,
             e @ StoreError::Busy => io::Error::other(e.to_string()),
         };
-        self.refused(&e);
+        self.log_write_failed(&e);
         Err(e)
     }
 
-    /// All records as they are on the disk. What is damaged there is written again, if it is this node's own.
-    fn everything_there(&mut self) -> io::Result<StoreSnapshot> {
+    /// Reads all records from disk. If they are damaged and not a replica, the store is rewritten first.
+    fn read_everything(&mut self) -> io::Result<StoreSnapshot> {
         let load = |dir: &mut StateDir| {
             let loaded = dir.store.load();
             loaded.map_err(|e| io::Error::other(e.to_string()))
         };
         let mut contents = load(&mut self.dir)?;
-        if !contents.damage.is_empty() && self.listening {
+        if !contents.damage.is_empty() && self.is_accepting {
             warn!(
                 damage = contents.damage.join(", "),
                 "store damaged; rewriting all records"
             );
-            self.anew = true;
+            self.needs_rewrite = true;
             self.flush();
             contents = load(&mut self.dir)?;
         }
-        // Half of it would pass for all of it.
+        // A part must not be taken for all records.
         if !contents.damage.is_empty() {
             return Err(io::Error::other(contents.damage.join(", ")));
         }
         Ok(StoreSnapshot {
-            // A history that has begun is on the disk with its first batch.
+            // A history is on disk from its first batch on.
             at: self.dir.contents.position(),
             records: contents.records,
         })
     }
 
-    fn done_well(&mut self) {
-        if core::mem::take(&mut self.refused) {
+    fn log_write_recovered(&mut self) {
+        if core::mem::take(&mut self.write_failed) {
             info!("store writable again");
         }
     }
 
-    fn refused(&mut self, e: &io::Error) {
-        if !core::mem::replace(&mut self.refused, true) {
+    fn log_write_failed(&mut self, e: &io::Error) {
+        if !core::mem::replace(&mut self.write_failed, true) {
             error!(error = %e, "cannot write store");
         }
     }
 
-    /// Of records but the view's.
-    fn keep_in_mind(&mut self, batch: &RecordBatch) {
-        let own = batch.changes.iter().filter(|change| match change {
+    /// Applies a batch to the records in memory, without those of the view.
+    fn apply_in_memory(&mut self, batch: &RecordBatch) {
+        let records = batch.changes.iter().filter(|change| match change {
             RecordChange::Clear(kind) => !matches!(kind, RecordKind::View | RecordKind::ViewHead),
             RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_of_view(key),
         });
-        let changes = own.cloned().collect();
+        let changes = records.cloned().collect();
         RecordBatch { changes }.apply(&mut self.records);
     }
 
     fn try_commit(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
-        if !self.anew {
+        if !self.needs_rewrite {
             match self.dir.store.commit(batch, at, SystemTime::now()) {
                 Ok(()) => {
-                    self.tell(at, batch);
+                    self.report_commit(at, batch);
                     return Ok(());
                 }
-                Err(StoreError::Bad(why)) => {
-                    let aside = self.dir.set_aside_store();
-                    let aside = aside.map_err(|e| io::Error::other(e.to_string()))?;
-                    warn!(renamed_to = %aside.display(), reason = why, "unreadable store renamed");
+                Err(StoreError::Unreadable(why)) => {
+                    let renamed_to = self.dir.rename_unreadable_store();
+                    let renamed_to = renamed_to.map_err(|e| io::Error::other(e.to_string()))?;
+                    warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
                 }
                 Err(StoreError::Io(e)) => return Err(e),
                 Err(e @ StoreError::Busy) => return Err(io::Error::other(e.to_string())),
@@ -413,8 +413,8 @@ impl StoreThread {
         let everything = self.everything();
         let done = self.dir.store.commit(&everything, at, SystemTime::now());
         done.map_err(|e| io::Error::other(e.to_string()))?;
-        self.tell(at, &everything);
-        // There is no view in it: the next one is written whole.
+        self.report_commit(at, &everything);
+        // The view was not rewritten: write the next one completely.
         self.keeper.forget();
         if self.view.is_none() {
             self.view = self.last_view.clone().map(Some);
@@ -422,14 +422,14 @@ impl StoreThread {
         Ok(())
     }
 
-    /// Followers are told of batches of one's own history; those of another's are not ours to tell.
-    fn tell(&self, at: Position, batch: &RecordBatch) {
-        if self.listening {
+    /// Reports a batch of this node's history to the standbys.
+    fn report_commit(&self, at: Position, batch: &RecordBatch) {
+        if self.is_accepting {
             self.durable.committed(at.seq, batch);
         }
     }
 
-    /// All records but the view's, in place of whatever there is.
+    /// A batch that replaces the store by all records except those of the view.
     fn everything(&self) -> RecordBatch {
         let kinds = RecordKind::ALL.into_iter();
         let mut changes: Vec<RecordChange> = kinds.map(RecordChange::Clear).collect();
@@ -486,24 +486,24 @@ mod tests {
         assert_eq!(ports(dir.path()), left);
     }
 
-    /// What followers were told, and what they say to have.
+    /// Committed batches, and the number that the standby acknowledges.
     #[derive(Default)]
     struct Standby {
-        told: Mutex<Vec<(u64, RecordBatch)>>,
-        has: AtomicU64,
+        committed: Mutex<Vec<(u64, RecordBatch)>>,
+        acknowledged: AtomicU64,
     }
 
     impl CommitObserver for Standby {
         fn committed(&self, number: u64, batch: &RecordBatch) {
-            self.told.lock().unwrap().push((number, batch.clone()));
+            self.committed.lock().unwrap().push((number, batch.clone()));
         }
         fn acknowledged(&self) -> u64 {
-            self.has.load(Ordering::Relaxed)
+            self.acknowledged.load(Ordering::Relaxed)
         }
     }
 
     #[test]
-    fn followers_have_the_same_records_and_are_waited_for() {
+    fn tickets_wait_for_standbys_and_replicas_are_equal() {
         let (here, there) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
         let writer = StateDir::open(here.path()).unwrap().writer().unwrap();
         let first = writer
@@ -518,23 +518,23 @@ mod tests {
         let second = writer
             .submit(PersistRequest::Updates(vec![lid(2)]))
             .unwrap();
-        while standby.told.lock().unwrap().is_empty() {
+        while standby.committed.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(
             writer.durability().durable_ticket(),
             first,
-            "the standby does not have it"
+            "not acknowledged by the standby"
         );
         let all = writer.replica_store().read_all().unwrap();
-        assert_eq!(all.at, None, "nobody's history");
+        assert_eq!(all.at, None, "no history");
         writer.start_history(77);
-        // Nobody is told of what came before a history, so nobody waits for it.
+        // Records from before the history are not replicated, so their tickets are durable.
         wait_for(&writer, second);
         let third = writer
             .submit(PersistRequest::Updates(vec![lid(3)]))
             .unwrap();
-        while standby.told.lock().unwrap().len() < 2 {
+        while standby.committed.lock().unwrap().len() < 2 {
             std::thread::yield_now();
         }
         let all = writer.replica_store().read_all().unwrap();
@@ -546,7 +546,7 @@ mod tests {
         assert_eq!((all.at, all.records.len()), (Some(at), 3));
         let records = all.records;
         wait_for(&writer, first);
-        standby.has.store(number, Ordering::Relaxed);
+        standby.acknowledged.store(number, Ordering::Relaxed);
         wait_for(&writer, third);
         assert!(second < third);
         drop(writer);
@@ -561,41 +561,45 @@ mod tests {
         warm.apply(next, &[RecordBatch { changes }]).unwrap();
         wait_for(&other, sent);
         drop(other);
-        assert!(warm.read_all().is_err(), "nobody is there any more");
+        assert!(warm.read_all().is_err(), "the thread has ended");
         let there_now = ports(there.path());
-        assert_eq!(there_now, [1, 2, 3, 4], "and not what it says itself");
+        assert_eq!(
+            there_now,
+            [1, 2, 3, 4],
+            "records of the own SM are not accepted"
+        );
         let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
         assert_eq!((numbers(&here), numbers(&there)), (3, 4));
     }
 
-    /// The store is taken away under the writer's feet: all records are written again.
+    /// The store file is replaced by a directory while the writer runs.
     #[test]
-    fn what_the_disk_refused_is_written_whole() {
+    fn all_records_are_rewritten_after_store_failure() {
         let dir = TempDir::new("writer-refused");
         let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
-        thread.take(StoreRequest::Updates(1, vec![lid(1), lid(2)]));
+        thread.process(StoreRequest::Updates(1, vec![lid(1), lid(2)]));
         thread.flush();
         assert_eq!(thread.durable.durable_ticket(), 1);
-        // As after an error of the disk: a directory is where the file was.
+        // Simulates a disk error.
         thread.dir.store.close();
         let file = dir.path().join("store.redb");
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        thread.take(StoreRequest::Updates(2, vec![lid(3)]));
+        thread.process(StoreRequest::Updates(2, vec![lid(3)]));
         thread.flush();
         assert_eq!(thread.durable.durable_ticket(), 1);
-        assert!(thread.waits() && thread.refused);
+        assert!(thread.has_pending() && thread.write_failed);
         std::fs::remove_dir(&file).unwrap();
         thread.flush();
         assert_eq!(thread.durable.durable_ticket(), 2);
-        assert!(!thread.waits() && !thread.refused);
+        assert!(!thread.has_pending() && !thread.write_failed);
         drop(thread);
         assert_eq!(ports(dir.path()), [1, 2, 3]);
     }
 
-    /// Who asks for everything at that moment gets its position, and a later start knows whose the records are.
+    /// The position is available before the first batch, and a later start knows that the records are its own.
     #[test]
-    fn a_history_is_on_the_disk_when_it_begins() {
+    fn history_is_on_disk_when_it_starts() {
         let dir = TempDir::new("writer-history");
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
         wait_for(
@@ -621,24 +625,24 @@ mod tests {
         assert!(!StateDir::open(dir.path()).unwrap().may_be_incomplete());
     }
 
-    /// What a standby's disk did not take is not taken for there, so that it gets everything, the view with it.
+    /// After a failed write the replica has no position, so that the master sends all records.
     #[test]
-    fn a_standby_whose_disk_refused_says_that_it_has_nothing() {
+    fn replica_has_no_position_after_store_failure() {
         let dir = TempDir::new("writer-standby");
         let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
-        thread.take(StoreRequest::SetAccepting(false));
+        thread.process(StoreRequest::SetAccepting(false));
         let file = dir.path().join("store.redb");
         let apply = |thread: &mut StoreThread, seq, changes| {
             let (sender, done) = channel();
             let done_with = Box::new(move |r: io::Result<()>| sender.send(r.is_ok()).unwrap());
             let at = Position { epoch: 5, seq };
-            thread.take(StoreRequest::Apply(at, RecordBatch { changes }, done_with));
+            thread.process(StoreRequest::Apply(at, RecordBatch { changes }, done_with));
             done.recv().unwrap()
         };
         let position = |thread: &mut StoreThread| {
             let (sender, at) = channel();
             let told = Box::new(move |at| sender.send(at).unwrap());
-            thread.take(StoreRequest::Position(told));
+            thread.process(StoreRequest::Position(told));
             at.recv().unwrap()
         };
         let head =

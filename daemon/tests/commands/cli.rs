@@ -209,7 +209,7 @@ fn lids_are_kept_and_a_second_start_changes_nothing() {
     let (code, _, err) = told(&import);
     assert_eq!(code, Some(1));
     assert!(
-        err.contains("would be lost") && err.contains("--replace"),
+        err.contains("would be replaced") && err.contains("--replace"),
         "{err}"
     );
     let (code, _, err) = told(&[&import[..], &["--replace"]].concat());
@@ -235,7 +235,7 @@ fn imported_lids_are_shown() {
         out
     };
     std::fs::create_dir(&state).unwrap();
-    assert!(show(false).starts_with("nothing was kept yet\n"));
+    assert!(show(false).starts_with("no persisted state\n"));
     let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0013\n");
     let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
     assert_eq!(code, Some(0), "{err}");
@@ -271,7 +271,7 @@ fn a_store_that_cannot_be_read_is_told_and_left() {
         let (code, out, err) = told(&[&["state", "--state-dir", &state][..], what].concat());
         assert_eq!((code, out.as_str()), (Some(1), ""), "{what:?}");
         assert!(
-            err.contains("store.redb: ") && err.contains("It stays as it is"),
+            err.contains("store.redb: ") && err.contains("The file is unchanged"),
             "{err}"
         );
     }
@@ -308,7 +308,7 @@ fn a_wrong_side_file_keeps_nobody_from_the_state() {
     };
     let (code, out, err) = of("a", &["state", "show"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.starts_with("nothing was kept yet"), "{out}");
+    assert!(out.starts_with("no persisted state"), "{out}");
     let (code, _, err) = of("b", &["state", "show"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains(&path("none")), "{err}");
@@ -353,7 +353,7 @@ fn state_of_opensm_is_taken_whole_or_not_at_all() {
     dir.file("cache/guid2mkey", "0x7 0x00000000000000ff\n");
     let (code, out, err) = told(&import);
     assert_eq!(
-        (code, out.starts_with("3 records taken from ")),
+        (code, out.starts_with("3 records imported from ")),
         (Some(0), true),
         "{err}"
     );
