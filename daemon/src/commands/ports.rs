@@ -151,7 +151,8 @@ pub fn find(selection: &PortSelection) -> Result<Result<LocalPort, PortChoiceErr
 pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
     let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
     let selection = selection(choice);
-    let port = umad::choose_read_only_port(&ports, &selection).map_err(|e| selection_failure(&e))?;
+    let port =
+        umad::choose_read_only_port(&ports, &selection).map_err(|e| selection_failure(&e))?;
     if matches!(
         umad::choose_port(&ports, &selection),
         Err(PortChoiceError::Ambiguous { .. })
