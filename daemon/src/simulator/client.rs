@@ -1,4 +1,4 @@
-//! A client's side of the requests, for `ferrosm attach`.
+//! Client side of the requests, for `ferrosm attach`.
 
 use std::os::unix::net::UnixStream;
 
@@ -6,48 +6,46 @@ use ferrosm_channel::frames::{self, Reply, Request, VERSION};
 
 use crate::failure::Failure;
 
-/// The files below `/sys/class` that a host with these channel adapters has.
+/// Lists the files below `/sys/class` of a host with these channel adapters.
 ///
 /// # Errors
-/// If the server refuses (no such node), or is gone.
+/// The server rejects the request (unknown node), or the connection fails.
 pub fn list_files(
     server: &UnixStream,
     nodes: &[String],
 ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    frames::send_magic(server).map_err(gone)?;
+    frames::send_magic(server).map_err(connection_failure)?;
     let hello = Request::Hello {
         version: VERSION,
         nodes: nodes.to_vec(),
         pid: std::process::id(),
         program: "ferrosm attach".to_owned(),
     };
-    let greeted = ask(server, &hello)?;
-    if let Reply::Refused(why) = greeted {
+    let greeting = exchange(server, &hello)?;
+    if let Reply::Refused(why) = greeting {
         return Err(Failure::job(why));
     }
-    if greeted != Reply::Done {
-        return Err(strange(&greeted));
+    if greeting != Reply::Done {
+        return Err(unexpected_reply(&greeting));
     }
-    let listed = ask(server, &Request::ListFiles)?;
+    let listed = exchange(server, &Request::ListFiles)?;
     let Reply::Files(files) = listed else {
-        return Err(strange(&listed));
+        return Err(unexpected_reply(&listed));
     };
     Ok(files)
 }
 
-fn ask(server: &UnixStream, request: &Request) -> Result<Reply, Failure> {
-    frames::send(server, &request.encode(), &[]).map_err(gone)?;
-    let answer = frames::receive(server).map_err(gone)?;
-    let (frame, _) = answer.ok_or_else(|| Failure::job("the server ended the connection"))?;
-    Reply::decode(&frame).map_err(gone)
+fn exchange(server: &UnixStream, request: &Request) -> Result<Reply, Failure> {
+    frames::send(server, &request.encode(), &[]).map_err(connection_failure)?;
+    let frame = frames::receive(server).map_err(connection_failure)?;
+    let (frame, _) = frame.ok_or_else(|| Failure::job("the server closed the connection"))?;
+    Reply::decode(&frame).map_err(connection_failure)
 }
 
-fn gone(error: impl std::fmt::Display) -> Failure {
-    Failure::job(format!("talking to the server: {error}"))
+fn connection_failure(error: impl std::fmt::Display) -> Failure {
+    Failure::job(format!("connection to the server: {error}"))
 }
 
-fn strange(reply: &Reply) -> Failure {
-    Failure::job(format!(
-        "the server gave an answer to something else: {reply:?}"
-    ))
+fn unexpected_reply(reply: &Reply) -> Failure {
+    Failure::job(format!("unexpected reply of the server: {reply:?}"))
 }

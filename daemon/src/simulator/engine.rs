@@ -1,9 +1,8 @@
-//! The loop that owns the simulated fabric: one thread, real time.
+//! The main loop of the simulated fabric: one thread, in real time.
 //!
-//! It takes MADs from the rings of attached programs, lets the hosts' MAD layers and the fabric deal with
-//! them, and puts what comes out into the rings. Requests that are not MADs come as [`EngineRequest`]s from the
-//! threads of [`super::front`]. While programs talk it never enters the kernel; when nothing has happened
-//! for a while it sleeps until somebody rings or something is due.
+//! Takes MADs from the rings of attached programs, passes them through the MAD layers of the hosts and the fabric, and puts deliveries
+//! into the rings. Other requests come as [`EngineRequest`]s from the threads of [`super::listener`]. While MADs flow, it makes no system
+//! calls; when idle for a while, it sleeps until a program rings or a timer expires.
 
 pub mod console;
 pub mod datagrams;
@@ -22,38 +21,38 @@ use tracing::{debug, warn};
 
 use super::hosts;
 use super::packet_tap::PacketTap;
-use super::request::{ConnId, EngineRequest, Gone, ReplySender, RequestReceiver};
+use super::request::{ConnId, Disconnected, EngineRequest, ReplySender, RequestReceiver};
 use datagrams::Verbs;
 
-/// MADs that are taken from one program before the others get their turn.
+/// MADs taken from one program before the next program is served.
 const BURST: usize = 32;
-/// Rounds between two looks at the orders while MADs flow.
-const ROUNDS: u32 = 256;
+/// Rounds of MAD processing between checks for requests.
+const ROUNDS_PER_CHECK: u32 = 256;
 
-/// A program's open device.
+/// A umad device opened by a program.
 pub struct Device {
     pub(super) conn: ConnId,
     pub(super) file: FileId,
     end: ServerEnd,
-    /// A message is waiting for room.
+    /// Whether a message waits for space in the ring.
     waiting: bool,
 }
 
-/// Who waits for the issm device of that number, and where the answer goes.
+/// Connection that waits for an issm device, the device number, and the reply channel.
 type IssmWaiter = (ConnId, u32, ReplySender<Result<(), Errno>>);
 
-/// A program that is attached, as it told of itself.
+/// An attached program.
 #[derive(Debug, Clone)]
 pub struct AttachedProgram {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// What it is called.
+    /// Name of the program.
     pub program: String,
-    /// Its channel adapters.
+    /// Channel adapters of its host.
     pub cas: Vec<NodeIdx>,
 }
 
-/// See the module's text.
+/// State of the main loop.
 pub struct Engine {
     pub(super) net: Net,
     pub(super) umad: UmadLayer,
@@ -62,20 +61,20 @@ pub struct Engine {
     pub(super) clients: BTreeMap<ConnId, AttachedProgram>,
     pub(super) devices: Vec<Device>,
     issms: BTreeMap<ConnId, IssmId>,
-    /// Who waits for a port's subnet manager to go.
-    waiting: Vec<IssmWaiter>,
+    /// Programs that wait for an issm device in use.
+    issm_waiters: Vec<IssmWaiter>,
     pub(super) served: u64,
-    pub(super) refused: u64,
+    pub(super) rejected: u64,
     tap: Option<PacketTap>,
     hub: Arc<Hub>,
-    orders: RequestReceiver,
+    requests: RequestReceiver,
     started: WallInstant,
     spin: SpinWait,
     pub(super) deliveries: Vec<Delivery>,
     pub(super) buffer: Vec<u8>,
 }
 
-/// Why the loop ended.
+/// Result of a turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Worked,
@@ -84,12 +83,12 @@ enum Turn {
 }
 
 impl Engine {
-    /// Takes everything that it will own.
+    /// An engine for this fabric.
     pub fn new(
         net: Net,
         spec: FabricSpec,
         hub: Arc<Hub>,
-        orders: RequestReceiver,
+        requests: RequestReceiver,
         spin: SpinWait,
         tap: Option<PacketTap>,
     ) -> Self {
@@ -101,12 +100,12 @@ impl Engine {
             clients: BTreeMap::new(),
             devices: Vec::new(),
             issms: BTreeMap::new(),
-            waiting: Vec::new(),
+            issm_waiters: Vec::new(),
             served: 0,
-            refused: 0,
+            rejected: 0,
             tap,
             hub,
-            orders,
+            requests,
             started: WallInstant::now(),
             spin,
             deliveries: Vec::new(),
@@ -114,7 +113,7 @@ impl Engine {
         }
     }
 
-    /// Serves until it is told to stop.
+    /// Runs until [`EngineRequest::Stop`].
     pub fn run(&mut self) {
         loop {
             match self.turn() {
@@ -131,9 +130,9 @@ impl Engine {
         self.flush();
     }
 
-    /// Whether a program or a thread waits for something to be done.
+    /// Whether a program or thread has a pending request.
     fn has_work(&self) -> bool {
-        self.orders.has_pending()
+        self.requests.has_pending()
             || self.devices.iter().any(|device| device.end.is_ready())
             || self.verbs.is_ready()
     }
@@ -144,7 +143,7 @@ impl Engine {
         }
     }
 
-    /// The present, for the fabric.
+    /// Current time of the fabric.
     pub(super) fn now(&self) -> Instant {
         let since = self.started.elapsed().as_nanos();
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
@@ -153,28 +152,28 @@ impl Engine {
     fn turn(&mut self) -> Turn {
         let mut worked = false;
         loop {
-            match self.orders.take() {
-                Ok(Some(EngineRequest::Stop)) | Err(Gone) => return Turn::Stop,
-                Ok(Some(order)) => self.obey(order),
+            match self.requests.take() {
+                Ok(Some(EngineRequest::Stop)) | Err(Disconnected) => return Turn::Stop,
+                Ok(Some(request)) => self.process(request),
                 Ok(None) => break,
             }
             worked = true;
         }
-        for _ in 0..ROUNDS {
+        for _ in 0..ROUNDS_PER_CHECK {
             let moved = self.take_mads() | self.take_datagrams();
             worked |= moved;
-            self.be_on_time();
-            self.hand_out();
-            self.hand_out_datagrams();
+            self.advance_to_now();
+            self.send_to_programs();
+            self.send_datagrams();
             if !moved {
                 break;
             }
         }
-        self.watch_ports();
+        self.update_port_events();
         if worked { Turn::Worked } else { Turn::Idle }
     }
 
-    /// Sleeps until an order, a MAD, or something due.
+    /// Sleeps until a request, a MAD or a timer.
     fn sleep(&self) {
         let due = [self.net.next_time(), self.umad.poll_timeout()];
         let now = self.now();
@@ -204,7 +203,7 @@ impl Engine {
                 let (file, now) = (device.file, self.now());
                 let written = self.umad.write(self.net.fabric(), file, &self.buffer, now);
                 if let Err(errno) = written {
-                    self.refused += 1;
+                    self.rejected += 1;
                     debug!(errno = errno.0, "umad write rejected");
                 }
                 self.pump(now);
@@ -216,7 +215,7 @@ impl Engine {
         moved
     }
 
-    /// Carries what the hosts send, and what comes of it, until nothing is left to do now.
+    /// Transmits packets of the hosts until none is pending.
     pub(super) fn pump(&mut self, now: Instant) {
         while let Some(packet) = self.umad.poll_transmit() {
             self.net.send(packet, now, &mut self.deliveries);
@@ -239,11 +238,11 @@ impl Engine {
         }
     }
 
-    fn be_on_time(&mut self) {
+    fn advance_to_now(&mut self) {
         self.advance(self.now());
     }
 
-    /// Lets happen what is due.
+    /// Runs the timers that have expired.
     pub(super) fn advance(&mut self, now: Instant) {
         if self.net.next_time().is_some_and(|due| due <= now) {
             self.net.advance(now, &mut self.deliveries);
@@ -256,8 +255,8 @@ impl Engine {
         }
     }
 
-    /// Puts waiting messages into the rings as far as there is room.
-    fn hand_out(&mut self) {
+    /// Puts pending messages into the rings as far as they have space.
+    fn send_to_programs(&mut self) {
         while let Some(file) = self.umad.poll_readable() {
             if let Some(device) = self.devices.iter_mut().find(|d| d.file == file) {
                 device.waiting = true;
@@ -283,8 +282,8 @@ impl Engine {
         }
     }
 
-    fn obey(&mut self, order: EngineRequest) {
-        match order {
+    fn process(&mut self, request: EngineRequest) {
+        match request {
             EngineRequest::Stop => {}
             EngineRequest::Hello(conn, hello, reply) => {
                 let found = hosts::resolve(&self.spec, &hello.nodes);
@@ -296,43 +295,43 @@ impl Engine {
                     };
                     self.clients.insert(conn, client);
                 }
-                answer(&reply, found.map(|_| ()));
+                reply_to(&reply, found.map(|_| ()));
             }
             EngineRequest::Files(conn, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
-                answer(&reply, files.unwrap_or_default());
+                reply_to(&reply, files.unwrap_or_default());
             }
             EngineRequest::ReadFile(conn, path, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
                 let file = files.into_iter().flatten().find(|(name, _)| *name == path);
-                answer(&reply, file.map(|(_, content)| content));
+                reply_to(&reply, file.map(|(_, content)| content));
             }
-            EngineRequest::Open(conn, index, reply) => answer(&reply, self.open(conn, index)),
-            EngineRequest::Ioctl(conn, request, mut arg, reply) => {
-                // What it wrote before comes first.
+            EngineRequest::Open(conn, index, reply) => reply_to(&reply, self.open(conn, index)),
+            EngineRequest::Ioctl(conn, command, mut arg, reply) => {
+                // MADs that the program wrote before come first.
                 self.take_mads();
                 let device = self.devices.iter().find(|d| d.conn == conn);
                 let result = device.map_or(Err(Errno::ENXIO), |device| {
-                    self.umad.ioctl(device.file, request, &mut arg)
+                    self.umad.ioctl(device.file, command, &mut arg)
                 });
-                answer(&reply, (result, arg));
+                reply_to(&reply, (result, arg));
                 self.pump(self.now());
             }
             EngineRequest::OpenIssm(conn, index, nonblock, reply) => {
                 match self.open_issm(conn, index) {
-                    Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),
-                    result => answer(&reply, result),
+                    Err(Errno::EAGAIN) if !nonblock => self.issm_waiters.push((conn, index, reply)),
+                    result => reply_to(&reply, result),
                 }
             }
             EngineRequest::Verbs(conn, call, reply) => {
                 let result = self.verbs_call(conn, call);
-                answer(&reply, result);
+                reply_to(&reply, result);
             }
             EngineRequest::Closed(conn) => self.close(conn),
             EngineRequest::Line(line, reply) => {
                 let now = self.now();
-                let text = console::obey(self, &line, now);
-                answer(&reply, text);
+                let text = console::run_line(self, &line, now);
+                reply_to(&reply, text);
                 self.deliver(now);
                 self.pump(now);
             }
@@ -345,7 +344,7 @@ impl Engine {
         self.clients.get(&conn).map(|client| client.cas.clone())
     }
 
-    /// The files below `/sys` that a host with these adapters has, as they are now.
+    /// Current sysfs files of a host with these adapters.
     fn files(&self, cas: &[NodeIdx]) -> Vec<(String, Vec<u8>)> {
         sysfs::files(self.net.fabric(), cas)
             .into_iter()
@@ -389,25 +388,25 @@ impl Engine {
         Ok(())
     }
 
-    /// A subnet manager went: who waited for its port gets it.
-    fn let_next_in(&mut self) {
-        for (conn, index, reply) in std::mem::take(&mut self.waiting) {
+    /// An issm device was closed: opens it for the next waiting program.
+    fn serve_issm_waiters(&mut self) {
+        for (conn, index, reply) in std::mem::take(&mut self.issm_waiters) {
             match self.open_issm(conn, index) {
-                Err(Errno::EAGAIN) => self.waiting.push((conn, index, reply)),
-                result => answer(&reply, result),
+                Err(Errno::EAGAIN) => self.issm_waiters.push((conn, index, reply)),
+                result => reply_to(&reply, result),
             }
         }
     }
 
-    /// A connection ended: what it held open is closed.
+    /// Closes everything that a connection had open.
     pub(super) fn close(&mut self, conn: ConnId) {
         let now = self.now();
         self.net.fabric_mut().set_now(now);
         if let Some(issm) = self.issms.remove(&conn) {
             self.umad.close_issm(self.net.fabric_mut(), issm);
-            self.let_next_in();
+            self.serve_issm_waiters();
         }
-        self.waiting.retain(|(waiting, _, _)| *waiting != conn);
+        self.issm_waiters.retain(|(waiting, _, _)| *waiting != conn);
         if let Some(index) = self.devices.iter().position(|d| d.conn == conn) {
             let device = self.devices.swap_remove(index);
             self.umad.close(self.net.fabric_mut(), device.file);
@@ -424,7 +423,7 @@ impl Engine {
     }
 }
 
-/// Whoever asked may be gone.
-fn answer<T>(reply: &std::sync::mpsc::SyncSender<T>, value: T) {
+/// Sends a reply; the connection may have ended.
+fn reply_to<T>(reply: &std::sync::mpsc::SyncSender<T>, value: T) {
     let _ = reply.send(value);
 }

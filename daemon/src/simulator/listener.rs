@@ -1,7 +1,7 @@
-//! The threads that listen: one accepts, one per connection reads.
+//! The threads of connections: one accepts, one per connection reads.
 //!
-//! They own their sockets, turn frames into [`EngineRequest`]s and answers into frames, and know nothing of the
-//! fabric. A connection that ends, however it ends, is told to the engine, which closes what it held.
+//! They translate frames into [`EngineRequest`]s and replies into frames. At the end of a connection, the engine closes everything that it
+//! had open.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -16,38 +16,41 @@ use tracing::{debug, warn};
 
 use super::request::{ConnId, EngineRequest, Hello, ReplySender, RequestSender};
 
-/// Longest line of a person.
-const LONGEST_LINE: u64 = 64 * 1024;
+/// Longest console line, in bytes.
+const LINE_MAX: u64 = 64 * 1024;
 
-/// How a connection reaches the engine.
+/// Request channel of a connection.
 #[derive(Clone)]
 struct Engine(RequestSender);
 
-/// The engine is gone, or the peer is.
-struct Gone;
+/// The engine or the peer has closed the connection.
+struct Disconnected;
 
-impl From<io::Error> for Gone {
+impl From<io::Error> for Disconnected {
     fn from(_: io::Error) -> Self {
         Self
     }
 }
 
 impl Engine {
-    fn tell(&self, order: EngineRequest) -> Result<(), Gone> {
-        self.0.send(order).map_err(|_| Gone)
+    fn send(&self, request: EngineRequest) -> Result<(), Disconnected> {
+        self.0.send(request).map_err(|_| Disconnected)
     }
 
-    fn ask<T>(&self, order: impl FnOnce(ReplySender<T>) -> EngineRequest) -> Result<T, Gone> {
-        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
-        self.tell(order(reply))?;
-        answer.recv().map_err(|_| Gone)
+    fn request<T>(
+        &self,
+        request: impl FnOnce(ReplySender<T>) -> EngineRequest,
+    ) -> Result<T, Disconnected> {
+        let (reply, result): (_, Receiver<T>) = sync_channel(1);
+        self.send(request(reply))?;
+        result.recv().map_err(|_| Disconnected)
     }
 }
 
-/// Accepts connections on a thread of its own, for as long as the process lives.
+/// Accepts connections in a thread, as long as the process lives.
 ///
 /// # Errors
-/// If the thread cannot be started.
+/// The thread cannot be started.
 pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()> {
     let engine = Engine(requests);
     thread::Builder::new()
@@ -60,10 +63,10 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
                     thread::Builder::new()
                         .name(format!("connection {number}"))
                         .stack_size(256 * 1024)
-                        .spawn(move || converse(conn, stream, &engine))
+                        .spawn(move || serve_connection(conn, stream, &engine))
                 });
                 if let Err(error) = started {
-                    // Out of descriptors or threads: this program is turned away, the others go on.
+                    // Out of descriptors or threads: only this connection is rejected.
                     warn!(%error, "connection rejected");
                     thread::sleep(std::time::Duration::from_millis(10));
                 }
@@ -72,19 +75,19 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
         .map(|_| ())
 }
 
-fn converse(conn: ConnId, stream: UnixStream, engine: &Engine) {
-    // A connection that breaks off is closed like one that ends.
+fn serve_connection(conn: ConnId, stream: UnixStream, engine: &Engine) {
+    // Errors close the connection like a regular end.
     let _ = match frames::first_byte(&stream) {
-        Ok(Some(0)) => program(conn, &stream, engine),
-        Ok(Some(_)) => person(stream, engine),
+        Ok(Some(0)) => serve_program(conn, &stream, engine),
+        Ok(Some(_)) => serve_console(stream, engine),
         Ok(None) | Err(_) => Ok(()),
     };
-    // If the engine is gone there is nothing left to close.
-    let _ = engine.tell(EngineRequest::Closed(conn));
+    // Fails only if the engine has ended.
+    let _ = engine.send(EngineRequest::Closed(conn));
 }
 
-/// A program's connection: greeting, then requests.
-fn program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Gone> {
+/// Serves a program: greeting, then requests.
+fn serve_program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Disconnected> {
     frames::accept_magic(stream)?;
     let mut greeted = false;
     while let Some((frame, _)) = frames::receive(stream)? {
@@ -92,7 +95,7 @@ fn program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Gon
             Ok(request) => request,
             Err(error) => {
                 debug!(%error, "invalid request; program disconnected");
-                return refuse(stream, &error.to_string());
+                return reject(stream, &error.to_string());
             }
         };
         if let Request::Hello {
@@ -104,64 +107,65 @@ fn program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Gon
         {
             if version != VERSION {
                 let why = format!(
-                    "this server speaks version {VERSION}, the library version {version}: they are of different builds"
+                    "version mismatch: server {VERSION}, library {version}; use programs of the same build"
                 );
-                return refuse(stream, &why);
+                return reject(stream, &why);
             }
             let hello = Hello {
                 nodes,
                 pid,
                 program,
             };
-            if let Err(why) = engine.ask(|to| EngineRequest::Hello(conn, hello, to))? {
-                return refuse(stream, &why);
+            if let Err(why) = engine.request(|to| EngineRequest::Hello(conn, hello, to))? {
+                return reject(stream, &why);
             }
             greeted = true;
             send(stream, &Reply::Done)?;
         } else if greeted {
-            answer(conn, stream, engine, request)?;
+            reply_to(conn, stream, engine, request)?;
         } else {
-            return refuse(stream, "a program greets first");
+            return reject(stream, "the first request must be a greeting");
         }
     }
     Ok(())
 }
 
-fn answer(
+fn reply_to(
     conn: ConnId,
     stream: &UnixStream,
     engine: &Engine,
     request: Request,
-) -> Result<(), Gone> {
+) -> Result<(), Disconnected> {
     let reply = match request {
         Request::Hello { .. } => Reply::Errno(Errno::EINVAL.0),
-        Request::ListFiles => Reply::Files(engine.ask(|to| EngineRequest::Files(conn, to))?),
+        Request::ListFiles => Reply::Files(engine.request(|to| EngineRequest::Files(conn, to))?),
         Request::ReadFile { path } => {
-            match engine.ask(|to| EngineRequest::ReadFile(conn, path, to))? {
+            match engine.request(|to| EngineRequest::ReadFile(conn, path, to))? {
                 Some(content) => Reply::File(content),
                 None => Reply::Errno(Errno::ENOENT.0),
             }
         }
         Request::OpenUmad { index } => {
-            match engine.ask(|to| EngineRequest::Open(conn, index, to))? {
+            match engine.request(|to| EngineRequest::Open(conn, index, to))? {
                 Ok(fds) => return send_with(stream, &Reply::Opened, fds),
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
         Request::Ioctl { request, arg } => {
-            let (result, arg) = engine.ask(|to| EngineRequest::Ioctl(conn, request, arg, to))?;
+            let (result, arg) =
+                engine.request(|to| EngineRequest::Ioctl(conn, request, arg, to))?;
             Reply::Ioctl {
                 errno: result.err().map_or(0, |errno| errno.0),
                 arg,
             }
         }
         Request::OpenIssm { index, nonblock } => {
-            match engine.ask(|to| EngineRequest::OpenIssm(conn, index, nonblock, to))? {
+            match engine.request(|to| EngineRequest::OpenIssm(conn, index, nonblock, to))? {
                 Ok(()) => Reply::Opened,
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
-        Request::Verbs(call) => match engine.ask(|to| EngineRequest::Verbs(conn, call, to))? {
+        Request::Verbs(call) => match engine.request(|to| EngineRequest::Verbs(conn, call, to))? {
             Ok((Some(answer), Some(fds))) => {
                 return send_with(stream, &Reply::Verbs(answer), fds);
             }
@@ -174,36 +178,36 @@ fn answer(
     send(stream, &reply)
 }
 
-fn send_with(stream: &UnixStream, reply: &Reply, fds: ClientFds) -> Result<(), Gone> {
+fn send_with(stream: &UnixStream, reply: &Reply, fds: ClientFds) -> Result<(), Disconnected> {
     let fds = fds.into_vec();
     let shared: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     Ok(frames::send(stream, &reply.encode(), &shared)?)
 }
 
-fn refuse(stream: &UnixStream, why: &str) -> Result<(), Gone> {
+fn reject(stream: &UnixStream, why: &str) -> Result<(), Disconnected> {
     send(stream, &Reply::Refused(why.to_owned()))
 }
 
-fn send(stream: &UnixStream, reply: &Reply) -> Result<(), Gone> {
+fn send(stream: &UnixStream, reply: &Reply) -> Result<(), Disconnected> {
     Ok(frames::send(stream, &reply.encode(), &[])?)
 }
 
-/// A person's connection: a line in, lines out, the last of which is `ok` or `error: ...`.
-fn person(stream: UnixStream, engine: &Engine) -> Result<(), Gone> {
+/// Serves a console: replies to each line with lines that end in `ok` or `error: ...`.
+fn serve_console(stream: UnixStream, engine: &Engine) -> Result<(), Disconnected> {
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
         let mut line = Vec::new();
-        let mut limited = io::Read::take(&mut lines, LONGEST_LINE);
+        let mut limited = io::Read::take(&mut lines, LINE_MAX);
         if limited.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if line.last() != Some(&b'\n') && line.len() as u64 == LONGEST_LINE {
+        if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX {
             out.write_all(b"error: the line is too long\n")?;
             return Ok(());
         }
         let line = String::from_utf8_lossy(&line).trim().to_owned();
-        let answer = engine.ask(|to| EngineRequest::Line(line, to))?;
-        out.write_all(answer.as_bytes())?;
+        let reply = engine.request(|to| EngineRequest::Line(line, to))?;
+        out.write_all(reply.as_bytes())?;
     }
 }

@@ -1,19 +1,19 @@
 //! The server of a simulated fabric: `ferrosm sim`.
 //!
-//! What a fabric and a host's MAD layer are is `ferrosm_sim`'s; how bytes pass is `ferrosm_channel`'s.
-//! Here are the clock, the threads, the sockets and the words.
+//! `ferrosm_sim` has the fabric and the MAD layers of hosts, `ferrosm_channel` the transport. This module has the clock, the threads, the
+//! sockets and the console.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`engine`] | the thread that owns the fabric |
 //! | [`engine::datagrams`] | verbs programs and their queue pairs |
-//! | [`front`] | the threads that listen |
-//! | [`order`] | what the latter ask of the former |
+//! | [`listener`] | threads that accept and read connections |
+//! | [`request`] | requests of these threads to the engine |
 //! | [`engine::console`] | console commands: scenario statements and queries |
-//! | [`hosts`] | which nodes a program means |
-//! | [`link`] | a client's side of the requests |
-//! | [`tap`] | packets into a pcapng file |
-//! | [`place`] | paths: socket, directory, library |
+//! | [`hosts`] | nodes named by programs |
+//! | [`client`] | client side of the requests |
+//! | [`packet_tap`] | packet capture |
+//! | [`paths`] | paths of socket, directory and library |
 
 pub mod client;
 pub mod engine;

@@ -1,22 +1,20 @@
-//! Where a server and its programs find each other: the socket, the directory beside it, the library.
-//!
-//! Paths only; nothing is opened here.
+//! Paths of the server of a simulated fabric: its socket, its directory, and the preload library.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Name of the library that attached programs load first.
+/// Name of the preload library of attached programs.
 pub const LIBRARY: &str = "libferrosm_attach.so";
-/// Environment: where the library is, if not beside the program.
+/// Environment variable: path of the library.
 pub const LIBRARY_ENV: &str = "FERROSM_ATTACH_LIB";
-/// Environment of an attached program: the socket.
+/// Environment variable of an attached program: the socket.
 pub const SOCKET_ENV: &str = "FERROSM_SIM_SOCKET";
-/// Environment of an attached program: its channel adapters, one a line; empty is the server's choice.
+/// Environment variable of an attached program: its channel adapters, one per line; empty for the default.
 pub const NODES_ENV: &str = "FERROSM_SIM_NODES";
-/// Environment of an attached program: the directory that stands for `/sys`.
+/// Environment variable of an attached program: the directory in place of `/sys`.
 pub const SYSFS_ENV: &str = "FERROSM_SIM_SYSFS";
 
-/// The socket that was named, or the user's own.
+/// The given socket, or the default in the user's runtime directory.
 #[must_use]
 pub fn socket(named: Option<&Path>) -> PathBuf {
     if let Some(path) = named {
@@ -28,7 +26,7 @@ pub fn socket(named: Option<&Path>) -> PathBuf {
         .join("ferrosm-sim.sock")
 }
 
-/// The server's directory, beside its socket: made when it starts, removed when it ends.
+/// Directory of the server, next to its socket; exists while the server runs.
 #[must_use]
 pub fn directory(socket: &Path) -> PathBuf {
     let mut name = socket.as_os_str().to_owned();
@@ -36,9 +34,8 @@ pub fn directory(socket: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where the library may be, in the order in which it is looked for: named by the environment, beside
-/// the program (a build), beside its folder (tests of a build), or in the library folder of an
-/// installation.
+/// Candidates for the path of the library, in order: that of the environment; otherwise the directory of the program (a build), its parent
+/// (tests of a build), and the library directories of an installation.
 #[must_use]
 pub fn library_candidates(program: &Path, named: Option<PathBuf>) -> Vec<PathBuf> {
     if let Some(path) = named {
@@ -61,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_beside_a_build_and_in_the_library_folder_of_an_installation() {
+    fn library_is_found_in_builds_and_installations() {
         let found = library_candidates(Path::new("/opt/x/bin/ferrosm"), None);
         assert_eq!(found[0], Path::new("/opt/x/bin/libferrosm_attach.so"));
         assert!(found.contains(&PathBuf::from("/opt/x/lib/ferrosm/libferrosm_attach.so")));
@@ -70,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_is_beside_the_socket() {
+    fn directory_is_next_to_the_socket() {
         assert_eq!(
             directory(Path::new("/run/a.sock")),
             Path::new("/run/a.sock.d")

@@ -1,4 +1,4 @@
-//! What the threads that listen ask of the thread that owns the fabric.
+//! Requests of connection threads to the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,130 +8,130 @@ use ferrosm_channel::verbs::{VerbsReply, VerbsRequest};
 use ferrosm_channel::{ClientFds, Hub};
 use ferrosm_sim::umad::Errno;
 
-/// A connection, for as long as it lasts.
+/// Identifies a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// How a program introduces itself.
+/// Greeting of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Its channel adapters by name or GUID; none for the server's choice.
+    /// Its channel adapters by name or GUID; empty for the default.
     pub nodes: Vec<String>,
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// What it is called.
+    /// Name of the program.
     pub program: String,
 }
 
-/// Where an answer goes.
+/// Channel for the reply.
 pub type ReplySender<T> = SyncSender<T>;
 
-/// What a program gets for a request about verbs; descriptors if something was opened.
+/// Reply to a verbs request, with descriptors if something was opened.
 pub type VerbsAnswer = (Option<VerbsReply>, Option<ClientFds>);
 
 /// A request.
 #[derive(Debug)]
 pub enum EngineRequest {
-    /// A program is there; refused with a sentence if it names a node that is not.
+    /// Greeting; rejected with a message if a node is unknown.
     Hello(ConnId, Hello, ReplySender<Result<(), String>>),
-    /// The files that its host has.
+    /// Sysfs files of its host.
     Files(ConnId, ReplySender<Vec<(String, Vec<u8>)>>),
-    /// One of them as it is now, if it is there.
+    /// Current contents of one of these files.
     ReadFile(ConnId, String, ReplySender<Option<Vec<u8>>>),
-    /// It opens the device of a port.
+    /// Opens the umad device of a port.
     Open(ConnId, u32, ReplySender<Result<ClientFds, Errno>>),
-    /// A call on its device: request and argument; the argument comes back changed.
+    /// Ioctl on its device: command and argument, which is returned modified.
     Ioctl(
         ConnId,
         u32,
         Vec<u8>,
         ReplySender<(Result<(), Errno>, Vec<u8>)>,
     ),
-    /// It wants to be the subnet manager of a port; with `true` at once or not at all.
+    /// Opens the issm device of a port; `true` for non-blocking.
     OpenIssm(ConnId, u32, bool, ReplySender<Result<(), Errno>>),
-    /// It asks something about verbs: an answer (or just done), with descriptors if something was opened.
+    /// Verbs request.
     Verbs(
         ConnId,
         VerbsRequest,
         ReplySender<Result<VerbsAnswer, Errno>>,
     ),
-    /// The connection ended.
+    /// The connection was closed.
     Closed(ConnId),
-    /// A line of text; what to say to it.
+    /// Console line, and its reply.
     Line(String, ReplySender<String>),
-    /// The server ends.
+    /// Stops the engine.
     Stop,
 }
 
-/// The side that asks; for any number of threads.
+/// Sending side, for any number of threads.
 #[derive(Debug, Clone)]
 pub struct RequestSender {
-    orders: Sender<EngineRequest>,
-    waiting: Arc<AtomicUsize>,
+    requests: Sender<EngineRequest>,
+    pending: Arc<AtomicUsize>,
     hub: Arc<Hub>,
 }
 
-/// The side that obeys.
+/// Receiving side.
 #[derive(Debug)]
 pub struct RequestReceiver {
-    orders: Receiver<EngineRequest>,
-    waiting: Arc<AtomicUsize>,
+    requests: Receiver<EngineRequest>,
+    pending: Arc<AtomicUsize>,
 }
 
-/// Both sides; whoever sleeps in `hub` is woken by an order.
+/// Creates a channel whose requests wake a thread that sleeps in `hub`.
 #[must_use]
 pub fn request_channel(hub: Arc<Hub>) -> (RequestSender, RequestReceiver) {
     let (sender, receiver) = channel();
-    let waiting = Arc::new(AtomicUsize::new(0));
+    let pending = Arc::new(AtomicUsize::new(0));
     let requests = RequestSender {
-        orders: sender,
-        waiting: Arc::clone(&waiting),
+        requests: sender,
+        pending: Arc::clone(&pending),
         hub,
     };
     let inbox = RequestReceiver {
-        orders: receiver,
-        waiting,
+        requests: receiver,
+        pending,
     };
     (requests, inbox)
 }
 
-/// Nobody obeys any more.
+/// The other side was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gone;
+pub struct Disconnected;
 
 impl RequestSender {
-    /// Leaves an order.
+    /// Sends a request.
     ///
     /// # Errors
-    /// [`Gone`].
-    pub fn send(&self, order: EngineRequest) -> Result<(), Gone> {
-        // Counted first: who is about to sleep sees the count, or is rung.
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        self.orders.send(order).map_err(|_| Gone)?;
+    /// [`Disconnected`].
+    pub fn send(&self, request: EngineRequest) -> Result<(), Disconnected> {
+        // Count first: a receiver about to sleep sees the count, or is woken by the ring.
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.requests.send(request).map_err(|_| Disconnected)?;
         self.hub.ring();
         Ok(())
     }
 }
 
 impl RequestReceiver {
-    /// Whether an order waits or is about to. Cheap: for loops that wait.
+    /// Whether a request is pending or about to be. Cheap, for polling loops.
     #[must_use]
     pub fn has_pending(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) != 0
+        self.pending.load(Ordering::SeqCst) != 0
     }
 
-    /// The next order; `None` if there is none now.
+    /// The next request, if any.
     ///
     /// # Errors
-    /// [`Gone`] if nobody can leave one any more.
-    pub fn take(&self) -> Result<Option<EngineRequest>, Gone> {
-        match self.orders.try_recv() {
-            Ok(order) => {
-                self.waiting.fetch_sub(1, Ordering::SeqCst);
-                Ok(Some(order))
+    /// [`Disconnected`] if all senders were dropped.
+    pub fn take(&self) -> Result<Option<EngineRequest>, Disconnected> {
+        match self.requests.try_recv() {
+            Ok(request) => {
+                self.pending.fetch_sub(1, Ordering::SeqCst);
+                Ok(Some(request))
             }
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Gone),
+            Err(TryRecvError::Disconnected) => Err(Disconnected),
         }
     }
 }

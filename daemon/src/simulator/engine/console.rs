@@ -1,7 +1,6 @@
-//! Lines of text to the server: statements of the scenario language, and questions about the fabric.
+//! Console commands: statements of the scenario language, and queries.
 //!
-//! Every answer is some lines and then `ok`, or a line `error: ` with the reason. Nothing is decided
-//! here: statements become actions of the net, questions are read off the devices.
+//! A reply ends with `ok`, or is a line `error: ` with the reason. Statements become actions of the net; queries read the devices.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,26 +20,26 @@ use ferrosm_sim::spec::PortAt;
 use super::Engine;
 use crate::failure::Failure;
 
-/// Schedules what a scenario file says, from now on.
+/// Schedules the statements of a scenario file.
 ///
 /// # Errors
-/// If it cannot be read, or a line is wrong: with line and column.
+/// The file cannot be read, or a line is invalid (with line and column).
 pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
-    let wrong = |e: &dyn std::fmt::Display| Failure::job(format!("{}: {e}", path.display()));
-    let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
-    let script = Script::parse(&text).map_err(|e| wrong(&e))?;
+    let failure = |e: &dyn std::fmt::Display| Failure::job(format!("{}: {e}", path.display()));
+    let text = fs::read_to_string(path).map_err(|e| failure(&e))?;
+    let script = Script::parse(&text).map_err(|e| failure(&e))?;
     let plan = script
         .plan(net.fabric(), net.now())
-        .map_err(|e| wrong(&e))?;
+        .map_err(|e| failure(&e))?;
     for (at, action) in plan {
         net.schedule(at, action);
     }
     Ok(())
 }
 
-/// Does what a line says and returns the answer.
-pub(in crate::simulator) fn obey(engine: &mut Engine, line: &str, now: Instant) -> String {
-    match act(engine, line, now) {
+/// Executes a line and returns the reply.
+pub(in crate::simulator) fn run_line(engine: &mut Engine, line: &str, now: Instant) -> String {
+    match execute(engine, line, now) {
         Ok(mut text) => {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
@@ -51,8 +50,8 @@ pub(in crate::simulator) fn obey(engine: &mut Engine, line: &str, now: Instant) 
     }
 }
 
-fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> {
-    // What only a server can be asked.
+fn execute(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> {
+    // Commands of the server that are not in the scenario language.
     match line {
         "judge" => return judge(engine.net.fabric()),
         "topology" => {
@@ -70,7 +69,7 @@ fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> 
         return Ok(String::new());
     };
     if let Command::Query(query) = &statement.command {
-        return ask(engine, query);
+        return run_query(engine, query);
     }
     engine.advance(now);
     let fabric = engine.net.fabric();
@@ -88,11 +87,11 @@ fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> 
     Ok(String::new())
 }
 
-fn ask(engine: &Engine, query: &Query) -> Result<String, String> {
+fn run_query(engine: &Engine, query: &Query) -> Result<String, String> {
     match query {
         Query::Help => Ok(scenario::help()
-            + "\nOnly here:\n  judge       what the oracle says of the tables in the devices\n  topology    the fabric as it was loaded, as a file\n"
-            + "  smps        requests that reached agents so far, by attribute\n  lids        GUID, base LID and LMC of every end port, as in the devices\n"),
+            + "\nOnly here:\n  judge       verdict of the oracle on the tables in the devices\n  topology    the fabric as loaded, as a file\n"
+            + "  smps        SMPs that reached agents so far, by attribute\n  lids        GUID, base LID and LMC of every end port, from the devices\n"),
         Query::Status => Ok(status(engine)),
         Query::Clients => Ok(clients(engine)),
         Query::Links => Ok(links(engine.net.fabric())),
@@ -133,10 +132,10 @@ fn status(engine: &Engine) -> String {
     );
     let _ = writeln!(
         out,
-        "{} devices open; {} MADs written, {} refused",
+        "{} devices open; {} MADs written, {} rejected",
         engine.devices.len(),
         engine.served,
-        engine.refused
+        engine.rejected
     );
     let _ = writeln!(
         out,
@@ -153,7 +152,7 @@ fn status(engine: &Engine) -> String {
         }
     }
     for (at, error) in engine.net.action_errors() {
-        let _ = writeln!(out, "at {:?} it could not be done: {error}", at);
+        let _ = writeln!(out, "action at {:?} failed: {error}", at);
     }
     out
 }
@@ -191,7 +190,7 @@ fn port_name(fabric: &Fabric, at: PortAt) -> String {
     format!("{:?}[{}]", fabric.description(at.node).to_string(), at.port)
 }
 
-/// Every cable once: both ends and the states there.
+/// Every link once: both ports and their states.
 fn links(fabric: &Fabric) -> String {
     let mut out = String::new();
     for node in 0..fabric.num_nodes() {
@@ -224,8 +223,7 @@ fn links(fabric: &Fabric) -> String {
     out
 }
 
-/// Requests of subnet management that reached agents since the server began, of each attribute. All of them: what two managers
-/// ask for cannot be told apart by it.
+/// SMPs that reached agents since the server started, by attribute; of all SMs together.
 fn smps(fabric: &Fabric) -> String {
     let sum = fabric.all_counters();
     let mut out = String::new();
@@ -240,7 +238,7 @@ fn smps(fabric: &Fabric) -> String {
     out
 }
 
-/// The addresses that the devices have, in the order of the fabric.
+/// LIDs of the devices, in the order of the fabric.
 fn lids(fabric: &Fabric) -> String {
     let mut out = String::new();
     for at in fabric.end_ports() {
@@ -265,27 +263,27 @@ fn counters(fabric: &Fabric, target: Option<&Target>) -> Result<String, String> 
     let mut out = String::new();
     for at in ports {
         let counters = fabric.port_counters(at);
-        let told: Vec<String> = PortCounter::ALL
+        let nonzero: Vec<String> = PortCounter::ALL
             .iter()
             .map(|&which| (which.name(), counters.get(which)))
             .filter(|(_, value)| *value != 0)
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        if !told.is_empty() || target.is_some() {
-            let _ = writeln!(out, "{}: {}", port_name(fabric, at), told.join(", "));
+        if !nonzero.is_empty() || target.is_some() {
+            let _ = writeln!(out, "{}: {}", port_name(fabric, at), nonzero.join(", "));
         }
     }
     Ok(out)
 }
 
-/// The oracle's verdict, from the port of the master that the default port knows.
+/// Verdict of the oracle, from the port of the master in the first MasterSMLID found.
 fn judge(fabric: &Fabric) -> Result<String, String> {
     let known = fabric
         .end_ports()
         .filter_map(|at| fabric.port_info(at))
         .map(|info| info.master_sm_lid)
         .find(|lid| lid.is_unicast())
-        .ok_or("no port knows a master: no subnet manager was here")?;
+        .ok_or("no port has a MasterSMLID: no SM has configured the fabric")?;
     let master = fabric
         .end_ports()
         .find(|&at| fabric.lid(at).0 == known)

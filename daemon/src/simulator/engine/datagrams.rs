@@ -1,7 +1,7 @@
-//! Verbs programs: what the devices and ports are, queue pairs for datagrams, and events of ports.
+//! Verbs programs: device and port attributes, queue pairs for datagrams, and port events.
 //!
-//! Part of the [`Engine`]: it owns the rings of queue pairs and of watched devices, and translates between
-//! `ferrosm_channel::verbs` and `ferrosm_sim::datagram`, where all that is decided.
+//! Part of the [`Engine`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
+//! `ferrosm_sim::datagram`.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,12 @@ use tracing::{debug, warn};
 use super::Engine;
 use crate::simulator::request::{ConnId, VerbsAnswer};
 
-/// Datagrams that are taken from one queue pair before the others get their turn.
+/// Datagrams taken from one queue pair before the next is served.
 const BURST: usize = 32;
-/// Events that wait for a program that does not fetch them; later ones are lost.
-const EVENTS_KEPT: usize = 256;
+/// Events queued for a program; further ones are dropped.
+const EVENTS_MAX: usize = 256;
 
-/// What verbs call the events of a port (`enum ibv_event_type`).
+/// Port events (`enum ibv_event_type`).
 mod event {
     pub(in crate::simulator) const PORT_ACTIVE: u32 = 9;
     pub(in crate::simulator) const PORT_ERR: u32 = 10;
@@ -36,17 +36,17 @@ mod event {
     pub(in crate::simulator) const GID_CHANGE: u32 = 18;
 }
 
-/// A program's queue pair.
+/// A queue pair of a program.
 #[derive(Debug)]
 struct QueuePair {
     conn: ConnId,
     id: QpId,
     end: ServerEnd,
-    /// A message is waiting for room.
+    /// Whether a message waits for space in the ring.
     waiting: bool,
 }
 
-/// What a program is told the changes of.
+/// Port attributes whose changes are events.
 #[derive(Debug, PartialEq, Eq)]
 struct Snapshot {
     state: PortState,
@@ -57,7 +57,7 @@ struct Snapshot {
     gids: Vec<Gid>,
 }
 
-/// A program that wants to know what happens to a device's ports.
+/// Subscription of a program to the port events of a device.
 #[derive(Debug)]
 struct Watch {
     conn: ConnId,
@@ -66,7 +66,7 @@ struct Watch {
     events: VecDeque<AsyncEvent>,
 }
 
-/// What verbs programs hold open.
+/// Objects of verbs programs.
 #[derive(Debug, Default)]
 pub struct Verbs {
     pub(in crate::simulator) datagrams: Datagrams,
@@ -75,7 +75,7 @@ pub struct Verbs {
 }
 
 impl Verbs {
-    /// Whether a program put something into a ring, or made room in one.
+    /// Whether a program wrote to a ring, or freed space in one.
     pub(in crate::simulator) fn is_ready(&self) -> bool {
         self.queue_pairs.iter().any(|qp| qp.end.is_ready())
             || self.watches.iter().any(|watch| watch.end.is_ready())
@@ -83,7 +83,7 @@ impl Verbs {
 }
 
 impl Engine {
-    /// Does what a program asks; with descriptors if something was opened.
+    /// Executes a verbs request.
     pub(in crate::simulator) fn verbs_call(
         &mut self,
         conn: ConnId,
@@ -111,7 +111,7 @@ impl Engine {
             }
             VerbsRequest::Watch { device: place } => {
                 let node = device(place)?;
-                self.is_free(conn)?;
+                self.check_unused(conn)?;
                 let (end, fds) = self.ring_pair()?;
                 let fabric = self.net.fabric();
                 let ports = fabric.end_ports().filter(|at| at.node == node);
@@ -125,7 +125,7 @@ impl Engine {
             }
             VerbsRequest::CreateQueuePair { device: place } => {
                 let node = device(place)?;
-                self.is_free(conn)?;
+                self.check_unused(conn)?;
                 let (end, fds) = self.ring_pair()?;
                 let id = self.verbs.datagrams.create(self.net.fabric(), node)?;
                 self.verbs.queue_pairs.push(QueuePair {
@@ -137,7 +137,7 @@ impl Engine {
                 Ok((Some(VerbsReply::QueuePair(id.qpn.0)), Some(fds)))
             }
             VerbsRequest::ModifyQueuePair(wanted) => {
-                // What was sent before is sent as things were.
+                // Datagrams sent before use the old setup.
                 self.take_datagrams();
                 let setup = QpParameters {
                     state: state(wanted.state),
@@ -163,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// A connection is one thing only.
-    fn is_free(&self, conn: ConnId) -> Result<(), Errno> {
+    /// Checks that the connection has no object yet.
+    fn check_unused(&self, conn: ConnId) -> Result<(), Errno> {
         let taken = self.devices.iter().any(|d| d.conn == conn)
             || self.verbs.queue_pairs.iter().any(|qp| qp.conn == conn)
             || self.verbs.watches.iter().any(|watch| watch.conn == conn);
@@ -177,7 +177,7 @@ impl Engine {
         found.map(|qp| qp.id).ok_or(Errno::EBADF)
     }
 
-    /// Takes what programs send, a burst from each. Whether there was any.
+    /// Takes datagrams from the programs, a burst from each; returns whether there were any.
     pub(in crate::simulator) fn take_datagrams(&mut self) -> bool {
         let mut moved = false;
         let mut corrupt = None;
@@ -208,7 +208,7 @@ impl Engine {
                         self.pump(now);
                     }
                     Err(errno) => {
-                        self.refused += 1;
+                        self.rejected += 1;
                         debug!(errno = errno.0, "datagram rejected");
                     }
                 }
@@ -220,8 +220,8 @@ impl Engine {
         moved
     }
 
-    /// Puts waiting datagrams and events into the rings as far as there is room.
-    pub(in crate::simulator) fn hand_out_datagrams(&mut self) {
+    /// Puts pending datagrams and events into the rings as far as they have space.
+    pub(in crate::simulator) fn send_datagrams(&mut self) {
         let Verbs {
             datagrams,
             queue_pairs,
@@ -273,19 +273,19 @@ impl Engine {
         }
     }
 
-    /// Notes what happened to watched ports since the last look.
-    pub(in crate::simulator) fn watch_ports(&mut self) {
+    /// Queues events for changes of watched ports since the last call.
+    pub(in crate::simulator) fn update_port_events(&mut self) {
         let fabric = self.net.fabric();
-        let mut told = false;
+        let mut has_events = false;
         for watch in &mut self.verbs.watches {
             for (at, before) in &mut watch.ports {
                 let after = snapshot(fabric, *at);
                 if after == *before {
                     continue;
                 }
-                told = true;
+                has_events = true;
                 for kind in changes(before.as_ref(), after.as_ref()) {
-                    if watch.events.len() < EVENTS_KEPT {
+                    if watch.events.len() < EVENTS_MAX {
                         let port = at.port.into();
                         watch.events.push_back(AsyncEvent { kind, port });
                     }
@@ -293,12 +293,12 @@ impl Engine {
                 *before = after;
             }
         }
-        if told {
-            self.hand_out_datagrams();
+        if has_events {
+            self.send_datagrams();
         }
     }
 
-    /// A connection ended.
+    /// Closes the objects of a connection.
     pub(in crate::simulator) fn close_verbs(&mut self, conn: ConnId) {
         let Verbs {
             datagrams,
@@ -315,7 +315,7 @@ impl Engine {
     }
 }
 
-/// States as verbs number them.
+/// Converts a queue pair state of verbs.
 const fn state(number: u32) -> QpState {
     match number {
         0 => QpState::Reset,
@@ -433,13 +433,13 @@ fn snapshot(fabric: &Fabric, at: PortAt) -> Option<Snapshot> {
     })
 }
 
-/// What verbs tell of a change, in the order in which a driver does.
+/// Events of a change, in the order of a driver.
 fn changes(before: Option<&Snapshot>, after: Option<&Snapshot>) -> Vec<u32> {
     let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();
     };
     let active = |s: &Snapshot| s.state == PortState::Active;
-    let told = [
+    let events = [
         (active(before) && !active(after), event::PORT_ERR),
         (before.lid != after.lid, event::LID_CHANGE),
         (before.sm != after.sm, event::SM_CHANGE),
@@ -451,7 +451,8 @@ fn changes(before: Option<&Snapshot>, after: Option<&Snapshot>) -> Vec<u32> {
             event::CLIENT_REREGISTER,
         ),
     ];
-    told.into_iter()
+    events
+        .into_iter()
         .filter_map(|(happened, kind)| happened.then_some(kind))
         .collect()
 }
