@@ -1,30 +1,33 @@
-//! The `ferrosm` program as a library: command line, configuration, driver, state files, output.
+//! The `ferrosm` program as a library: command line, configuration, driver, state, output.
 //!
-//! Everything that touches the outside is here: files, clocks, threads, signals, terminals. What is decided about a
-//! fabric is decided in `ferrosm_core` and `ferrosm_routing`; this crate feeds them and carries out what they say.
+//! All I/O is here: files, clocks, threads, signals, terminals. `ferrosm_core` and `ferrosm_routing` make the decisions; this crate feeds
+//! them inputs and executes their outputs.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`allocator`] | settings of the memory allocator |
-//! | [`capture`] | MADs into a pcapng file |
+//! | [`atomic`] | atomic replacement of files |
+//! | [`capture`] | packet capture of MADs |
 //! | [`cli`] | commands and flags |
 //! | [`clock`] | monotonic time and time since boot |
 //! | [`commands`] | one module per command |
-//! | [`config`] | the configuration file: reading, checking, printing, reloading |
+//! | [`config`] | the configuration file: parse, check, print, reload |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
-//! | [`signals`] | what the system tells the process |
-//! | [`orders`] | the socket by which an operator talks to a running service |
-//! | `paper` | offline routing (with the feature `simulator`) |
-//! | [`port`] | what the driver sends and receives by |
-//! | `simulator` | the server of a simulated fabric (with the feature of that name) |
-//! | [`copies`] | where the election and the copies meet |
-//! | [`state`] | what is kept over restarts |
-//! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
-//! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
-//! | [`dump`] | writes OpenSM's dumps |
-//! | [`metrics`] | what monitoring may know, over HTTP |
-//! | [`threads`] | threads that log as who started them |
-//! | [`failure`] | how a command fails: sentence, hint, exit code |
+//! | [`dump`] | OpenSM-format dumps |
+//! | [`failure`] | failures of commands: message, hint, exit status |
+//! | [`metrics`] | metrics and their HTTP endpoint |
+//! | `offline` | offline routing (feature `simulator`) |
+//! | [`orders`] | the control socket |
+//! | [`output`] | renderers: tables, ibnet, JSON, dot, SVG, reports |
+//! | [`port`] | ports of the driver |
+//! | [`recording`] | the file of `--record` |
+//! | [`replication_link`] | connects replication to the election |
+//! | [`sa_server`] | the SA server |
+//! | [`signals`] | process signals |
+//! | `simulator` | the server of a simulated fabric (feature `simulator`) |
+//! | [`state`] | persisted state |
+//! | [`threads`] | threads that inherit the log span |
+//! | `verbs` | device attributes and asynchronous events (feature `verbs`) |
 
 pub mod allocator;
 pub mod atomic;

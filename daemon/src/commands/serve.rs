@@ -26,7 +26,7 @@ use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
 use crate::metrics::{self, FabricMetrics, ServiceMetrics};
 use crate::orders::{Board, Socket, Status};
-use crate::output::progress::{Bar, Terminal};
+use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::Port;
 use crate::recording::RecordingFile;
@@ -282,7 +282,7 @@ struct Operator {
     /// What an operator is told who asks.
     board: Board,
     metrics: ServiceMetrics,
-    bar: Bar,
+    bar: SweepBar,
     log: log::Handle,
 }
 

@@ -1,4 +1,4 @@
-//! `ferrosm topology`: what the fabric looks like, from the live one or from a file.
+//! `ferrosm topology`: prints the topology of the live fabric or of a file.
 
 use core::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::commands::{config, ports};
 use crate::config::Settings;
 use crate::driver::{Driver, Shell};
 use crate::failure::Failure;
-use crate::output::progress::{Bar, Terminal};
+use crate::output::progress::{SweepBar, Terminal};
 #[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, report, svg, table};
@@ -29,7 +29,7 @@ const INBOX: usize = 8192;
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such file or port, or the fabric cannot be read.
+/// The file or port does not exist, or the fabric cannot be read.
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     #[cfg(feature = "simulator")]
     if let Some(from) = &args.from {
@@ -40,7 +40,7 @@ pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     output::print(&render(&view, args.format))
 }
 
-/// Renders a view in a form.
+/// Renders a view in an output format.
 #[must_use]
 pub fn render(view: &FabricView, format: TopologyFormat) -> String {
     let mut text = String::new();
@@ -61,9 +61,9 @@ pub fn render(view: &FabricView, format: TopologyFormat) -> String {
     text
 }
 
-/// Reads the live fabric without changing anything.
+/// Discovers the live fabric, read-only.
 fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
-    // The file may name the port and the pace; it need not be there.
+    // The file may select the port and the SMP limits; it is optional.
     let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
     let mut settings: Settings = source.resolve(|raw| {
         args.port.apply(raw);
@@ -92,7 +92,7 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
             sm,
             clock,
             port,
-            Look {
+            DiscoveryShell {
                 bar: terminal.bar(),
             },
             orders,
@@ -102,12 +102,12 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     })
 }
 
-/// A shell that only looks.
-struct Look {
-    bar: Bar,
+/// A shell for read-only discovery.
+struct DiscoveryShell {
+    bar: SweepBar,
 }
 
-impl Shell for Look {
+impl Shell for DiscoveryShell {
     type End = Result<FabricView, Failure>;
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {

@@ -1,4 +1,4 @@
-//! Graphviz's form.
+//! Graphviz output.
 
 use core::fmt::{self, Write};
 
@@ -6,10 +6,10 @@ use ferrosm_mad::attr::NodeType;
 
 use ferrosm_opensm_compat::view::FabricView;
 
-/// Writes the form: switches as boxes, hosts as ellipses, one edge a cable with its ports.
+/// Writes a graph: switches as boxes, hosts as ellipses, an edge per link with its ports.
 ///
 /// # Errors
-/// Only what `out` returns.
+/// Errors of `out`.
 pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "graph fabric {{")?;
     writeln!(out, "  node [fontname=\"sans-serif\", fontsize=10];")?;
@@ -51,7 +51,7 @@ mod tests {
     use ferrosm_sim::generate::from_spec;
 
     #[test]
-    fn every_node_and_cable_is_there_once() {
+    fn every_node_and_link_appears_once() {
         let spec = from_spec("torus:3,3,1;parallel=2").unwrap();
         let mut text = String::new();
         render(&view_of_spec(&spec), &mut text).unwrap();

@@ -1,13 +1,13 @@
-//! The form that ibnetdiscover prints, and that ibsim and many scripts read.
+//! The format of ibnetdiscover, which ibsim reads.
 
 use core::fmt::{self, Write};
 
 use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricNode, FabricView};
 
-/// Writes the form.
+/// Writes the topology.
 ///
 /// # Errors
-/// Only what `out` returns.
+/// Errors of `out`.
 pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     if let Some(sm) = view.sm.or_else(|| first(view)) {
         let node = &view.nodes[sm.node];
@@ -23,7 +23,7 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
         writeln!(out)?;
         head(node, out)?;
         for end in &ends {
-            cable(view, node, end, out)?;
+            link(view, node, end, out)?;
         }
     }
     Ok(())
@@ -45,7 +45,7 @@ fn head(node: &FabricNode, out: &mut impl Write) -> fmt::Result {
         "vendid={:#x}\ndevid={:#x}",
         node.vendor_id, node.device_id
     )?;
-    // ibnetdiscover leaves out what devices do not tell.
+    // ibnetdiscover omits it if the device reports none.
     if node.system_image_guid.0 != 0 {
         writeln!(out, "sysimgguid={:#x}", node.system_image_guid.0)?;
     }
@@ -77,7 +77,7 @@ fn head(node: &FabricNode, out: &mut impl Write) -> fmt::Result {
     }
 }
 
-fn cable(
+fn link(
     view: &FabricView,
     node: &FabricNode,
     end: &FabricLinkEnd<'_>,
@@ -144,10 +144,9 @@ mod tests {
         links
     }
 
-    /// What is written is read back (by the simulator's reader, which shares no code with this) as it was, LIDs and
-    /// speeds included.
+    /// The simulator's reader, which shares no code with this writer, reads the same fabric, with LIDs and speeds.
     #[test]
-    fn what_is_written_reads_back() {
+    fn output_can_be_read_back() {
         for shape in [
             "fat-tree2:8,4,3",
             "torus:3,3,2,1;dual-port",
@@ -181,18 +180,18 @@ mod tests {
                 assert_eq!(head(a), head(b), "{shape}");
                 assert_eq!(a.system_image_guid, b.system_image_guid, "{shape}");
             }
-            let cabled = links(&spec);
+            let connected = links(&spec);
             for (i, (a, b)) in back.nodes.iter().zip(&spec.nodes).enumerate() {
                 for (n, lid) in b.lids.iter().enumerate() {
-                    // A port without cable has no line.
+                    // An unconnected port has no line.
                     let port = if b.kind == NodeType::Switch { 0 } else { n + 1 };
-                    let told = port == 0
-                        || cabled.iter().any(|l| {
+                    let has_line = port == 0
+                        || connected.iter().any(|l| {
                             [l.a, l.b]
                                 .iter()
                                 .any(|e| e.node == i && usize::from(e.port) == port)
                         });
-                    if told {
+                    if has_line {
                         assert_eq!(
                             a.lids.get(n),
                             Some(lid),
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_as_ibnetdiscover_prints_it() {
+    fn line_format_is_that_of_ibnetdiscover() {
         let mut spec = from_spec("star:1").unwrap();
         spec.nodes[0].description = "n1 \"mlx5\"\n".to_owned();
         let text = text(&spec);
@@ -218,7 +217,7 @@ mod tests {
         assert!(text.contains(&expected), "{text}");
         assert!(
             text.contains("# \"n1  mlx5  \"\n"),
-            "quotes and line breaks do not survive: {text}"
+            "quotes and line breaks are replaced: {text}"
         );
     }
 }

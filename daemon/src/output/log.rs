@@ -1,7 +1,7 @@
-//! The log: set up once, and the words for events of the subnet manager.
+//! The log, and the log events of the subnet manager.
 //!
-//! Messages are constant and lower case, data are in fields. Levels: `error` an operator must act, `warn` the subnet is
-//! not as it should be, `info` a few lines a sweep, `debug` per phase and port.
+//! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels: `error` needs an operator, `warn` a
+//! deviation, `info` a few lines per sweep, `debug` details per phase.
 
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
@@ -16,21 +16,21 @@ use super::progress::Terminal;
 use super::report;
 use crate::config::{LogFormat, LogSettings};
 
-/// Changes the level while the program runs.
+/// Changes the log level at run time.
 #[derive(Debug, Clone)]
 pub struct Handle(Option<reload::Handle<Targets, Registry>>);
 
 impl Handle {
-    /// Sets the level, in the words of `log.level`; words that were not checked before change nothing.
+    /// Sets the level, a value of `log.level`; invalid values are ignored.
     pub fn set_level(&self, level: &str) {
         if let (Some(handle), Ok(targets)) = (&self.0, level.parse::<Targets>()) {
-            // Fails only when the subscriber is gone, at the end of the program.
+            // Fails only at exit, without a subscriber.
             let _ = handle.reload(targets);
         }
     }
 }
 
-/// Sets the log up. The first call counts.
+/// Initializes the log; only the first call has an effect.
 #[must_use]
 pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
     let level: Targets = settings.level.parse().unwrap_or_default();
@@ -75,7 +75,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::Stopped {
             was_master: true, ..
         } => info!("no SM took over"),
-        // Nothing changes for anybody.
+        // This SM was not master.
         Event::Stopped { .. } => {}
         Event::Durability(DurabilityEvent::RepliesProtected) => {
             info!("SA replies wait for durable state again");

@@ -1,14 +1,14 @@
-//! What is shown: topologies, reports, tables, pictures.
+//! Output: topologies, reports, tables, images.
 //!
 //! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a report to text; only [`print`](fn@print) touches standard output.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `view` | the view of a fabric file |
-//! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
+//! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | output formats |
 //! | [`report`] | the summary of a sweep |
-//! | [`state`] | what is kept over restarts |
-//! | `proof`, `explain` | the result of offline routing, and why it is so |
+//! | [`state`] | persisted state |
+//! | `proof`, `explain` | results of offline routing |
 //! | [`log`] | log lines and events |
 //! | [`progress`] | the progress bar |
 
@@ -32,10 +32,10 @@ use std::io::{self, Write};
 
 use crate::failure::Failure;
 
-/// Writes to standard output. A reader that went away (`| head`) is no failure.
+/// Writes to standard output. A closed pipe (`| head`) is not a failure.
 ///
 /// # Errors
-/// If standard output cannot be written for another reason, such as a full disk.
+/// Standard output cannot be written, for example because of a full disk.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

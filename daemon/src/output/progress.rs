@@ -1,21 +1,20 @@
-//! The progress bar: on standard error, and only where that is a terminal.
+//! The progress bar on standard error, if that is a terminal.
 //!
-//! Log lines and the bar share the terminal, so lines are written by way of [`Terminal`], which takes the bar away
-//! for a moment.
+//! Log lines are written through [`Terminal`], which hides the bar meanwhile.
 
 use std::io::{self, IsTerminal, Write};
 
 use ferrosm_core::{Phase, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Standard error, shared by log lines and a bar.
+/// Standard error, shared by log lines and the progress bar.
 #[derive(Debug, Clone)]
 pub struct Terminal {
     bars: Option<MultiProgress>,
 }
 
 impl Terminal {
-    /// With a bar where standard error is a terminal.
+    /// Enables bars if standard error is a terminal.
     #[must_use]
     pub fn detect() -> Self {
         let bars = io::stderr()
@@ -24,20 +23,20 @@ impl Terminal {
         Self { bars }
     }
 
-    /// A bar; it shows nothing where there is no terminal.
+    /// A progress bar; invisible without a terminal.
     #[must_use]
-    pub fn bar(&self) -> Bar {
+    pub fn bar(&self) -> SweepBar {
         let Some(bars) = &self.bars else {
-            return Bar { bar: None };
+            return SweepBar { bar: None };
         };
         let bar = bars.add(ProgressBar::new(0));
         if let Ok(style) = ProgressStyle::with_template("{msg:>14} {wide_bar} {pos}/{len}") {
             bar.set_style(style);
         }
-        Bar { bar: Some(bar) }
+        SweepBar { bar: Some(bar) }
     }
 
-    /// Writes whole lines.
+    /// Writes complete lines.
     fn write(&self, buf: &[u8]) -> io::Result<()> {
         match &self.bars {
             Some(bars) => bars.suspend(|| io::stderr().lock().write_all(buf)),
@@ -46,11 +45,11 @@ impl Terminal {
     }
 }
 
-/// One log line on its way: `tracing_subscriber` writes each in one piece.
+/// Writer of one log line: `tracing_subscriber` writes each with one call.
 #[derive(Debug)]
-pub struct Line(Terminal);
+pub struct LineWriter(Terminal);
 
-impl Write for Line {
+impl Write for LineWriter {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.0.write(buf)?;
         Ok(buf.len())
@@ -62,27 +61,27 @@ impl Write for Line {
 }
 
 impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Terminal {
-    type Writer = Line;
+    type Writer = LineWriter;
 
-    fn make_writer(&'a self) -> Line {
-        Line(self.clone())
+    fn make_writer(&'a self) -> LineWriter {
+        LineWriter(self.clone())
     }
 }
 
-/// A bar for the phases of a sweep.
+/// Progress bar of a sweep.
 #[derive(Debug)]
-pub struct Bar {
+pub struct SweepBar {
     bar: Option<ProgressBar>,
 }
 
-impl Bar {
-    /// Whether there is anything to see.
+impl SweepBar {
+    /// Whether the bar is visible.
     #[must_use]
     pub const fn is_shown(&self) -> bool {
         self.bar.is_some()
     }
 
-    /// Shows how far a sweep is; between sweeps nothing.
+    /// Shows the progress of a sweep; hides the bar between sweeps.
     pub fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };
         if progress.phase == Phase::Idle {
@@ -97,7 +96,7 @@ impl Bar {
         bar.set_position(progress.done);
     }
 
-    /// Takes it away.
+    /// Hides the bar.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! The summary of a sweep: a table for eyes, and lines for a log.
+//! Summary of a sweep: a table, and lines for the log.
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -8,10 +8,10 @@ use ferrosm_mad::attr::{SmState, id};
 
 use super::table::{self, count};
 
-/// Most problems that are listed one by one.
+/// Problems that are listed.
 pub const PROBLEMS_MAX: usize = 20;
 
-/// What the sweep found and did, in pairs of name and value.
+/// Results of the sweep, as names and values.
 #[must_use]
 pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)> {
     let mut facts = vec![
@@ -29,7 +29,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
         (
             "LIDs",
             format!(
-                "{} in use, highest {}, {} given or changed",
+                "{} in use, highest {}, {} assigned or changed",
                 report.lids, report.top_lid, report.lids_changed
             ),
         ),
@@ -38,7 +38,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
         facts.push((
             "absent",
             format!(
-                "{} that had a LID before",
+                "{} with a LID that are not in the subnet",
                 count(report.absent, "port", "ports")
             ),
         ));
@@ -48,7 +48,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     }
     if let Some(room) = &report.fullest_pkey_table {
         let text = format!(
-            "{} of {} in the fullest table, of {}",
+            "{} of {} in the fullest table, {}",
             room.used, room.capacity, room.location
         );
         facts.push(("P_Keys", text));
@@ -56,7 +56,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     facts.extend(report.engine_notes.iter().map(|note| ("", note.clone())));
     match &report.proof {
         Some(proof) => {
-            facts.push(("routes", format!("{} proven, no loop", proof.pairs)));
+            facts.push(("routes", format!("{} verified, no loops", proof.pairs)));
             facts.push((
                 "max hops",
                 format!(
@@ -69,7 +69,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
             facts.push((
                 "load",
                 format!(
-                    "{} routes over the busiest link, {:.1} on average",
+                    "{} routes on the busiest link, {:.1} on average",
                     proof.max_load, proof.mean_load
                 ),
             ));
@@ -128,7 +128,7 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
     text
 }
 
-/// Problems, grave ones first: at most [`PROBLEMS_MAX`], and how many more there are.
+/// Problems, then notes: at most [`PROBLEMS_MAX`], and the number of the others.
 #[must_use]
 pub fn problems(report: &SweepReport) -> Vec<String> {
     let mut sorted: Vec<_> = report.problems.iter().collect();
@@ -153,7 +153,7 @@ pub fn problems(report: &SweepReport) -> Vec<String> {
     lines
 }
 
-/// A duration with three digits that matter.
+/// A duration with three significant digits.
 #[must_use]
 pub fn duration(d: Duration) -> String {
     let s = d.as_secs_f64();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_have_the_words_of_the_specification() {
+    fn attributes_have_their_iba_names() {
         let text = render(&report(), SmState::Master);
         let row = text
             .lines()
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn grave_problems_come_first_and_the_list_ends() {
+    fn problems_come_before_notes_and_are_limited() {
         let mut report = report();
         report.problems = vec![Problem {
             location: Location::LocalNode,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_a_unit_that_fits() {
+    fn durations_have_a_suitable_unit() {
         assert_eq!(duration(Duration::from_micros(1234)), "1.23 ms");
         assert_eq!(duration(Duration::from_millis(250)), "250 ms");
         assert_eq!(duration(Duration::from_millis(2500)), "2.50 s");

@@ -1,6 +1,6 @@
-//! A picture: switches in levels (or on a circle where there are no levels), hosts below the switch that they hang on.
+//! SVG output: switches in levels, or on a circle without levels; hosts below their switch.
 //!
-//! Above [`HOSTS_MAX`] nodes hosts are not drawn one by one: their number is in the box of their switch.
+//! Above [`HOSTS_MAX`] nodes, hosts are not drawn; the box of their switch has their number.
 
 use core::f64::consts::TAU;
 use core::fmt::{self, Write};
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
-/// More nodes than this, and hosts are only counted.
+/// Largest number of nodes with which hosts are drawn.
 pub const HOSTS_MAX: usize = 300;
-/// More hosts on one switch than this, and they are dots without names.
+/// Largest number of hosts of a switch with which they have names.
 const NAMES_MAX: usize = 20;
 
 const BOX_W: f64 = 108.0;
@@ -26,18 +26,18 @@ struct Point {
     y: f64,
 }
 
-/// Where everything is.
+/// Positions of the nodes.
 struct Layout {
-    /// Middle of each switch, by index of the node; of other nodes only where there is no switch.
+    /// Center of each switch, by node index; of hosts only without switches.
     at: BTreeMap<usize, Point>,
     width: f64,
     height: f64,
 }
 
-/// Writes the picture.
+/// Writes the image.
 ///
 /// # Errors
-/// Only what `out` returns.
+/// Errors of `out`.
 pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     let ends = view.link_ends();
     let draw_hosts = view.nodes.len() <= HOSTS_MAX;
@@ -65,11 +65,11 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
          .h{fill:#f3d9b1;stroke:#94661f;stroke-width:.6}.l{stroke:#777;stroke-opacity:.55}</style>\n",
     )?;
     writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")?;
-    cables(view, &layout, out)?;
+    links(view, &layout, out)?;
     for (node, at) in &layout.at {
-        let on_it = hosts.get(node).map_or(&[][..], Vec::as_slice);
+        let attached = hosts.get(node).map_or(&[][..], Vec::as_slice);
         if view.nodes[*node].is_switch() {
-            switch(view, *node, *at, on_it, draw_hosts, out)?;
+            switch(view, *node, *at, attached, draw_hosts, out)?;
         } else {
             host(view, *node, *at, true, out)?;
         }
@@ -77,7 +77,7 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "</svg>")
 }
 
-/// Hosts and routers by the switch that they are drawn at: the first that they are cabled to.
+/// Hosts and routers by the first switch that they are attached to.
 fn hosts_by_switch(
     view: &FabricView,
     ends: &[Vec<FabricLinkEnd<'_>>],
@@ -95,15 +95,15 @@ fn hosts_by_switch(
                 .push((end.peer.port.0, node));
         }
     }
-    let sorted = hosts.into_iter().map(|(s, mut on_it)| {
-        on_it.sort_unstable();
-        (s, on_it.into_iter().map(|(_, n)| n).collect())
+    let sorted = hosts.into_iter().map(|(s, mut attached)| {
+        attached.sort_unstable();
+        (s, attached.into_iter().map(|(_, n)| n).collect())
     });
     sorted.collect()
 }
 
-/// Switches by their distance from the nearest leaf, leaves first. A leaf has at least a quarter of the hosts that the
-/// fullest switch has: a spine with an aggregation node or a storage host on it is still a spine.
+/// Switches by distance from the nearest leaf, leaves first. A leaf has at least a quarter of the hosts of the fullest switch, so that a
+/// spine with an aggregation node or a storage host remains a spine.
 fn levels(
     view: &FabricView,
     ends: &[Vec<FabricLinkEnd<'_>>],
@@ -132,7 +132,7 @@ fn levels(
         next.sort_unstable();
         levels.push(core::mem::replace(&mut level, next));
     }
-    // Other islands without hosts come last.
+    // Components without hosts come last.
     let rest: Vec<usize> = switches.iter().copied().filter(|s| !seen[*s]).collect();
     if !rest.is_empty() {
         levels.push(rest);
@@ -140,7 +140,7 @@ fn levels(
     levels
 }
 
-/// No switch: hosts side by side.
+/// Without switches: hosts in a row.
 fn row(view: &FabricView) -> Layout {
     let at = |n: usize| Point {
         x: MARGIN + BOX_W * (to_f64(n) + 0.5),
@@ -153,7 +153,7 @@ fn row(view: &FabricView) -> Layout {
     }
 }
 
-/// Levels from bottom to top. Within a level, switches are near the middle of their neighbours.
+/// Levels from bottom to top. Within a level, switches are placed near the mean position of their neighbours.
 fn layers(
     view: &FabricView,
     ends: &[Vec<FabricLinkEnd<'_>>],
@@ -188,10 +188,10 @@ fn layers(
         }
     }
     let top = MARGIN + BOX_H / 2.0;
-    // Wide pictures need room between levels, or cables run all but level.
+    // Wide images need more space between levels, otherwise links are almost horizontal.
     let gap = (width * 0.09).clamp(110.0, 420.0);
     let bottom = top + gap * to_f64(levels.len() - 1);
-    let hang = hang_of(hosts, draw_hosts);
+    let host_space = hosts_space(hosts, draw_hosts);
     let mut at = BTreeMap::new();
     for (i, level) in levels.iter().enumerate() {
         for s in level {
@@ -207,12 +207,12 @@ fn layers(
     Layout {
         at,
         width,
-        height: bottom + BOX_H / 2.0 + hang + MARGIN,
+        height: bottom + BOX_H / 2.0 + host_space + MARGIN,
     }
 }
 
-/// Room for the tallest list of hosts under a switch.
-fn hang_of(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
+/// Height of the longest list of hosts below a switch.
+fn hosts_space(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
     if !draw_hosts {
         return 0.0;
     }
@@ -220,12 +220,12 @@ fn hang_of(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
     heights.fold(0.0, f64::max)
 }
 
-/// All switches are alike (rings, tori, meshes): a circle, hosts outside.
+/// All switches in one level (rings, tori, meshes): a circle.
 fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> Layout {
     let n = to_f64(switches.len());
     let radius = (n * (BOX_W + GAP_X) / TAU).max(120.0);
-    let hang = hang_of(hosts, draw_hosts);
-    let middle = radius + BOX_W / 2.0 + hang + MARGIN;
+    let host_space = hosts_space(hosts, draw_hosts);
+    let middle = radius + BOX_W / 2.0 + host_space + MARGIN;
     let at = switches.iter().enumerate().map(|(i, s)| {
         let (sin, cos) = (TAU * to_f64(i) / n).sin_cos();
         (
@@ -243,7 +243,7 @@ fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: b
     }
 }
 
-/// Room below a switch for its hosts.
+/// Height of the hosts below a switch.
 fn hosts_height(n: usize) -> f64 {
     if n <= NAMES_MAX {
         HOST_H * to_f64(n) + 4.0
@@ -257,7 +257,7 @@ const fn columns() -> usize {
     12
 }
 
-fn cables(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Result {
+fn links(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Result {
     let mut bundles: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
     for link in &view.links {
         let (a, b) = (link.a.node.min(link.b.node), link.a.node.max(link.b.node));
@@ -396,7 +396,7 @@ fn escape(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Numbers of nodes are far below what a double holds exactly.
+/// Exact, because node counts are far below 2^53.
 fn to_f64(n: usize) -> f64 {
     f64::from(u32::try_from(n).unwrap_or(u32::MAX))
 }
@@ -408,17 +408,17 @@ mod tests {
     use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
 
-    fn picture(shape: &str) -> String {
+    fn image(shape: &str) -> String {
         let mut text = String::new();
         render(&view_of_spec(&from_spec(shape).unwrap()), &mut text).unwrap();
         text
     }
 
-    /// The three levels of a tree are at three heights, also with an aggregation node in every switch.
+    /// Also with an aggregation node in every switch.
     #[test]
-    fn a_tree_has_its_levels() {
+    fn fat_tree_has_three_levels() {
         for shape in ["fat-tree:8", "fat-tree:8;sharp"] {
-            let text = picture(shape);
+            let text = image(shape);
             let heights: BTreeMap<&str, usize> = text
                 .lines()
                 .filter(|l| l.starts_with("<rect class=\"s\""))
@@ -434,16 +434,16 @@ mod tests {
     }
 
     #[test]
-    fn small_fabrics_show_hosts_and_large_ones_count_them() {
-        let small = picture("ring:5,3");
+    fn hosts_are_drawn_in_small_fabrics_and_counted_in_large_ones() {
+        let small = image("ring:5,3");
         assert_eq!(small.matches("<circle").count(), 15);
-        let large = picture("fat-tree2:40,20,20");
+        let large = image("fat-tree2:40,20,20");
         assert_eq!(large.matches("<circle").count(), 0);
         assert_eq!(large.matches(">20 hosts<").count(), 20);
     }
 
     #[test]
-    fn fabrics_without_switches_and_odd_names_are_drawn() {
+    fn fabrics_without_switches_and_special_characters_are_drawn() {
         let mut spec = from_spec("back-to-back").unwrap();
         spec.nodes[0].description = "a<b&c".to_owned();
         let mut text = String::new();

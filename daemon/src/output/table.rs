@@ -1,4 +1,4 @@
-//! Tables for eyes.
+//! Text tables.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ferrosm_mad::attr::NodeType;
@@ -6,7 +6,7 @@ use ferrosm_mad::attr::NodeType;
 use super::json::topology::kind;
 use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
-/// An empty table in our style.
+/// An empty table in the common style.
 #[must_use]
 pub fn new<const N: usize>(heads: [&str; N]) -> Table {
     let mut table = Table::new();
@@ -16,17 +16,17 @@ pub fn new<const N: usize>(heads: [&str; N]) -> Table {
     table
 }
 
-/// Columns that a table of sentences may have: what is longer goes on in the next line.
+/// Width of wrapped tables.
 const WIDTH: u16 = 110;
 
-/// Breaks long cells.
+/// Wraps long cells.
 pub fn wrap(table: &mut Table) {
     table
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH);
 }
 
-/// Aligns columns of numbers to the right.
+/// Right-aligns columns.
 pub fn right(table: &mut Table, columns: &[usize]) {
     table.discover_columns();
     for column in columns {
@@ -36,7 +36,7 @@ pub fn right(table: &mut Table, columns: &[usize]) {
     }
 }
 
-/// The fabric: a row a node, and a line of sums.
+/// The fabric: a row per node, and totals.
 #[must_use]
 pub fn topology(view: &FabricView) -> String {
     let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
@@ -102,7 +102,7 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// What a switch is connected to: numbers by kind.
+/// Neighbours of a switch, counted by type.
 fn neighbours(view: &FabricView, ends: &[FabricLinkEnd<'_>]) -> String {
     let of = |kind: NodeType| {
         ends.iter()
@@ -129,7 +129,7 @@ mod tests {
     use ferrosm_sim::generate::from_spec;
 
     #[test]
-    fn a_row_a_node_and_sums() {
+    fn topology_has_a_row_per_node_and_totals() {
         let spec = from_spec("ring:3,2").unwrap();
         let text = topology(&view_of_spec(&spec));
         for node in &spec.nodes {

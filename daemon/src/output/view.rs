@@ -68,7 +68,7 @@ mod tests {
     use ferrosm_sim::generate::from_spec;
 
     #[test]
-    fn a_fabric_on_paper_keeps_nodes_cables_and_addresses() {
+    fn view_has_nodes_links_and_lids_of_the_file() {
         let mut spec = from_spec("fat-tree2:8,2,3").unwrap();
         let host = spec
             .nodes
@@ -86,18 +86,18 @@ mod tests {
             (end.guid, end.lid, end.lmc),
             (spec.nodes[host].port_guids[0], Lid(9), Lmc(1))
         );
-        let cables: usize = view.link_ends().iter().map(Vec::len).sum();
-        assert_eq!(cables, 2 * spec.links.len());
+        let link_ends: usize = view.link_ends().iter().map(Vec::len).sum();
+        assert_eq!(link_ends, 2 * spec.links.len());
     }
 
     #[test]
-    fn islands_are_told_apart_and_cut_out() {
+    fn components_are_separated() {
         let spec = from_spec("ring:3,2;islands=2").unwrap();
         let view = view_of_spec(&spec);
-        let parts = view.components();
-        let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
+        let components = view.components();
+        let sizes = components.iter().map(|p| (p.nodes.len(), p.end_ports));
         assert_eq!(sizes.collect::<Vec<_>>(), [(9, 6), (9, 6)]);
-        let one = view.restricted_to(&parts[1]);
+        let one = view.restricted_to(&components[1]);
         assert_eq!(
             (one.nodes.len(), one.links.len()),
             (9, view.links.len() / 2)
@@ -105,18 +105,21 @@ mod tests {
         assert_eq!(one.components().len(), 1);
     }
 
-    /// A host with a port in each of two planes is in both, each time with one cable.
+    /// A host with a port in each of two planes is in both components, with one link each.
     #[test]
-    fn planes_are_parts_though_hosts_are_in_both() {
+    fn planes_with_common_hosts_are_components() {
         let view = view_of_spec(&from_spec("fat-tree:4;planes=2;loopbacks=1").unwrap());
-        let parts = view.components();
-        assert_eq!(parts.len(), 2);
-        let links: usize = parts.iter().map(|p| p.links.len()).sum();
-        assert_eq!(links, view.links.len(), "each cable is in one part");
-        for part in &parts {
-            let plane = view.restricted_to(part);
+        let components = view.components();
+        assert_eq!(components.len(), 2);
+        let links: usize = components.iter().map(|p| p.links.len()).sum();
+        assert_eq!(links, view.links.len(), "each link is in one component");
+        for component in &components {
+            let plane = view.restricted_to(component);
             assert_eq!(plane.count_nodes(NodeType::Switch), 20);
-            assert_eq!((plane.count_nodes(NodeType::Ca), part.end_ports), (16, 16));
+            assert_eq!(
+                (plane.count_nodes(NodeType::Ca), component.end_ports),
+                (16, 16)
+            );
             assert_eq!(plane.components().len(), 1);
             let hosts = plane.nodes.iter().zip(plane.link_ends());
             let mut hosts = hosts.filter(|(n, _)| !n.is_switch());
@@ -128,18 +131,18 @@ mod tests {
         });
         let within = |p: &ConnectedComponent| ports.map(|at| view.component_contains(p, at));
         assert_eq!(
-            [within(&parts[0]), within(&parts[1])],
+            [within(&components[0]), within(&components[1])],
             [[true, false], [false, true]]
         );
     }
 
-    /// A node without a cable is a part of its own.
+    /// An unconnected node is a component.
     #[test]
-    fn lonely_nodes_are_parts() {
+    fn unconnected_nodes_are_components() {
         let mut view = view_of_spec(&from_spec("star:2").unwrap());
         view.links.pop();
-        let parts = view.components();
-        let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
+        let components = view.components();
+        let sizes = components.iter().map(|p| (p.nodes.len(), p.end_ports));
         assert_eq!(sizes.collect::<Vec<_>>(), [(2, 1), (1, 0)]);
         view.links.pop();
         assert_eq!(view.components().len(), 3);

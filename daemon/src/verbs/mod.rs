@@ -1,8 +1,7 @@
-//! Local devices as rdma-core's verbs know them: attributes, and asynchronous events of the subnet manager's port.
+//! VerbsDevice attributes, and asynchronous events of the SM's port, through rdma-core's verbs (feature `verbs`).
 //!
-//! Built with the feature `verbs` only. The subnet manager never needs it: events make it notice changes of its own
-//! port at once rather than at the next light sweep. The C boundary is in `sys`; what an event means is decided by
-//! [`local_event`], a pure function.
+//! Optional: with events, the SM detects changes of its own port at once instead of at the next light sweep. `sys` has the C calls;
+//! [`local_event`] translates events.
 
 mod sys;
 
@@ -18,75 +17,75 @@ use tracing::{debug, warn};
 
 use crate::driver::Control;
 
-/// A device.
+/// Attributes of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Device {
-    /// Its name.
+pub struct VerbsDevice {
+    /// Name of the device.
     pub name: String,
-    /// Firmware.
+    /// Firmware version.
     pub fw_ver: String,
     /// Node GUID.
     pub node_guid: NodeGuid,
     /// System image GUID.
     pub sys_image_guid: SystemImageGuid,
-    /// Vendor.
+    /// Vendor ID.
     pub vendor_id: u32,
-    /// Product.
+    /// Product ID.
     pub vendor_part_id: u32,
-    /// Revision.
+    /// Hardware revision.
     pub hw_ver: u32,
     /// Number of physical ports.
     pub phys_port_cnt: u8,
-    /// Sizes, by the names that `ibv_devinfo -v` uses.
+    /// Limits, named as in `ibv_devinfo -v`.
     pub limits: Vec<(&'static str, u64)>,
-    /// Its ports, those that answered.
-    pub ports: Vec<Port>,
+    /// Ports that could be queried.
+    pub ports: Vec<VerbsPort>,
 }
 
-/// A port of a device.
+/// Attributes of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Port {
-    /// Its number.
+pub struct VerbsPort {
+    /// Port number.
     pub port: u8,
-    /// State, as the specification codes it (5 is ACTIVE_DEFER, which only verbs know).
+    /// PortState as encoded in PortInfo, or 5 (ACTIVE_DEFER, verbs only).
     pub state: u32,
-    /// Largest MTU, as the specification codes it.
+    /// MTUCap, as encoded in PortInfo.
     pub max_mtu: u32,
-    /// MTU in use.
+    /// Active MTU, as encoded in PortInfo.
     pub active_mtu: u32,
-    /// LID of the subnet manager.
+    /// MasterSMLID.
     pub sm_lid: u16,
     /// Base LID.
     pub lid: u16,
     /// 2^LMC LIDs.
     pub lmc: u8,
-    /// 1 InfiniBand, 2 Ethernet.
+    /// Link layer: 1 InfiniBand, 2 Ethernet.
     pub link_layer: u8,
 }
 
 /// All devices of this host.
 ///
 /// # Errors
-/// If the system cannot list them. A host without RDMA has none, which is no error.
-pub fn devices() -> io::Result<Vec<Device>> {
+/// The devices cannot be listed. A host without RDMA devices is not an error.
+pub fn devices() -> io::Result<Vec<VerbsDevice>> {
     sys::devices()
 }
 
-/// The devices as `ibv_devinfo` shows them.
+/// Renders the devices like `ibv_devinfo`.
 #[must_use]
-pub fn render(devices: &[Device]) -> String {
+pub fn render(devices: &[VerbsDevice]) -> String {
     let mut text = String::new();
     for device in devices {
         // Writing to a string cannot fail.
         let _ = write_device(device, &mut text);
     }
     if devices.is_empty() {
-        text.push_str("Verbs know no device on this host.\n");
+        text.push_str("No verbs device on this host.\n");
     }
     text
 }
 
-fn write_device(d: &Device, out: &mut String) -> core::fmt::Result {
+fn write_device(d: &VerbsDevice, out: &mut String) -> core::fmt::Result {
     writeln!(out, "hca_id: {}", d.name)?;
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<28}{value}");
     line("fw_ver:", d.fw_ver.clone())?;
@@ -140,19 +139,19 @@ fn mtu(code: u32) -> String {
 
 const fn layer(code: u8) -> &'static str {
     match code {
-        // Old kernels do not say; they knew InfiniBand only.
+        // Old kernels report 0 and support only InfiniBand.
         0 | 1 => "InfiniBand",
         2 => "Ethernet",
         _ => "Unknown",
     }
 }
 
-/// An asynchronous event: its number in `infiniband/verbs.h`, and the port where it is about one.
+/// An asynchronous event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncEvent {
     /// `enum ibv_event_type`.
     pub kind: u32,
-    /// Valid for events of ports only.
+    /// Port number, for port events only.
     pub port: i32,
 }
 
@@ -164,23 +163,23 @@ const PKEY_CHANGE: u32 = 12;
 const SM_CHANGE: u32 = 13;
 const CLIENT_REREGISTER: u32 = 17;
 
-/// What an event means for the subnet manager at `port`; `None` where it is of another port, or of no port at all.
+/// Translates an event for the SM at `port`; `None` for other ports and other kinds of events.
 #[must_use]
 pub fn local_event(event: AsyncEvent, port: PortNum) -> Option<LocalPortEvent> {
-    let of_port = event.port == i32::from(port.0);
+    let is_own_port = event.port == i32::from(port.0);
     match event.kind {
         DEVICE_FATAL => Some(LocalPortEvent::Down),
-        PORT_ACTIVE if of_port => Some(LocalPortEvent::Up),
-        PORT_ERR if of_port => Some(LocalPortEvent::Down),
-        LID_CHANGE | PKEY_CHANGE | SM_CHANGE | CLIENT_REREGISTER if of_port => {
+        PORT_ACTIVE if is_own_port => Some(LocalPortEvent::Up),
+        PORT_ERR if is_own_port => Some(LocalPortEvent::Down),
+        LID_CHANGE | PKEY_CHANGE | SM_CHANGE | CLIENT_REREGISTER if is_own_port => {
             Some(LocalPortEvent::Changed)
         }
         _ => None,
     }
 }
 
-/// Reads the events of a device on a thread of its own and hands those of `port` to the driver. The thread waits in the
-/// kernel and ends with the process, or with the device.
+/// Starts a thread that reads the events of a device and passes those of `port` to the driver. It blocks in the kernel and ends with the
+/// process or the device.
 pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
     let context = match sys::Context::open(ca) {
         Ok(Some(context)) => context,
@@ -220,8 +219,8 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
 mod tests {
     use super::*;
 
-    fn device() -> Device {
-        Device {
+    fn device() -> VerbsDevice {
+        VerbsDevice {
             name: "mlx5_0".to_owned(),
             fw_ver: "20.31.1014".to_owned(),
             node_guid: NodeGuid(0x0c42_a103_00a0_b1c2),
@@ -231,7 +230,7 @@ mod tests {
             hw_ver: 0,
             phys_port_cnt: 1,
             limits: vec![("max_qp", 262_144)],
-            ports: vec![Port {
+            ports: vec![VerbsPort {
                 port: 1,
                 state: 4,
                 max_mtu: 5,
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_shown_as_ibv_devinfo_does() {
+    fn device_is_rendered_like_ibv_devinfo() {
         let text = render(&[device()]);
         let values: Vec<(&str, &str)> = text
             .lines()
@@ -268,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn no_device_is_said() {
-        assert_eq!(render(&[]), "Verbs know no device on this host.\n");
+    fn missing_device_is_reported() {
+        assert_eq!(render(&[]), "No verbs device on this host.\n");
     }
 
-    /// Every event of the port that matters has its meaning; those of queues, and of other ports, have none.
+    /// Events of queues and of other ports are ignored.
     #[test]
-    fn events_of_the_port_mean_something() {
+    fn events_of_the_port_are_translated() {
         let at = |kind| local_event(AsyncEvent { kind, port: 2 }, PortNum(2));
         for (kind, expected) in [
             (9, LocalPortEvent::Up),
@@ -301,13 +300,12 @@ mod tests {
         assert_eq!(
             local_event(fatal, PortNum(2)),
             Some(LocalPortEvent::Down),
-            "of the whole device"
+            "device event"
         );
     }
 
-    /// The numbers above are those of the header that this was built with.
     #[test]
-    fn numbers_are_those_of_the_header() {
+    fn event_numbers_are_those_of_the_header() {
         assert_eq!(
             sys::event_numbers(),
             [
@@ -322,9 +320,9 @@ mod tests {
         );
     }
 
-    /// Listing works, with or without hardware, and a device that nobody has is not there.
+    /// Works with and without hardware.
     #[test]
-    fn listing_devices_does_not_fail() {
+    fn devices_can_be_listed() {
         let found = devices().unwrap();
         println!("{} devices", found.len());
         assert!(sys::Context::open("no-such-device").unwrap().is_none());

@@ -1,4 +1,4 @@
-//! The C boundary of verbs: calls into libibverbs, results as plain values. It makes no decisions.
+//! Calls into libibverbs; results are plain values.
 #![expect(unsafe_code, reason = "calls into libibverbs")]
 
 use core::mem::MaybeUninit;
@@ -9,12 +9,12 @@ use std::ptr::NonNull;
 use ferrosm_mad::ids::{NodeGuid, SystemImageGuid};
 use rdma_sys as ffi;
 
-use super::{AsyncEvent, Device, Port};
+use super::{AsyncEvent, VerbsDevice, VerbsPort};
 
-/// Linux's word for a kernel without RDMA.
+/// `ENOSYS`: the kernel has no RDMA support.
 const ENOSYS: i32 = 38;
 
-/// The list of devices, freed when it goes.
+/// The list of devices, freed when dropped.
 struct List {
     first: *mut *mut ffi::ibv_device,
     len: usize,
@@ -39,7 +39,7 @@ impl List {
     }
 
     fn iter(&self) -> impl Iterator<Item = NonNull<ffi::ibv_device>> + '_ {
-        // SAFETY: the library made an array of `len` pointers, which lives as long as `self`.
+        // SAFETY: the library returned an array of `len` pointers, which lives as long as `self`.
         (0..self.len).filter_map(|i| NonNull::new(unsafe { *self.first.add(i) }))
     }
 }
@@ -53,7 +53,7 @@ impl Drop for List {
     }
 }
 
-/// An open device, closed when it goes.
+/// An open device, closed when dropped.
 pub(super) struct Context(NonNull<ffi::ibv_context>);
 
 // SAFETY: libibverbs is thread safe: a context may be used by any thread.
@@ -91,19 +91,19 @@ impl Context {
                 port: (&raw const (*at).element).cast::<c_int>().read(),
             }
         };
-        // SAFETY: an event that was got and not acknowledged yet; the library looks at its number and queue only.
+        // SAFETY: the event was received and is not acknowledged yet; the library reads only its number and queue.
         unsafe { ffi::ibv_ack_async_event(at) };
         Ok(told)
     }
 
-    fn describe(&self, name: String) -> io::Result<Device> {
+    fn describe(&self, name: String) -> io::Result<VerbsDevice> {
         let mut attr = MaybeUninit::<ffi::ibv_device_attr>::zeroed();
         // SAFETY: the context is open and `attr` is valid for the write of the structure.
         check(unsafe { ffi::ibv_query_device(self.0.as_ptr(), attr.as_mut_ptr()) })?;
         // SAFETY: plain integers, zeroed and then filled by the call that succeeded.
         let a = unsafe { attr.assume_init() };
         let size = |v: c_int| u64::try_from(v).unwrap_or(0);
-        Ok(Device {
+        Ok(VerbsDevice {
             name,
             fw_ver: text(&a.fw_ver),
             node_guid: NodeGuid(u64::from_be(a.node_guid)),
@@ -130,7 +130,7 @@ impl Context {
         })
     }
 
-    fn port(&self, number: u8) -> Option<Port> {
+    fn port(&self, number: u8) -> Option<VerbsPort> {
         let mut attr = MaybeUninit::<ffi::ibv_port_attr>::zeroed();
         // SAFETY: the context is open and `attr` is valid for the write of the structure.
         if unsafe { ffi::___ibv_query_port(self.0.as_ptr(), number, attr.as_mut_ptr()) } != 0 {
@@ -138,7 +138,7 @@ impl Context {
         }
         // SAFETY: plain integers, zeroed and then filled by the call that succeeded.
         let a = unsafe { attr.assume_init() };
-        Some(Port {
+        Some(VerbsPort {
             port: number,
             state: a.state,
             max_mtu: a.max_mtu,
@@ -153,13 +153,13 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: opened by `ibv_open_device`, closed once, and nothing of it is used any more.
+        // SAFETY: opened by `ibv_open_device`, closed once, and not used afterwards.
         unsafe { ffi::ibv_close_device(self.0.as_ptr()) };
     }
 }
 
-/// All devices that can be opened and asked.
-pub(super) fn devices() -> io::Result<Vec<Device>> {
+/// All devices that can be opened and queried.
+pub(super) fn devices() -> io::Result<Vec<VerbsDevice>> {
     let list = List::get()?;
     list.iter()
         .map(|device| Context::of(device)?.describe(device_name(device)))
@@ -196,7 +196,7 @@ fn text(chars: &[c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The header's numbers of the events that matter, for a test.
+/// Event numbers of the header, for a test.
 #[cfg(test)]
 pub(super) fn event_numbers() -> [u32; 7] {
     use ffi::ibv_event_type as e;

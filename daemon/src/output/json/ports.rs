@@ -28,7 +28,7 @@ pub struct Document {
     pub ports: Vec<Port>,
     /// Device attributes reported by verbs.
     #[cfg(feature = "verbs")]
-    pub devices: Vec<crate::verbs::Device>,
+    pub devices: Vec<crate::verbs::VerbsDevice>,
 }
 
 /// A local port.
