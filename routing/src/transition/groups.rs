@@ -1,15 +1,15 @@
-//! Multicast entries that are installed, beside forwarding tables that are being replaced: which of them have to go first.
+//! Installed MFT entries that must be cleared before an LFT update.
 //!
-//! Trees were made to go together with the routes that were in force when they were made. While these are replaced, packets to
-//! groups still follow the old trees, and may wait for packets that follow new routes. Here that is proven harmless, or the
-//! entries are named that must be emptied before the first table is written. It names as few as it finds without long search:
-//! whole groups stay where they can, then single switches of a group.
+//! Multicast trees are deadlock-free together with the routes for which they were computed. During an LFT update, multicast packets
+//! still follow the old trees and may wait for packets on new routes. This module either verifies that this is deadlock-free or
+//! returns the MFT entries to clear before the first LFT write. It keeps whole groups if possible, then single switches of a
+//! group.
 
 use ferrosm_mad::ids::Lid;
 
 use super::{
-    BLOCK_LIDS, Both, ENTRIES_PER_CHANGE, Phase, Transition, Wait, Work, changed_entries,
-    in_any_mixture,
+    BLOCK_LIDS, ChannelWait, ENTRIES_PER_CHANGE, MixedTables, Phase, Transition, Update,
+    changed_entries, waits_in_any_order,
 };
 use crate::channels::{
     Dependency, DependencySet, PortChannels, RoutedDependencies, VirtualChannels,
@@ -33,25 +33,24 @@ pub struct GroupEntries {
     pub ports: Vec<(SwitchIdx, PortSet)>,
 }
 
-/// How tables are replaced: what [`super::plan_with`] was given, and what it said.
+/// An LFT update: arguments and result of [`super::plan_with`].
 #[derive(Debug, Clone, Copy)]
 pub struct Replacement<'a> {
     /// The graph.
     pub topo: &'a Topology,
-    /// What is installed; `None` where that is not known.
+    /// Installed tables; `None` if unknown.
     pub old: &'a [Option<Arc<Lft>>],
-    /// What will be.
+    /// New tables.
     pub new: &'a Tables,
-    /// The lanes of both.
+    /// VL plan of both.
     pub vl_plan: &'a VlPlan,
-    /// What is kept of the run that made `new`.
+    /// Cache of the run that computed `new`.
     pub cache: &'a RerouteCache,
     /// The order of writes.
     pub transition: &'a Transition,
 }
 
-/// For each group the switches whose entries must be emptied before anything else is written, so that at no moment packets wait
-/// for each other in a circle.
+/// For each group, the switches whose MFT entries must be cleared before the LFT update, so that no credit loop can form.
 #[must_use]
 pub fn mft_entries_to_clear(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<SwitchIdx>> {
     let none = vec![Vec::new(); groups.len()];
@@ -62,58 +61,58 @@ pub fn mft_entries_to_clear(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec
     let ports = PortChannels::new(of.topo);
     let channels = VirtualChannels::new(&ports, of.vl_plan);
     let trees: Vec<Vec<PortSet>> = groups.iter().map(|g| by_switch(of.topo, g)).collect();
-    let wanted_at = |group: usize, v: usize| {
+    let dependencies_at = |group: usize, v: usize| {
         let ports = |v: usize| trees[group].get(v).copied().unwrap_or_default();
         dependencies_of_tree(of.topo, channels, groups[group].sl, v..=v, ports)
     };
-    let wanted_by = |group: usize| -> Vec<Dependency> {
+    let dependencies_of = |group: usize| -> Vec<Dependency> {
         let switches = groups[group].ports.iter().map(|(s, _)| s.index());
-        switches.flat_map(|v| wanted_at(group, v)).collect()
+        switches.flat_map(|v| dependencies_at(group, v)).collect()
     };
-    let all: Vec<Dependency> = (0..groups.len()).flat_map(wanted_by).collect();
-    if all.is_empty() || go_together(&of, channels, &entries, &all) {
+    let all: Vec<Dependency> = (0..groups.len()).flat_map(dependencies_of).collect();
+    if all.is_empty() || is_safe_locally(&of, channels, &entries, &all) {
         return none;
     }
-    let mut moments = Vec::new();
-    for found in moments_of(&of, channels, &entries) {
-        let Some(mut moment) = RoutedDependencies::new(channels, found) else {
-            // Nothing is known of such a moment: nothing may stand beside it.
-            return groups.iter().map(|g| named(&g.ports)).collect();
+    let mut phases = Vec::new();
+    for found in dependencies_by_phase(&of, channels, &entries) {
+        let Some(mut phase) = RoutedDependencies::new(channels, found) else {
+            // The routes alone have a cycle in this phase: clear all groups.
+            return groups.iter().map(|g| switches_of(&g.ports)).collect();
         };
-        // Who has room for all has room for any of them.
-        if !moment.admit(&all) {
-            moments.push(moment);
+        // A phase that admits all groups admits any of them.
+        if !phase.admit(&all) {
+            phases.push(phase);
         }
     }
-    let mut go = none;
-    if moments.is_empty() {
-        return go;
+    let mut to_clear = none;
+    if phases.is_empty() {
+        return to_clear;
     }
-    for (group, go) in go.iter_mut().enumerate() {
-        if fits(&wanted_by(group), &mut moments) {
+    for (group, switches) in to_clear.iter_mut().enumerate() {
+        if admit_in_all(&dependencies_of(group), &mut phases) {
             continue;
         }
         for (s, _) in &groups[group].ports {
-            if !fits(&wanted_at(group, s.index()), &mut moments) {
-                go.push(*s);
+            if !admit_in_all(&dependencies_at(group, s.index()), &mut phases) {
+                switches.push(*s);
             }
         }
     }
-    go
+    to_clear
 }
 
-/// Adds the dependencies to all moments, or to none.
-fn fits(wanted: &[Dependency], moments: &mut [RoutedDependencies<'_>]) -> bool {
-    let Some(full) = moments.iter_mut().position(|m| !m.admit(wanted)) else {
+/// Adds the dependencies to the graphs of all phases, or to none.
+fn admit_in_all(wanted: &[Dependency], phases: &mut [RoutedDependencies<'_>]) -> bool {
+    let Some(rejecting) = phases.iter_mut().position(|m| !m.admit(wanted)) else {
         return true;
     };
-    for moment in &mut moments[..full] {
-        moment.remove_last();
+    for phase in &mut phases[..rejecting] {
+        phase.remove_last();
     }
     false
 }
 
-fn named(ports: &[(SwitchIdx, PortSet)]) -> Vec<SwitchIdx> {
+fn switches_of(ports: &[(SwitchIdx, PortSet)]) -> Vec<SwitchIdx> {
     ports.iter().map(|(s, _)| *s).collect()
 }
 
@@ -121,7 +120,7 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
     let mut ports = vec![PortSet::new(); topo.num_switches()];
     for (s, set) in &group.ports {
         if let Some(ports) = ports.get_mut(s.index()) {
-            // What leads out of the switch as it is now.
+            // Ports that the switch has now.
             let last = topo.num_ports(*s);
             *ports = set.iter().filter(|p| p.raw() <= last).collect::<PortSet>();
         }
@@ -129,20 +128,20 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
     ports
 }
 
-/// Whether it is clear from little that old entries, new ones and the groups are no circle together, in whatever order.
-fn go_together(
+/// Whether the changed entries alone show that old entries, new entries and the groups form no cycle in any order.
+fn is_safe_locally(
     of: &Replacement<'_>,
     channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
     groups: &[Dependency],
 ) -> bool {
-    let few =
+    let max_entries =
         BLOCK_LIDS + of.topo.num_switches() * of.topo.destinations().len() / ENTRIES_PER_CHANGE;
-    let ledger = of
+    let verifier = of
         .cache
         .verifier()
-        .filter(|l| l.is_of(of.topo, of.new, of.vl_plan));
-    let Some(ledger) = ledger.filter(|_| entries.len() <= few) else {
+        .filter(|v| v.has_verified(of.topo, of.new, of.vl_plan));
+    let Some(verifier) = verifier.filter(|_| entries.len() <= max_entries) else {
         return false;
     };
     if groups
@@ -152,22 +151,22 @@ fn go_together(
         return false;
     }
     let wait = |&(x, y): &Dependency| (channels.channel(x), channels.channel(y), channels.vl(x));
-    let mut waits: Vec<Wait> = groups.iter().map(wait).collect();
+    let mut waits: Vec<ChannelWait> = groups.iter().map(wait).collect();
     let (old, new) = rows(of);
-    let both = Both {
+    let mixed = MixedTables {
         topo: of.topo,
         ports: channels.ports,
         old: &old,
         new: &new,
     };
-    let (mixed, round) = in_any_mixture(&both, channels, entries);
-    if !round.is_empty() {
+    let (more, looping) = waits_in_any_order(&mixed, channels, entries);
+    if !looping.is_empty() {
         return false;
     }
-    waits.extend(mixed);
+    waits.extend(more);
     waits.sort_unstable();
     waits.dedup();
-    ledger.has_room_for(&waits)
+    verifier.stays_acyclic_with(&waits)
 }
 
 fn rows<'a>(of: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
@@ -177,22 +176,22 @@ fn rows<'a>(of: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
     (old.collect(), new)
 }
 
-/// What packets may wait for at each moment of the replacement, groups apart.
-fn moments_of(
+/// Dependencies of the routes in each phase of the update, without the groups.
+fn dependencies_by_phase(
     of: &Replacement<'_>,
     channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
 ) -> Vec<DependencySet> {
     let (mut old, new) = rows(of);
     if let Transition::Drain { first, .. } = of.transition {
-        // Until then routes are only dropped.
+        // Before that, entries only become DROP.
         old = first.iter().map(Arc::as_ref).collect();
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
-    let (changed, same): (Vec<Destination>, Vec<Destination>) =
+    let (changed, unchanged): (Vec<Destination>, Vec<Destination>) =
         of.topo.destinations().iter().copied().partition(changes);
-    let fixed = dependencies_of_tables(of.topo, channels, &new, &same);
-    let work = Work {
+    let fixed = dependencies_of_tables(of.topo, channels, &new, &unchanged);
+    let update = Update {
         topo: of.topo,
         channels,
         old,
@@ -204,7 +203,7 @@ fn moments_of(
         found
     };
     let Transition::Stages(stages) = of.transition else {
-        let (found, _) = work.mixed(&work.changed, |_, _| Phase::Now);
+        let (found, _) = update.dependencies(&update.changed, |_, _| Phase::Now);
         return vec![with_fixed(found)];
     };
     let mut stage_of: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -215,8 +214,8 @@ fn moments_of(
                 .map(|&(s, block)| ((s.index(), usize::from(block)), i)),
         );
     }
-    let moment = |now: usize| {
-        let (found, _) = work.mixed(&work.changed, |v, block| {
+    let phase = |now: usize| {
+        let (found, _) = update.dependencies(&update.changed, |v, block| {
             match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                 Some(core::cmp::Ordering::Less) => Phase::Done,
                 Some(core::cmp::Ordering::Greater) => Phase::Later,
@@ -225,5 +224,5 @@ fn moments_of(
         });
         with_fixed(found)
     };
-    (0..stages.len()).map(moment).collect()
+    (0..stages.len()).map(phase).collect()
 }

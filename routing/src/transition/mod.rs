@@ -1,21 +1,20 @@
-//! Whether tables can be replaced by others while packets are on their way, and in which order.
+//! Safe order of LFT updates under traffic.
 //!
-//! While blocks of tables are written each switch forwards by its old entry or by its new one, and nobody knows which of
-//! them first. What can go wrong in between: packets for a LID go round by old entries here and new ones there; or
-//! packets wait for each other in a circle of channels that neither the old nor the new tables have alone. Both are
-//! looked for in the union: for each changed LID every switch has both its next hops, and the dependency graph has all
-//! pairs of (channel in, channel out) that this allows, on each VL.
+//! While LFT blocks are written, each switch forwards by its old or its new entry, in any order. A mixture of old and new entries
+//! can form a forwarding loop for a LID, or a credit loop that neither the old nor the new tables have. Both are searched in
+//! the union of the tables: for each changed LID, every switch has both next hops, and the channel dependency graph has all
+//! resulting pairs of input and output channel, on each VL.
 //!
-//! It computes only. Who writes waits between stages until all writes of a stage are answered; between the two halves of
-//! a [`Transition::Drain`] also for as long as a packet may live in a switch.
+//! This module only plans. The caller waits between stages for the responses to all writes of a stage, and between the two
+//! halves of a [`Transition::Drain`] also for the packet lifetime in a switch.
 //!
-//! Where what was proven of the new tables is kept and little changes, only what the changes add is looked at (`detour`).
+//! If the new tables were verified incrementally and few entries change, only the dependencies near the changed entries are
+//! evaluated (`local`).
 //!
-//! The lanes are those of both runs. Where they change, old packets travel on new lanes: that is no question of tables,
-//! and the caller has to bring traffic to rest anyway.
+//! Old and new tables have the same VL plan. If the VL plan changes, the caller must drain traffic in any case.
 
-mod detour;
 pub mod groups;
+mod local;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,77 +32,78 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::verify::IncrementalVerifier;
 use crate::vl_plan::VlPlan;
 
-use detour::{Both, Wait};
+use local::{ChannelWait, MixedTables};
 
-/// Stages that are tried at most; with more, traffic is brought to rest instead.
+/// Maximum number of stages; an update that needs more drains traffic instead.
 const STAGES_MAX: usize = 24;
 
-/// Of how many entries one may change for only what changes to be looked at.
+/// The local evaluation is used if at most one of this number of entries changes.
 const ENTRIES_PER_CHANGE: usize = 32;
 
-/// How to get from installed tables to new ones.
+/// Order of the writes from the installed to the new tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transition {
-    /// All blocks may be written at once.
+    /// All blocks can be written at once.
     AnyOrder,
-    /// These blocks (switch, block of 64 LIDs) stage by stage, those of one stage at once. Blocks that differ and are not
-    /// named may be written at any time.
+    /// Stages of blocks (switch, LFT block). The blocks of one stage can be written at once. Differing blocks that are in no stage
+    /// can be written at any time.
     Stages(Vec<Vec<(SwitchIdx, u16)>>),
-    /// No order is known to be safe: first these tables, which drop packets where their way changes, then the new ones.
+    /// No safe order found: write the tables `first`, which drop packets whose routes change, then the new ones.
     Drain {
-        /// A table for each switch: as installed, where nothing dangerous changes.
+        /// By switch: the installed table, with changing entries set to DROP.
         first: Tables,
-        /// What would happen otherwise.
+        /// The conflict that requires the drain.
         conflict: Conflict,
     },
 }
 
-/// What may happen when old and new entries are in force together.
+/// Conflict between old and new entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conflict {
-    /// Packets for this LID may go round and round.
+    /// Packets for this LID may loop.
     Loop(Lid),
-    /// Packets may wait for each other over these channels (switch, port), each for the next, the last for the first.
+    /// A credit loop over these channels (switch, port).
     CreditLoop(Vec<(SwitchIdx, PortNum)>),
 }
 
 impl Conflict {
-    /// The end of a sentence that begins with "in between", with switches named by `label`.
+    /// Description for a log message, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
-            Self::Loop(lid) => format!("packets for LID {lid} could go round and round"),
+            Self::Loop(lid) => format!("forwarding loop for LID {lid}"),
             Self::CreditLoop(channels) => {
                 let hops: Vec<String> = channels
                     .iter()
                     .map(|&(s, p)| format!("{} port {p}", label(s)))
                     .collect();
-                format!(
-                    "packets could wait for each other over {}, and back",
-                    hops.join(", ")
-                )
+                format!("credit loop over {}", hops.join(", "))
             }
         }
     }
 }
 
-/// Plans the way from `old` to `new`.
+/// Plans the update from `old` to `new`.
 ///
-/// `None` in `old` is a switch whose content is unknown: it has just come, nothing can be said of what it does now, and
-/// it is taken to have the new table. Old entries over cables that are gone drop packets. Both tables are taken to be
-/// proven for themselves; LIDs that nobody has do not matter.
+/// `None` in `old`: the table of the switch is unknown, for example of a new switch; it counts as unchanged. Old entries over lost
+/// links drop packets. Both sets of tables must have passed verification. LIDs that are not in use are ignored.
 #[must_use]
-pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &VlPlan) -> Transition {
-    plan_with(topo, old, new, lanes, &RerouteCache::new())
+pub fn plan(
+    topo: &Topology,
+    old: &[Option<Arc<Lft>>],
+    new: &Tables,
+    vl_plan: &VlPlan,
+) -> Transition {
+    plan_with(topo, old, new, vl_plan, &RerouteCache::new())
 }
 
-/// The same with what is kept of the run that made `new`, which makes it quick where little changes.
+/// As [`plan`], with the cache of the run that computed `new`, which makes small updates fast.
 #[must_use]
 pub fn plan_with(
     topo: &Topology,
     old: &[Option<Arc<Lft>>],
     new: &Tables,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
     cache: &RerouteCache,
 ) -> Transition {
     let entries = changed_entries(topo, old, new);
@@ -116,74 +116,76 @@ pub fn plan_with(
         .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
         .collect();
     let ports = PortChannels::new(topo);
-    let channels = VirtualChannels::new(&ports, lanes);
+    let channels = VirtualChannels::new(&ports, vl_plan);
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
-    let ledger = cache.verifier().filter(|l| l.is_of(topo, new, lanes));
-    if let Some(ledger) = ledger
+    let verifier = cache
+        .verifier()
+        .filter(|v| v.has_verified(topo, new, vl_plan));
+    if let Some(verifier) = verifier
         && entries.len()
             <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE
     {
-        let both = Both {
+        let mixed = MixedTables {
             topo,
             ports: &ports,
             old: &old,
             new: &rows,
         };
-        if let Some(quick) = quickly(&both, channels, &entries, ledger) {
-            return quick;
+        if let Some(transition) = plan_locally(&mixed, channels, &entries, verifier) {
+            return transition;
         }
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
-    let (changed, same): (Vec<Destination>, Vec<Destination>) =
+    let (changed, unchanged): (Vec<Destination>, Vec<Destination>) =
         topo.destinations().iter().copied().partition(changes);
     let new = rows;
-    let mut fixed = dependencies_of_tables(topo, channels, &new, &same);
-    let work = Work {
+    let mut fixed = dependencies_of_tables(topo, channels, &new, &unchanged);
+    let update = Update {
         topo,
         channels,
         old,
         new,
         changed,
     };
-    let (both, round) = work.mixed(&work.changed, |_, _| Phase::Now);
+    let (mixed, looping) = update.dependencies(&update.changed, |_, _| Phase::Now);
     let mut all = fixed.clone();
-    all.union_with(&both);
-    let circle = all.find_cycle(&channels);
-    let conflict = match (round.first(), circle) {
+    all.union_with(&mixed);
+    let cycle = all.find_cycle(&channels);
+    let conflict = match (looping.first(), cycle) {
         (None, None) => return Transition::AnyOrder,
         (Some(d), _) => Conflict::Loop(d.lid),
-        (None, Some(circle)) => {
+        (None, Some(cycle)) => {
             let name = |c| ports.switch_and_port(channels.channel(c));
-            Conflict::CreditLoop(circle.into_iter().map(name).collect())
+            Conflict::CreditLoop(cycle.into_iter().map(name).collect())
         }
     };
-    // Where only loops threaten, only their LIDs need an order.
-    let others: Vec<Destination> = work.without(&round);
-    let (free, _) = work.mixed(&others, |_, _| Phase::Now);
+    // If there are forwarding loops but no credit loop, only the looping LIDs need an order.
+    let others: Vec<Destination> = update.changed_except(&looping);
+    let (free, _) = update.dependencies(&others, |_, _| Phase::Now);
     let mut rest = fixed.clone();
     rest.union_with(&free);
-    let delicate = if rest.find_cycle(&channels).is_none() {
+    let ordered = if rest.find_cycle(&channels).is_none() {
         fixed = rest;
-        round
+        looping
     } else {
-        work.changed.clone()
+        update.changed.clone()
     };
-    if let Some(stages) = work.stages(&delicate, &fixed) {
+    if let Some(stages) = update.stages(&ordered, &fixed) {
         return Transition::Stages(stages);
     }
-    // After the pause the new ways of those that were drained come while the others are half old, half new. If that could
-    // close a circle, all that changes is drained.
-    let (after, _) = work.mixed(&delicate, |_, _| Phase::Done);
+    // After the drain, the new routes of the drained LIDs appear while the other LIDs have old and new entries. If that can close
+    // a cycle, all changed LIDs are drained.
+    let (after, _) = update.dependencies(&ordered, |_, _| Phase::Done);
     fixed.union_with(&after);
     let drained = if fixed.find_cycle(&channels).is_none() {
-        &delicate
+        &ordered
     } else {
-        &work.changed
+        &update.changed
     };
-    work.drain(drained, conflict)
+    update.drain(drained, conflict)
 }
 
-/// LIDs that somebody has, with the switches where their entry differs.
+/// LIDs in use with differing entries, and the switches of these entries.
 fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> Vec<(Lid, usize)> {
     let mut entries = Vec::new();
     for (v, is) in new.iter().enumerate() {
@@ -199,130 +201,138 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
     entries
 }
 
-/// The plan where only loops threaten, or nothing, and that is clear from what changes; else a longer look is needed.
-fn quickly(
-    both: &Both<'_>,
+/// Plans the update from the changed entries alone; `None` if the full evaluation is needed.
+fn plan_locally(
+    mixed: &MixedTables<'_>,
     channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
-    ledger: &IncrementalVerifier,
+    verifier: &IncrementalVerifier,
 ) -> Option<Transition> {
-    let (waits, round) = in_any_mixture(both, channels, entries);
-    if !ledger.has_room_for(&waits) {
+    let (waits, looping) = waits_in_any_order(mixed, channels, entries);
+    if !verifier.stays_acyclic_with(&waits) {
         return None;
     }
-    if round.is_empty() {
+    if looping.is_empty() {
         return Some(Transition::AnyOrder);
     }
-    let work = Work {
-        topo: both.topo,
+    let update = Update {
+        topo: mixed.topo,
         channels,
-        old: both.old.to_vec(),
-        new: both.new.to_vec(),
-        changed: round,
+        old: mixed.old.to_vec(),
+        new: mixed.new.to_vec(),
+        changed: looping,
     };
-    // Beside all that was proven and all that the others may do, whenever they do it.
-    let is_free = |found: &DependencySet| {
+    // Together with the verified dependencies and those of the other changed LIDs in any order.
+    let is_acyclic = |found: &DependencySet| {
         let mut all = waits.clone();
         push_waits(channels, found, &mut all);
-        ledger.has_room_for(&all)
+        verifier.stays_acyclic_with(&all)
     };
-    let stages = work.nearest_first(&work.changed)?;
-    work.is_safe(&work.changed, &stages, &is_free)
-        .then(|| Transition::Stages(named(stages)))
+    let stages = update.stages_nearest_first(&update.changed)?;
+    update
+        .is_safe(&update.changed, &stages, &is_acyclic)
+        .then(|| Transition::Stages(to_stages(stages)))
 }
 
-/// Dependencies as a list.
-fn push_waits(channels: VirtualChannels<'_>, found: &DependencySet, waits: &mut Vec<Wait>) {
+/// Appends dependencies to a sorted list.
+fn push_waits(channels: VirtualChannels<'_>, found: &DependencySet, waits: &mut Vec<ChannelWait>) {
     let wait = |(x, y)| (channels.channel(x), channels.channel(y), channels.vl(x));
     waits.extend(found.iter(&channels).map(wait));
     waits.sort_unstable();
     waits.dedup();
 }
 
-/// What packets may wait for besides while entries that differ are old or new in any mixture, but for LIDs for which they
-/// may go round: those are given too.
-fn in_any_mixture(
-    both: &Both<'_>,
+/// Additional dependencies while differing entries are old or new in any combination, and the LIDs for which packets may loop, whose
+/// dependencies are not included.
+fn waits_in_any_order(
+    mixed: &MixedTables<'_>,
     channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
-) -> (Vec<Wait>, Vec<Destination>) {
-    let all = both.topo.destinations();
+) -> (Vec<ChannelWait>, Vec<Destination>) {
+    let all = mixed.topo.destinations();
     let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let (mut plain, mut others) = (Vec::new(), Vec::new());
+    let (mut single_vl, mut others) = (Vec::new(), Vec::new());
     for part in changes {
         let found = all.binary_search_by_key(&part[0].0, |d| d.lid);
         let Some(d) = found.ok().map(|i| all[i]) else {
             continue;
         };
-        // Not everybody sends to a switch's own LID: what was proven need not have all of an old way.
+        // Not every switch sends to the LID of a switch: the verified dependencies may lack part of an old route.
         match channels
             .packets
             .vl_of_lid(&d)
             .filter(|_| d.port != PortNum::ZERO)
         {
-            Some(vl) => plain.push((d, vl, part)),
+            Some(vl) => single_vl.push((d, vl, part)),
             None => others.push(d),
         }
     }
-    let share = plain.len().div_ceil(rayon::current_num_threads()).max(1);
-    let found: Vec<(Vec<Wait>, Vec<Destination>)> = plain
+    let share = single_vl
+        .len()
+        .div_ceil(rayon::current_num_threads())
+        .max(1);
+    let found: Vec<(Vec<ChannelWait>, Vec<Destination>)> = single_vl
         .par_chunks(share)
         .map(|parts| {
-            let (mut waits, mut round, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut waits, mut looping, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             for (d, vl, part) in parts {
                 changed.clear();
                 changed.extend(part.iter().map(|e| e.1));
                 let before = waits.len();
-                if !both.waits(d, *vl, &changed, &mut waits) {
+                if !mixed.waits(d, *vl, &changed, &mut waits) {
                     waits.truncate(before);
-                    round.push(*d);
+                    looping.push(*d);
                 }
             }
             waits.sort_unstable();
             waits.dedup();
-            (waits, round)
+            (waits, looping)
         })
         .collect();
-    let (mut waits, mut round) = (Vec::new(), Vec::new());
+    let (mut waits, mut looping) = (Vec::new(), Vec::new());
     for (more, others) in found {
         waits.extend(more);
-        round.extend(others);
+        looping.extend(others);
     }
     if !others.is_empty() {
         let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
-            [both.old[v].get(lid).raw(), both.new[v].get(lid).raw()]
+            [mixed.old[v].get(lid).raw(), mixed.new[v].get(lid).raw()]
         };
-        let (mut found, more) = dependencies_of_lids(both.topo, channels, &others, next);
+        let (mut found, more) = dependencies_of_lids(mixed.topo, channels, &others, next);
         if !more.is_empty() {
             others.retain(|d| more.binary_search_by_key(&d.lid, |m| m.lid).is_err());
-            (found, _) = dependencies_of_lids(both.topo, channels, &others, next);
-            round.extend(more);
+            (found, _) = dependencies_of_lids(mixed.topo, channels, &others, next);
+            looping.extend(more);
         }
         push_waits(channels, &found, &mut waits);
     }
     waits.sort_unstable();
     waits.dedup();
-    round.sort_unstable_by_key(|d| d.lid);
-    (waits, round)
+    looping.sort_unstable_by_key(|d| d.lid);
+    (waits, looping)
 }
 
-/// Stages in words of the interface.
-fn named(stages: Vec<BTreeSet<(usize, usize)>>) -> Vec<Vec<(SwitchIdx, u16)>> {
+/// Stages in the types of [`Transition::Stages`].
+fn to_stages(stages: Vec<BTreeSet<(usize, usize)>>) -> Vec<Vec<(SwitchIdx, u16)>> {
     let name = |(v, block)| (SwitchIdx::at(v), u16::try_from(block).unwrap_or(u16::MAX));
     let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
     stages.into_iter().map(stage).collect()
 }
 
-/// Where the writing of a block stands.
+/// Progress of the write of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// Written: the new entries are valid.
     Done,
+    /// In progress: the old or the new entries are valid.
     Now,
+    /// Not written: the old entries are valid.
     Later,
 }
 
-struct Work<'a> {
+/// An update of tables.
+struct Update<'a> {
     topo: &'a Topology,
     channels: VirtualChannels<'a>,
     old: Vec<&'a Lft>,
@@ -334,15 +344,15 @@ fn block_of(lid: Lid) -> usize {
     usize::from(lid.raw()) / BLOCK_LIDS
 }
 
-impl Work<'_> {
-    /// Changed LIDs but these (by LID).
-    fn without(&self, not: &[Destination]) -> Vec<Destination> {
+impl Update<'_> {
+    /// Changed LIDs except these (sorted by LID).
+    fn changed_except(&self, not: &[Destination]) -> Vec<Destination> {
         let here = |d: &&Destination| not.binary_search_by_key(&d.lid, |n| n.lid).is_err();
         self.changed.iter().filter(here).copied().collect()
     }
 
-    /// Dependencies of packets to some LIDs while blocks are in these phases, and LIDs for which packets may go round.
-    fn mixed(
+    /// Dependencies of packets to these LIDs while blocks are in these phases, and the LIDs for which packets may loop.
+    fn dependencies(
         &self,
         lids: &[Destination],
         phase: impl Fn(usize, usize) -> Phase + Sync,
@@ -358,13 +368,13 @@ impl Work<'_> {
         })
     }
 
-    /// An order of the blocks of these LIDs in which nothing happens, if one is found.
+    /// A safe order of the blocks of these LIDs, if one is found.
     fn stages(
         &self,
         lids: &[Destination],
         fixed: &DependencySet,
     ) -> Option<Vec<Vec<(SwitchIdx, u16)>>> {
-        let near = self.nearest_first(lids);
+        let nearest_first = self.stages_nearest_first(lids);
         let by_block = || {
             let mut groups: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
             for (v, block) in self.blocks(lids) {
@@ -372,14 +382,15 @@ impl Work<'_> {
             }
             groups.into_values().collect::<Vec<_>>()
         };
-        let is_free = |found: &DependencySet| {
+        let is_acyclic = |found: &DependencySet| {
             let mut all = fixed.clone();
             all.union_with(found);
             all.find_cycle(&self.channels).is_none()
         };
-        near.filter(|stages| self.is_safe(lids, stages, &is_free))
-            .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, &is_free)))
-            .map(named)
+        nearest_first
+            .filter(|stages| self.is_safe(lids, stages, &is_acyclic))
+            .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, &is_acyclic)))
+            .map(to_stages)
     }
 
     /// Blocks in which entries of these LIDs change.
@@ -395,18 +406,20 @@ impl Work<'_> {
         blocks
     }
 
-    /// Each block after those that the new ways from its switch go on to: who has the new entry then has all of the new
-    /// way, and who has the old one comes to that or arrives. `None` if LIDs of one block disagree.
-    fn nearest_first(&self, lids: &[Destination]) -> Option<Vec<BTreeSet<(usize, usize)>>> {
+    /// Orders each block after the blocks on the new routes from its switch, so that behind a new entry the whole route is new.
+    /// `None` if the LIDs of one block require contradictory orders, or if there are more than [`STAGES_MAX`] stages.
+    fn stages_nearest_first(&self, lids: &[Destination]) -> Option<Vec<BTreeSet<(usize, usize)>>> {
         let blocks: Vec<(usize, usize)> = self.blocks(lids).into_iter().collect();
-        let place = |v: usize, block: usize| blocks.binary_search(&(v, block)).ok();
+        let index_of = |v: usize, block: usize| blocks.binary_search(&(v, block)).ok();
         let n = self.new.len();
-        // For each block those that must be written before.
-        let mut after: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); blocks.len()];
+        // By block: the blocks that must be written before it.
+        let mut predecessors: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); blocks.len()];
         for d in lids {
             let block = block_of(d.lid);
             for v in 0..n {
-                let Some(own) = place(v, block) else { continue };
+                let Some(own) = index_of(v, block) else {
+                    continue;
+                };
                 if self.old[v].get(d.lid) == self.new[v].get(d.lid) {
                     continue;
                 }
@@ -419,7 +432,7 @@ impl Work<'_> {
                     };
                     at = next;
                     if self.old[at].get(d.lid) != self.new[at].get(d.lid) {
-                        after[own].extend(place(at, block));
+                        predecessors[own].extend(index_of(at, block));
                         break;
                     }
                 }
@@ -428,7 +441,9 @@ impl Work<'_> {
         let mut level = vec![None; blocks.len()];
         for stage in 0..STAGES_MAX {
             let ready: Vec<usize> = (0..blocks.len())
-                .filter(|&b| level[b].is_none() && after[b].iter().all(|&a| level[a].is_some()))
+                .filter(|&b| {
+                    level[b].is_none() && predecessors[b].iter().all(|&a| level[a].is_some())
+                })
                 .collect();
             ready.iter().for_each(|&b| level[b] = Some(stage));
         }
@@ -440,12 +455,13 @@ impl Work<'_> {
         Some(stages)
     }
 
-    /// Whether nothing can happen in any stage; `is_free` says whether dependencies close a circle with all others.
+    /// Whether no stage has a forwarding loop or a credit loop. `is_acyclic`: whether these dependencies close no cycle with all
+    /// others.
     fn is_safe(
         &self,
         lids: &[Destination],
         stages: &[BTreeSet<(usize, usize)>],
-        is_free: &dyn Fn(&DependencySet) -> bool,
+        is_acyclic: &dyn Fn(&DependencySet) -> bool,
     ) -> bool {
         let stage_of: BTreeMap<(usize, usize), usize> = stages
             .iter()
@@ -454,19 +470,18 @@ impl Work<'_> {
             .collect();
         stages.len() <= STAGES_MAX
             && (0..stages.len()).all(|now| {
-                let (found, round) = self.mixed(lids, |v, block| {
+                let (found, looping) = self.dependencies(lids, |v, block| {
                     match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                         Some(std::cmp::Ordering::Less) => Phase::Done,
                         Some(std::cmp::Ordering::Equal) => Phase::Now,
                         Some(std::cmp::Ordering::Greater) | None => Phase::Later,
                     }
                 });
-                round.is_empty() && is_free(&found)
+                looping.is_empty() && is_acyclic(&found)
             })
     }
 
-    /// The installed tables without the entries of these LIDs that change: what is left are entries of the old tables,
-    /// and then entries of the new ones, never both.
+    /// The installed tables with the changing entries of these LIDs set to DROP, so that old and new entries are never mixed.
     fn drain(&self, lids: &[Destination], conflict: Conflict) -> Transition {
         let table = |(was, is): (&&Lft, &&Lft)| {
             let mut lft = Lft::clone(was);
@@ -482,7 +497,7 @@ impl Work<'_> {
     }
 }
 
-/// How many blocks differ in all: what a transition in any order writes.
+/// Number of differing blocks.
 #[must_use]
 pub fn blocks_to_write(old: &[Option<Arc<Lft>>], new: &Tables) -> usize {
     let blocks = |(v, lft): (usize, &Arc<Lft>)| {

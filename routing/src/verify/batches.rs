@@ -1,4 +1,5 @@
-//! Which LIDs are walked together: as many as a cache line of a table holds, so that each line is read once or a few times.
+//! Batches of LIDs that are walked together: at most as many as the entries of a cache line, so that each line is read once or a few
+//! times.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +8,13 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use crate::tables::BLOCK_LIDS;
 use crate::topology::Destination;
 
-/// Reading the tables by switch may touch so many times as many cache lines as reading them by LID.
+/// Maximum ratio of the cache lines read by switch to those read by LID.
 const LINES_RATIO_MAX: usize = 4;
 
-/// Batches of at most [`BLOCK_LIDS`] LIDs, from LIDs in ascending order. Within a batch the LIDs of a switch follow each other, those
-/// of its end ports first.
+/// Batches of at most [`BLOCK_LIDS`] LIDs, from LIDs in ascending order. Within a batch, LIDs are grouped by switch, LIDs of end ports
+/// first.
 ///
-/// `whole_switches`: all LIDs of a switch are in one batch, if there are not too many and the tables can be read quickly in this order.
+/// `whole_switches`: all LIDs of a switch are in one batch, if they fit and reading in this order is fast enough.
 pub(super) fn batches(destinations: &[Destination], whole_switches: bool) -> Vec<Vec<Destination>> {
     let by_lid: Vec<Vec<Destination>> = destinations
         .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))
@@ -49,7 +50,7 @@ fn sorted(lids: &[Destination]) -> Vec<Destination> {
     lids
 }
 
-/// Cache lines of a table that hold the entries of a batch.
+/// Number of cache lines of a table with the entries of a batch.
 fn lines(batch: &[Destination]) -> usize {
     let blocks: BTreeSet<usize> = batch.iter().map(|d| block_of(d.lid)).collect();
     blocks.len()
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_whole_where_lids_are_near() {
+    fn lids_of_a_switch_share_a_batch_if_close() {
         // 64 switches with LIDs 1 to 64 and four hosts each.
         let switches = (0..64u16).map(|s| (1 + s, u32::from(s), 0));
         let hosts = (0..256u16).map(|h| (100 + h, u32::from(h) / 4, 1 + (h % 4) as u8));
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_lids_are_read_by_line() {
+    fn scattered_lids_are_batched_by_block() {
         let switches = (0..600u16).map(|s| (1 + s, u32::from(s), 0));
         let hosts = (0..6000u16).map(|h| (1000 + h, u32::from(h) % 600, 1 + (h / 600) as u8));
         let all = lids(switches.chain(hosts));
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_with_many_lids_is_split() {
+    fn many_lids_of_one_switch_are_split() {
         let all = lids((1..=200).map(|lid| (lid, 0, (lid % 40) as u8)));
         assert_partition(&batches(&all, true), &all);
     }

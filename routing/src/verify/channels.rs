@@ -1,44 +1,43 @@
-//! Numbers for channels and for the pairs of channels that packets can wait across. Built once per proof from the graph
-//! alone; it knows no tables and no lanes.
+//! Numbers of channels and of pairs of consecutive channels. Built once per verification from the topology.
 
 use ferrosm_mad::ids::PortNum;
 
 use crate::topology::{SwitchIdx, Topology};
 
-/// Ports of all switches in one row; a channel is the number of the port that it leaves by.
+/// Channels: a channel is the flat number of its output port over all switches.
 ///
-/// A pair is a channel and one that leaves the switch where the first one ends. Only ports cabled to switches take part, so
-/// that the pairs of a leaf full of hosts are few. Pairs with the same second channel are neighbours: packets for one LID
-/// come to a switch by many ports and leave it by one.
+/// A pair is a channel and another one that leaves the switch where the first one ends. Only ports with links to switches have
+/// pairs, so a leaf full of hosts has few. Pairs with the same second channel are adjacent, because packets for one LID enter a
+/// switch by many ports and leave it by one.
 pub(super) struct Channels {
-    /// Number of each switch's port 0, and the total.
+    /// Flat number of port 0 of each switch, and the total.
     pub(super) base: Vec<usize>,
     /// By channel.
-    pub(super) ends: Vec<End>,
-    /// By channel: the first pair in which it is the second one.
+    pub(super) ends: Vec<ChannelEnd>,
+    /// By channel: the first pair of which it is the second channel.
     rows: Vec<u32>,
     /// Channels that lead to switches, by switch, then port.
-    links: Vec<Link>,
-    /// First of each switch's places in `links`, and the total.
+    links: Vec<LinkChannel>,
+    /// First index of each switch in `links`, and the total.
     link_base: Vec<usize>,
     pairs: usize,
 }
 
 /// Where a channel leads.
 #[derive(Clone, Copy)]
-pub(super) struct End {
+pub(super) struct ChannelEnd {
     /// The switch, [`Channels::NOWHERE`] if it leads to none.
     pub(super) switch: u32,
     /// The port there.
     pub(super) port: u8,
-    /// That port's place among the switch's ports that are cabled to switches.
-    place: u8,
+    /// Index of that port among the ports of the switch with links to switches.
+    index: u8,
 }
 
 /// A channel that leads to a switch.
-struct Link {
+struct LinkChannel {
     channel: u32,
-    /// Place in the list of links of the same cable's other direction.
+    /// Index in the list of links of the other direction of the link.
     back: u32,
     switch: u32,
 }
@@ -53,10 +52,10 @@ impl Channels {
             base.push(base[s.index()] + usize::from(topo.num_ports(s)) + 1);
             link_base.push(link_base[s.index()] + topo.links(s).len());
         }
-        let nowhere = End {
+        let nowhere = ChannelEnd {
             switch: Self::NOWHERE,
             port: 0,
-            place: 0,
+            index: 0,
         };
         let channels = base.last().copied().unwrap_or(0);
         let (mut ends, mut rows) = (vec![nowhere; channels], vec![0; channels]);
@@ -66,17 +65,17 @@ impl Channels {
             for link in topo.links(s) {
                 let channel = base[s.index()] + link.port.index();
                 let there = topo.links(link.peer);
-                let place = there.partition_point(|l| l.port < link.peer_port);
-                ends[channel] = End {
+                let index = there.partition_point(|l| l.port < link.peer_port);
+                ends[channel] = ChannelEnd {
                     switch: link.peer.0,
                     port: link.peer_port.raw(),
-                    place: u8::try_from(place).unwrap_or(u8::MAX),
+                    index: u8::try_from(index).unwrap_or(u8::MAX),
                 };
                 rows[channel] = number(pairs);
                 pairs += topo.links(s).len();
-                links.push(Link {
+                links.push(LinkChannel {
                     channel: number(channel),
-                    back: number(link_base[link.peer.index()] + place),
+                    back: number(link_base[link.peer.index()] + index),
                     switch: s.0,
                 });
             }
@@ -96,7 +95,7 @@ impl Channels {
         self.ends.len()
     }
 
-    /// How many channels lead to a switch.
+    /// Number of channels to switches.
     pub(super) fn num_links(&self) -> usize {
         self.links.len()
     }
@@ -116,17 +115,17 @@ impl Channels {
     /// Number of a pair of channels, the second one leaving the switch where the first one ends.
     #[inline(always)]
     pub(super) fn pair(&self, first: usize, second: usize) -> usize {
-        self.rows[second] as usize + usize::from(self.ends[first].place)
+        self.rows[second] as usize + usize::from(self.ends[first].index)
     }
 
-    /// The channel at this place among those that lead to a switch.
+    /// The channel with this index among those that lead to switches.
     pub(super) fn of_link(&self, link: usize) -> usize {
         self.links[link].channel as usize
     }
 
-    /// The links that a link may follow on, with the number of the first of their pairs.
+    /// The links that can precede a link, and the number of the first of their pairs.
     pub(super) fn before(&self, link: usize) -> (impl Iterator<Item = usize> + '_, usize) {
-        let Link {
+        let LinkChannel {
             channel, switch, ..
         } = self.links[link];
         let s = switch as usize;

@@ -1,5 +1,5 @@
-//! How many LIDs make each dependency between lanes of channels, so that it can be taken back when the last of them goes
-//! another way; and the dependency graph that these counts are. Nothing here judges.
+//! Number of LIDs per dependency, so that a dependency can be removed with the last LID that causes it; and the channel dependency
+//! graph of these counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -7,29 +7,29 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rayon::prelude::*;
 
 use super::channels::Channels;
+use super::dependency_graph::{ChannelDependencyGraph, ones};
 use super::inject::SingleVlLid;
 use super::sink::Sink;
-use super::waits::{Waits, ones};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
 use crate::vl_plan::VlPlan;
 
-/// How many LIDs make each dependency, and how many use each lane of each channel. There are fewer LIDs than 2^16.
+/// Number of LIDs per dependency, and per VL of each channel. There are fewer than 2^16 LIDs.
 #[derive(Debug, Clone)]
-pub(super) struct Counts {
-    pub(super) lanes: usize,
-    /// By channel: its first place in `waits`, and the total. A channel has a place for each port of the switch that it
-    /// leads to, and for each lane.
+pub(super) struct DependencyCounts {
+    pub(super) num_vls: usize,
+    /// By channel: its first index in `dependencies`, and the total. A channel has an index for each port of the switch that it leads to
+    /// and each VL.
     rows: Arc<[u32]>,
-    waits: Vec<u16>,
-    /// By channel and lane.
-    on: Vec<u16>,
+    dependencies: Vec<u16>,
+    /// LIDs by channel and VL.
+    uses: Vec<u16>,
 }
 
-/// A dependency: its place among the counts, and the two nodes. A node is a channel and a lane.
+/// A dependency: the index of its count, and the two nodes. A node is a channel and a VL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Dependency {
-    place: u32,
+    index: u32,
     pub(super) first: u32,
     pub(super) second: u32,
 }
@@ -38,95 +38,96 @@ fn number(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }
 
-/// So many counts are kept at most, of two bytes each: lanes on a fabric of ten thousand end ports need half of it.
+/// Maximum number of counts, of two bytes each. Several VLs on a fabric of 10,000 end ports need half of it.
 const COUNTS_MAX: usize = 50_000_000;
 
-impl Counts {
-    /// All zero; `None` if there would be too many.
-    pub(super) fn new(topo: &Topology, channels: &Channels, lanes: &VlPlan) -> Option<Self> {
-        let lanes = usize::from(lanes.vls.clamp(1, 15));
+impl DependencyCounts {
+    /// Zero counts; `None` if there would be too many.
+    pub(super) fn new(topo: &Topology, channels: &Channels, vl_plan: &VlPlan) -> Option<Self> {
+        let num_vls = usize::from(vl_plan.vls.clamp(1, 15));
         let mut rows = Vec::with_capacity(channels.len() + 1);
         let mut next = 0;
         for end in &channels.ends {
             rows.push(number(next));
             if end.switch != Channels::NOWHERE {
                 let ports = usize::from(topo.num_ports(SwitchIdx(end.switch))) + 1;
-                next += ports * lanes;
+                next += ports * num_vls;
             }
         }
         rows.push(number(next));
         (next <= COUNTS_MAX).then(|| Self {
-            lanes,
-            waits: vec![0; next],
-            on: vec![0; channels.len() * lanes],
+            num_vls,
+            dependencies: vec![0; next],
+            uses: vec![0; channels.len() * num_vls],
             rows: rows.into(),
         })
     }
 
-    /// Whether there are places for all dependencies of another graph.
+    /// Whether the dependencies of another topology have indices here.
     pub(super) fn has_room(&self, topo: &Topology, channels: &Channels) -> bool {
         let room = |channel: usize| (self.rows[channel + 1] - self.rows[channel]) as usize;
         channels.len() + 1 == self.rows.len()
             && channels.ends.iter().enumerate().all(|(channel, end)| {
                 end.switch == Channels::NOWHERE
-                    || (usize::from(topo.num_ports(SwitchIdx(end.switch))) + 1) * self.lanes
+                    || (usize::from(topo.num_ports(SwitchIdx(end.switch))) + 1) * self.num_vls
                         <= room(channel)
             })
     }
 
-    /// Counts the channel dependencies that the forwarding tables give these LIDs. Every switch must reach every LID.
-    pub(super) fn add_rows(&mut self, tables: &Tables, channels: &Channels, plain: &[SingleVlLid]) {
-        let lanes = self.lanes;
+    /// Adds the channel dependencies of these LIDs. Every switch must reach every LID.
+    pub(super) fn add_rows(&mut self, tables: &Tables, channels: &Channels, lids: &[SingleVlLid]) {
+        let num_vls = self.num_vls;
         let rows = &self.rows;
         let mut parts: Vec<(usize, &mut [u16], &mut [u16])> = Vec::new();
-        let (mut waits, mut on) = (self.waits.as_mut_slice(), self.on.as_mut_slice());
+        let (mut dependencies, mut uses) =
+            (self.dependencies.as_mut_slice(), self.uses.as_mut_slice());
         for v in 0..channels.base.len() - 1 {
             let (from, to) = (channels.base[v], channels.base[v + 1]);
-            let (own, rest) = waits.split_at_mut((rows[to] - rows[from]) as usize);
-            let (used, left) = on.split_at_mut((to - from) * lanes);
+            let (own, rest) = dependencies.split_at_mut((rows[to] - rows[from]) as usize);
+            let (used, left) = uses.split_at_mut((to - from) * num_vls);
             parts.push((v, own, used));
-            (waits, on) = (rest, left);
+            (dependencies, uses) = (rest, left);
         }
         let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
-        parts.into_par_iter().for_each(|(v, waits, on)| {
+        parts.into_par_iter().for_each(|(v, dependencies, uses)| {
             let base = channels.base[v];
-            let mut ways: [(usize, usize, &[u8]); 256] = [(0, usize::MAX, &[]); 256];
+            let mut next_hops: [(usize, usize, &[u8]); 256] = [(0, usize::MAX, &[]); 256];
             for channel in channels.out_of(v) {
                 let next = channels.ends[channel].switch as usize;
                 let at = (rows[channel] - rows[base]) as usize;
-                ways[channel - base] = (at, next, row(next));
+                next_hops[channel - base] = (at, next, row(next));
             }
             let own = row(v);
-            for (lid, vl, owner) in plain.iter().map(|p| p.indices()) {
+            for (lid, vl, owner) in lids.iter().map(|p| p.indices()) {
                 let Some(&port) = own.get(lid).filter(|_| v != owner) else {
                     continue;
                 };
-                let (at, next, then) = ways[usize::from(port)];
+                let (at, next, then) = next_hops[usize::from(port)];
                 if next == usize::MAX {
                     continue;
                 }
-                on[usize::from(port) * lanes + vl] += 1;
+                uses[usize::from(port) * num_vls + vl] += 1;
                 if next != owner
                     && let Some(&out) = then.get(lid)
                 {
-                    waits[at + usize::from(out) * lanes + vl] += 1;
+                    dependencies[at + usize::from(out) * num_vls + vl] += 1;
                 }
             }
         });
     }
 
-    /// The counts, to be changed by many at once.
-    pub(super) fn open(self) -> Open {
-        let open = |counts: Vec<u16>| counts.into_iter().map(AtomicU16::new).collect();
-        Open {
-            lanes: self.lanes,
-            waits: open(self.waits),
-            on: open(self.on),
+    /// Converts into counts that several workers can change at once.
+    pub(super) fn into_shared(self) -> SharedCounts {
+        let atomic = |counts: Vec<u16>| counts.into_iter().map(AtomicU16::new).collect();
+        SharedCounts {
+            num_vls: self.num_vls,
+            dependencies: atomic(self.dependencies),
+            uses: atomic(self.uses),
             rows: self.rows,
         }
     }
 
-    /// The dependency of packets on a lane of one channel on the same lane of the next one, which leaves by `port`.
+    /// The dependency between a VL of one channel and the same VL of the next channel, which leaves by `port`.
     #[inline(always)]
     pub(super) fn dependency(
         &self,
@@ -134,123 +135,132 @@ impl Counts {
         (second, port): (usize, u8),
         vl: usize,
     ) -> Dependency {
-        dependency(&self.rows, self.lanes, first, (second, port), vl)
+        dependency(&self.rows, self.num_vls, first, (second, port), vl)
     }
 
-    /// Changes counts: dependencies that go, then those that come; and lanes of channels (nodes) likewise. Gives the
-    /// dependencies that came up from nothing.
-    pub(super) fn change(&mut self, gone: &Changes, come: &Changes) -> Vec<(u32, u32)> {
+    /// Subtracts the removed dependencies and nodes, then adds the added ones. Returns the new dependencies.
+    pub(super) fn apply(
+        &mut self,
+        removed: &CountChanges,
+        added: &CountChanges,
+    ) -> Vec<(u32, u32)> {
         let mut fresh = Vec::new();
-        for d in &gone.waits {
-            self.waits[d.place as usize] -= 1;
+        for d in &removed.dependencies {
+            self.dependencies[d.index as usize] -= 1;
         }
-        for d in &come.waits {
-            let count = &mut self.waits[d.place as usize];
+        for d in &added.dependencies {
+            let count = &mut self.dependencies[d.index as usize];
             if *count == 0 {
                 fresh.push((d.first, d.second));
             }
             *count += 1;
         }
-        gone.on.iter().for_each(|&n| self.on[n as usize] -= 1);
-        come.on.iter().for_each(|&n| self.on[n as usize] += 1);
+        removed
+            .uses
+            .iter()
+            .for_each(|&n| self.uses[n as usize] -= 1);
+        added.uses.iter().for_each(|&n| self.uses[n as usize] += 1);
         fresh
     }
 
-    pub(super) fn graph<'a>(&'a self, channels: &'a Channels) -> Graph<'a> {
-        Graph {
+    pub(super) fn graph<'a>(&'a self, channels: &'a Channels) -> CountedGraph<'a> {
+        CountedGraph {
             counts: self,
             channels,
         }
     }
 
-    /// Channels that carry anything on a VL.
+    /// Number of channels with traffic on a VL.
     pub(super) fn channels_with(&self, vl: usize) -> usize {
-        if vl >= self.lanes {
+        if vl >= self.num_vls {
             return 0;
         }
-        let of = self.on.iter().skip(vl).step_by(self.lanes);
+        let of = self.uses.iter().skip(vl).step_by(self.num_vls);
         of.filter(|&&n| n > 0).count()
     }
 
-    /// Bytes that they take.
+    /// Memory use, in bytes.
     pub(super) fn memory(&self) -> usize {
-        size_of_val(self.waits.as_slice())
-            + size_of_val(self.on.as_slice())
+        size_of_val(self.dependencies.as_slice())
+            + size_of_val(self.uses.as_slice())
             + size_of_val(&*self.rows)
     }
 
     pub(super) fn dependencies(&self) -> u64 {
-        self.waits.iter().filter(|&&n| n > 0).count() as u64
+        self.dependencies.iter().filter(|&&n| n > 0).count() as u64
     }
 }
 
 #[inline(always)]
 fn dependency(
     rows: &[u32],
-    lanes: usize,
+    num_vls: usize,
     first: usize,
     (second, port): (usize, u8),
     vl: usize,
 ) -> Dependency {
     Dependency {
-        place: rows[first] + number(usize::from(port) * lanes + vl),
-        first: number(first * lanes + vl),
-        second: number(second * lanes + vl),
+        index: rows[first] + number(usize::from(port) * num_vls + vl),
+        first: number(first * num_vls + vl),
+        second: number(second * num_vls + vl),
     }
 }
 
-/// What few LIDs change: each once for each time that it goes, or comes.
+/// Changes of counts: one element per LID.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
-    pub(super) waits: Vec<Dependency>,
-    /// Nodes that a LID uses.
-    pub(super) on: Vec<u32>,
+pub(super) struct CountChanges {
+    pub(super) dependencies: Vec<Dependency>,
+    /// Nodes.
+    pub(super) uses: Vec<u32>,
 }
 
-/// [`Counts`] while walkers change them.
-pub(super) struct Open {
-    lanes: usize,
+/// [`DependencyCounts`] during a walk.
+pub(super) struct SharedCounts {
+    num_vls: usize,
     rows: Arc<[u32]>,
-    waits: Vec<AtomicU16>,
-    on: Vec<AtomicU16>,
+    dependencies: Vec<AtomicU16>,
+    uses: Vec<AtomicU16>,
 }
 
-impl Open {
-    pub(super) fn close(self) -> Counts {
-        let close =
+impl SharedCounts {
+    pub(super) fn into_counts(self) -> DependencyCounts {
+        let plain =
             |counts: Vec<AtomicU16>| counts.into_iter().map(AtomicU16::into_inner).collect();
-        Counts {
-            lanes: self.lanes,
-            waits: close(self.waits),
-            on: close(self.on),
+        DependencyCounts {
+            num_vls: self.num_vls,
+            dependencies: plain(self.dependencies),
+            uses: plain(self.uses),
             rows: self.rows,
         }
     }
 }
 
-/// A walker's way to the counts.
+/// Adds the dependencies of a walk to the counts, or removes them.
 #[derive(Clone)]
-pub(super) struct Count<'a> {
-    pub(super) counts: &'a Open,
-    pub(super) up: bool,
-    /// Nodes, the first of which did not wait for the second before.
+pub(super) struct CountSink<'a> {
+    pub(super) counts: &'a SharedCounts,
+    pub(super) is_added: bool,
+    /// New dependencies: pairs of nodes.
     pub(super) fresh: Vec<(u32, u32)>,
 }
 
-impl Sink for Count<'_> {
+impl Sink for CountSink<'_> {
     const BY_ROWS: bool = false;
 
     #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        let Open {
-            lanes, rows, waits, ..
+    fn add_dependency(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
+        let SharedCounts {
+            num_vls,
+            rows,
+            dependencies,
+            ..
         } = self.counts;
         let next = channels.ends[first].switch as usize;
         let port = u8::try_from(second - channels.base[next]).unwrap_or(u8::MAX);
         for vl in ones(vls) {
-            let d = dependency(rows, *lanes, first, (second, port), vl);
-            let count = &waits[d.place as usize];
-            if !self.up {
+            let d = dependency(rows, *num_vls, first, (second, port), vl);
+            let count = &dependencies[d.index as usize];
+            if !self.is_added {
                 count.fetch_sub(1, Ordering::Relaxed);
             } else if count.fetch_add(1, Ordering::Relaxed) == 0 {
                 self.fresh.push((d.first, d.second));
@@ -259,10 +269,10 @@ impl Sink for Count<'_> {
     }
 
     #[inline(always)]
-    fn on(&mut self, channel: usize, vls: u16) {
+    fn add_use(&mut self, channel: usize, vls: u16) {
         for vl in ones(vls) {
-            let count = &self.counts.on[channel * self.counts.lanes + vl];
-            if self.up {
+            let count = &self.counts.uses[channel * self.counts.num_vls + vl];
+            if self.is_added {
                 count.fetch_add(1, Ordering::Relaxed);
             } else {
                 count.fetch_sub(1, Ordering::Relaxed);
@@ -270,75 +280,74 @@ impl Sink for Count<'_> {
         }
     }
 
-    fn across(&self) -> Option<&Waits> {
+    fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph> {
         None
     }
 }
 
-/// Takes nothing: for LIDs whose dependencies are counted otherwise.
+/// Ignores dependencies: for LIDs whose dependencies are counted by [`DependencyCounts::add_rows`].
 #[derive(Clone)]
-pub(super) struct Nothing;
+pub(super) struct NullSink;
 
-impl Sink for Nothing {
+impl Sink for NullSink {
     const BY_ROWS: bool = true;
 
     #[inline(always)]
-    fn keep(&mut self, _: &Channels, _: usize, _: usize, _: u16) {}
+    fn add_dependency(&mut self, _: &Channels, _: usize, _: usize, _: u16) {}
 
     #[inline(always)]
-    fn on(&mut self, _: usize, _: u16) {}
+    fn add_use(&mut self, _: usize, _: u16) {}
 
-    fn across(&self) -> Option<&Waits> {
+    fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph> {
         None
     }
 }
 
-/// The dependency graph that the counts are.
-pub(super) struct Graph<'a> {
-    counts: &'a Counts,
+/// The channel dependency graph of the counts.
+pub(super) struct CountedGraph<'a> {
+    counts: &'a DependencyCounts,
     channels: &'a Channels,
 }
 
-impl Graph<'_> {
+impl CountedGraph<'_> {
     pub(super) fn nodes(&self) -> usize {
-        self.counts.on.len()
+        self.counts.uses.len()
     }
 
-    /// Calls `f` with each node that waits for this one.
+    /// Calls `f` with each node that depends on this one.
     #[inline(always)]
     pub(super) fn before(&self, node: usize, mut f: impl FnMut(usize)) {
-        let lanes = self.counts.lanes;
-        let (channel, vl) = (node / lanes, node % lanes);
+        let num_vls = self.counts.num_vls;
+        let (channel, vl) = (node / num_vls, node % num_vls);
         let (port, arriving) = self.channels.arriving_before(channel);
         for first in arriving {
-            if self.waits(first, port, vl) {
-                f(first * lanes + vl);
+            if self.dependencies(first, port, vl) {
+                f(first * num_vls + vl);
             }
         }
     }
 
-    /// Calls `f` with each node that this one waits for.
+    /// Calls `f` with each node that this one depends uses.
     #[inline(always)]
     pub(super) fn after(&self, node: usize, mut f: impl FnMut(usize)) {
-        let lanes = self.counts.lanes;
-        let (channel, vl) = (node / lanes, node % lanes);
+        let num_vls = self.counts.num_vls;
+        let (channel, vl) = (node / num_vls, node % num_vls);
         let end = self.channels.ends[channel];
         if end.switch == Channels::NOWHERE {
             return;
         }
         let base = self.channels.base[end.switch as usize];
         for second in self.channels.out_of(end.switch as usize) {
-            if self.waits(channel, second - base, vl) {
-                f(second * lanes + vl);
+            if self.dependencies(channel, second - base, vl) {
+                f(second * num_vls + vl);
             }
         }
     }
 
-    /// Whether packets on a lane of this channel may wait for the same lane of the one that leaves the next switch by this
-    /// port.
+    /// Whether a VL of a channel depends on the same VL of the channel that leaves the next switch by `port`.
     #[inline(always)]
-    fn waits(&self, first: usize, port: usize, vl: usize) -> bool {
-        let at = self.counts.rows[first] as usize + port * self.counts.lanes + vl;
-        self.counts.waits[at] > 0
+    fn dependencies(&self, first: usize, port: usize, vl: usize) -> bool {
+        let at = self.counts.rows[first] as usize + port * self.counts.num_vls + vl;
+        self.counts.dependencies[at] > 0
     }
 }

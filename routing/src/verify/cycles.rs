@@ -1,88 +1,89 @@
-//! Looks for a circle in the channel dependency graph, and finds a short one to show.
+//! Searches for a cycle in the channel dependency graph, and finds a short one to report.
 
 use rayon::prelude::*;
 
 use super::channels::Channels;
-use super::failure::ChannelVl;
-use super::waits::Waits;
+use super::dependency_graph::ChannelDependencyGraph;
+use super::error::ChannelVl;
 
-/// From how many nodes a shorter circle is looked for than the first one found.
+/// Maximum number of nodes from which a shorter cycle is searched.
 const TRIES_MAX: usize = 64;
 
-/// The lanes of a short circle, in order, or `None` if there is none.
-pub(super) fn find(channels: &Channels, waits: &Waits) -> Option<Vec<ChannelVl>> {
-    let parts: Vec<usize> = waits.parts().collect();
-    let circles: Vec<Option<Vec<ChannelVl>>> = parts
+/// The channels and VLs of a short cycle, in order; `None` if there is no cycle.
+pub(super) fn find(channels: &Channels, graph: &ChannelDependencyGraph) -> Option<Vec<ChannelVl>> {
+    let components: Vec<usize> = graph.components().collect();
+    let cycles: Vec<Option<Vec<ChannelVl>>> = components
         .par_iter()
-        .map(|&part| {
-            Part {
+        .map(|&component| {
+            Component {
                 channels,
-                waits,
-                part,
-                nodes: waits.nodes(channels),
+                graph,
+                component,
+                nodes: graph.num_nodes(channels),
             }
-            .circle()
+            .find_cycle()
         })
         .collect();
-    circles.into_iter().flatten().next()
+    cycles.into_iter().flatten().next()
 }
 
-/// One of the graphs that are not connected with each other.
-struct Part<'a> {
+/// One component of the graph.
+struct Component<'a> {
     channels: &'a Channels,
-    waits: &'a Waits,
-    part: usize,
+    graph: &'a ChannelDependencyGraph,
+    component: usize,
     nodes: usize,
 }
 
-impl Part<'_> {
-    fn circle(&self) -> Option<Vec<ChannelVl>> {
-        let left = self.left_after_peeling();
-        let stuck: Vec<usize> = (0..self.nodes).filter(|&c| left[c]).collect();
-        let start = self.on_a_circle(&stuck)?;
-        let circle = std::iter::once(start)
+impl Component<'_> {
+    fn find_cycle(&self) -> Option<Vec<ChannelVl>> {
+        let remaining = self.remaining_after_peeling();
+        let stuck: Vec<usize> = (0..self.nodes).filter(|&c| remaining[c]).collect();
+        let start = self.node_on_cycle(&stuck)?;
+        let cycle = std::iter::once(start)
             .chain(stuck.iter().copied().take(TRIES_MAX))
-            .filter_map(|c| self.shortest_circle(c, &left))
+            .filter_map(|c| self.shortest_cycle(c, &remaining))
             .min_by_key(Vec::len)?;
-        let lane = |node| {
-            let (link, vl) = self.waits.node(self.part, node);
+        let channel_vl = |node| {
+            let (link, vl) = self.graph.link_and_vl(self.component, node);
             let (switch, port) = self.channels.locate(self.channels.of_link(link));
             (switch, port, vl)
         };
-        Some(circle.into_iter().map(lane).collect())
+        Some(cycle.into_iter().map(channel_vl).collect())
     }
 
-    /// Nodes that may wait for `node`.
-    fn before(&self, node: usize, f: impl FnMut(usize)) {
-        self.waits.before(self.channels, self.part, node, f);
+    /// Calls `f` with each node that depends on `node`.
+    fn for_each_predecessor(&self, node: usize, f: impl FnMut(usize)) {
+        self.graph
+            .for_each_predecessor(self.channels, self.component, node, f);
     }
 
-    /// Takes away nodes that wait for nobody until none is left to take: circles, and what waits for them, stay.
-    fn left_after_peeling(&self) -> Vec<bool> {
-        let mut waits = vec![0u32; self.nodes];
+    /// Removes nodes without dependencies until there are none. Cycles, and nodes that depend on them, remain.
+    fn remaining_after_peeling(&self) -> Vec<bool> {
+        let mut graph = vec![0u32; self.nodes];
         for c in 0..self.nodes {
-            self.before(c, |first| waits[first] += 1);
+            self.for_each_predecessor(c, |first| graph[first] += 1);
         }
-        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| waits[c] == 0).collect();
-        let mut left = vec![true; self.nodes];
+        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| graph[c] == 0).collect();
+        let mut remaining = vec![true; self.nodes];
         while let Some(c) = ready.pop() {
-            left[c] = false;
-            self.before(c, |first| {
-                waits[first] -= 1;
-                if waits[first] == 0 {
+            remaining[c] = false;
+            self.for_each_predecessor(c, |first| {
+                graph[first] -= 1;
+                if graph[first] == 0 {
                     ready.push(first);
                 }
             });
         }
-        left
+        remaining
     }
 
-    /// A node on a circle. Every node left waits for one that is left, so going on ends in a circle.
-    fn on_a_circle(&self, stuck: &[usize]) -> Option<usize> {
+    /// A node on a cycle. Every remaining node depends on a remaining one, so following dependencies leads to a cycle.
+    fn node_on_cycle(&self, stuck: &[usize]) -> Option<usize> {
         let mut c = *stuck.first()?;
         let mut next = vec![None; self.nodes];
         for &c in stuck {
-            self.before(c, |first| next[first] = next[first].or(Some(c)));
+            self.for_each_predecessor(c, |first| next[first] = next[first].or(Some(c)));
         }
         for _ in stuck {
             c = next[c]?;
@@ -90,18 +91,18 @@ impl Part<'_> {
         Some(c)
     }
 
-    /// A shortest circle through `start`, breadth first among the nodes left.
-    fn shortest_circle(&self, start: usize, left: &[bool]) -> Option<Vec<usize>> {
+    /// A shortest cycle through `start`, breadth first over the remaining nodes.
+    fn shortest_cycle(&self, start: usize, remaining: &[bool]) -> Option<Vec<usize>> {
         let mut next = vec![None; self.nodes];
         let mut level = vec![start];
         while !level.is_empty() {
             let mut deeper = Vec::new();
             let mut second = None;
             for &c in &level {
-                self.before(c, |first| {
+                self.for_each_predecessor(c, |first| {
                     if first == start {
                         second = second.or(Some(c));
-                    } else if left[first] && next[first].is_none() {
+                    } else if remaining[first] && next[first].is_none() {
                         next[first] = Some(c);
                         deeper.push(first);
                     }
@@ -111,7 +112,7 @@ impl Part<'_> {
                 }
             }
             if let Some(second) = second {
-                // `start` waits for `second`, which waits ... for `start`.
+                // `start` depends on `second`, and so on, back to `start`.
                 let onward = std::iter::successors(Some(second), |&c: &usize| next[c]);
                 let others = onward.take_while(|&c| c != start);
                 return Some(std::iter::once(start).chain(others).collect());

@@ -1,33 +1,32 @@
-//! The proof of tables that differ little from those that were proven last: only LIDs whose packets go other ways are
-//! looked at again. What waits for what is counted, so that it can be taken back.
+//! Incremental verification: only the LIDs whose routes changed since the last verification are walked again. Dependencies are
+//! counted, so that those of old routes can be removed.
 //!
-//! The verdict and the figures are those of [`super::verify()`], always. Where something changed that concerns all LIDs,
-//! where switches map VLs by ports, where answers need a second look, or where there is too much to remember, everything
-//! is proven afresh.
+//! Verdict and figures always equal those of [`super::verify()`]. A full verification runs if a change affects all LIDs, if switches
+//! map VLs by ports, if replies on the SL of their request need a separate check, or if the state would be too large.
 
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::channels::Channels;
-use super::counts::{Changes, Count, Counts, Nothing};
-use super::detour::{self, Detour, Side};
-use super::ground::Ground;
+use super::context::WalkContext;
+use super::counts::{CountChanges, CountSink, DependencyCounts, NullSink};
 use super::inject::{self, Injection, single_vl};
-use super::order::Order;
-use super::walk::{self, Walked};
+use super::order::NodeOrder;
+use super::route_changes::{self, RouteChange, TablesView};
+use super::walk::{self, WalkResult};
 use super::{Proof, VerifyError, proof, verify};
 use crate::tables::{BLOCK_LIDS, Tables};
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::{SlToVl, VlPlan};
 
-/// Of how many (switch, LID) entries one may change before everything is proven afresh.
+/// A full verification runs if more than one of this number of (switch, LID) entries changed.
 const ENTRIES_PER_CHANGE: usize = 32;
 
-/// Of how many switches one may change for a LID before all switches are walked for it.
+/// All switches are walked for a LID if more than one of this number of switches changed its entry.
 const SWITCHES_PER_CHANGE: usize = 4;
 
-/// Remembers what was proven last. A value: who goes on from a copy leaves the other as it was, and a copy costs nothing.
+/// The state of the last verification. A value with cheap clones, which continue independently.
 #[derive(Debug, Clone, Default)]
 pub struct IncrementalVerifier {
     last: Option<Arc<State>>,
@@ -37,14 +36,14 @@ pub struct IncrementalVerifier {
 struct State {
     topo: Topology,
     tables: Tables,
-    lanes: VlPlan,
-    counts: Counts,
-    order: Order,
-    totals: Walked,
+    vl_plan: VlPlan,
+    counts: DependencyCounts,
+    order: NodeOrder,
+    totals: WalkResult,
 }
 
 impl IncrementalVerifier {
-    /// Nothing was proven yet.
+    /// A verifier without a previous verification.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -53,76 +52,77 @@ impl IncrementalVerifier {
     /// As [`super::verify()`].
     ///
     /// # Errors
-    /// As [`super::verify()`]. What was remembered is forgotten then.
+    /// As [`super::verify()`]; the state is dropped.
     pub fn verify(
         &mut self,
         topo: &Topology,
         tables: &Tables,
-        lanes: &VlPlan,
+        vl_plan: &VlPlan,
     ) -> Result<Proof, VerifyError> {
         let last = self.last.take();
-        let narrow = lanes.vls == 0 || lanes.vls > topo.common_vls();
-        let known = last
+        let narrow = vl_plan.vls == 0 || vl_plan.vls > topo.common_vls();
+        let replies_checked = last
             .as_ref()
-            .is_some_and(|l| l.lanes == *lanes && l.topo.destinations() == topo.destinations());
-        let answers = || !known && Injection::new(topo, lanes).with_answers(topo).is_some();
-        if narrow || lanes.sl2vl != SlToVl::Modulo || answers() {
-            return verify(topo, tables, lanes);
+            .is_some_and(|l| l.vl_plan == *vl_plan && l.topo.destinations() == topo.destinations());
+        let needs_reply_check =
+            || !replies_checked && Injection::new(topo, vl_plan).with_replies(topo).is_some();
+        if narrow || vl_plan.sl2vl != SlToVl::Modulo || needs_reply_check() {
+            return verify(topo, tables, vl_plan);
         }
         let differs = last.and_then(|last| {
-            let changed = last.changed(topo, tables, lanes)?;
+            let changed = last.changed(topo, tables, vl_plan)?;
             Some((last, changed))
         });
         let next = match differs {
-            Some((last, changed)) => last.go_on(topo, tables, lanes, &changed),
-            None => State::new(topo, tables, lanes),
+            Some((last, changed)) => last.update(topo, tables, vl_plan, &changed),
+            None => State::new(topo, tables, vl_plan),
         };
         match next {
             Some(state) => {
-                let told = state.proof();
+                let proof = state.proof();
                 self.last = Some(Arc::new(state));
-                Ok(told)
+                Ok(proof)
             }
-            // The whole proof says what is wrong, if anything is.
-            None => verify(topo, tables, lanes),
+            // The full verification returns the error, if there is one.
+            None => verify(topo, tables, vl_plan),
         }
     }
 
-    /// Whether it is these tables that were proven last.
-    pub(crate) fn is_of(&self, topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bool {
+    /// Whether the last verification was of these tables.
+    pub(crate) fn has_verified(&self, topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> bool {
         self.last.as_ref().is_some_and(|state| {
-            state.tables == *tables && state.lanes == *lanes && state.topo == *topo
+            state.tables == *tables && state.vl_plan == *vl_plan && state.topo == *topo
         })
     }
 
-    /// Whether packets might besides wait like this as well (one channel for another one on the same VL), and there would be
-    /// no circle. Channels are numbers of ports, those of all switches in a row, port 0 included. False where nothing is
-    /// known.
-    pub(crate) fn has_room_for(&self, waits: &[(usize, usize, u8)]) -> bool {
+    /// Whether the verified dependencies stay acyclic with these added (channel, next channel, VL of both). A channel is the flat
+    /// number of its port over all switches, port 0 included. False without a previous verification.
+    pub(crate) fn stays_acyclic_with(&self, waits: &[(usize, usize, u8)]) -> bool {
         let Some(state) = &self.last else {
             return false;
         };
         let channels = Channels::new(&state.topo);
         let mut counts = state.counts.clone();
-        let mut come = Changes::default();
+        let mut added = CountChanges::default();
         for &(first, second, vl) in waits {
             let end = channels.ends[first];
-            if end.switch == Channels::NOWHERE || usize::from(vl) >= counts.lanes {
+            if end.switch == Channels::NOWHERE || usize::from(vl) >= counts.num_vls {
                 return false;
             }
             let port = second.checked_sub(channels.base[end.switch as usize]);
             let Some(port) = port.and_then(|port| u8::try_from(port).ok()) else {
                 return false;
             };
-            come.waits
+            added
+                .dependencies
                 .push(counts.dependency(first, (second, port), usize::from(vl)));
         }
-        let fresh = counts.change(&Changes::default(), &come);
+        let fresh = counts.apply(&CountChanges::default(), &added);
         let mut order = state.order.clone();
         order.add(&counts.graph(&channels), &fresh)
     }
 
-    /// Bytes that it takes.
+    /// Memory use, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.last.as_ref().map_or(0, |state| {
@@ -132,49 +132,53 @@ impl IncrementalVerifier {
     }
 }
 
-/// What differs from what was proven.
+/// Differences from the last verification.
 #[derive(Debug, Default)]
 struct Changed {
-    /// LIDs for which single switches send another way, with those switches.
+    /// LIDs with changed next hops, and the switches of these.
     entries: Vec<(Lid, u32)>,
-    /// By LID: whether more than that changed.
-    wholly: Vec<bool>,
+    /// By LID: whether it must be walked on all switches.
+    full_walk: Vec<bool>,
 }
 
 impl State {
-    /// Proves everything; `None` if it does not hold, or is too much to be remembered.
-    fn new(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Option<Self> {
+    /// Verifies everything; `None` if the tables fail or the state is too large.
+    fn new(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Option<Self> {
         let channels = Channels::new(topo);
-        let mut counts = Counts::new(topo, &channels, lanes)?;
-        let (plain, others): (Vec<Destination>, Vec<Destination>) = topo
+        let mut counts = DependencyCounts::new(topo, &channels, vl_plan)?;
+        let (single_vl_lids, others): (Vec<Destination>, Vec<Destination>) = topo
             .destinations()
             .iter()
-            .partition(|d| single_vl(lanes, d).is_some());
-        let ground = Ground::new(topo, tables, lanes, &channels);
-        let injection = Injection::new(topo, lanes);
-        let (walked, _) = walk::walk(&ground, &injection, &plain, &Nothing);
-        if !holds(&walked) {
+            .partition(|d| single_vl(vl_plan, d).is_some());
+        let context = WalkContext::new(topo, tables, vl_plan, &channels);
+        let injection = Injection::new(topo, vl_plan);
+        let (walked, _) = walk::walk(&context, &injection, &single_vl_lids, &NullSink);
+        if !is_valid(&walked) {
             return None;
         }
-        counts.add_rows(tables, &channels, &inject::single_vl_lids(lanes, &plain));
-        let (counts, more, _) = enter(&ground, counts, &others, true);
-        let order = Order::new(&counts.graph(&channels))?;
-        holds(&more).then(|| Self {
+        counts.add_rows(
+            tables,
+            &channels,
+            &inject::single_vl_lids(vl_plan, &single_vl_lids),
+        );
+        let (counts, more, _) = count_walk(&context, counts, &others, true);
+        let order = NodeOrder::new(&counts.graph(&channels))?;
+        is_valid(&more).then(|| Self {
             topo: topo.clone(),
             tables: tables.clone(),
-            lanes: lanes.clone(),
+            vl_plan: vl_plan.clone(),
             counts,
             order,
             totals: walked.add(&more),
         })
     }
 
-    /// What differs; `None` where it is so much, or of such a kind, that everything has to be proven.
-    fn changed(&self, topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Option<Changed> {
+    /// Differences from these tables; `None` if a full verification is needed.
+    fn changed(&self, topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Option<Changed> {
         let senders = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).len());
         let same = topo.num_switches() == self.topo.num_switches()
             && tables.len() == self.tables.len()
-            && lanes.vls == self.lanes.vls
+            && vl_plan.vls == self.vl_plan.vls
             && topo
                 .switches()
                 .all(|s| senders(topo, s) == senders(&self.topo, s));
@@ -182,18 +186,18 @@ impl State {
             return None;
         }
         let top = usize::from(topo.top_lid().max(self.topo.top_lid()).raw());
-        let mut wholly = vec![false; top + 1];
+        let mut full_walk = vec![false; top + 1];
         let all = self.topo.destinations();
-        let most = topo.num_switches() * all.len() / ENTRIES_PER_CHANGE + BLOCK_LIDS;
+        let max_entries = topo.num_switches() * all.len() / ENTRIES_PER_CHANGE + BLOCK_LIDS;
         let mut entries = Vec::new();
         for s in topo.switches() {
             let i = s.index();
-            let mut moved = [false; 256];
+            let mut rewired = [false; 256];
             let mut any = false;
             if topo.links(s) != self.topo.links(s) {
                 for port in (1..=topo.num_ports(s)).map(PortNum) {
                     let differs = topo.neighbor(s, port) != self.topo.neighbor(s, port);
-                    moved[port.index()] = differs;
+                    rewired[port.index()] = differs;
                     any |= differs;
                 }
             }
@@ -208,11 +212,11 @@ impl State {
             for d in all {
                 let lid = usize::from(d.lid.raw());
                 let (a, b) = (row(&self.tables, lid), row(tables, lid));
-                if a != b || moved[usize::from(a)] {
+                if a != b || rewired[usize::from(a)] {
                     entries.push((d.lid, s.0));
                 }
             }
-            if entries.len() > most {
+            if entries.len() > max_entries {
                 return None;
             }
         }
@@ -226,81 +230,81 @@ impl State {
                 owner
             };
             let pairs = owner(&self.topo).into_iter().zip(owner(topo));
-            for (wholly, (a, b)) in wholly.iter_mut().zip(pairs) {
-                *wholly |= a != b;
+            for (full_walk, (a, b)) in full_walk.iter_mut().zip(pairs) {
+                *full_walk |= a != b;
             }
         }
-        if self.lanes.path_sl != lanes.path_sl {
+        if self.vl_plan.path_sl != vl_plan.path_sl {
             for d in topo.destinations() {
-                let differs = |s| self.lanes.sl(s, d) != lanes.sl(s, d);
-                wholly[usize::from(d.lid.raw())] |= topo.switches().any(differs);
+                let differs = |s| self.vl_plan.sl(s, d) != vl_plan.sl(s, d);
+                full_walk[usize::from(d.lid.raw())] |= topo.switches().any(differs);
             }
         }
-        Some(Changed { entries, wholly })
+        Some(Changed { entries, full_walk })
     }
 
-    /// Proves what changed; `None` if it does not hold.
-    fn go_on(
+    /// Verifies what changed; `None` if the tables fail.
+    fn update(
         &self,
         topo: &Topology,
         tables: &Tables,
-        lanes: &VlPlan,
+        vl_plan: &VlPlan,
         changed: &Changed,
     ) -> Option<Self> {
         let (old, channels) = (Channels::new(&self.topo), Channels::new(topo));
         if !self.counts.has_room(topo, &channels) {
-            return Self::new(topo, tables, lanes);
+            return Self::new(topo, tables, vl_plan);
         }
         let switches: Vec<u32> = changed.entries.iter().map(|e| e.1).collect();
-        let mut wholly = changed.wholly.clone();
-        let mut detours = Vec::new();
+        let mut full_walk = changed.full_walk.clone();
+        let mut route_changes = Vec::new();
         let mut at = 0;
-        for part in changed.entries.chunk_by(|a, b| a.0 == b.0) {
-            let here = &switches[at..at + part.len()];
-            at += part.len();
-            let lid = part.first()?.0;
+        for changes in changed.entries.chunk_by(|a, b| a.0 == b.0) {
+            let here = &switches[at..at + changes.len()];
+            at += changes.len();
+            let lid = changes.first()?.0;
             let raw = usize::from(lid.raw());
             let all = topo.destinations();
             let found = all.binary_search_by_key(&lid, |d| d.lid).ok();
             let few = here.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
-            let plain = found.map(|i| all[i]).and_then(|d| {
-                let vl = single_vl(lanes, &d).filter(|_| few && !wholly[raw])?;
+            let single = found.map(|i| all[i]).and_then(|d| {
+                let vl = single_vl(vl_plan, &d).filter(|_| few && !full_walk[raw])?;
                 Some((d, usize::from(vl)))
             });
-            match plain {
-                Some((dest, vl)) => detours.push(Detour {
+            match single {
+                Some((dest, vl)) => route_changes.push(RouteChange {
                     dest,
                     vl,
                     changed: here,
                 }),
-                None => wholly[raw] = true,
+                None => full_walk[raw] = true,
             }
         }
-        let before = Side::new(&self.topo, &old, &self.tables);
-        let after = Side::new(topo, &channels, tables);
-        let found = detour::follow(before, after, &self.counts, &detours)?;
+        let before = TablesView::new(&self.topo, &old, &self.tables);
+        let after = TablesView::new(topo, &channels, tables);
+        let found = route_changes::evaluate(before, after, &self.counts, &route_changes)?;
         let (mut counts, mut totals) = (self.counts.clone(), self.totals.clone());
         let mut fresh = Vec::new();
         for found in &found {
-            fresh.extend(counts.change(&found.gone, &found.come));
+            fresh.extend(counts.apply(&found.removed, &found.added));
             totals.move_routes(found);
         }
         let of = |topo: &Topology| -> Vec<Destination> {
             let all = topo.destinations().iter();
-            all.filter(|d| wholly[usize::from(d.lid.raw())])
+            all.filter(|d| full_walk[usize::from(d.lid.raw())])
                 .copied()
                 .collect()
         };
         let (before, after) = (of(&self.topo), of(topo));
         if !before.is_empty() || !after.is_empty() {
-            let ground = Ground::new(&self.topo, &self.tables, &self.lanes, &old);
-            let (less, gone, _) = enter(&ground, counts, &before, false);
-            let ground = Ground::new(topo, tables, lanes, &channels);
-            let (all, come, new) = enter(&ground, less, &after, true);
-            if !holds(&come) {
+            let context = WalkContext::new(&self.topo, &self.tables, &self.vl_plan, &old);
+            let (remaining, removed, _) = count_walk(&context, counts, &before, false);
+            let context = WalkContext::new(topo, tables, vl_plan, &channels);
+            let (all, added, new) = count_walk(&context, remaining, &after, true);
+            if !is_valid(&added) {
                 return None;
             }
-            totals.replace(&gone, &come);
+            totals.replace(&removed, &added);
             fresh.extend(new);
             counts = all;
         }
@@ -313,7 +317,7 @@ impl State {
         Some(Self {
             topo: topo.clone(),
             tables: tables.clone(),
-            lanes: lanes.clone(),
+            vl_plan: vl_plan.clone(),
             counts,
             order,
             totals,
@@ -332,26 +336,26 @@ impl State {
     }
 }
 
-fn holds(walked: &Walked) -> bool {
+fn is_valid(walked: &WalkResult) -> bool {
     walked.unreachable.count == 0 && walked.loops.count == 0 && walked.dropped == 0
 }
 
-/// Walks these LIDs, and counts what waits for what up, or down. Gives the dependencies that came up from nothing.
-fn enter(
-    ground: &Ground<'_>,
-    counts: Counts,
+/// Walks these LIDs and adds their dependencies to the counts, or removes them. Returns the new dependencies.
+fn count_walk(
+    context: &WalkContext<'_>,
+    counts: DependencyCounts,
     lids: &[Destination],
-    up: bool,
-) -> (Counts, Walked, Vec<(u32, u32)>) {
-    let injection = Injection::new(ground.topo, ground.lanes);
-    let counts = counts.open();
-    let sink = Count {
+    is_added: bool,
+) -> (DependencyCounts, WalkResult, Vec<(u32, u32)>) {
+    let injection = Injection::new(context.topo, context.vl_plan);
+    let counts = counts.into_shared();
+    let sink = CountSink {
         counts: &counts,
-        up,
+        is_added,
         fresh: Vec::new(),
     };
-    let (walked, sinks) = walk::walk(ground, &injection, lids, &sink);
+    let (walked, sinks) = walk::walk(context, &injection, lids, &sink);
     let fresh: Vec<(u32, u32)> = sinks.into_iter().flat_map(|s| s.fresh).collect();
     drop(sink);
-    (counts.close(), walked, fresh)
+    (counts.into_counts(), walked, fresh)
 }

@@ -1,4 +1,4 @@
-//! With which SLs packets enter the fabric: read from the lanes of a routing, 64 LIDs at a time, as walkers need them.
+//! SLs of packets where they enter the fabric, from the VL plan, for 64 LIDs at a time.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
@@ -7,39 +7,39 @@ use crate::tables::BLOCK_LIDS;
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 
-/// The SLs of packets where they enter, as bits.
+/// SLs of packets where they enter the fabric, as bit masks.
 pub(super) struct Injection<'a> {
-    lanes: &'a VlPlan,
+    vl_plan: &'a VlPlan,
     switches: usize,
-    /// The bit that stands for each SL: its VL's where packets keep their VL, else its own. 0 for numbers that are no SL.
+    /// Bit of each SL: of its VL if packets never change their VL, else of the SL. 0 for invalid SLs.
     bits: [u16; 256],
-    /// By switch of the LID, then switch where packets enter: bits of the SLs on the way back.
-    back: Option<Vec<u16>>,
+    /// By switch of the LID, then source switch: bits of the SLs of the reverse paths.
+    reply_bits: Option<Vec<u16>>,
 }
 
 impl<'a> Injection<'a> {
-    /// Every packet with the SL of its path.
-    pub(super) fn new(topo: &Topology, lanes: &'a VlPlan) -> Self {
+    /// Each packet has the SL of its path.
+    pub(super) fn new(topo: &Topology, vl_plan: &'a VlPlan) -> Self {
         let mut bits = [0; 256];
         for (sl, bit) in (0u8..).zip(bits.iter_mut().take(SLS)) {
             *bit = 1
-                << match lanes.sl2vl {
-                    SlToVl::Modulo => sl % lanes.vls.max(1),
+                << match vl_plan.sl2vl {
+                    SlToVl::Modulo => sl % vl_plan.vls.max(1),
                     SlToVl::PerPorts(_) => sl,
                 };
         }
         Self {
-            lanes,
+            vl_plan,
             switches: topo.num_switches(),
             bits,
-            back: None,
+            reply_bits: None,
         }
     }
 
-    /// Every packet with the SL of its path and with those of the way back as well; `None` if that adds nothing.
-    pub(super) fn with_answers(&self, topo: &Topology) -> Option<Self> {
-        let one_lane = self.lanes.vls <= 1 && self.lanes.sl2vl == SlToVl::Modulo;
-        if one_lane || matches!(self.lanes.path_sl, PathSl::Uniform(_)) {
+    /// Each packet has the SL of its path and those of the reverse path; `None` if this adds no SL.
+    pub(super) fn with_replies(&self, topo: &Topology) -> Option<Self> {
+        let is_single_vl = self.vl_plan.vls <= 1 && self.vl_plan.sl2vl == SlToVl::Modulo;
+        if is_single_vl || matches!(self.vl_plan.path_sl, PathSl::Uniform(_)) {
             return None;
         }
         let n = self.switches;
@@ -50,12 +50,12 @@ impl<'a> Injection<'a> {
                 let to = SwitchIdx::at(to);
                 let ends = !topo.end_ports(to).is_empty();
                 for (from, bits) in topo.switches().zip(row) {
-                    let answered = topo
+                    let requests = topo
                         .destinations_on(from)
                         .iter()
                         .filter(|d| ends || d.port.raw() != 0);
-                    for d in answered {
-                        *bits |= self.bits[usize::from(self.lanes.sl(to, d))];
+                    for d in requests {
+                        *bits |= self.bits[usize::from(self.vl_plan.sl(to, d))];
                     }
                 }
             });
@@ -63,24 +63,24 @@ impl<'a> Injection<'a> {
             let row = &back[d.switch.index() * n..][..n];
             topo.switches()
                 .zip(row)
-                .any(|(from, &bits)| bits & !self.bits[usize::from(self.lanes.sl(from, d))] != 0)
+                .any(|(from, &bits)| bits & !self.bits[usize::from(self.vl_plan.sl(from, d))] != 0)
         });
         adds.then_some(Self {
-            lanes: self.lanes,
+            vl_plan: self.vl_plan,
             switches: n,
             bits: self.bits,
-            back: Some(back),
+            reply_bits: Some(back),
         })
     }
 
-    /// The SLs of one batch of LIDs, by LID in the batch, then switch; left alone where they do not depend on the switch.
+    /// Fills `out` with the SLs of a batch of LIDs, by LID in the batch, then switch; unchanged if SLs do not depend on the switch.
     pub(super) fn columns(&self, lids: &[Destination], out: &mut Vec<u8>) {
         let n = self.switches;
-        match &self.lanes.path_sl {
+        match &self.vl_plan.path_sl {
             PathSl::Uniform(_) | PathSl::ByLid(_) => {}
             PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
                 out.resize(n * BLOCK_LIDS, 0);
-                let by_switch = matches!(self.lanes.path_sl, PathSl::BySwitches(_));
+                let by_switch = matches!(self.vl_plan.path_sl, PathSl::BySwitches(_));
                 for v in 0..n {
                     let row: &[u8] = rows.get(v).map_or(&[], |row| row);
                     for (i, d) in lids.iter().enumerate() {
@@ -93,12 +93,12 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// The bits of packets for the `i`th LID of a batch, by the switch where they enter.
+    /// Fills `out` with the bits of packets for the `i`th LID of a batch, by source switch.
     pub(super) fn fill(&self, i: usize, dest: &Destination, columns: &[u8], out: &mut [u16]) {
         let n = self.switches;
-        match &self.lanes.path_sl {
+        match &self.vl_plan.path_sl {
             PathSl::Uniform(_) | PathSl::ByLid(_) => {
-                let sl = self.lanes.sl(dest.switch, dest);
+                let sl = self.vl_plan.sl(dest.switch, dest);
                 out.fill(self.bits[usize::from(sl)]);
             }
             PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => {
@@ -108,31 +108,31 @@ impl<'a> Injection<'a> {
                 }
             }
         }
-        if let Some(back) = &self.back {
+        if let Some(back) = &self.reply_bits {
             let row = &back[dest.switch.index() * n..][..n];
             out.iter_mut().zip(row).for_each(|(a, b)| *a |= b);
         }
     }
 }
 
-/// The VL of all packets to the LID of an end port, if the whole fabric uses a single VL for that LID.
-pub(super) fn single_vl(lanes: &VlPlan, d: &Destination) -> Option<u8> {
+/// The VL of all packets to the LID of an end port, if the whole fabric uses one VL for this LID.
+pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
     if d.port == PortNum::ZERO {
         return None;
     }
-    if lanes.vls <= 1 {
+    if vl_plan.vls <= 1 {
         return Some(0);
     }
-    match &lanes.path_sl {
+    match &vl_plan.path_sl {
         PathSl::Uniform(_) | PathSl::ByLid(_) => {
-            let sl = lanes.sl(d.switch, d);
-            (usize::from(sl) < SLS).then(|| sl % lanes.vls)
+            let sl = vl_plan.sl(d.switch, d);
+            (usize::from(sl) < SLS).then(|| sl % vl_plan.vls)
         }
         PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
     }
 }
 
-/// A LID of an end port that packets reach on a single VL. Kept small: the proof reads the list once per switch.
+/// A LID of an end port that packets reach on one VL. Small, because the verification reads the list once per switch.
 #[derive(Clone, Copy)]
 pub(super) struct SingleVlLid {
     lid: Lid,
@@ -148,12 +148,12 @@ impl SingleVlLid {
     }
 }
 
-/// Selects the LIDs that packets reach on a single VL.
-pub(super) fn single_vl_lids(lanes: &VlPlan, lids: &[Destination]) -> Vec<SingleVlLid> {
+/// The LIDs that packets reach on one VL.
+pub(super) fn single_vl_lids(vl_plan: &VlPlan, lids: &[Destination]) -> Vec<SingleVlLid> {
     let single = lids.iter().filter_map(|d| {
         Some(SingleVlLid {
             lid: d.lid,
-            vl: single_vl(lanes, d)?,
+            vl: single_vl(vl_plan, d)?,
             owner: d.switch,
         })
     });

@@ -1,52 +1,49 @@
-//! The proof that tables may be installed. It shares no code with the engines: it walks the tables.
+//! Verification of forwarding tables before installation. Walks the tables; shares no code with the engines.
 //!
-//! Three things are proven. Reachability: from every switch the tables lead to the owner of every
-//! LID, without a loop (`walk`). Lanes: no packet is dropped because its SL, or the VL that some
-//! switch maps it to, does not exist. Freedom from credit loops: no packets can wait for each
-//! other's buffers in a circle (`cycles`), by the channel dependency graph (Dally and Seitz): one
-//! node per VL of each direction of each switch-to-switch cable, one edge where some real packet
-//! comes in over one and leaves over the other.
+//! It verifies three properties. Reachability: the tables lead from every switch to the owner of every LID, without a loop
+//! (`walk`). VLs: no packet is dropped because its SL is invalid or mapped to a VL that is not operated. Freedom from credit loops:
+//! the channel dependency graph (Dally and Seitz) has no cycle (`cycles`). It has one node per VL of each direction of each
+//! link between switches, and an edge where packets enter by one and leave by the other.
 //!
-//! What counts as real: packets to end ports may come from every switch (its port 0 included),
-//! packets to a switch's port 0 only from switches with end ports. Pairs of switches without end
-//! ports have nothing to say to each other by LID; they are counted, not required. Packets enter a
-//! switch by its end ports and by port 0, with the SL that the lanes give for the pair.
+//! Packets to end ports can come from every switch, including its port 0; packets to port 0 of a switch only from switches with end
+//! ports. Other pairs of switches do not communicate by LID; they are counted, but need not be reachable. Packets enter a switch by
+//! its end ports and by port 0, with the SL of the VL plan for the pair.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
-//! | `channels` | numbers for channels and pairs of channels |
+//! | `channels` | numbers of channels and of pairs of channels |
 //! | `inject` | SLs of packets where they enter |
-//! | `ground` | what is walked: tables, lanes, the VLs that packets can take |
-//! | `sink` | what takes the dependencies that a walk finds |
-//! | `walk` | reachability, loads, dependencies where packets keep their VL |
-//! | `per_ports` | dependencies where packets change their VL |
-//! | `trees` | multicast trees, and the dependencies of their packets |
-//! | `ledger`, `counts`, `order`, `detour` | the proof of tables that differ little from those proven last |
-//! | `waits`, `cycles` | the dependency graph, and circles in it |
-//! | `trace`, `failure` | what is told of a failure |
+//! | `context` | input of the walk: tables, VL plan, VLs of entering packets |
+//! | `sink` | receivers of dependencies |
+//! | `walk` | reachability, loads, dependencies of packets that never change their VL |
+//! | `per_ports` | dependencies of packets that change their VL |
+//! | `trees` | multicast trees and the dependencies of their packets |
+//! | `incremental`, `counts`, `order`, `route_changes` | incremental verification of tables with few changes |
+//! | `dependency_graph`, `cycles` | the channel dependency graph, and its cycles |
+//! | `trace`, `error` | examples and messages of errors |
 
 mod batches;
 mod channels;
+mod context;
 mod counts;
 mod cycles;
-mod detour;
-mod failure;
-mod ground;
+mod dependency_graph;
+mod error;
 mod incremental;
 mod inject;
 mod order;
 mod per_ports;
+mod route_changes;
 mod sink;
 mod trace;
 mod trees;
-mod waits;
 mod walk;
 
 use std::fmt;
 
 use rayon::prelude::*;
 
-pub use failure::{
+pub use error::{
     BrokenTree, ChannelVl, DroppedPacket, DroppedPackets, EXAMPLES_MAX, LostPacket, LostPairs,
     TreeFault, VerifyError,
 };
@@ -57,45 +54,42 @@ use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
 use channels::Channels;
-use ground::Ground;
+use context::WalkContext;
+use dependency_graph::ChannelDependencyGraph;
 use inject::Injection;
-use sink::ToSwitches;
-use waits::Waits;
-use walk::Walked;
+use sink::SwitchLidSink;
+use walk::WalkResult;
 
-/// What was proven, and how good the routes are.
+/// Result of a successful verification, with figures of the routes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// (switch, LID) pairs that lead to the owner.
+    /// Number of reachable (switch, LID) pairs.
     pub pairs: u64,
-    /// Pairs of a switch without end ports and another switch's LID that lead nowhere: harmless,
-    /// and counted.
+    /// Number of unreachable pairs of a switch without end ports and the LID of another switch, which are permitted.
     pub idle_unreachable: u64,
-    /// Most switch-to-switch channels that a packet between end ports crosses.
+    /// Maximum number of switch-to-switch channels on a path between end ports.
     pub max_hops: u32,
-    /// Ordered pairs (end port, LID of another end port) by number of switch-to-switch channels
-    /// crossed.
+    /// Number of ordered pairs (end port, LID of another end port), by number of switch-to-switch channels on the path.
     pub hop_histogram: Vec<u64>,
-    /// Routes, counted as in `hop_histogram`, over the busiest channel.
+    /// Routes over the busiest channel, counted as in `hop_histogram`.
     pub max_load: u64,
-    /// Mean of the routes over all channels.
+    /// Mean number of routes over a channel.
     pub mean_load: f64,
-    /// Directed switch-to-switch channels.
+    /// Number of directed switch-to-switch channels.
     pub channels: usize,
-    /// Dependencies between lanes of channels, none of them in a circle.
+    /// Number of channel dependencies.
     pub dependencies: u64,
-    /// VLs that carry any traffic between switches.
+    /// Number of VLs with traffic between switches.
     pub vls_used: u8,
-    /// By VL: channels on which it carries traffic.
+    /// By VL: number of channels with traffic.
     pub vl_channels: Vec<usize>,
-    /// Whether there is also no credit loop, and no packet dropped, when packets may travel on the SL of the way back as
-    /// well as on their own: answers on the SL of their request, as connections of the RDMA CM have it. All end ports of
-    /// a switch count alike. Not required.
+    /// Whether the tables also pass if packets use the SL of the reverse path: replies on the SL of their request, as on RDMA CM
+    /// connections. Evaluated per switch, not per end port. Not required.
     pub reversible: bool,
 }
 
 impl Proof {
-    /// Mean channels crossed between end ports; 0 without pairs.
+    /// Mean number of channels on a path between end ports; 0 without pairs.
     #[must_use]
     pub fn mean_hops(&self) -> f64 {
         let pairs: u64 = self.hop_histogram.iter().sum();
@@ -112,8 +106,7 @@ impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} routes proven, no loop, no credit loop; at most {} hops, {:.2} on average; busiest channel {} routes, \
-             mean {:.1}",
+            "{} routes verified: no loops, no credit loops; hops: {} max, {:.2} mean; routes per channel: {} max, {:.1} mean",
             self.pairs,
             self.max_hops,
             self.mean_hops(),
@@ -123,48 +116,47 @@ impl fmt::Display for Proof {
     }
 }
 
-/// Proves tables, with the lanes that packets travel on.
+/// Verifies tables with their VL plan.
 ///
 /// # Errors
-/// Everything that is wrong with them: unreachable pairs and loops, or else (when all packets can arrive) packets dropped
-/// for their lane, or else a credit loop.
-pub fn verify(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Result<Proof, VerifyError> {
-    verify_with_trees(topo, tables, lanes, &[])
+/// Unreachable pairs and loops; if there are none, packets dropped because of their VL; if there are none, a credit loop.
+pub fn verify(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Result<Proof, VerifyError> {
+    verify_with_trees(topo, tables, vl_plan, &[])
 }
 
-/// Proves tables together with multicast trees: each of them is a tree, and packets of all of them and of the tables do
-/// not wait for each other in a circle.
+/// Verifies tables together with multicast trees: each is a tree, and the dependencies of the tables and of all trees form no
+/// cycle.
 ///
 /// # Errors
-/// As [`verify()`]; a tree that is none, or whose packets are dropped, before credit loops.
+/// As [`verify()`]; a faulty tree takes precedence over a credit loop.
 pub fn verify_with_trees(
     topo: &Topology,
     tables: &Tables,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
     trees: &[TreePorts],
 ) -> Result<Proof, VerifyError> {
     let channels = Channels::new(topo);
-    let ground = Ground::new(topo, tables, lanes, &channels);
-    let injection = Injection::new(topo, lanes);
-    let waits = Waits::new(&channels, lanes);
+    let context = WalkContext::new(topo, tables, vl_plan, &channels);
+    let injection = Injection::new(topo, vl_plan);
+    let graph = ChannelDependencyGraph::new(&channels, vl_plan);
     let all = topo.destinations();
-    let plain = ground.plain();
-    let mut walked = if plain.is_some() {
-        walk::walk(&ground, &injection, all, &ToSwitches(&waits)).0
+    let single_vl_lids = context.single_vl_lids();
+    let mut walked = if single_vl_lids.is_some() {
+        walk::walk(&context, &injection, all, &SwitchLidSink(&graph)).0
     } else {
-        walk::walk(&ground, &injection, all, &&waits).0
+        walk::walk(&context, &injection, all, &&graph).0
     };
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
-        return Err(losses(&ground, walked));
+        return Err(loss_error(&context, walked));
     }
-    if let Some(plain) = plain {
-        let used = waits.add_rows(tables, &channels, &plain);
+    if let Some(lids) = single_vl_lids {
+        let used = graph.add_rows(tables, &channels, &lids);
         walked.used.iter_mut().zip(used).for_each(|(a, b)| *a |= b);
     }
     let broken = trees
         .par_iter()
         .enumerate()
-        .map(|(number, tree)| trees::enter(&ground, &waits, number, tree))
+        .map(|(number, tree)| trees::add_tree(&context, &graph, number, tree))
         .find_first(Result::is_err);
     if let Some(Err(tree)) = broken {
         return Err(VerifyError {
@@ -172,27 +164,27 @@ pub fn verify_with_trees(
             ..VerifyError::default()
         });
     }
-    if let Some(cycle) = cycles::find(&channels, &waits) {
+    if let Some(cycle) = cycles::find(&channels, &graph) {
         return Err(VerifyError {
             cycle: Some(cycle),
             ..VerifyError::default()
         });
     }
-    let dependencies = waits.count();
-    // What the answers add is entered into the same graph.
-    let reversible = injection.with_answers(topo).is_none_or(|both| {
-        let (walked, _) = walk::walk(&ground, &both, topo.destinations(), &&waits);
-        walked.dropped == 0 && cycles::find(&channels, &waits).is_none()
+    let dependencies = graph.num_dependencies();
+    // Dependencies of replies are added to the same graph.
+    let reversible = injection.with_replies(topo).is_none_or(|both| {
+        let (walked, _) = walk::walk(&context, &both, topo.destinations(), &&graph);
+        walked.dropped == 0 && cycles::find(&channels, &graph).is_none()
     });
     let used = (0..16).map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count());
     let used = used.collect();
     Ok(proof(topo, walked, used, dependencies, reversible))
 }
 
-/// What is told of tables that passed.
+/// The proof of tables that passed.
 fn proof(
     topo: &Topology,
-    walked: Walked,
+    walked: WalkResult,
     used: Vec<usize>,
     dependencies: u64,
     reversible: bool,
@@ -226,9 +218,9 @@ fn proof(
     }
 }
 
-/// What is told of packets that do not arrive.
-fn losses(ground: &Ground<'_>, walked: Walked) -> VerifyError {
-    let Walked {
+/// The error for packets that do not reach their LIDs.
+fn loss_error(context: &WalkContext<'_>, walked: WalkResult) -> VerifyError {
+    let WalkResult {
         mut unreachable,
         mut loops,
         ..
@@ -238,13 +230,13 @@ fn losses(ground: &Ground<'_>, walked: Walked) -> VerifyError {
         return VerifyError {
             dropped: DroppedPackets {
                 lids: walked.dropped,
-                first: trace::dropped(ground, lids).into(),
+                first: trace::dropped(context, lids).into(),
             },
             ..VerifyError::default()
         };
     }
     for lost in unreachable.first.iter_mut().chain(&mut loops.first) {
-        lost.path = trace::path(ground, lost.from, lost.lid);
+        lost.path = trace::path(context, lost.from, lost.lid);
         if let Some(&(at, port)) = lost.path.last() {
             (lost.at, lost.port) = (at, port);
         }

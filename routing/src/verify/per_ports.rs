@@ -1,37 +1,37 @@
-//! Dependencies where packets may change their VL at every switch: by input port, output port and SL.
+//! Dependencies if packets can change their VL at every switch, by input port, output port and SL.
 //!
-//! Per LID, the packets on each switch's channel are kept as the VLs of each SL. Used by `walk`, after it has settled the
-//! switches of a LID.
+//! Tracks the VLs of each SL on the output channel of each switch, per LID. Used by `walk` after it has ordered the switches of a
+//! LID.
 
 use ferrosm_mad::ids::PortNum;
 
-use super::ground::{DROPPED, Entries, Ground, Vls};
-use super::waits::{Waits, ones};
+use super::context::{DROPPED, Entries, Vls, WalkContext};
+use super::dependency_graph::{ChannelDependencyGraph, ones};
 use crate::topology::{Destination, SwitchIdx};
 use crate::vl_plan::SLS;
 
-/// A tree of packets towards one LID.
-pub(super) struct Tree<'a> {
+/// The routes to one LID, which form a tree.
+pub(super) struct DestinationTree<'a> {
     pub(super) dest: &'a Destination,
-    /// Each switch's table entry.
+    /// Table entry, by switch.
     pub(super) column: &'a [u8],
-    /// SLs of packets where they enter, by switch; 0 where none do.
+    /// Mask of SLs of packets that enter, by switch.
     pub(super) sls: &'a [u16],
 }
 
-/// What one worker keeps.
-pub(super) struct Carried {
-    /// By switch: the packets that leave it towards the LID.
+/// VLs of the packets to one LID. State of one worker.
+pub(super) struct PacketVls {
+    /// By switch: VLs of the packets that leave it towards the LID.
     vls: Vec<Vls>,
-    /// By switch: the SLs of which there are any.
+    /// By switch: mask of SLs with packets.
     sls: Vec<u16>,
-    /// SLs of packets where they enter, of the tree that these are of.
+    /// SLs of packets that enter, for the same tree.
     entering: Vec<u16>,
-    /// None of them is dropped.
+    /// No packet is dropped.
     is_clean: bool,
 }
 
-impl Carried {
+impl PacketVls {
     pub(super) fn new(switches: usize) -> Self {
         Self {
             vls: vec![[0; SLS]; switches],
@@ -41,9 +41,14 @@ impl Carried {
         }
     }
 
-    /// Whether all that packets of a tree do on their way to the owner, was entered for the trees before. `last` is the LID before, with
-    /// its entries. What the owner does with them is for [`Self::hand_out`].
-    pub(super) fn covers(&self, tree: &Tree<'_>, last: &Destination, last_column: &[u8]) -> bool {
+    /// Whether the previous tree added all dependencies of this tree. `last` is the previous LID, with its entries. The output port of
+    /// the owner is checked by [`Self::owner_drops`].
+    pub(super) fn covers(
+        &self,
+        tree: &DestinationTree<'_>,
+        last: &Destination,
+        last_column: &[u8],
+    ) -> bool {
         let owner = tree.dest.switch.index();
         let (all, last_all) = (tree.column, last_column);
         self.is_clean
@@ -53,8 +58,8 @@ impl Carried {
             && self.has_entered(tree)
     }
 
-    /// Whether packets of a tree enter with SLs of the tree that was followed. `hand_out` needs the same ones.
-    fn has_entered(&self, tree: &Tree<'_>) -> bool {
+    /// Whether the SLs of entering packets are covered by those of the previous tree (equal, if the owner forwards packets).
+    fn has_entered(&self, tree: &DestinationTree<'_>) -> bool {
         if tree.dest.port == PortNum::ZERO {
             let mut both = self.entering.iter().zip(tree.sls);
             return both.all(|(before, sls)| sls & !before == 0);
@@ -62,42 +67,47 @@ impl Carried {
         self.entering == tree.sls
     }
 
-    /// Whether the owner drops any packet of a tree that is the same as the one before up to there.
-    pub(super) fn hand_out(&self, ground: &Ground<'_>, entries: &Entries, tree: &Tree<'_>) -> bool {
+    /// Whether the owner drops any packet, for a tree that equals the previous one up to the owner.
+    pub(super) fn owner_drops(
+        &self,
+        context: &WalkContext<'_>,
+        entries: &Entries,
+        tree: &DestinationTree<'_>,
+    ) -> bool {
         let owner = tree.dest.switch;
         let output = PortNum(tree.column[owner.index()]);
-        let out = ground.channels.base[owner.index()] + output.index();
+        let out = context.channels.base[owner.index()] + output.index();
         let mut lost = ones(tree.sls[owner.index()]);
         if lost.any(|sl| entries.vls[out][sl] & DROPPED != 0) {
             return true;
         }
-        let mut arriving = ground.topo.links(owner).iter().filter(|link| {
+        let mut arriving = context.topo.links(owner).iter().filter(|link| {
             tree.column[link.peer.index()] == link.peer_port.raw() && link.peer != owner
         });
         arriving.any(|link| {
             let from = link.peer.index();
             ones(self.sls[from]).any(|sl| {
                 let number = u8::try_from(sl).unwrap_or(u8::MAX);
-                let vl = ground.lanes.vl(owner, link.port, output, number);
+                let vl = context.vl_plan.vl(owner, link.port, output, number);
                 self.vls[from][sl] != 0 && vl >= entries.limit[out]
             })
         })
     }
 
-    /// Follows all packets of a tree, the farthest switch first (`inwards`), and enters what waits for what. `used`
-    /// collects the VLs of each channel. Says whether any packet is dropped.
+    /// Follows all packets of a tree, from the farthest switch inwards, and adds their dependencies to the graph. `used` collects the
+    /// VLs of each channel. Returns whether any packet is dropped.
     pub(super) fn follow(
         &mut self,
-        ground: &Ground<'_>,
+        context: &WalkContext<'_>,
         entries: &Entries,
-        tree: &Tree<'_>,
+        tree: &DestinationTree<'_>,
         inwards: impl Iterator<Item = usize>,
-        waits: &Waits,
+        graph: &ChannelDependencyGraph,
         used: &mut [u16],
     ) -> bool {
-        let (channels, lanes) = (ground.channels, ground.lanes);
+        let (channels, vl_plan) = (context.channels, context.vl_plan);
         let owner = tree.dest.switch.index();
-        let handed_out = tree.dest.port != PortNum::ZERO;
+        let forwards = tree.dest.port != PortNum::ZERO;
         let mut dropped = false;
         self.sls.fill(0);
         self.vls.fill([0; SLS]);
@@ -106,7 +116,7 @@ impl Carried {
             let out = channels.base[v] + usize::from(tree.column[v]);
             if v == owner {
                 let lost = |sl: usize| entries.vls[out][sl] & DROPPED != 0;
-                dropped |= handed_out && ones(tree.sls[v]).any(lost);
+                dropped |= forwards && ones(tree.sls[v]).any(lost);
                 continue;
             }
             for sl in ones(tree.sls[v]) {
@@ -122,18 +132,18 @@ impl Carried {
             for sl in ones(self.sls[v]) {
                 let vls = self.vls[v][sl];
                 used[out] |= vls;
-                if vls == 0 || (next == owner && !handed_out) {
+                if vls == 0 || (next == owner && !forwards) {
                     continue;
                 }
                 let number = u8::try_from(sl).unwrap_or(u8::MAX);
                 let at = SwitchIdx::at(next);
-                let vl = lanes.vl(at, PortNum(end.port), PortNum(output), number);
+                let vl = vl_plan.vl(at, PortNum(end.port), PortNum(output), number);
                 if vl >= entries.limit[onward] {
                     dropped = true;
                 } else if next != owner {
                     self.vls[next][sl] |= 1 << vl;
                     self.sls[next] |= 1 << sl;
-                    waits.change(channels.pair(out, onward), vls, vl);
+                    graph.add_vl_change(channels.pair(out, onward), vls, vl);
                 }
             }
         }

@@ -1,56 +1,56 @@
-//! What takes the dependencies that a walk finds.
+//! Receivers of the dependencies that a walk finds.
 
 use super::channels::Channels;
-use super::waits::Waits;
+use super::dependency_graph::ChannelDependencyGraph;
 
-/// Takes what packets wait for. Each worker has one of its own.
+/// Receives dependencies. Each worker has its own.
 pub(super) trait Sink: Clone + Send + Sync {
-    /// Whether the dependencies of LIDs of end ports whose packets are on one VL everywhere are entered by others, row by row. Such
-    /// a walk is told of no other LIDs of end ports.
+    /// Whether the dependencies of single-VL LIDs of end ports are added row by row elsewhere. Such a walk has no other LIDs of end
+    /// ports.
     const BY_ROWS: bool;
 
-    /// Packets on these VLs of a channel wait for the same VLs of another one.
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16);
+    /// Packets on these VLs of a channel depend on the same VLs of the next channel.
+    fn add_dependency(&mut self, channels: &Channels, first: usize, second: usize, vls: u16);
 
-    /// Packets are on these VLs of a channel.
-    fn on(&mut self, channel: usize, vls: u16);
+    /// Packets use these VLs of a channel.
+    fn add_use(&mut self, channel: usize, vls: u16);
 
-    /// Where packets may change their VL: the graph that takes it. Other sinks are not for such lanes.
-    fn across(&self) -> Option<&Waits>;
+    /// The graph for dependencies of packets that change their VL; `None` if the sink does not support them.
+    fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph>;
 }
 
-impl Sink for &Waits {
+impl Sink for &ChannelDependencyGraph {
     const BY_ROWS: bool = false;
 
     #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        Waits::keep(self, channels.pair(first, second), vls);
+    fn add_dependency(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
+        ChannelDependencyGraph::add_same_vl(self, channels.pair(first, second), vls);
     }
 
     #[inline(always)]
-    fn on(&mut self, _: usize, _: u16) {}
+    fn add_use(&mut self, _: usize, _: u16) {}
 
-    fn across(&self) -> Option<&Waits> {
+    fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph> {
         Some(self)
     }
 }
 
-/// The dependencies of LIDs of switches, where [`Waits::add_rows`] enters all others.
+/// Receives the dependencies of LIDs of switches; [`ChannelDependencyGraph::add_rows`] adds all others.
 #[derive(Clone)]
-pub(super) struct ToSwitches<'a>(pub(super) &'a Waits);
+pub(super) struct SwitchLidSink<'a>(pub(super) &'a ChannelDependencyGraph);
 
-impl Sink for ToSwitches<'_> {
+impl Sink for SwitchLidSink<'_> {
     const BY_ROWS: bool = true;
 
     #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        self.0.keep(channels.pair(first, second), vls);
+    fn add_dependency(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
+        self.0.add_same_vl(channels.pair(first, second), vls);
     }
 
     #[inline(always)]
-    fn on(&mut self, _: usize, _: u16) {}
+    fn add_use(&mut self, _: usize, _: u16) {}
 
-    fn across(&self) -> Option<&Waits> {
+    fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph> {
         None
     }
 }

@@ -1,28 +1,30 @@
-//! Follows single packets hop by hop, to show what happens to the examples that a [`super::VerifyError`] names. Never used to
-//! decide.
+//! Follows single packets hop by hop for the examples in a [`super::VerifyError`].
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use super::failure::{DroppedPacket, EXAMPLES_MAX};
-use super::ground::Ground;
+use super::context::WalkContext;
+use super::error::{DroppedPacket, EXAMPLES_MAX};
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 use crate::vl_plan::SLS;
 
-/// Each switch on the way to a LID with the port that its table says, up to the end, or to the first switch that comes
-/// again.
-pub(super) fn path(ground: &Ground<'_>, from: SwitchIdx, lid: Lid) -> Vec<(SwitchIdx, PortNum)> {
-    let topo = ground.topo;
+/// Each switch on the path to a LID with its output port, up to the end, or to the first switch that repeats.
+pub(super) fn path(
+    context: &WalkContext<'_>,
+    from: SwitchIdx,
+    lid: Lid,
+) -> Vec<(SwitchIdx, PortNum)> {
+    let topo = context.topo;
     let owner = owner(topo, lid).map(|d| d.switch);
     let mut path = Vec::new();
     let mut seen = vec![false; topo.num_switches()];
     let mut at = from;
     loop {
-        let table = ground.tables.get(at.index());
+        let table = context.tables.get(at.index());
         let port = table.map_or(PortNum::DROP, |t| t.get(lid));
         path.push((at, port));
-        let known = std::mem::replace(&mut seen[at.index()], true);
+        let is_repeated = std::mem::replace(&mut seen[at.index()], true);
         match topo.neighbor(at, port) {
-            Some((next, _)) if Some(at) != owner && !known => at = next,
+            Some((next, _)) if Some(at) != owner && !is_repeated => at = next,
             Some(_) | None => return path,
         }
     }
@@ -34,42 +36,46 @@ fn owner(topo: &Topology, lid: Lid) -> Option<&Destination> {
     all.get(at)
 }
 
-/// The first packets for these LIDs that are dropped for their lane; of each switch and LID one.
-pub(super) fn dropped(ground: &Ground<'_>, lids: &[Lid]) -> Vec<DroppedPacket> {
-    let topo = ground.topo;
+/// The first packets for these LIDs that are dropped because of their VL; one for each switch and LID.
+pub(super) fn dropped(context: &WalkContext<'_>, lids: &[Lid]) -> Vec<DroppedPacket> {
+    let topo = context.topo;
     lids.iter()
         .filter_map(|&lid| owner(topo, lid))
         .flat_map(|to| topo.switches().map(move |from| (from, to)))
-        .filter_map(|(from, to)| first_dropped(ground, from, to))
+        .filter_map(|(from, to)| first_dropped(context, from, to))
         .take(EXAMPLES_MAX)
         .collect()
 }
 
-fn first_dropped(ground: &Ground<'_>, from: SwitchIdx, to: &Destination) -> Option<DroppedPacket> {
-    let (topo, lanes) = (ground.topo, ground.lanes);
+fn first_dropped(
+    context: &WalkContext<'_>,
+    from: SwitchIdx,
+    to: &Destination,
+) -> Option<DroppedPacket> {
+    let (topo, vl_plan) = (context.topo, context.vl_plan);
     let ends = topo.end_ports(from);
     if to.port == PortNum::ZERO && ends.is_empty() {
         return None;
     }
-    let path = path(ground, from, to.lid);
-    let sl = lanes.sl(from, to);
+    let path = path(context, from, to.lid);
+    let sl = vl_plan.sl(from, to);
     let entries = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
     let entries = entries.filter(|&entry| (from, entry) != (to.switch, to.port));
     for entry in entries {
         let mut input = entry;
         for (i, &(at, output)) in path.iter().enumerate() {
             let vl = if usize::from(sl) < SLS {
-                lanes.vl(at, input, output, sl)
+                vl_plan.vl(at, input, output, sl)
             } else {
                 DATA_VLS_MAX
             };
             let peer = topo.neighbor(at, output);
             let vls = match peer {
-                Some(_) => topo.vls(at, output).min(lanes.vls),
+                Some(_) => topo.vls(at, output).min(vl_plan.vls),
                 None => DATA_VLS_MAX,
             };
-            let kept = output == PortNum::ZERO && usize::from(sl) < SLS;
-            if vl >= vls && !kept {
+            let is_consumed = output == PortNum::ZERO && usize::from(sl) < SLS;
+            if vl >= vls && !is_consumed {
                 return Some(DroppedPacket {
                     lid: to.lid,
                     from,

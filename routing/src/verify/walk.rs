@@ -1,34 +1,32 @@
-//! Follows every LID from every switch, and records arrivals, losses, loops, loads and channel
-//! dependencies.
+//! Walks the tables for every LID from every switch, and records reachability, loops, loads and channel dependencies.
 //!
-//! Per LID the tables are a function from switch to next switch. Each switch is settled once, after
-//! its next switch, so a LID costs one visit per switch. 64 LIDs are taken at a time (`batches`).
-//! Batches are walked in parallel into private records, which are added up, and
-//! into one set of dependencies: nothing depends on who walked what.
+//! For a LID, the tables are a function from switch to next switch. Each switch is visited once, after its next switch. Workers
+//! walk batches of up to 64 LIDs (`batches`) into private results, which are added up, and into one set of dependencies. The
+//! result does not depend on the distribution of batches.
 //!
-//! LIDs of one switch mostly have equal distances. So those of the LID before are tried first: if every next switch is one hop
-//! nearer to the same owner, all switches arrive, and no search is needed.
+//! LIDs of one switch usually have equal distances. The walk therefore first tries the distances of the previous LID: if every next
+//! switch is one hop nearer to the same owner, all switches reach the LID.
 //!
-//! Where packets keep their VL, the packets that pass a switch are one mask of VLs, and the VLs of
-//! a channel one mask too. Where they may change it, `per_ports` follows them.
+//! If packets never change their VL, a mask of VLs represents the packets that cross a switch or channel. Otherwise `per_ports`
+//! follows them.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use super::batches::batches;
 use super::channels::Channels;
-use super::detour::Found;
-use super::failure::{EXAMPLES_MAX, LostPacket, LostPairs};
-use super::ground::Ground;
+use super::context::WalkContext;
+use super::error::{EXAMPLES_MAX, LostPacket, LostPairs};
 use super::inject::Injection;
-use super::per_ports::{Carried, Tree};
+use super::per_ports::{DestinationTree, PacketVls};
+use super::route_changes::RouteDeltas;
 use super::sink::Sink;
 use crate::tables::BLOCK_LIDS;
 use crate::topology::{Destination, SwitchIdx};
 
-/// What the walk found.
+/// Result of a walk.
 #[derive(Debug, Clone)]
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     pub(super) pairs: u64,
     pub(super) idle_unreachable: u64,
     pub(super) unreachable: LostPairs,
@@ -36,14 +34,14 @@ pub(super) struct Walked {
     pub(super) hop_histogram: Vec<u64>,
     /// Routes between end ports, by channel.
     pub(super) load: Vec<u64>,
-    /// VLs that carry anything, by channel.
+    /// Mask of VLs with traffic, by channel.
     pub(super) used: Vec<u16>,
-    /// LIDs that some packets do not reach because of their lane, and the first of them.
+    /// Number of LIDs for which packets are dropped because of their VL, and the first of these LIDs.
     pub(super) dropped: u64,
     pub(super) dropped_first: Vec<Lid>,
 }
 
-impl Walked {
+impl WalkResult {
     fn new(channels: &Channels) -> Self {
         Self {
             pairs: 0,
@@ -58,37 +56,43 @@ impl Walked {
         }
     }
 
-    /// Takes away what some LIDs did, and adds what they do. `used` says nothing then.
-    pub(super) fn replace(&mut self, gone: &Self, come: &Self) {
-        self.pairs = self.pairs - gone.pairs + come.pairs;
+    /// Subtracts the old results of some LIDs and adds their new ones. `used` is invalid afterwards.
+    pub(super) fn replace(&mut self, removed: &Self, added: &Self) {
+        self.pairs = self.pairs - removed.pairs + added.pairs;
         self.idle_unreachable =
-            self.idle_unreachable - gone.idle_unreachable + come.idle_unreachable;
-        let hops = self.hop_histogram.len().max(come.hop_histogram.len());
+            self.idle_unreachable - removed.idle_unreachable + added.idle_unreachable;
+        let hops = self.hop_histogram.len().max(added.hop_histogram.len());
         self.hop_histogram.resize(hops, 0);
-        let all = |a: &mut [u64], gone: &[u64], come: &[u64]| {
-            a.iter_mut().zip(come).for_each(|(a, b)| *a += b);
-            a.iter_mut().zip(gone).for_each(|(a, b)| *a -= b);
+        let all = |a: &mut [u64], removed: &[u64], added: &[u64]| {
+            a.iter_mut().zip(added).for_each(|(a, b)| *a += b);
+            a.iter_mut().zip(removed).for_each(|(a, b)| *a -= b);
         };
         all(
             &mut self.hop_histogram,
-            &gone.hop_histogram,
-            &come.hop_histogram,
+            &removed.hop_histogram,
+            &added.hop_histogram,
         );
-        all(&mut self.load, &gone.load, &come.load);
+        all(&mut self.load, &removed.load, &added.load);
     }
 
-    /// Moves routes from old ways to new ones.
-    pub(super) fn move_routes(&mut self, found: &Found) {
-        let hops = found.hops_gone.len().max(found.hops_come.len());
+    /// Moves routes from old to new paths.
+    pub(super) fn move_routes(&mut self, found: &RouteDeltas) {
+        let hops = found.hops_removed.len().max(found.hops_added.len());
         self.hop_histogram
             .resize(hops.max(self.hop_histogram.len()), 0);
         let histogram = &mut self.hop_histogram;
-        let pairs = histogram.iter_mut().zip(&found.hops_come);
+        let pairs = histogram.iter_mut().zip(&found.hops_added);
         pairs.for_each(|(a, b)| *a += b);
-        let pairs = histogram.iter_mut().zip(&found.hops_gone);
+        let pairs = histogram.iter_mut().zip(&found.hops_removed);
         pairs.for_each(|(a, b)| *a -= b);
-        found.load_come.iter().for_each(|&(c, n)| self.load[c] += n);
-        found.load_gone.iter().for_each(|&(c, n)| self.load[c] -= n);
+        found
+            .load_added
+            .iter()
+            .for_each(|&(c, n)| self.load[c] += n);
+        found
+            .load_removed
+            .iter()
+            .for_each(|&(c, n)| self.load[c] -= n);
     }
 
     pub(super) fn add(mut self, other: &Self) -> Self {
@@ -122,7 +126,7 @@ impl Walked {
 impl LostPairs {
     fn push(&mut self, lost: LostPacket) {
         self.count += 1;
-        keep_least(&mut self.first, lost);
+        insert_example(&mut self.first, lost);
     }
 
     fn add(&mut self, other: &Self) {
@@ -133,33 +137,33 @@ impl LostPairs {
     }
 }
 
-/// Adds an example to the least ones, in ascending order.
-fn keep_least<T: Ord>(first: &mut Vec<T>, example: T) {
-    let at = first.partition_point(|kept| *kept < example);
+/// Inserts an example into the sorted list of the least ones.
+fn insert_example<T: Ord>(first: &mut Vec<T>, example: T) {
+    let at = first.partition_point(|other| *other < example);
     if at < EXAMPLES_MAX {
         first.insert(at, example);
         first.truncate(EXAMPLES_MAX);
     }
 }
 
-/// Walks these LIDs (ascending), and enters into the sinks what packets with these SLs wait for. Gives the sinks back, in no
+/// Walks these LIDs (ascending) and adds the dependencies of packets with these SLs to clones of `sink`, which are returned in any
 /// order.
 pub(super) fn walk<S: Sink>(
-    ground: &Ground<'_>,
+    context: &WalkContext<'_>,
     injection: &Injection<'_>,
     destinations: &[Destination],
     sink: &S,
-) -> (Walked, Vec<S>) {
-    // Where packets may change their VL, it pays to follow those to all LIDs of a switch one after the other.
-    let all = batches(destinations, ground.entries.is_some());
-    // A few records per worker, not one per batch: records are large.
+) -> (WalkResult, Vec<S>) {
+    // If packets can change their VL, following all LIDs of a switch in sequence is faster.
+    let all = batches(destinations, context.entries.is_some());
+    // A few results per worker, because results are large.
     let share = all
         .len()
         .div_ceil(SHARES * rayon::current_num_threads())
         .max(1);
     all.par_chunks(share)
         .map(|batches| {
-            let mut walker = Walker::new(ground, injection, sink.clone());
+            let mut walker = Walker::new(context, injection, sink.clone());
             batches.iter().for_each(|lids| walker.batch(lids));
             (walker.found, vec![walker.sink])
         })
@@ -167,76 +171,77 @@ pub(super) fn walk<S: Sink>(
             sinks.extend(more);
             (a.add(&b), sinks)
         })
-        .unwrap_or_else(|| (Walked::new(ground.channels), Vec::new()))
+        .unwrap_or_else(|| (WalkResult::new(context.channels), Vec::new()))
 }
 
-/// Parts of the work per worker: a few, so that one who is slow does not hold up the others.
+/// Parts of the work per worker, for load balance.
 const SHARES: usize = 3;
 
-/// Switches whose entries are read together.
+/// Number of switches whose entries are read together.
 const ROWS: usize = 16;
 
-/// Hops of a switch that has not been visited for this LID.
+/// Value of `hops`: not visited for this LID.
 const UNSEEN: u32 = u32::MAX;
-/// Hops of a switch on the path that is being followed.
+/// Value of `hops`: on the path that is being followed.
 const ON_PATH: u32 = u32::MAX - 1;
-/// Hops of a switch whose path ends wrongly.
+/// Value of `hops`: the path ends elsewhere.
 const LOST: u32 = u32::MAX - 2;
-/// Hops of a switch whose path never ends.
+/// Value of `hops`: the path ends in a loop.
 const LOOPS: u32 = u32::MAX - 3;
 
 struct Walker<'a, S> {
-    ground: &'a Ground<'a>,
+    context: &'a WalkContext<'a>,
     channels: &'a Channels,
     injection: &'a Injection<'a>,
     sink: S,
     hosts: Vec<u64>,
     /// Entries of one batch, by LID in the batch, then switch.
     columns: Vec<u8>,
-    /// SLs of one batch in the same order, where they depend on the switch.
+    /// SLs of one batch in the same order, if they depend on the switch.
     sls: Vec<u8>,
     hops: Vec<u32>,
-    /// By switch that arrives: the next one.
+    /// By switch that reaches the LID: the next switch.
     next: Vec<u32>,
-    /// Switches, each after its next one.
-    settled: Vec<usize>,
-    /// The owner of the LID that `hops` are of, if all switches arrive, and whether `settled` is by hops.
-    arrived: Option<usize>,
+    /// Switches, each after its next switch.
+    visited: Vec<usize>,
+    /// Owner of the LID of `hops`, if all switches reach it.
+    reached_owner: Option<usize>,
+    /// Whether `visited` is sorted by hops.
     is_by_hops: bool,
-    /// By number of hops: end ports that send to a LID with these `hops`; empty where nobody has counted.
+    /// End ports that send to the LID, by number of hops; empty if not counted yet.
     by_hops: Vec<u64>,
     path: Vec<usize>,
-    /// End ports whose packets pass a switch.
+    /// End ports whose packets cross a switch.
     flow: Vec<u64>,
-    /// VLs of packets that pass a switch, where packets keep their VL; else SLs of packets that enter there.
+    /// By switch: mask of VLs of crossing packets, if packets never change their VL; else mask of SLs of entering packets.
     passing: Vec<u16>,
-    carried: Carried,
-    found: Walked,
+    packet_vls: PacketVls,
+    found: WalkResult,
 }
 
 impl<'a, S: Sink> Walker<'a, S> {
-    fn new(ground: &'a Ground<'a>, injection: &'a Injection<'a>, sink: S) -> Self {
-        let n = ground.topo.num_switches();
-        let hosts = |s| ground.topo.end_ports(s).len() as u64;
+    fn new(context: &'a WalkContext<'a>, injection: &'a Injection<'a>, sink: S) -> Self {
+        let n = context.topo.num_switches();
+        let hosts = |s| context.topo.end_ports(s).len() as u64;
         Self {
-            ground,
-            channels: ground.channels,
+            context,
+            channels: context.channels,
             injection,
             sink,
-            hosts: ground.topo.switches().map(hosts).collect(),
+            hosts: context.topo.switches().map(hosts).collect(),
             columns: vec![PortNum::DROP.raw(); BLOCK_LIDS * n],
             sls: Vec::new(),
             hops: vec![UNSEEN; n],
             next: vec![0; n],
-            settled: Vec::with_capacity(n),
-            arrived: None,
+            visited: Vec::with_capacity(n),
+            reached_owner: None,
             is_by_hops: false,
             by_hops: Vec::new(),
             path: Vec::new(),
             flow: vec![0; n],
             passing: vec![0; n],
-            carried: Carried::new(if ground.entries.is_some() { n } else { 0 }),
-            found: Walked::new(ground.channels),
+            packet_vls: PacketVls::new(if context.entries.is_some() { n } else { 0 }),
+            found: WalkResult::new(context.channels),
         }
     }
 
@@ -251,32 +256,32 @@ impl<'a, S: Sink> Walker<'a, S> {
             if self.has_same_hops(dest, column) {
                 self.found.pairs += n as u64;
             } else {
-                self.arrivals(dest, column);
+                self.compute_hops(dest, column);
             }
             let before = i
                 .checked_sub(1)
                 .map(|last| (&lids[last], &columns[last * n..][..n]));
             let dropped = if dest.port == PortNum::ZERO {
-                self.packets::<true>((i, dest), column, before)
+                self.follow_packets::<true>((i, dest), column, before)
             } else {
-                self.packets::<false>((i, dest), column, before)
+                self.follow_packets::<false>((i, dest), column, before)
             };
             if dropped {
                 self.found.dropped += 1;
-                keep_least(&mut self.found.dropped_first, dest.lid);
+                insert_example(&mut self.found.dropped_first, dest.lid);
             }
             self.columns = columns;
         }
     }
 
-    /// Reads the entries of a batch, of a few switches at a time: their cache lines are fetched side by side.
+    /// Reads the entries of a batch for a few switches at a time, whose cache lines are fetched in parallel.
     fn read(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
         let mut rows: [&[u8]; ROWS] = [&[]; ROWS];
         for first in (0..n).step_by(ROWS) {
             let some = ROWS.min(n - first);
             for (row, v) in rows.iter_mut().zip(first..first + some) {
-                *row = self.ground.tables.get(v).map_or(&[], |t| t.entries());
+                *row = self.context.tables.get(v).map_or(&[], |t| t.entries());
             }
             for (i, d) in lids.iter().enumerate() {
                 let lid = usize::from(d.lid.raw());
@@ -288,10 +293,10 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Whether every switch arrives over as many hops as for the LID before, which is of the same switch.
+    /// Whether every switch reaches the LID with the same number of hops as the previous LID of the same owner.
     fn has_same_hops(&mut self, dest: &Destination, column: &[u8]) -> bool {
         let owner = dest.switch.index();
-        if self.arrived != Some(owner) || column[owner] != dest.port.raw() {
+        if self.reached_owner != Some(owner) || column[owner] != dest.port.raw() {
             return false;
         }
         for (v, &port) in column.iter().enumerate() {
@@ -309,32 +314,32 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
         if !self.is_by_hops {
             let hops = &self.hops;
-            self.settled.sort_by_key(|&v| hops[v]);
+            self.visited.sort_by_key(|&v| hops[v]);
             self.is_by_hops = true;
         }
         true
     }
 
-    /// Settles every switch for one LID, and notes who is lost.
-    fn arrivals(&mut self, dest: &Destination, column: &[u8]) {
+    /// Computes the hops of every switch to one LID, and records switches that do not reach it.
+    fn compute_hops(&mut self, dest: &Destination, column: &[u8]) {
         self.hops.fill(UNSEEN);
-        self.settled.clear();
+        self.visited.clear();
         self.by_hops.clear();
         let owner = dest.switch.index();
-        let mut all_arrive = true;
+        let mut all_reach = true;
         for start in 0..column.len() {
             let mut v = start;
-            // Follow until something known.
+            // Follow the route to a switch that was visited.
             let mut end = loop {
                 match self.hops[v] {
                     UNSEEN => {}
                     ON_PATH => break LOOPS,
-                    known => break known,
+                    hops => break hops,
                 }
                 self.hops[v] = ON_PATH;
                 self.path.push(v);
                 if v == owner {
-                    // Counted up from here: the owner itself gets 0.
+                    // Incremented from here: the owner has 0 hops.
                     break if column[v] == dest.port.raw() {
                         u32::MAX
                     } else {
@@ -353,21 +358,21 @@ impl<'a, S: Sink> Walker<'a, S> {
             while let Some(v) = self.path.pop() {
                 let lost = end == LOST || end == LOOPS;
                 end = if lost { end } else { end.wrapping_add(1) };
-                all_arrive &= !lost;
+                all_reach &= !lost;
                 self.hops[v] = end;
-                self.settled.push(v);
+                self.visited.push(v);
             }
         }
-        self.arrived = all_arrive.then_some(owner);
+        self.reached_owner = all_reach.then_some(owner);
         self.is_by_hops = false;
-        if all_arrive {
+        if all_reach {
             self.found.pairs += column.len() as u64;
         } else {
-            self.losses(dest, column);
+            self.record_losses(dest, column);
         }
     }
 
-    fn losses(&mut self, dest: &Destination, column: &[u8]) {
+    fn record_losses(&mut self, dest: &Destination, column: &[u8]) {
         for from in 0..column.len() {
             let hops = self.hops[from];
             if hops != LOST && hops != LOOPS {
@@ -378,11 +383,11 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.found.idle_unreachable += 1;
                 continue;
             }
-            // As many steps as there are switches end at the end of a path, or inside a loop.
+            // After as many steps as there are switches, the packet is at the end of its path or in a loop.
             let mut at = from;
             for _ in 0..column.len() {
-                let arrived = at == dest.switch.index();
-                match self.channels.channel(at, column[at]).filter(|_| !arrived) {
+                let is_owner = at == dest.switch.index();
+                match self.channels.channel(at, column[at]).filter(|_| !is_owner) {
                     Some(channel) => at = self.channels.ends[channel].switch as usize,
                     None => break,
                 }
@@ -402,9 +407,9 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Loads and dependencies of one LID, the `i`th of its batch. `TO_SWITCH`: the LID is a switch's own. `before` is the LID before,
-    /// with its entries. Says whether packets are dropped.
-    fn packets<const TO_SWITCH: bool>(
+    /// Adds loads and dependencies of one LID, the `i`th of its batch. `TO_SWITCH`: the LID of a switch. `before` is the previous LID
+    /// with its entries. Returns whether packets are dropped.
+    fn follow_packets<const TO_SWITCH: bool>(
         &mut self,
         (i, dest): (usize, &Destination),
         column: &[u8],
@@ -412,31 +417,31 @@ impl<'a, S: Sink> Walker<'a, S> {
     ) -> bool {
         self.flow.copy_from_slice(&self.hosts);
         self.injection.fill(i, dest, &self.sls, &mut self.passing);
-        // An SL that does not exist has no bit.
+        // An invalid SL has no bit.
         let mut dropped = false;
         for (bits, &hosts) in self.passing.iter_mut().zip(&self.hosts) {
-            let real = !TO_SWITCH || hosts > 0;
-            dropped |= real && *bits == 0;
-            *bits = if real { *bits } else { 0 };
+            let sends = !TO_SWITCH || hosts > 0;
+            dropped |= sends && *bits == 0;
+            *bits = if sends { *bits } else { 0 };
         }
         if !TO_SWITCH {
             self.count_hops(dest.switch.index());
         }
-        if self.ground.entries.is_some() {
-            dropped | self.follow::<TO_SWITCH>(dest, column, before)
-        } else if S::BY_ROWS && !TO_SWITCH && self.ground.narrow.is_none() {
-            self.loads(dest.switch.index(), column);
+        if self.context.entries.is_some() {
+            dropped | self.follow_changing_vls::<TO_SWITCH>(dest, column, before)
+        } else if S::BY_ROWS && !TO_SWITCH && self.context.narrow.is_none() {
+            self.add_loads(dest.switch.index(), column);
             dropped
-        } else if self.ground.narrow.is_some() {
-            dropped | self.traffic::<TO_SWITCH, true>(dest, column)
+        } else if self.context.narrow.is_some() {
+            dropped | self.follow_constant_vls::<TO_SWITCH, true>(dest, column)
         } else {
-            dropped | self.traffic::<TO_SWITCH, false>(dest, column)
+            dropped | self.follow_constant_vls::<TO_SWITCH, false>(dest, column)
         }
     }
 
-    /// Routes over each channel, from the farthest switches inwards.
-    fn loads(&mut self, owner: usize, column: &[u8]) {
-        for &v in self.settled.iter().rev() {
+    /// Adds the routes over each channel, from the farthest switches inwards.
+    fn add_loads(&mut self, owner: usize, column: &[u8]) {
+        for &v in self.visited.iter().rev() {
             let flow = self.flow[v];
             if v != owner && flow != 0 && self.hops[v] < LOOPS {
                 let channel = self.channels.base[v] + usize::from(column[v]);
@@ -446,17 +451,18 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// From the farthest switches inwards, where packets keep their VL. `NARROW`: not every channel has all VLs.
-    fn traffic<const TO_SWITCH: bool, const NARROW: bool>(
+    /// Follows packets that never change their VL, from the farthest switches inwards. `NARROW`: some channels do not operate all VLs
+    /// of the plan.
+    fn follow_constant_vls<const TO_SWITCH: bool, const NARROW: bool>(
         &mut self,
         dest: &Destination,
         column: &[u8],
     ) -> bool {
         let owner = dest.switch.index();
         let channels = self.channels;
-        let allowed: &[u16] = self.ground.narrow.as_deref().unwrap_or(&[]);
+        let allowed: &[u16] = self.context.narrow.as_deref().unwrap_or(&[]);
         let mut dropped = false;
-        for &v in self.settled.iter().rev() {
+        for &v in self.visited.iter().rev() {
             let (flow, mut vls) = (self.flow[v], self.passing[v]);
             if v == owner || self.hops[v] >= LOOPS || vls == 0 {
                 continue;
@@ -470,50 +476,51 @@ impl<'a, S: Sink> Walker<'a, S> {
             self.flow[next] += flow;
             self.passing[next] |= vls;
             self.found.used[channel] |= vls;
-            self.sink.on(channel, vls);
+            self.sink.add_use(channel, vls);
             if !TO_SWITCH {
                 self.found.load[channel] += flow;
             }
             if next != owner {
                 let out = channels.base[next] + usize::from(column[next]);
-                self.sink.keep(channels, channel, out, vls);
+                self.sink.add_dependency(channels, channel, out, vls);
             }
         }
         dropped
     }
 
-    /// From the farthest switches inwards, where packets may change their VL.
-    fn follow<const TO_SWITCH: bool>(
+    /// Follows packets that can change their VL, from the farthest switches inwards.
+    fn follow_changing_vls<const TO_SWITCH: bool>(
         &mut self,
         dest: &Destination,
         column: &[u8],
         before: Option<(&Destination, &[u8])>,
     ) -> bool {
         if !TO_SWITCH {
-            self.loads(dest.switch.index(), column);
+            self.add_loads(dest.switch.index(), column);
         }
-        let (Some(entries), Some(waits)) = (&self.ground.entries, self.sink.across()) else {
+        let (Some(entries), Some(graph)) = (&self.context.entries, self.sink.vl_change_graph())
+        else {
             return false;
         };
         let hops = &self.hops;
-        let inwards = self.settled.iter().rev().copied();
-        let tree = Tree {
+        let inwards = self.visited.iter().rev().copied();
+        let tree = DestinationTree {
             dest,
             column,
             sls: &self.passing,
         };
         if let Some((last, entered)) = before
-            && self.arrived.is_some()
-            && self.carried.covers(&tree, last, entered)
+            && self.reached_owner.is_some()
+            && self.packet_vls.covers(&tree, last, entered)
         {
-            return !TO_SWITCH && self.carried.hand_out(self.ground, entries, &tree);
+            return !TO_SWITCH && self.packet_vls.owner_drops(self.context, entries, &tree);
         }
-        self.carried.follow(
-            self.ground,
+        self.packet_vls.follow(
+            self.context,
             entries,
             &tree,
             inwards.filter(|&v| hops[v] < LOOPS),
-            waits,
+            graph,
             &mut self.found.used,
         )
     }
@@ -528,7 +535,7 @@ impl<'a, S: Sink> Walker<'a, S> {
                 if self.by_hops.len() <= hops {
                     self.by_hops.resize(hops + 1, 0);
                 }
-                // An end port does not count as its own partner.
+                // An end port does not send to itself.
                 self.by_hops[hops] += hosts - u64::from(v == owner);
             }
         }

@@ -128,7 +128,7 @@ fn dropped_packet_is_rejected() {
     );
     assert_eq!(
         failure.describe(&|s| format!("S{}", s.0)),
-        "2 pairs are unreachable, for instance LID 6 from S0, which is dropped at S1 (by S0 port 2)"
+        "2 (switch, LID) pairs are unreachable; e.g. from S0 to LID 6: dropped at S1 (path: S0 port 2)"
     );
 }
 
@@ -170,7 +170,7 @@ fn forwarding_loop_is_rejected() {
     spoil(&mut tables, 1, 6, 2);
     let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
-    let path = "circles through switch 0 (switch 0 port 2, switch 1 port 2, switch 0 port 2)";
+    let path = "loop through switch 0 (path: switch 0 port 2, switch 1 port 2, switch 0 port 2)";
     assert!(failure.to_string().contains(path), "{failure}");
 }
 

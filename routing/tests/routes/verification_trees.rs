@@ -180,7 +180,7 @@ fn invalid_trees_are_rejected() {
         assert!(
             failure
                 .to_string()
-                .starts_with("multicast tree 1 is broken: "),
+                .starts_with("multicast tree 1 is invalid: "),
             "{failure}"
         );
         broken.fault

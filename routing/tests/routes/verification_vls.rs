@@ -222,8 +222,7 @@ fn maps_by_port_make_torus_deadlock_free_unless_broken() {
     let failure = ring.verify(&ring.by_ports(broken)).unwrap_err();
     assert_eq!(
         failure.describe(&|s| format!("S{}", s.0)),
-        "there is a credit loop of 5 channels: S0 port 1 VL 0, S1 port 1 VL 0, S2 port 1 VL 0, S3 port 1 VL 0, \
-         S4 port 1 VL 1, and back"
+        "credit loop of 5 channels: S0 port 1 VL 0, S1 port 1 VL 0, S2 port 1 VL 0, S3 port 1 VL 0, S4 port 1 VL 1"
     );
 }
 
@@ -243,8 +242,8 @@ fn map_to_unused_vl_is_rejected() {
     assert_eq!((failure.dropped.lids, failure.cycle.is_none()), (2, true));
     assert_eq!(
         failure.describe(&|s| format!("S{}", s.0)),
-        "packets for 2 LIDs are dropped for their lane, for instance for LID 4 from S1 port 0 with SL 0, which S2 would \
-         send from port 2 to port 1 on VL 2 where VLs 0 to 1 exist (by S1 port 1)"
+        "packets to 2 LIDs are dropped because of their VL; e.g. to LID 4 from S1 port 0 with SL 0: S2 maps it from port 2 to \
+         port 1 on VL 2, but VLs 0 to 1 are operated (path: S1 port 1)"
     );
     // At the end port of switch 1.
     let mut maps = ring.maps();

@@ -1,36 +1,34 @@
-//! LIDs for which a few switches send another way than in tables that were proven: what that changes, without a walk over
-//! all switches.
+//! Changed next hops of a few switches for a LID: changes of dependencies, loads and hops, without a walk over all switches.
 //!
-//! Every path to such a LID is as it was up to the first switch that changed; from there it goes another way. So all
-//! arrive if those switches do, and the routes that come to them move from their old ways to the new ones. Only for LIDs
-//! of end ports whose packets are all on one lane: then every switch sends, and a dependency is there or not whoever
-//! makes it.
+//! Every path to such a LID is unchanged up to the first switch with a changed next hop. All switches reach the LID if these
+//! switches do, and the routes through them move from the old to the new path. Applies only to LIDs of end ports whose packets
+//! all use one VL: then every switch sends to the LID, and each dependency is independent of the source.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::channels::Channels;
-use super::counts::{Changes, Counts};
+use super::counts::{CountChanges, DependencyCounts};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// A LID with the VL of its packets and the switches that send another way.
-pub(super) struct Detour<'a> {
+/// A LID, its VL, and the switches with a changed next hop.
+pub(super) struct RouteChange<'a> {
     pub(super) dest: Destination,
     pub(super) vl: usize,
     pub(super) changed: &'a [u32],
 }
 
-/// Tables in their fabric.
+/// Tables and their topology.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct TablesView<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: &'a Channels,
     pub(super) tables: &'a [Arc<Lft>],
 }
 
-impl<'a> Side<'a> {
+impl<'a> TablesView<'a> {
     pub(super) fn new(topo: &'a Topology, channels: &'a Channels, tables: &'a Tables) -> Self {
         Self {
             topo,
@@ -43,14 +41,14 @@ impl<'a> Side<'a> {
         self.tables.get(v).map_or(u8::MAX, |t| t.get(d.lid).raw())
     }
 
-    /// The channel by which a switch sends, its port, and the switch there.
+    /// Output channel of a switch for a LID, its port, and the next switch.
     fn hop(&self, v: usize, d: &Destination) -> Option<(usize, u8, usize)> {
         let port = self.entry(v, d);
         let channel = self.channels.channel(v, port)?;
         Some((channel, port, self.channels.ends[channel].switch as usize))
     }
 
-    /// Channels on the way from a switch; `None` if it does not end at the LID.
+    /// Channels of the path from a switch; `None` if it does not reach the LID.
     fn path(&self, from: usize, d: &Destination, path: &mut Vec<usize>) -> Option<()> {
         path.clear();
         let owner = d.switch.index();
@@ -67,103 +65,106 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What changed in all.
+/// All changes.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) gone: Changes,
-    pub(super) come: Changes,
-    /// Routes between end ports that went, and that came, by channel.
-    pub(super) load_gone: Vec<(usize, u64)>,
-    pub(super) load_come: Vec<(usize, u64)>,
-    /// End ports whose ways were, and are, so many hops long.
-    pub(super) hops_gone: Vec<u64>,
-    pub(super) hops_come: Vec<u64>,
+pub(super) struct RouteDeltas {
+    pub(super) removed: CountChanges,
+    pub(super) added: CountChanges,
+    /// Routes between end ports removed from, and added to, channels.
+    pub(super) load_removed: Vec<(usize, u64)>,
+    pub(super) load_added: Vec<(usize, u64)>,
+    /// End ports by number of hops of their old, and of their new, route.
+    pub(super) hops_removed: Vec<u64>,
+    pub(super) hops_added: Vec<u64>,
 }
 
-/// What these LIDs change, in parts; `None` if packets for one of them do not arrive.
-pub(super) fn follow(
-    before: Side<'_>,
-    after: Side<'_>,
-    counts: &Counts,
-    detours: &[Detour<'_>],
-) -> Option<Vec<Found>> {
+/// Evaluates the route changes, in several parts; `None` if a LID is not reachable.
+pub(super) fn evaluate(
+    before: TablesView<'_>,
+    after: TablesView<'_>,
+    counts: &DependencyCounts,
+    changes: &[RouteChange<'_>],
+) -> Option<Vec<RouteDeltas>> {
     let topo = after.topo;
     let hosts = |s| topo.end_ports(s).len() as u64;
     let hosts: Vec<u64> = topo.switches().map(hosts).collect();
-    let share = detours.len().div_ceil(rayon::current_num_threads()).max(1);
-    detours
+    let share = changes.len().div_ceil(rayon::current_num_threads()).max(1);
+    changes
         .par_chunks(share)
-        .map(|detours| {
-            let mut work = Work {
+        .map(|changes| {
+            let mut work = Evaluation {
                 before,
                 after,
                 counts,
                 hosts: &hosts,
                 changed: vec![0; hosts.len()],
-                turn: 0,
+                lid_number: 0,
                 members: Vec::new(),
-                was: Vec::new(),
-                is: Vec::new(),
-                found: Found::default(),
+                old_path: Vec::new(),
+                new_path: Vec::new(),
+                found: RouteDeltas::default(),
             };
-            detours.iter().try_for_each(|d| work.lid(d))?;
+            changes
+                .iter()
+                .try_for_each(|change| work.evaluate_lid(change))?;
             Some(work.found)
         })
         .collect()
 }
 
-struct Work<'a> {
-    before: Side<'a>,
-    after: Side<'a>,
-    counts: &'a Counts,
+struct Evaluation<'a> {
+    before: TablesView<'a>,
+    after: TablesView<'a>,
+    counts: &'a DependencyCounts,
     hosts: &'a [u64],
-    /// For which LID (the how many-th) a switch changed last.
+    /// By switch: sequence number of the last LID for which its next hop changed.
     changed: Vec<u32>,
-    turn: u32,
-    /// Switches whose way comes to the present one before any other that changed, with the hops to it.
+    /// Sequence number of the current LID.
+    lid_number: u32,
+    /// Switches whose path reaches the current switch before any other changed switch, with the number of hops to it.
     members: Vec<(usize, usize)>,
-    was: Vec<usize>,
-    is: Vec<usize>,
-    found: Found,
+    old_path: Vec<usize>,
+    new_path: Vec<usize>,
+    found: RouteDeltas,
 }
 
-impl Work<'_> {
-    fn lid(&mut self, detour: &Detour<'_>) -> Option<()> {
-        self.turn += 1;
-        for &c in detour.changed {
-            self.changed[c as usize] = self.turn;
+impl Evaluation<'_> {
+    fn evaluate_lid(&mut self, change: &RouteChange<'_>) -> Option<()> {
+        self.lid_number += 1;
+        for &c in change.changed {
+            self.changed[c as usize] = self.lid_number;
         }
-        for &c in detour.changed {
-            self.switch(c as usize, &detour.dest, detour.vl)?;
+        for &c in change.changed {
+            self.evaluate_switch(c as usize, &change.dest, change.vl)?;
         }
         Some(())
     }
 
-    fn switch(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
+    fn evaluate_switch(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
         if c == d.switch.index() {
             return None;
         }
-        self.before.path(c, d, &mut self.was)?;
-        self.after.path(c, d, &mut self.is)?;
+        self.before.path(c, d, &mut self.old_path)?;
+        self.after.path(c, d, &mut self.new_path)?;
         self.dependencies(c, d, vl)?;
         let routes: u64 = self.members.iter().map(|&(v, _)| self.hosts[v]).sum();
         if routes > 0 {
             let all = |path: &[usize], load: &mut Vec<(usize, u64)>| {
                 load.extend(path.iter().map(|&channel| (channel, routes)));
             };
-            all(&self.was, &mut self.found.load_gone);
-            all(&self.is, &mut self.found.load_come);
+            all(&self.old_path, &mut self.found.load_removed);
+            all(&self.new_path, &mut self.found.load_added);
         }
-        if self.was.len() != self.is.len() {
+        if self.old_path.len() != self.new_path.len() {
             for &(v, hops) in &self.members {
                 count(
-                    &mut self.found.hops_gone,
-                    hops + self.was.len(),
+                    &mut self.found.hops_removed,
+                    hops + self.old_path.len(),
                     self.hosts[v],
                 );
                 count(
-                    &mut self.found.hops_come,
-                    hops + self.is.len(),
+                    &mut self.found.hops_added,
+                    hops + self.new_path.len(),
                     self.hosts[v],
                 );
             }
@@ -171,24 +172,26 @@ impl Work<'_> {
         Some(())
     }
 
-    /// Finds who comes to a switch that changed, and what its packets and theirs wait for.
+    /// Finds the switches behind a changed switch, and the changed dependencies of their packets.
     fn dependencies(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
         let owner = d.switch.index();
-        let lanes = self.counts.lanes;
+        let num_vls = self.counts.num_vls;
         let (was, was_port, before) = self.before.hop(c, d)?;
         let (is, is_port, after) = self.after.hop(c, d)?;
-        let node = |channel: usize| u32::try_from(channel * lanes + vl).unwrap_or(u32::MAX);
-        let Found { gone, come, .. } = &mut self.found;
-        gone.on.push(node(was));
-        come.on.push(node(is));
+        let node = |channel: usize| u32::try_from(channel * num_vls + vl).unwrap_or(u32::MAX);
+        let RouteDeltas { removed, added, .. } = &mut self.found;
+        removed.uses.push(node(was));
+        added.uses.push(node(is));
         if before != owner {
             let (second, port, _) = self.before.hop(before, d)?;
-            gone.waits
+            removed
+                .dependencies
                 .push(self.counts.dependency(was, (second, port), vl));
         }
         if after != owner {
             let (second, port, _) = self.after.hop(after, d)?;
-            come.waits
+            added
+                .dependencies
                 .push(self.counts.dependency(is, (second, port), vl));
         }
         self.members.clear();
@@ -198,8 +201,8 @@ impl Work<'_> {
             at += 1;
             for link in self.after.topo.links(SwitchIdx::at(v)) {
                 let u = link.peer.index();
-                // Whoever did not change sends as before, over a cable that is still there.
-                if self.changed[u] == self.turn
+                // An unchanged switch still sends over the same link.
+                if self.changed[u] == self.lid_number
                     || u == owner
                     || self.after.entry(u, d) != link.peer_port.raw()
                 {
@@ -208,9 +211,11 @@ impl Work<'_> {
                 self.members.push((u, hops + 1));
                 if v == c {
                     let first = self.after.channels.base[u] + link.peer_port.index();
-                    gone.waits
+                    removed
+                        .dependencies
                         .push(self.counts.dependency(first, (was, was_port), vl));
-                    come.waits
+                    added
+                        .dependencies
                         .push(self.counts.dependency(first, (is, is_port), vl));
                 }
             }

@@ -1,7 +1,6 @@
-//! The channel dependency graph: which lane of which channel waits for which. Walkers enter what they see, `cycles`
-//! looks for circles.
+//! The channel dependency graph. Walkers add dependencies, `cycles` searches for cycles.
 //!
-//! One array for all workers. Entries are only ever set, so who sets what in which order leaves no trace.
+//! All workers share one array. Bits are only ever set, so the result does not depend on the order.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -12,34 +11,34 @@ use super::inject::SingleVlLid;
 use crate::tables::Tables;
 use crate::vl_plan::{SlToVl, VlPlan};
 
-/// Dependencies between lanes of channels.
-pub(super) struct Waits {
-    /// By pair of channels, or by pair and VL on the first of them: the VLs on the second.
+/// Dependencies between the VLs of channels.
+pub(super) struct ChannelDependencyGraph {
+    /// By pair of channels, or by pair and VL of the first channel: mask of VLs of the second channel.
     masks: Vec<AtomicU16>,
-    /// VLs on the first channel that are told apart; `None` if packets never change their VL.
-    across: Option<usize>,
+    /// Number of VLs, if packets can change their VL; `None` if they never do.
+    vls_if_changing: Option<usize>,
 }
 
-impl Waits {
-    pub(super) fn new(channels: &Channels, lanes: &VlPlan) -> Self {
-        let across = match lanes.sl2vl {
+impl ChannelDependencyGraph {
+    pub(super) fn new(channels: &Channels, vl_plan: &VlPlan) -> Self {
+        let vls_if_changing = match vl_plan.sl2vl {
             SlToVl::Modulo => None,
-            SlToVl::PerPorts(_) => Some(usize::from(lanes.vls.clamp(1, 15))),
+            SlToVl::PerPorts(_) => Some(usize::from(vl_plan.vls.clamp(1, 15))),
         };
-        let len = channels.num_pairs() * across.unwrap_or(1);
+        let len = channels.num_pairs() * vls_if_changing.unwrap_or(1);
         Self {
             masks: std::iter::repeat_with(AtomicU16::default)
                 .take(len)
                 .collect(),
-            across,
+            vls_if_changing,
         }
     }
 
-    /// Packets on each of these VLs wait for the same VL across a pair of channels.
+    /// Adds the dependencies of packets that cross a pair of channels on each of these VLs.
     #[inline(always)]
-    pub(super) fn keep(&self, pair: usize, vls: u16) {
+    pub(super) fn add_same_vl(&self, pair: usize, vls: u16) {
         let mask = &self.masks[pair];
-        // Most dependencies are seen thousands of times: writing each time would have the workers fight for memory.
+        // Most dependencies occur thousands of times. Writing each time would cause cache contention between workers.
         if vls & !mask.load(Ordering::Relaxed) != 0 {
             mask.fetch_or(vls, Ordering::Relaxed);
         }
@@ -51,7 +50,7 @@ impl Waits {
         &self,
         tables: &Tables,
         channels: &Channels,
-        plain: &[SingleVlLid],
+        lids: &[SingleVlLid],
     ) -> Vec<u16> {
         let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
         let used = |v: usize| {
@@ -65,7 +64,7 @@ impl Waits {
                 next[channel - base] = (switch, row(switch));
             }
             let own = row(v);
-            for (lid, vl, owner) in plain.iter().map(|p| p.indices()) {
+            for (lid, vl, owner) in lids.iter().map(|p| p.indices()) {
                 let Some(&port) = own.get(lid).filter(|_| v != owner) else {
                     continue;
                 };
@@ -85,7 +84,7 @@ impl Waits {
                 for second in channels.out_of(to) {
                     let vls = masks[(channel - base) << 8 | (second - channels.base[to])];
                     if vls != 0 {
-                        self.keep(channels.pair(channel, second), vls);
+                        self.add_same_vl(channels.pair(channel, second), vls);
                     }
                 }
             }
@@ -96,26 +95,26 @@ impl Waits {
         rows.concat()
     }
 
-    /// Packets on each of these VLs wait for `to` across a pair of channels.
+    /// Adds the dependencies of packets that change from each of the VLs `from` to VL `to` across a pair of channels.
     #[inline(always)]
-    pub(super) fn change(&self, pair: usize, from: u16, to: u8) {
-        let lanes = self.across.unwrap_or(1);
+    pub(super) fn add_vl_change(&self, pair: usize, from: u16, to: u8) {
+        let num_vls = self.vls_if_changing.unwrap_or(1);
         for vl in ones(from) {
-            self.keep(pair * lanes + vl, 1 << to);
+            self.add_same_vl(pair * num_vls + vl, 1 << to);
         }
     }
 
-    /// How many there are.
-    pub(super) fn count(&self) -> u64 {
+    /// Number of dependencies.
+    pub(super) fn num_dependencies(&self) -> u64 {
         self.masks
             .iter()
             .map(|m| u64::from(m.load(Ordering::Relaxed).count_ones()))
             .sum()
     }
 
-    /// Graphs that are not connected with each other, without empty ones: a circle is within one of them.
-    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
-        let vls = if self.across.is_some() {
+    /// Non-empty subgraphs without dependencies between them: one per VL if packets never change their VL.
+    pub(super) fn components(&self) -> impl Iterator<Item = usize> {
+        let vls = if self.vls_if_changing.is_some() {
             1
         } else {
             let all = self.masks.iter();
@@ -124,52 +123,57 @@ impl Waits {
         ones(vls)
     }
 
-    /// Nodes of one part: the lanes of all channels, or one lane of each.
-    pub(super) fn nodes(&self, channels: &Channels) -> usize {
-        channels.num_links() * self.across.unwrap_or(1)
+    /// Number of nodes of one component: all VLs of all channels, or one VL of each.
+    pub(super) fn num_nodes(&self, channels: &Channels) -> usize {
+        channels.num_links() * self.vls_if_changing.unwrap_or(1)
     }
 
     /// Link and VL of a node.
-    pub(super) fn node(&self, part: usize, node: usize) -> (usize, u8) {
-        let lanes = self.across.unwrap_or(1);
-        let vl = if self.across.is_some() {
-            node % lanes
+    pub(super) fn link_and_vl(&self, component: usize, node: usize) -> (usize, u8) {
+        let num_vls = self.vls_if_changing.unwrap_or(1);
+        let vl = if self.vls_if_changing.is_some() {
+            node % num_vls
         } else {
-            part
+            component
         };
-        (node / lanes, u8::try_from(vl).unwrap_or(u8::MAX))
+        (node / num_vls, u8::try_from(vl).unwrap_or(u8::MAX))
     }
 
-    /// Calls `f` with each node that waits for this one.
+    /// Calls `f` with each node that depends on this one.
     #[inline(always)]
-    pub(super) fn before(
+    pub(super) fn for_each_predecessor(
         &self,
         channels: &Channels,
-        part: usize,
+        component: usize,
         node: usize,
         mut f: impl FnMut(usize),
     ) {
-        let lanes = self.across.unwrap_or(1);
-        let vl = self.across.map_or(part, |lanes| node % lanes);
-        let (links, pair) = channels.before(node / lanes);
-        for (masks, link) in self.masks[pair * lanes..].chunks_exact(lanes).zip(links) {
+        let num_vls = self.vls_if_changing.unwrap_or(1);
+        let vl = self
+            .vls_if_changing
+            .map_or(component, |num_vls| node % num_vls);
+        let (links, pair) = channels.before(node / num_vls);
+        for (masks, link) in self.masks[pair * num_vls..]
+            .chunks_exact(num_vls)
+            .zip(links)
+        {
             for (from, mask) in masks.iter().enumerate() {
                 if mask.load(Ordering::Relaxed) >> vl & 1 == 1 {
-                    f(link * lanes + from);
+                    f(link * num_vls + from);
                 }
             }
         }
     }
 }
 
-/// Places of the bits that are set, ascending.
+/// Positions of the bits that are set, ascending.
 #[inline(always)]
 pub(super) fn ones(mut mask: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let place = mask.trailing_zeros() as usize;
+        let bit = mask.trailing_zeros() as usize;
         (mask != 0).then(|| {
             mask &= mask - 1;
-            place
+            bit
         })
     })
 }

@@ -1,4 +1,4 @@
-//! What is walked: the fabric, its tables and lanes, and the VLs that packets can take where they enter.
+//! Input of the walk: topology, tables, VL plan, and the VLs of packets where they enter the fabric.
 
 use std::sync::Arc;
 
@@ -10,71 +10,71 @@ use crate::tables::{Lft, Tables};
 use crate::topology::{DATA_VLS_MAX, Topology};
 use crate::vl_plan::{SLS, SlToVl, VlPlan};
 
-/// Stands among VLs for packets that are dropped.
+/// Bit of dropped packets in a mask of VLs.
 pub(super) const DROPPED: u16 = 1 << 15;
 
-/// The VLs of each SL.
+/// Mask of VLs, by SL.
 pub(super) type Vls = [u16; SLS];
 
-/// What is walked, the same for all workers.
-pub(super) struct Ground<'a> {
+/// Input of the walk, shared by all workers.
+pub(super) struct WalkContext<'a> {
     pub(super) topo: &'a Topology,
     pub(super) tables: &'a [Arc<Lft>],
-    pub(super) lanes: &'a VlPlan,
+    pub(super) vl_plan: &'a VlPlan,
     pub(super) channels: &'a Channels,
-    /// By channel: VLs that packets can take, where some channel has fewer than the lanes say.
+    /// By channel: mask of operated VLs; `None` if all channels operate the VLs of the plan.
     pub(super) narrow: Option<Vec<u16>>,
-    /// Where packets may change their VL.
+    /// `None` if packets never change their VL.
     pub(super) entries: Option<Entries>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> WalkContext<'a> {
     pub(super) fn new(
         topo: &'a Topology,
         tables: &'a Tables,
-        lanes: &'a VlPlan,
+        vl_plan: &'a VlPlan,
         channels: &'a Channels,
     ) -> Self {
-        let across = matches!(lanes.sl2vl, SlToVl::PerPorts(_));
+        let changes_vl = matches!(vl_plan.sl2vl, SlToVl::PerPorts(_));
         let allowed = |channel| {
             let (s, p) = channels.locate(channel);
-            (1 << topo.vls(s, p).min(lanes.vls).min(15)) - 1
+            (1 << topo.vls(s, p).min(vl_plan.vls).min(15)) - 1
         };
-        let narrow = !across && (lanes.vls == 0 || lanes.vls > topo.common_vls());
+        let narrow = !changes_vl && (vl_plan.vls == 0 || vl_plan.vls > topo.common_vls());
         Self {
             topo,
             tables,
-            lanes,
+            vl_plan,
             channels,
             narrow: narrow.then(|| (0..channels.len()).map(allowed).collect()),
-            entries: across.then(|| Entries::new(topo, lanes, channels)),
+            entries: changes_vl.then(|| Entries::new(topo, vl_plan, channels)),
         }
     }
 }
 
-impl Ground<'_> {
-    /// LIDs of end ports as LID, VL and owner, if packets to each are on one VL everywhere and each channel has it.
-    pub(super) fn plain(&self) -> Option<Vec<SingleVlLid>> {
+impl WalkContext<'_> {
+    /// The LIDs of all end ports, if packets to each use one VL in the whole fabric and all channels operate the VLs of the plan.
+    pub(super) fn single_vl_lids(&self) -> Option<Vec<SingleVlLid>> {
         if self.narrow.is_some() || self.entries.is_some() {
             return None;
         }
         let all = self.topo.destinations();
-        let plain = inject::single_vl_lids(self.lanes, all);
+        let lids = inject::single_vl_lids(self.vl_plan, all);
         let of_end_ports = all.iter().filter(|d| d.port != PortNum::ZERO);
-        (plain.len() == of_end_ports.count()).then_some(plain)
+        (lids.len() == of_end_ports.count()).then_some(lids)
     }
 }
 
-/// What packets meet at a port by which they leave a switch that they entered the fabric at. The same for all LIDs.
+/// VLs of packets at the output ports of the switch where they enter the fabric. The same for all LIDs.
 pub(super) struct Entries {
-    /// By channel (ports of end ports too): the VLs of each SL, over all ports by which packets enter there.
+    /// By channel (including ports to end ports): mask of VLs of each SL, over all input ports where packets enter.
     pub(super) vls: Vec<Vls>,
-    /// By channel: the first VL that packets cannot take.
+    /// By channel: number of operated VLs.
     pub(super) limit: Vec<u8>,
 }
 
 impl Entries {
-    fn new(topo: &Topology, lanes: &VlPlan, channels: &Channels) -> Self {
+    fn new(topo: &Topology, vl_plan: &VlPlan, channels: &Channels) -> Self {
         let mut vls = vec![[0; SLS]; channels.len()];
         let mut limit = vec![0; channels.len()];
         for s in topo.switches() {
@@ -83,14 +83,14 @@ impl Entries {
             for output in links.chain(ends.iter().map(|e| e.port)) {
                 let out = channels.base[s.index()] + output.index();
                 limit[out] = match topo.neighbor(s, output) {
-                    Some(_) => topo.vls(s, output).min(lanes.vls),
-                    // Towards an end port the subnet manager wraps what the cable does not have.
+                    Some(_) => topo.vls(s, output).min(vl_plan.vls),
+                    // Towards an end port, VLs that the link does not operate wrap around.
                     None => DATA_VLS_MAX,
                 };
                 let inputs = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
                 for input in inputs.filter(|&input| input != output) {
                     for (sl, vls) in (0u8..).zip(&mut vls[out]) {
-                        let vl = lanes.vl(s, input, output, sl);
+                        let vl = vl_plan.vl(s, input, output, sl);
                         *vls |= if vl < limit[out] { 1 << vl } else { DROPPED };
                     }
                 }

@@ -1,5 +1,4 @@
-//! Why tables must not be installed, in a form that an operator can check on the fabric: the packet, its path, the
-//! circle. Made by the proof; it decides nothing.
+//! Verification errors, with examples that an operator can check on the fabric: packets, paths, cycles.
 
 use std::fmt;
 
@@ -7,105 +6,104 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::topology::SwitchIdx;
 
-/// How many examples of each kind a [`VerifyError`] names.
+/// Maximum number of examples of each kind in a [`VerifyError`].
 pub const EXAMPLES_MAX: usize = 8;
 
-/// A packet that does not arrive.
+/// A packet that does not reach its LID.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostPacket {
-    /// The LID that it is for.
+    /// Its destination LID.
     pub lid: Lid,
-    /// The switch where it starts.
+    /// The source switch.
     pub from: SwitchIdx,
-    /// The switch where it ends; of a loop, one switch in it.
+    /// The switch where it ends; for a loop, a switch in the loop.
     pub at: SwitchIdx,
-    /// What that switch's table says: [`PortNum::DROP`], or a port that leads to the wrong place.
+    /// The table entry of that switch: [`PortNum::DROP`] or a wrong port.
     pub port: PortNum,
-    /// Where it goes from the start: each switch with the port that its table says. The last one is where it ends, or
-    /// in a loop the first switch that comes again.
+    /// Its path: switches with output ports. The last one is where it ends or, in a loop, the first switch that repeats.
     pub path: Vec<(SwitchIdx, PortNum)>,
 }
 
-/// Packets of one kind that do not arrive.
+/// Packets that do not reach their LIDs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LostPairs {
-    /// How many (switch, LID) pairs.
+    /// Number of (switch, LID) pairs.
     pub count: u64,
-    /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
+    /// The first pairs by LID and switch, at most [`EXAMPLES_MAX`].
     pub first: Vec<LostPacket>,
 }
 
-/// A packet that a switch drops because of its lane: the SL does not exist, or is mapped to VL 15 or to a VL that the
-/// channel does not operate (IBA 7.6.6).
+/// A packet that a switch drops because of its VL: the SL is invalid, or is mapped to VL 15 or to a VL that the channel does not
+/// operate (IBA 7.6.6).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DroppedPacket {
-    /// The LID that it is for.
+    /// Its destination LID.
     pub lid: Lid,
-    /// The switch where it starts.
+    /// The source switch.
     pub from: SwitchIdx,
-    /// The port by which it came into the fabric there, 0 for the switch itself.
+    /// The input port at the source switch; 0: the switch itself.
     pub entry: PortNum,
     /// Its SL.
     pub sl: u8,
     /// The switch that drops it.
     pub at: SwitchIdx,
-    /// The port by which it came in there.
+    /// Its input port there.
     pub input: PortNum,
-    /// The port by which it should leave.
+    /// Its output port there.
     pub output: PortNum,
-    /// The VL that it should take.
+    /// The VL to which its SL is mapped.
     pub vl: u8,
-    /// VLs that it could take: 0 to one less than this.
+    /// Number of operated VLs: VL 0 to `vls - 1`.
     pub vls: u8,
-    /// Switches with the ports by which it left them, the one that drops it last.
+    /// Its path: switches with output ports, up to the switch that drops it.
     pub path: Vec<(SwitchIdx, PortNum)>,
 }
 
-/// Packets that are dropped for their lane.
+/// Packets that are dropped because of their VL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DroppedPackets {
-    /// LIDs that some packets do not reach.
+    /// Number of LIDs for which packets are dropped.
     pub lids: u64,
-    /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
+    /// The first pairs by LID and switch, at most [`EXAMPLES_MAX`].
     pub first: Box<[DroppedPacket]>,
 }
 
 /// A multicast tree that must not be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenTree {
-    /// Which of those that were given.
+    /// Its index in the arguments.
     pub tree: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: TreeFault,
 }
 
-/// What is wrong with a multicast tree.
+/// Fault of a multicast tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeFault {
-    /// A port leads to nothing that belongs to the tree.
+    /// A port of the tree has no member and no link in the tree.
     DanglingPort {
         /// The switch.
         at: SwitchIdx,
         /// Its port.
         port: PortNum,
     },
-    /// Packets that leave by this port come again.
+    /// A cycle through this port.
     Cycle {
         /// The switch.
         at: SwitchIdx,
         /// Its port.
         port: PortNum,
     },
-    /// Members at this switch are not connected with others.
+    /// Members at this switch are not connected to the others.
     Disconnected {
         /// The switch.
         at: SwitchIdx,
     },
-    /// Packets are dropped because the VL that they should take does not exist.
+    /// Packets are dropped because their VL is not operated.
     NoVl {
         /// The switch.
         at: SwitchIdx,
-        /// The port by which they should leave.
+        /// Their output port.
         port: PortNum,
         /// Their SL.
         sl: u8,
@@ -119,42 +117,44 @@ impl TreeFault {
         match *self {
             Self::DanglingPort { at, port } => {
                 format!(
-                    "{} port {port} leads to nothing that belongs to it",
+                    "{} port {port} has no member and no link of the tree",
                     label(at)
                 )
             }
             Self::Cycle { at, port } => {
-                format!("packets that leave {} by port {port} come again", label(at))
+                format!("cycle through {} port {port}", label(at))
             }
-            Self::Disconnected { at } => format!("{} is apart from other members", label(at)),
+            Self::Disconnected { at } => {
+                format!("members at {} are not connected to the others", label(at))
+            }
             Self::NoVl { at, port, sl, vl } => {
                 let at = label(at);
-                format!("{at} drops packets with SL {sl} for port {port}: there is no VL {vl}")
+                format!("{at} drops packets with SL {sl} for port {port}: VL {vl} is not operated")
             }
         }
     }
 }
 
-/// A channel and a lane on it: the switch, the port by which packets leave it, the VL.
+/// A VL of a channel: switch, output port, VL.
 pub type ChannelVl = (SwitchIdx, PortNum, u8);
 
-/// Why tables must not be installed. At least one of the fields says so.
+/// Why tables must not be installed. At least one field is not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerifyError {
-    /// Pairs that end nowhere or at the wrong port.
+    /// Pairs whose packets are dropped or end at a wrong port.
     pub unreachable: LostPairs,
-    /// Pairs that never end.
+    /// Pairs whose packets loop.
     pub loops: LostPairs,
-    /// Packets on lanes that do not exist.
+    /// Packets that are dropped because of their VL.
     pub dropped: DroppedPackets,
-    /// The first multicast tree that is none, or whose packets are dropped.
+    /// The first faulty multicast tree.
     pub tree: Option<Box<BrokenTree>>,
-    /// A credit loop: lanes of channels, each waiting for the next, the last for the first.
+    /// A credit loop: each element depends on the next, the last on the first.
     pub cycle: Option<Vec<ChannelVl>>,
 }
 
 impl VerifyError {
-    /// One sentence, with switches named by `label`.
+    /// One line, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         let mut parts = Vec::new();
@@ -166,22 +166,22 @@ impl VerifyError {
             hops.join(", ")
         };
         let by = |path: &[(SwitchIdx, PortNum)]| match path.split_last() {
-            Some((_, before)) if !before.is_empty() => format!(" (by {})", hops(before)),
+            Some((_, before)) if !before.is_empty() => format!(" (path: {})", hops(before)),
             _ => String::new(),
         };
         if self.unreachable.count > 0 {
             let example = self.unreachable.first.first().map(|l| {
                 let end = if l.port == PortNum::DROP {
-                    format!("is dropped at {}", label(l.at))
+                    format!("dropped at {}", label(l.at))
                 } else {
                     format!("ends at {} port {}", label(l.at), l.port)
                 };
                 let (from, by) = (label(l.from), by(&l.path));
-                format!(", for instance LID {} from {from}, which {end}{by}", l.lid)
+                format!("; e.g. from {from} to LID {}: {end}{by}", l.lid)
             });
             let count = self.unreachable.count;
             parts.push(format!(
-                "{count} pairs are unreachable{}",
+                "{count} (switch, LID) pairs are unreachable{}",
                 example.unwrap_or_default()
             ));
         }
@@ -190,13 +190,13 @@ impl VerifyError {
                 let (from, at) = (label(l.from), label(l.at));
                 let path = hops(&l.path);
                 format!(
-                    ", for instance LID {} from {from}, which circles through {at} ({path})",
+                    "; e.g. from {from} to LID {}: loop through {at} (path: {path})",
                     l.lid
                 )
             });
             let count = self.loops.count;
             parts.push(format!(
-                "{count} pairs loop for ever{}",
+                "{count} (switch, LID) pairs loop{}",
                 example.unwrap_or_default()
             ));
         }
@@ -204,8 +204,8 @@ impl VerifyError {
             let example = self.dropped.first.first().map(|d| {
                 let (from, at, by) = (label(d.from), label(d.at), by(&d.path));
                 format!(
-                    ", for instance for LID {} from {from} port {} with SL {}, which {at} would send from port {} to \
-                     port {} on VL {} where VLs 0 to {} exist{by}",
+                    "; e.g. to LID {} from {from} port {} with SL {}: {at} maps it from port {} to port {} on VL {}, but VLs 0 to \
+                     {} are operated{by}",
                     d.lid,
                     d.entry,
                     d.sl,
@@ -217,27 +217,27 @@ impl VerifyError {
             });
             let count = self.dropped.lids;
             parts.push(format!(
-                "packets for {count} LIDs are dropped for their lane{}",
+                "packets to {count} LIDs are dropped because of their VL{}",
                 example.unwrap_or_default()
             ));
         }
         if let Some(broken) = &self.tree {
             let (number, fault) = (broken.tree, broken.fault.describe(label));
-            parts.push(format!("multicast tree {number} is broken: {fault}"));
+            parts.push(format!("multicast tree {number} is invalid: {fault}"));
         }
         if let Some(cycle) = &self.cycle {
-            let lanes: Vec<String> = cycle
+            let channels: Vec<String> = cycle
                 .iter()
                 .map(|&(s, p, vl)| format!("{} port {p} VL {vl}", label(s)))
                 .collect();
             parts.push(format!(
-                "there is a credit loop of {} channels: {}, and back",
+                "credit loop of {} channels: {}",
                 cycle.len(),
-                lanes.join(", ")
+                channels.join(", ")
             ));
         }
         if parts.is_empty() {
-            "nothing is wrong".to_owned()
+            "no error".to_owned()
         } else {
             parts.join("; ")
         }
