@@ -1,4 +1,4 @@
-//! What `ferrosm attach` says in the environment. Read once; never changed.
+//! Configuration from the environment that `ferrosm attach` sets. Read once.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use ferrosm_channel::SpinWait;
 
-/// Where the server is and which host this process is.
+/// Server and host of this process.
 #[derive(Debug)]
 pub(crate) struct Config {
     /// `FERROSM_SIM_SOCKET`: the server's socket.
     pub(crate) socket: OsString,
-    /// `FERROSM_SIM_NODES`: names or GUIDs of this host's CAs, one a line.
+    /// `FERROSM_SIM_NODES`: names or GUIDs of this host's CAs, one per line.
     pub(crate) nodes: Vec<String>,
-    /// `FERROSM_SIM_SYSFS`: a directory with `class/infiniband...` and `dev/infiniband`, for what is not asked of the server.
+    /// `FERROSM_SIM_SYSFS`: the skeleton, a directory with `class/infiniband...` and `dev/infiniband`, for
+    /// accesses that do not go to the server.
     pub(crate) sysfs: Option<OsString>,
-    /// `FERROSM_ATTACH_SPIN_US`: how long to look for an answer before sleeping.
+    /// `FERROSM_ATTACH_SPIN_US`: time of polling for a reply before sleeping.
     pub(crate) spin: SpinWait,
 }
 
-/// Long enough for the answers of a server that is awake, short against a sleep and its wakeup.
+/// Long enough for replies of a server that is awake, short compared with a sleep and its wakeup.
 const SPIN_US: u64 = 30;
 
 /// The configuration; `None` in a process that is not attached.
@@ -51,12 +52,12 @@ fn from(variable: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
             .collect(),
         sysfs: variable("FERROSM_SIM_SYSFS")
             .filter(present)
-            .map(without_end_slash),
+            .map(without_trailing_slash),
         spin: SpinWait::new(Duration::from_micros(spin_us)),
     })
 }
 
-fn without_end_slash(path: OsString) -> OsString {
+fn without_trailing_slash(path: OsString) -> OsString {
     let bytes = path.as_bytes();
     OsStr::from_bytes(bytes.strip_suffix(b"/").unwrap_or(bytes)).to_owned()
 }
@@ -65,9 +66,9 @@ fn without_end_slash(path: OsString) -> OsString {
 mod tests {
     use super::*;
 
-    /// Without a socket, nothing; with one, defaults for the rest.
+    /// Without a socket, no configuration; with one, defaults for the rest.
     #[test]
-    fn the_environment_is_understood() {
+    fn environment_is_parsed_with_defaults() {
         assert!(from(|_| None).is_none());
         let config = from(|name| match name {
             "FERROSM_SIM_SOCKET" => Some("/run/x".into()),

@@ -1,7 +1,7 @@
-//! An opened umad file: what `read`, `write`, `ioctl` and `close` mean for it.
+//! An opened umad file: `read`, `write`, `ioctl` and `close`.
 //!
-//! Owns the rings and the request connection. Judges of a message only what `read` and `write` of the kernel judge before
-//! they return (`drivers/infiniband/core/user_mad.c`); all else is the server's.
+//! Owns the rings and the request connection. It checks of a message only what the kernel's `read` and `write`
+//! check before they return (Linux `drivers/infiniband/core/user_mad.c`); the server does the rest.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -19,9 +19,9 @@ use crate::server::{Connection, Failure, unexpected};
 const OLD_HEADER: usize = 56;
 /// Header of a message with P_Key index.
 const NEW_HEADER: usize = 64;
-/// A write has at least the MAD header and the RMPP header.
-const LEAST_MAD: usize = 36;
-/// The kernel copies this much of a longer message before it refuses with `ENOSPC`.
+/// Minimum length of a write: the MAD header and the RMPP header.
+const MIN_WRITE: usize = 36;
+/// The kernel copies this much of a longer message before it fails with `ENOSPC`.
 const FIRST_SEGMENT: usize = 256;
 
 /// `_IOC` type of the umad ioctls.
@@ -31,10 +31,10 @@ const UNREGISTER_AGENT: u32 = 0x4004_1B02;
 const ENABLE_PKEY: u32 = 0x0000_1B03;
 const REGISTER_AGENT2: u32 = 0xC028_1B04;
 
-/// Most agents of a file.
-const AGENTS: u32 = 32;
+/// Maximum number of agents per file.
+const MAX_AGENTS: u32 = 32;
 
-/// Bytes that an ioctl's argument points at, if the ioctl is one for umad.
+/// Length of the argument of an ioctl, if it is a umad ioctl.
 pub(crate) fn argument_len(request: u32) -> Option<usize> {
     let ours = (request >> 8) & 0xff == MAGIC;
     ours.then_some(((request >> 16) & 0x3fff) as usize)
@@ -47,28 +47,28 @@ pub(crate) struct Umad {
     requests: Mutex<Connection>,
     /// Bit i: agent i is registered.
     agents: AtomicU32,
-    /// An agent was registered: the layout is fixed.
+    /// Whether an agent was registered, which fixes the layout.
     used: AtomicBool,
     new_layout: AtomicBool,
-    /// How many descriptors of the program refer to it.
+    /// Number of descriptors of the program that refer to the file.
     pub(crate) descriptors: AtomicUsize,
-    /// How often the program was told that the server is gone.
-    pub(crate) farewells: AtomicU32,
+    /// Number of times that the program was notified of the server's death.
+    pub(crate) death_notices: AtomicU32,
     owner: i32,
 }
 
 impl Umad {
-    /// Opens `umadN`; also gives the program's descriptor.
+    /// Opens `umadN`. Also returns the program's descriptor.
     pub(crate) fn open(config: &Config, index: u32) -> Result<(Self, OwnedFd), Errno> {
         let connection = Connection::open(config).map_err(Failure::errno)?;
-        let asked = connection.ask(&Request::OpenUmad { index });
+        let asked = connection.send_request(&Request::OpenUmad { index });
         let (reply, fds) = asked.map_err(Failure::errno)?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (end, fd) = ClientEnd::new(fds).map_err(errno_of)?;
-        // Now that the others are out of the way: the lowest number, as open gives.
+        // The library's descriptors are out of the way, so this gets the lowest free number, as with `open`.
         let fd = rustix::io::fcntl_dupfd_cloexec(&fd, 0)?;
         let umad = Self {
             end,
@@ -77,7 +77,7 @@ impl Umad {
             used: AtomicBool::new(false),
             new_layout: AtomicBool::new(false),
             descriptors: AtomicUsize::new(0),
-            farewells: AtomicU32::new(0),
+            death_notices: AtomicU32::new(0),
             owner: process(),
         };
         Ok((umad, fd))
@@ -91,14 +91,14 @@ impl Umad {
         }
     }
 
-    /// A `read` that does not wait: `Ok(None)` if nothing is there.
+    /// A `read` that does not wait: `Ok(None)` without a message.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
         let (header, size) = (self.header_len(), buffer.len());
         if size < header {
             return Err(Errno::INVAL);
         }
-        let judge = |len| how_much(header, size, len);
-        match self.end.receive(buffer, judge).map_err(errno_of)? {
+        let choose = |len| read_action(header, size, len);
+        match self.end.receive(buffer, choose).map_err(errno_of)? {
             ReceiveOutcome::Message(MessageAction::Consume, len) => Ok(Some(len)),
             ReceiveOutcome::Message(MessageAction::Peek(_), _) => Err(Errno::NOSPC),
             ReceiveOutcome::Message(MessageAction::Keep, _) => Err(Errno::INVAL),
@@ -107,21 +107,21 @@ impl Umad {
         }
     }
 
-    /// Whether a `read` must not wait, now that nothing was there.
+    /// Whether a `read` without a message must not wait.
     pub(crate) fn is_nonblocking(&self) -> bool {
-        // The program's descriptor and ours are copies, so flags are common.
+        // The program's descriptor and the library's are copies, so they share flags.
         rustix::fs::fcntl_getfl(self.end.wake_fd())
             .is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
     }
 
     pub(crate) fn write(&self, message: &[u8]) -> Result<usize, Errno> {
-        if message.len() < self.header_len() + LEAST_MAD {
+        if message.len() < self.header_len() + MIN_WRITE {
             return Err(Errno::INVAL);
         }
         let agent = message
             .first_chunk()
             .map_or(u32::MAX, |id| u32::from_ne_bytes(*id));
-        if agent >= AGENTS {
+        if agent >= MAX_AGENTS {
             return Err(Errno::INVAL);
         }
         if self.agents.load(Ordering::Acquire) & (1 << agent) == 0 {
@@ -131,7 +131,7 @@ impl Umad {
         Ok(message.len())
     }
 
-    /// A umad ioctl; `arg` is what the argument points at.
+    /// A umad ioctl; `arg` is the argument structure.
     pub(crate) fn ioctl(&self, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
         let connection = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = Request::Ioctl {
@@ -139,7 +139,7 @@ impl Umad {
             arg: arg.to_vec(),
         };
         // As after the removal of a device.
-        let (reply, _) = connection.ask(&asked).map_err(|_| Errno::PIPE)?;
+        let (reply, _) = connection.send_request(&asked).map_err(|_| Errno::PIPE)?;
         let Reply::Ioctl { errno, arg: after } = reply else {
             return Err(Errno::PIPE);
         };
@@ -149,12 +149,12 @@ impl Umad {
         if errno != 0 {
             return Err(Errno::from_raw_os_error(errno));
         }
-        self.note(request, arg);
+        self.record_registration(request, arg);
         Ok(())
     }
 
-    /// Remembers what later reads and writes depend on.
-    fn note(&self, request: u32, arg: &[u8]) {
+    /// Records the registrations on which later reads and writes depend.
+    fn record_registration(&self, request: u32, arg: &[u8]) {
         let id = arg
             .first_chunk()
             .map_or(u32::MAX, |id| u32::from_ne_bytes(*id));
@@ -175,21 +175,21 @@ impl Umad {
         }
     }
 
-    /// The program's last descriptor is closed. The server is told at once, even if a thread is still in a call.
+    /// Closes the connection after the program's last descriptor was closed, even if a thread is still in a call.
     pub(crate) fn closed(&self) {
-        // A forked child that closes its copies must not close its parent's.
+        // A forked child that closes its copies must not close the parent's file.
         if self.owner == process() {
-            // Fails only if the server is gone already.
+            // Fails only if the server is dead.
             let connection = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
         }
     }
 }
 
-/// Opens `issmN`. The descriptor is the connection itself: the capability is held until its last copy is closed.
+/// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is closed.
 pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<OwnedFd, Errno> {
     let connection = Connection::open(config).map_err(Failure::errno)?;
-    let asked = connection.ask(&Request::OpenIssm { index, nonblock });
+    let asked = connection.send_request(&Request::OpenIssm { index, nonblock });
     let (reply, _) = asked.map_err(Failure::errno)?;
     if reply != Reply::Opened {
         return Err(unexpected(&reply).errno());
@@ -198,8 +198,8 @@ pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<O
     rustix::io::fcntl_dupfd_cloexec(&socket, 0)
 }
 
-/// What `read` with a buffer of `size` bytes does with a message of `len` bytes, both with the header.
-fn how_much(header: usize, size: usize, len: usize) -> MessageAction {
+/// What `read` with a buffer of `size` bytes does with a message of `len` bytes, including headers.
+fn read_action(header: usize, size: usize, len: usize) -> MessageAction {
     let first = header + FIRST_SEGMENT;
     if size >= len {
         MessageAction::Consume
@@ -227,35 +227,38 @@ fn process() -> i32 {
 mod tests {
     use super::*;
 
-    /// The table of `read`: too small for a MAD, too small for a table, just right.
+    /// Buffers too small for a MAD, too small for a table, and large enough.
     #[test]
-    fn reads_are_judged_as_the_kernel_does() {
+    fn reads_behave_as_in_the_kernel() {
         for header in [OLD_HEADER, NEW_HEADER] {
             let plain = header + 256;
-            assert_eq!(how_much(header, plain, plain), MessageAction::Consume);
-            assert_eq!(how_much(header, plain - 1, plain), MessageAction::Keep);
+            assert_eq!(read_action(header, plain, plain), MessageAction::Consume);
+            assert_eq!(read_action(header, plain - 1, plain), MessageAction::Keep);
             assert_eq!(
-                how_much(header, plain - 1, header + 24),
+                read_action(header, plain - 1, header + 24),
                 MessageAction::Consume
             );
             assert_eq!(
-                how_much(header, header + 23, header + 24),
+                read_action(header, header + 23, header + 24),
                 MessageAction::Keep
             );
             let table = header + 5000;
-            assert_eq!(how_much(header, plain - 1, table), MessageAction::Keep);
-            assert_eq!(how_much(header, plain, table), MessageAction::Peek(plain));
+            assert_eq!(read_action(header, plain - 1, table), MessageAction::Keep);
             assert_eq!(
-                how_much(header, table - 1, table),
+                read_action(header, plain, table),
                 MessageAction::Peek(plain)
             );
-            assert_eq!(how_much(header, table, table), MessageAction::Consume);
+            assert_eq!(
+                read_action(header, table - 1, table),
+                MessageAction::Peek(plain)
+            );
+            assert_eq!(read_action(header, table, table), MessageAction::Consume);
         }
     }
 
-    /// Lengths as the kernel's headers encode them; others' ioctls are not touched.
+    /// Lengths as encoded in the kernel's headers; other ioctls are passed on.
     #[test]
-    fn ioctl_numbers_tell_their_arguments() {
+    fn argument_lengths_follow_from_ioctl_numbers() {
         assert_eq!(argument_len(REGISTER_AGENT), Some(28));
         assert_eq!(argument_len(UNREGISTER_AGENT), Some(4));
         assert_eq!(argument_len(ENABLE_PKEY), Some(0));

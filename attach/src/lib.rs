@@ -1,24 +1,24 @@
-//! Preloaded into a libibumad or libibverbs program, stands in for the kernel's umad devices and for libibverbs: the program
-//! runs on a simulated fabric.
+//! Preload library for libibumad and libibverbs programs: replaces the kernel's umad devices and libibverbs, so
+//! that the program runs on a simulated fabric.
 //!
-//! Replaces those functions of libc through which a program reaches `/dev/infiniband` and `/sys/class/infiniband*`. Each
-//! passes on to libc at once what does not concern it. What the devices do is decided by the server (`ferrosm sim`); this library
-//! carries bytes, and knows only as much of a message as `read` and `write` must judge by themselves.
-//! libibverbs loads drivers that know their hardware, so there its own functions are replaced ([`verbs`]).
+//! It replaces the libc functions through which a program accesses `/dev/infiniband` and `/sys/class/infiniband*`.
+//! Each passes unrelated calls on to libc immediately. The server (`ferrosm sim`) implements the devices; this
+//! library transports messages and checks only what `read` and `write` must check. libibverbs loads
+//! hardware-specific drivers, so its own functions are replaced ([`verbs`]).
 //!
-//! It is configured by the environment, which `ferrosm attach` sets ([`config`]); without it, it does nothing.
+//! `ferrosm attach` configures it through the environment ([`config`]); without that, it does nothing.
 //!
-//! # Rules inside
+//! # Design rules
 //!
-//! * System calls are made through rustix, which does not use libc, so nothing here calls itself. The exceptions call libc's
-//!   own function on purpose: waiting must be a cancellation point, because OpenSM ends its receiving thread with
+//! * System calls use rustix, which does not use libc, so the library does not call itself. The exceptions call
+//!   libc's function on purpose: waits must be cancellation points, because OpenSM ends its receiver thread by
 //!   `pthread_cancel`.
-//! * No thread, no signal handler, no constructor: a foreign process is left as it is.
-//! * `unsafe` stands in [`interpose`] and [`next`] alone: they face C. The rest is safe.
+//! * No threads, signal handlers or constructors.
+//! * `unsafe` code only in [`interpose`] and [`next`], which implement C functions.
 //!
-//! # What it does not do
+//! # Limitations
 //!
-//! A program that calls the kernel directly, a file descriptor kept over `exec`, and verbs beyond unreliable datagrams are not served. After
+//! Unsupported: direct system calls, file descriptors across `exec`, and verbs beyond unreliable datagrams. After
 //! `fork`, parent and child may both use an open device, but should not wait for it at the same time.
 
 mod config;

@@ -1,6 +1,6 @@
-//! libc's own functions behind those that this library replaces, and `errno`.
+//! libc's functions behind those that this library replaces, and `errno`.
 //!
-//! Found once each, by `dlsym(RTLD_NEXT)`.
+//! Each is found once by `dlsym(RTLD_NEXT)`.
 #![allow(unsafe_code, reason = "dlsym and errno are C")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -17,7 +17,7 @@ impl Next {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    /// Its address, null if libc has none.
+    /// The address; null if libc does not have the symbol.
     pub(crate) fn address(&self, name: &CStr) -> *mut c_void {
         let known = self.0.load(Ordering::Acquire);
         if !known.is_null() {
@@ -30,15 +30,15 @@ impl Next {
     }
 }
 
-/// Sets `errno`; gives -1.
+/// Sets `errno` and returns -1.
 pub(crate) fn fail(errno: Errno) -> c_int {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() = errno.raw_os_error() };
     -1
 }
 
-/// Runs `call`, which may use libc inside, without a trace in `errno`.
-pub(crate) fn keeping_errno<T>(call: impl FnOnce() -> T) -> T {
+/// Runs `call`, which may use libc, and restores `errno`.
+pub(crate) fn preserving_errno<T>(call: impl FnOnce() -> T) -> T {
     // SAFETY: the location is this thread's own.
     let before = unsafe { *libc::__errno_location() };
     let result = call();

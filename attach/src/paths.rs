@@ -1,23 +1,23 @@
-//! Which paths are ours, and where they lead instead. Pure.
+//! Paths that belong to the simulated fabric, and their replacements.
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-/// A path that is not the kernel's.
+/// A path of the simulated fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ours {
+pub(crate) enum SimulatedPath {
     /// `/dev/infiniband/umadN`.
     Umad(u32),
     /// `/dev/infiniband/issmN`.
     Issm(u32),
-    /// Below `/sys/class`: the path from there.
+    /// Below `/sys/class`: the relative path.
     Sys(String),
-    /// `/dev/infiniband` itself, or another name in it: the path from there, perhaps empty.
+    /// `/dev/infiniband` itself, or another name in it: the relative path, possibly empty.
     Dev(String),
 }
 
-/// Classes of `/sys/class` that a program with simulated devices must not see of the real machine. What storage it has by
-/// `scsi_host` it has not by these devices.
+/// Classes of `/sys/class` that attached programs see of the simulated fabric only. `scsi_host` is included
+/// because real storage is not connected by simulated devices.
 const CLASSES: [&str; 6] = [
     "infiniband",
     "infiniband_mad",
@@ -27,9 +27,10 @@ const CLASSES: [&str; 6] = [
     "scsi_host",
 ];
 
-/// Whether the path is ours. Only absolute paths are; repeated slashes and single dots do not matter.
-pub(crate) fn ours(path: &[u8]) -> Option<Ours> {
-    // First what nearly all paths fail.
+/// Classifies a path. Only absolute paths can be of the simulated fabric; repeated slashes and single dots are
+/// ignored.
+pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
+    // Quick check that rejects nearly all paths.
     if !path.starts_with(b"/sys") && !path.starts_with(b"/dev") && !path.starts_with(b"//") {
         return None;
     }
@@ -45,26 +46,26 @@ pub(crate) fn ours(path: &[u8]) -> Option<Ours> {
             }
             let mut all = vec![class];
             all.extend(names);
-            climbs(&all).map(Ours::Sys)
+            join_within(&all).map(SimulatedPath::Sys)
         }
         ("dev", "infiniband") => {
             let rest: Vec<&str> = names.collect();
             if let [name] = rest[..] {
                 if let Some(index) = numbered(name, "umad") {
-                    return Some(Ours::Umad(index));
+                    return Some(SimulatedPath::Umad(index));
                 }
                 if let Some(index) = numbered(name, "issm") {
-                    return Some(Ours::Issm(index));
+                    return Some(SimulatedPath::Issm(index));
                 }
             }
-            climbs(&rest).map(Ours::Dev)
+            join_within(&rest).map(SimulatedPath::Dev)
         }
         _ => None,
     }
 }
 
-/// Joined again; `None` if the path leaves where it began.
-fn climbs(names: &[&str]) -> Option<String> {
+/// The joined path; `None` if it leaves its start.
+fn join_within(names: &[&str]) -> Option<String> {
     (!names.contains(&"..")).then(|| names.join("/"))
 }
 
@@ -74,8 +75,8 @@ fn numbered(name: &str, prefix: &str) -> Option<u32> {
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-impl Ours {
-    /// Where this is in the skeleton directory.
+impl SimulatedPath {
+    /// Path in the skeleton directory.
     pub(crate) fn in_skeleton(&self, skeleton: &OsStr) -> Option<CString> {
         let below = match self {
             Self::Umad(index) => format!("/dev/infiniband/umad{index}"),
@@ -93,20 +94,23 @@ impl Ours {
 mod tests {
     use super::*;
 
-    /// Paths that libibumad, shell scripts and people write; near misses stay the kernel's.
+    /// Paths as written by libibumad, scripts and users; similar paths belong to the kernel.
     #[test]
-    fn our_paths_are_known() {
-        let sys = |path: &str| Some(Ours::Sys(path.to_owned()));
-        let cases: [(&str, Option<Ours>); 17] = [
-            ("/dev/infiniband/umad0", Some(Ours::Umad(0))),
-            ("//dev//infiniband/./umad12", Some(Ours::Umad(12))),
-            ("/dev/infiniband/issm3", Some(Ours::Issm(3))),
-            ("/dev/infiniband/umad", Some(Ours::Dev("umad".to_owned()))),
+    fn simulated_paths_are_recognised() {
+        let sys = |path: &str| Some(SimulatedPath::Sys(path.to_owned()));
+        let cases: [(&str, Option<SimulatedPath>); 17] = [
+            ("/dev/infiniband/umad0", Some(SimulatedPath::Umad(0))),
+            ("//dev//infiniband/./umad12", Some(SimulatedPath::Umad(12))),
+            ("/dev/infiniband/issm3", Some(SimulatedPath::Issm(3))),
+            (
+                "/dev/infiniband/umad",
+                Some(SimulatedPath::Dev("umad".to_owned())),
+            ),
             (
                 "/dev/infiniband/uverbs0",
-                Some(Ours::Dev("uverbs0".to_owned())),
+                Some(SimulatedPath::Dev("uverbs0".to_owned())),
             ),
-            ("/dev/infiniband/", Some(Ours::Dev(String::new()))),
+            ("/dev/infiniband/", Some(SimulatedPath::Dev(String::new()))),
             ("/dev/infinibandit", None),
             ("/sys/class/infiniband", sys("infiniband")),
             ("/sys/class/infiniband/", sys("infiniband")),
@@ -126,9 +130,10 @@ mod tests {
             ("sys/class/infiniband", None),
         ];
         for (path, expected) in cases {
-            assert_eq!(ours(path.as_bytes()), expected, "{path}");
+            assert_eq!(classify(path.as_bytes()), expected, "{path}");
         }
-        let at = ours(b"/sys/class/infiniband/a").and_then(|ours| ours.in_skeleton("/t".as_ref()));
+        let at = classify(b"/sys/class/infiniband/a")
+            .and_then(|classify| classify.in_skeleton("/t".as_ref()));
         assert_eq!(at.as_deref(), Some(c"/t/class/infiniband/a"));
     }
 }

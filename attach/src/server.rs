@@ -1,4 +1,4 @@
-//! Talking to the server: connections and requests. Knows no file descriptor table and no C.
+//! Connections and requests to the server.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use rustix::process::getpid;
 
 use crate::config::Config;
 
-/// What an answer may be instead of the hoped for.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The server's error number.
+    /// The server replied with an error number.
     Refused(Errno),
-    /// It is not there, or speaks another language.
+    /// The server cannot be reached, or has another protocol version.
     Unreachable,
 }
 
 impl Failure {
-    /// For a program that opens or uses a device.
+    /// Error number for a program that opens or uses a device.
     pub(crate) fn errno(self) -> Errno {
         match self {
             Self::Refused(errno) => errno,
@@ -29,14 +29,14 @@ impl Failure {
     }
 }
 
-/// A connection that was greeted.
+/// A connection after the hello.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
 }
 
-/// Low numbers belong to the program, which may count on them.
-const OUT_OF_THE_WAY: i32 = 700;
+/// Lowest number for the library's file descriptors, to keep them out of the program's range.
+const MIN_LIBRARY_FD: i32 = 700;
 
 impl Connection {
     pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
@@ -48,20 +48,20 @@ impl Connection {
             pid: getpid().as_raw_nonzero().get().cast_unsigned(),
             program: program_name(),
         };
-        match connection.ask(&hello)? {
+        match connection.send_request(&hello)? {
             (Reply::Done, _) => Ok(connection),
             (Reply::Refused(why), _) => {
-                tell(&why);
+                print_rejection(&why);
                 Err(Failure::Unreachable)
             }
             (other, _) => Err(unexpected(&other)),
         }
     }
 
-    /// One request, one answer.
-    pub(crate) fn ask(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Failure> {
-        let asked = frames::send(&self.socket, &request.encode(), &[]);
-        asked.map_err(|_| Failure::Unreachable)?;
+    /// Sends a request and receives the reply.
+    pub(crate) fn send_request(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Failure> {
+        let sent = frames::send(&self.socket, &request.encode(), &[]);
+        sent.map_err(|_| Failure::Unreachable)?;
         let (frame, fds) = frames::receive(&self.socket)
             .ok()
             .flatten()
@@ -71,7 +71,7 @@ impl Connection {
     }
 }
 
-/// An answer that says no, or makes no sense.
+/// The failure for an unexpected reply.
 pub(crate) fn unexpected(reply: &Reply) -> Failure {
     match reply {
         Reply::Errno(errno) => Failure::Refused(Errno::from_raw_os_error(*errno)),
@@ -85,29 +85,29 @@ pub(crate) fn unexpected(reply: &Reply) -> Failure {
     }
 }
 
-/// The contents of a sysfs file now. Uses one connection for all files of a process.
+/// Reads a sysfs file. A process uses one connection for all files.
 pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, Failure> {
-    // A forked child must not share its parent's connection: answers would go astray.
-    static KEPT: Mutex<Option<(i32, Connection)>> = Mutex::new(None);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    // A forked child must not share its parent's connection, or replies would be mixed up.
+    static SHARED: Mutex<Option<(i32, Connection)>> = Mutex::new(None);
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let process = getpid().as_raw_nonzero().get();
     let request = Request::ReadFile {
         path: path.to_owned(),
     };
-    // A kept connection may have died with an earlier server: then once more with a new one.
+    // The connection may have ended with an earlier server; retry once with a new one.
     for _ in 0..2 {
-        let fresh = !matches!(&*kept, Some((owner, _)) if *owner == process);
+        let fresh = !matches!(&*shared, Some((owner, _)) if *owner == process);
         if fresh {
-            *kept = Some((process, Connection::open(config)?));
+            *shared = Some((process, Connection::open(config)?));
         }
-        let Some((_, connection)) = &*kept else {
+        let Some((_, connection)) = &*shared else {
             break;
         };
-        match connection.ask(&request) {
+        match connection.send_request(&request) {
             Ok((Reply::File(contents), _)) => return Ok(contents),
             Ok((other, _)) => return Err(unexpected(&other)),
             Err(failure) => {
-                *kept = None;
+                *shared = None;
                 if fresh {
                     return Err(failure);
                 }
@@ -120,7 +120,7 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, Failure>
 fn connect(config: &Config) -> std::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let low = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let socket = rustix::io::fcntl_dupfd_cloexec(&low, OUT_OF_THE_WAY).unwrap_or(low);
+    let socket = rustix::io::fcntl_dupfd_cloexec(&low, MIN_LIBRARY_FD).unwrap_or(low);
     let address = SocketAddrUnix::new(config.socket.as_os_str())?;
     rustix::net::connect(&socket, &address)?;
     frames::send_magic(&socket)?;
@@ -133,9 +133,9 @@ fn program_name() -> String {
         .unwrap_or_default()
 }
 
-/// A refusal is for people, and the program could only say that there is no device.
-fn tell(why: &str) {
+/// Prints a rejection, because the program could only report a missing device.
+fn print_rejection(why: &str) {
     let text = format!("ferrosm attach: {why}\n");
-    // Nothing can be done if there is no standard error.
+    // Without stderr, the message is lost.
     let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
 }

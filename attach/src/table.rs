@@ -1,4 +1,4 @@
-//! Which file descriptors are ours. A descriptor that is not costs one load.
+//! File descriptors of simulated devices. For any other descriptor, a lookup is one load.
 //!
 //! Owns the opened devices; a call in progress keeps its device alive.
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::device::Umad;
 
-/// Descriptors from this number on are never ours.
+/// Descriptors from this number on are never simulated.
 const LIMIT: usize = 1 << 16;
 
 static MARKS: [AtomicBool; LIMIT] = [const { AtomicBool::new(false) }; LIMIT];
@@ -20,26 +20,26 @@ fn mark(fd: RawFd) -> Option<&'static AtomicBool> {
     MARKS.get(usize::try_from(fd).ok()?)
 }
 
-/// Whether any descriptor is ours.
+/// Whether any descriptor is of a simulated device.
 pub(crate) fn any() -> bool {
     OPEN.load(Ordering::Relaxed) > 0
 }
 
-/// Whether this one is. Cheap.
-pub(crate) fn is_ours(fd: RawFd) -> bool {
+/// Whether a descriptor is of a simulated device; cheap.
+pub(crate) fn is_simulated(fd: RawFd) -> bool {
     mark(fd).is_some_and(|mark| mark.load(Ordering::Acquire))
 }
 
-/// The device behind a descriptor.
+/// The device of a descriptor.
 pub(crate) fn find(fd: RawFd) -> Option<Arc<Umad>> {
-    if !is_ours(fd) {
+    if !is_simulated(fd) {
         return None;
     }
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     files.get(&fd).cloned()
 }
 
-/// `fd` refers to `umad` from now on; to nothing else that it did before. False: the number is too large.
+/// Makes `fd` refer to `umad`. Returns false if the number is too large.
 pub(crate) fn insert(fd: RawFd, umad: Arc<Umad>) -> bool {
     let Some(mark) = mark(fd) else {
         return false;
@@ -53,9 +53,9 @@ pub(crate) fn insert(fd: RawFd, umad: Arc<Umad>) -> bool {
     true
 }
 
-/// `fd` is closed.
+/// Handles the close of `fd`.
 pub(crate) fn remove(fd: RawFd) {
-    if !is_ours(fd) {
+    if !is_simulated(fd) {
         return;
     }
     let umad = {
@@ -74,8 +74,8 @@ pub(crate) fn remove(fd: RawFd) {
     }
 }
 
-/// `new` is a copy of `old`, and no longer what it was.
-pub(crate) fn copied(old: RawFd, new: RawFd) {
+/// Handles the duplication of `old` to `new`.
+pub(crate) fn duplicate(old: RawFd, new: RawFd) {
     match find(old) {
         Some(_) if old == new => {}
         Some(umad) => {

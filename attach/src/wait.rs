@@ -1,8 +1,8 @@
-//! `poll` with our devices among the descriptors: looks into the rings first, for a short while, and then sleeps in libc's
-//! `poll`, so that all descriptors, signals and cancellation are as ever.
+//! `poll` with simulated devices: polls the rings for a short time, then sleeps in libc's `poll`, so that other
+//! descriptors, signals and cancellation work as usual.
 //!
-//! Owns nothing. Makes readiness exact: what the kernel calls readable may be a piece of a message, or a wakeup byte whose
-//! message was taken already.
+//! Corrects readiness: a descriptor that is readable for the kernel may have an incomplete message, or a wakeup
+//! byte of a message that was already received.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,27 +12,27 @@ use ferrosm_channel::SpinWait;
 use libc::{POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM, c_short, pollfd};
 
 use crate::device::Umad;
-use crate::next::keeping_errno;
+use crate::next::preserving_errno;
 use crate::table;
 
 const READ: c_short = POLLIN | POLLRDNORM;
 /// Always possible.
 const WRITE: c_short = POLLOUT | POLLWRNORM;
 
-/// A program is told this often that the server is gone before each further time takes a pause: programs that ignore it would
-/// take a whole processor.
-const FAREWELLS: u32 = 8;
-const PAUSE: Duration = Duration::from_millis(50);
+/// Number of notices of the server's death after which each further one is delayed: a program that ignores them
+/// would use a whole processor.
+const MAX_DEATH_NOTICES: u32 = 8;
+const NOTICE_DELAY: Duration = Duration::from_millis(50);
 
-/// Our devices among the descriptors that are waited for, with their places.
+/// Polled simulated devices, with their indices.
 struct Waiters(Vec<(usize, Arc<Umad>)>);
 
-/// Whether one of our devices is waited for.
-pub(crate) fn concerns(fds: &[pollfd]) -> bool {
-    table::any() && fds.iter().any(|entry| table::is_ours(entry.fd))
+/// Whether a simulated device is polled.
+pub(crate) fn polls_simulated_device(fds: &[pollfd]) -> bool {
+    table::any() && fds.iter().any(|entry| table::is_simulated(entry.fd))
 }
 
-/// `poll`. `sleep` is libc's; it returns what `poll` does (negative: `errno` is set).
+/// `poll`. `sleep` is libc's `poll` and returns its result (negative: `errno` is set).
 pub(crate) fn poll(
     fds: &mut [pollfd],
     timeout: Option<Duration>,
@@ -40,18 +40,18 @@ pub(crate) fn poll(
     mut sleep: impl FnMut(&mut [pollfd], Option<Duration>) -> i32,
 ) -> i32 {
     let waiters = Waiters::of(fds);
-    if waiters.were_told() {
-        // Before looking, and in libc's `poll`: OpenSM's receiver logs each failure, and must be cancelled here rather than
-        // there, where it would keep the log's lock.
-        sleep(&mut [], Some(PAUSE));
+    if waiters.ignore_death_notices() {
+        // Cancellation point before polling: OpenSM's receiver logs each failure, and must be cancelled here
+        // rather than there, where it would keep the log's lock.
+        sleep(&mut [], Some(NOTICE_DELAY));
     }
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut left = timeout;
     loop {
         let at_once = left == Some(Duration::ZERO);
-        let ready = waiters.begin(fds) || (!at_once && waiters.spin(fds, spin));
+        let ready = waiters.begin_wait(fds) || (!at_once && waiters.spin(fds, spin));
         if ready || at_once {
-            // The kernel knows of the others, and whether the server is still there.
+            // The kernel knows the state of other descriptors and of the server.
             let ask = !ready || waiters.0.len() < fds.len();
             let outcome = if ask {
                 sleep(fds, Some(Duration::ZERO))
@@ -67,10 +67,10 @@ pub(crate) fn poll(
             if count > 0 || at_once {
                 return count;
             }
-            // Another thread was faster.
+            // Another thread received the message.
         } else if waiters.before_sleep(fds) {
             let outcome = sleep(fds, left);
-            keeping_errno(|| waiters.after_sleep(fds));
+            preserving_errno(|| waiters.after_sleep(fds));
             if outcome < 0 {
                 return outcome;
             }
@@ -89,13 +89,13 @@ impl Waiters {
         Self(fds.iter().enumerate().filter_map(ours).collect())
     }
 
-    /// Whether a program goes on asking for a device that is gone.
-    fn were_told(&self) -> bool {
-        let told = |umad: &Umad| umad.farewells.load(Ordering::Relaxed) >= FAREWELLS;
+    /// Whether the program keeps polling a device whose server is dead.
+    fn ignore_death_notices(&self) -> bool {
+        let told = |umad: &Umad| umad.death_notices.load(Ordering::Relaxed) >= MAX_DEATH_NOTICES;
         self.0.iter().any(|(_, umad)| told(umad))
     }
 
-    /// Those whose messages are waited for.
+    /// Devices polled for messages.
     fn readers<'w>(&'w self, fds: &[pollfd]) -> impl Iterator<Item = &'w Umad> {
         self.0
             .iter()
@@ -103,8 +103,8 @@ impl Waiters {
             .map(|(_, umad)| umad.as_ref())
     }
 
-    /// True if a message waits already.
-    fn begin(&self, fds: &[pollfd]) -> bool {
+    /// Returns true if a message waits.
+    fn begin_wait(&self, fds: &[pollfd]) -> bool {
         self.readers(fds).any(|umad| umad.end.begin_wait())
     }
 
@@ -119,7 +119,7 @@ impl Waiters {
         }
     }
 
-    /// False: a message came, nobody sleeps.
+    /// Returns false if a message arrived; then no thread sleeps.
     fn before_sleep(&self, fds: &[pollfd]) -> bool {
         for (number, umad) in self.readers(fds).enumerate() {
             if umad.end.before_sleep() {
@@ -136,13 +136,13 @@ impl Waiters {
         self.readers(fds).for_each(|umad| umad.end.after_sleep());
     }
 
-    /// Makes the answers for our devices right, and counts all that have one. `asked`: the kernel filled in `revents`.
-    fn correct(&self, fds: &mut [pollfd], asked: bool) -> i32 {
+    /// Corrects the results for simulated devices and counts all results. `has_revents`: the kernel filled in `revents`.
+    fn correct(&self, fds: &mut [pollfd], has_revents: bool) -> i32 {
         for (place, umad) in &self.0 {
             let entry = &mut fds[*place];
-            if asked && entry.revents & POLLHUP != 0 {
+            if has_revents && entry.revents & POLLHUP != 0 {
                 umad.end.check_alive();
-                umad.farewells.fetch_add(1, Ordering::Relaxed);
+                umad.death_notices.fetch_add(1, Ordering::Relaxed);
             } else if umad.end.has_message() {
                 entry.revents |= entry.events & READ;
             } else {

@@ -1,25 +1,27 @@
-//! Directories and attributes of files: looked up in the skeleton instead.
+//! Directories and file attributes: redirected to the skeleton.
 //!
-//! `readdir` and the rest of a directory stream need no replacement: the stream is a real one.
+//! `readdir` and other functions of a directory stream are not replaced, because the stream is a real one.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 
 use libc::{DIR, size_t, ssize_t};
 
-use super::skeleton;
+use super::skeleton_path;
 
-/// The path to use: the skeleton's, or the program's own. The string must live as long as the pointer is used.
+/// The path to use: that of the skeleton, or the program's own. `buffer_of_path` must live as long as the result.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
-unsafe fn place(path: *const c_char, kept: &mut Option<CString>) -> *const c_char {
+unsafe fn redirect(path: *const c_char, buffer_of_path: &mut Option<CString>) -> *const c_char {
     // SAFETY: promised by the caller.
-    *kept = unsafe { skeleton(path) };
-    kept.as_ref().map_or(path, |place| place.as_ptr())
+    *buffer_of_path = unsafe { skeleton_path(path) };
+    buffer_of_path
+        .as_ref()
+        .map_or(path, |redirect| redirect.as_ptr())
 }
 
-/// Functions that differ from libc's in nothing but the path.
+/// Replaces functions that differ from libc's in the path only.
 macro_rules! replace_path {
     ($(
         fn $name:ident($($before:ident: $before_kind:ty,)* @path $(, $after:ident: $after_kind:ty)*)
@@ -29,9 +31,9 @@ macro_rules! replace_path {
             #[doc = concat!("`", stringify!($name), "` of libc, in the skeleton.")]
             fn $name(next; $($before: $before_kind,)* path: *const c_char $(, $after: $after_kind)*)
                 -> $result, else $failed; {
-                let mut kept = None;
+                let mut buffer_of_path = None;
                 // SAFETY: the program's arguments, but for the path, which lives until the end of the call.
-                unsafe { next($($before,)* place(path, &mut kept) $(, $after)*) }
+                unsafe { next($($before,)* redirect(path, &mut buffer_of_path) $(, $after)*) }
             }
         )*}
     };

@@ -1,6 +1,4 @@
-//! Reading, writing, ioctls and descriptors' lives.
-//!
-//! What becomes of a message is in `device`.
+//! Reads, writes, ioctls, and the lifetime of descriptors. `device` processes the messages.
 
 use std::ffi::{c_int, c_ulong, c_void};
 
@@ -8,11 +6,11 @@ use libc::{POLLIN, pollfd, size_t, ssize_t};
 use rustix::io::Errno;
 
 use crate::device::{Umad, argument_len};
-use crate::next::{fail, keeping_errno};
+use crate::next::{fail, preserving_errno};
 use crate::table;
 
-/// Largest argument of an ioctl: `_IOC_SIZE` has 14 bits.
-const LARGEST_ARGUMENT: usize = 1 << 14;
+/// Maximum length of an ioctl argument: `_IOC_SIZE` has 14 bits.
+const MAX_ARGUMENT: usize = 1 << 14;
 
 fn result(outcome: Result<usize, Errno>) -> ssize_t {
     match outcome {
@@ -24,12 +22,12 @@ fn result(outcome: Result<usize, Errno>) -> ssize_t {
     }
 }
 
-/// `read` of a device. Waits in libc's `poll`, a cancellation point, while no reference to the device is held.
+/// `read` of a device. Waits in libc's `poll`, a cancellation point, without a reference to the device.
 ///
 /// # Safety
 ///
 /// `buffer` has room for `size` bytes.
-unsafe fn read_ours(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
+unsafe fn read_device(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
     loop {
         {
             let Some(umad) = table::find(fd) else {
@@ -61,7 +59,7 @@ unsafe fn read_ours(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
             events: POLLIN,
             revents: 0,
         }];
-        // SAFETY: one valid entry. Our own `poll`, which knows the device.
+        // SAFETY: one valid entry. The replaced `poll`, which handles the device.
         if unsafe { super::waits::poll(fds.as_mut_ptr(), 1, -1) } < 0 {
             return -1;
         }
@@ -72,10 +70,10 @@ unsafe fn read_ours(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
 ///
 /// # Safety
 ///
-/// `arg` points at what the request says.
-unsafe fn ioctl_ours(umad: &Umad, request: u32, len: usize, arg: *mut c_void) -> c_int {
-    let mut bytes = [0u8; LARGEST_ARGUMENT];
-    let bytes = &mut bytes[..len.min(LARGEST_ARGUMENT)];
+/// `arg` points to what the request expects.
+unsafe fn ioctl_device(umad: &Umad, request: u32, len: usize, arg: *mut c_void) -> c_int {
+    let mut bytes = [0u8; MAX_ARGUMENT];
+    let bytes = &mut bytes[..len.min(MAX_ARGUMENT)];
     if !bytes.is_empty() {
         if arg.is_null() {
             return fail(Errno::FAULT);
@@ -85,7 +83,7 @@ unsafe fn ioctl_ours(umad: &Umad, request: u32, len: usize, arg: *mut c_void) ->
     }
     let outcome = umad.ioctl(request, bytes);
     if !bytes.is_empty() {
-        // SAFETY: as above. Also after an error: REGISTER_AGENT2 writes back the flags that it knows.
+        // SAFETY: as above. Also after an error: REGISTER_AGENT2 returns the supported flags.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), arg.cast(), bytes.len()) };
     }
     match outcome {
@@ -99,16 +97,16 @@ replace! {
     fn read(next; fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t, else -1; {
         // SAFETY: the program's arguments.
         unsafe {
-            if table::is_ours(fd) { read_ours(fd, buffer, size) } else { next(fd, buffer, size) }
+            if table::is_simulated(fd) { read_device(fd, buffer, size) } else { next(fd, buffer, size) }
         }
     }
 
     /// `read` of programs built with `_FORTIFY_SOURCE`.
     fn __read_chk(next; fd: c_int, buffer: *mut c_void, size: size_t, room: size_t) -> ssize_t, else -1; {
-        // SAFETY: the program's arguments; libc itself deals with a size above the room.
+        // SAFETY: the program's arguments; libc handles a size above the room.
         unsafe {
-            if table::is_ours(fd) && size <= room {
-                read_ours(fd, buffer, size)
+            if table::is_simulated(fd) && size <= room {
+                read_device(fd, buffer, size)
             } else {
                 next(fd, buffer, size, room)
             }
@@ -125,18 +123,18 @@ replace! {
                 let size = size.min(isize::MAX as usize);
                 // SAFETY: the program's buffer.
                 let message = unsafe { std::slice::from_raw_parts(buffer.cast(), size) };
-                result(keeping_errno(|| umad.write(message)))
+                result(preserving_errno(|| umad.write(message)))
             }
         }
     }
 
-    /// `ioctl(2)`. Those that are not for umad pass.
+    /// `ioctl(2)`. Other ioctls than those of umad are passed on.
     fn ioctl(next; fd: c_int, request: c_ulong, arg: *mut c_void) -> c_int, else -1; {
         #[expect(clippy::cast_possible_truncation, reason = "the kernel takes 32 bits")]
         let number = request as u32;
         match (table::find(fd), argument_len(number)) {
             // SAFETY: the program's arguments.
-            (Some(umad), Some(len)) => unsafe { ioctl_ours(&umad, number, len, arg) },
+            (Some(umad), Some(len)) => unsafe { ioctl_device(&umad, number, len, arg) },
             // SAFETY: the program's arguments.
             (Some(_), None) | (None, _) => unsafe { next(fd, request, arg) },
         }
@@ -144,7 +142,7 @@ replace! {
 
     /// `close(2)`.
     fn close(next; fd: c_int) -> c_int, else -1; {
-        // Before the number can be given to somebody else.
+        // Before another thread can get the number.
         table::remove(fd);
         // SAFETY: the program's argument.
         unsafe { next(fd) }
@@ -154,8 +152,8 @@ replace! {
     fn dup(next; fd: c_int) -> c_int, else -1; {
         // SAFETY: the program's argument.
         let new = unsafe { next(fd) };
-        if new >= 0 && table::is_ours(fd) {
-            table::copied(fd, new);
+        if new >= 0 && table::is_simulated(fd) {
+            table::duplicate(fd, new);
         }
         new
     }
@@ -165,7 +163,7 @@ replace! {
         // SAFETY: the program's arguments.
         let new = unsafe { next(fd, target) };
         if new >= 0 {
-            table::copied(fd, new);
+            table::duplicate(fd, new);
         }
         new
     }
@@ -175,12 +173,12 @@ replace! {
         // SAFETY: the program's arguments.
         let new = unsafe { next(fd, target, flags) };
         if new >= 0 {
-            table::copied(fd, new);
+            table::duplicate(fd, new);
         }
         new
     }
 
-    /// `fcntl(2)`: some commands copy descriptors.
+    /// `fcntl(2)`: some commands duplicate descriptors.
     fn fcntl(next; fd: c_int, command: c_int, arg: *mut c_void) -> c_int, else -1; {
         // SAFETY: the program's arguments.
         let outcome = unsafe { next(fd, command, arg) };
@@ -197,8 +195,8 @@ replace! {
 
 fn after_fcntl(fd: c_int, command: c_int, outcome: c_int) -> c_int {
     let copies = command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC;
-    if outcome >= 0 && copies && table::is_ours(fd) {
-        table::copied(fd, outcome);
+    if outcome >= 0 && copies && table::is_simulated(fd) {
+        table::duplicate(fd, outcome);
     }
     outcome
 }

@@ -1,17 +1,18 @@
-//! The C functions that stand before libc's.
+//! Replacements of libc functions.
 //!
-//! Each asks at once whether it is concerned and else passes on. Everything that needs thought is in the safe modules.
+//! Each checks first whether the call concerns a simulated device, and passes it on otherwise. The safe modules
+//! implement the devices.
 #![allow(
     unsafe_code,
     reason = "these functions are called by C and call C; pointers are the program's"
 )]
 
-/// Defines functions that replace libc's. In the body, `next` is libc's own function of the same name. `else` is what the function
-/// returns (with `ENOSYS`) if libc has none.
+/// Defines functions that replace libc's. In the body, `next` is libc's function of the same name. `else` is the
+/// result, with `ENOSYS`, if libc does not have it.
 ///
-/// `pthread_cancel` unwinds through those that may block. Where panics unwind, that needs `C-unwind`. Where they abort, a call of
-/// `C-unwind` is guarded and would abort the program; there, `C` has neither guards nor anything to clean up, and the
-/// unwinder passes.
+/// `pthread_cancel` unwinds through functions that block. If panics unwind, this requires `C-unwind`. If they
+/// abort, a call of `C-unwind` is guarded and would abort the program; then `C` has no guards and nothing to clean
+/// up, and the unwinder passes through.
 macro_rules! replace {
     ($($functions:tt)*) => {
         #[cfg(panic = "unwind")]
@@ -66,30 +67,30 @@ mod waits;
 use std::ffi::{CStr, CString, c_char};
 
 use crate::config::{Config, config};
-use crate::paths::{Ours, ours};
+use crate::paths::{SimulatedPath, classify};
 
-/// What a program's path is to us, with the configuration; `None`: nothing.
+/// Classifies a program's path; `None` if it is not of the simulated fabric.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
-unsafe fn classify(path: *const c_char) -> Option<(&'static Config, Ours)> {
+unsafe fn simulated_path(path: *const c_char) -> Option<(&'static Config, SimulatedPath)> {
     if path.is_null() {
         return None;
     }
     // SAFETY: promised by the caller.
     let path = unsafe { CStr::from_ptr(path) };
-    let ours = ours(path.to_bytes())?;
-    Some((config()?, ours))
+    let classify = classify(path.to_bytes())?;
+    Some((config()?, classify))
 }
 
-/// The path in the skeleton that stands for one of ours.
+/// The path in the skeleton for a path of the simulated fabric.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
-unsafe fn skeleton(path: *const c_char) -> Option<CString> {
+unsafe fn skeleton_path(path: *const c_char) -> Option<CString> {
     // SAFETY: promised by the caller.
-    let (config, ours) = unsafe { classify(path) }?;
-    ours.in_skeleton(config.sysfs.as_deref()?)
+    let (config, classify) = unsafe { simulated_path(path) }?;
+    classify.in_skeleton(config.sysfs.as_deref()?)
 }

@@ -1,7 +1,7 @@
-//! Opening: devices at the server, sysfs files as memory with their present contents, directories in the skeleton.
+//! Opening: devices at the server, sysfs files as memory with their current contents, directories in the skeleton.
 //!
-//! The third argument of `open` is optional in C; where the calling convention passes it in a register (x86-64, AArch64) it may be
-//! read in any case, and is only passed on.
+//! The third argument of `open` is optional in C. If the calling convention passes it in a register (x86-64,
+//! AArch64), it may always be read, and is only passed on.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -14,60 +14,63 @@ use rustix::io::{Errno, FdFlags};
 use crate::config::Config;
 use crate::device::{Umad, open_issm};
 use crate::next::fail;
-use crate::paths::Ours;
+use crate::paths::SimulatedPath;
 use crate::server::{Failure, read_file};
 use crate::table;
 
-use super::{classify, skeleton};
+use super::{simulated_path, skeleton_path};
 
-/// What became of opening a path of ours.
+/// Result of opening a path of the simulated fabric.
 enum Opened {
     Done(c_int),
-    /// libc shall open the path in the skeleton.
+    /// libc must open the path in the skeleton.
     Elsewhere,
 }
 
-fn open_ours(config: &Config, ours: &Ours, flags: c_int) -> Opened {
+fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened {
     let flags = OFlags::from_bits_retain(flags.cast_unsigned());
-    if let Ours::Umad(_) | Ours::Issm(_) = ours
-        && let Err(errno) = device_permission(config, ours)
+    if let SimulatedPath::Umad(_) | SimulatedPath::Issm(_) = path
+        && let Err(errno) = device_permission(config, path)
     {
         return Opened::Done(fail(errno));
     }
-    let opened = match ours {
-        Ours::Umad(index) => open_umad(config, *index, flags),
-        Ours::Issm(index) => {
+    let opened = match path {
+        SimulatedPath::Umad(index) => open_umad(config, *index, flags),
+        SimulatedPath::Issm(index) => {
             let nonblock = flags.contains(OFlags::NONBLOCK);
             open_issm(config, *index, nonblock)
-                .and_then(|fd| finish(&fd, flags).map(|()| fd.into_raw_fd()))
+                .and_then(|fd| apply_flags(&fd, flags).map(|()| fd.into_raw_fd()))
         }
-        Ours::Sys(_) if flags.contains(OFlags::DIRECTORY) => return Opened::Elsewhere,
-        Ours::Sys(_) if flags.intersects(OFlags::WRONLY | OFlags::RDWR) => Err(Errno::ACCESS),
-        Ours::Sys(path) => match read_file(config, path) {
-            Ok(contents) => in_memory(&contents, flags),
-            // A directory, or the server is not there: the skeleton knows.
+        SimulatedPath::Sys(_) if flags.contains(OFlags::DIRECTORY) => return Opened::Elsewhere,
+        SimulatedPath::Sys(_) if flags.intersects(OFlags::WRONLY | OFlags::RDWR) => {
+            Err(Errno::ACCESS)
+        }
+        SimulatedPath::Sys(path) => match read_file(config, path) {
+            Ok(contents) => memory_file(&contents, flags),
+            // A directory, or the server cannot be reached: use the skeleton.
             Err(Failure::Refused(Errno::NOENT | Errno::ISDIR) | Failure::Unreachable) => {
                 return Opened::Elsewhere;
             }
             Err(Failure::Refused(errno)) => Err(errno),
         },
-        Ours::Dev(_) => return Opened::Elsewhere,
+        SimulatedPath::Dev(_) => return Opened::Elsewhere,
     };
     Opened::Done(opened.unwrap_or_else(fail))
 }
 
-/// What the device file in the skeleton allows its owner, root included: tests remove a device or its permissions there.
-fn device_permission(config: &Config, ours: &Ours) -> Result<(), Errno> {
-    let file = config.sysfs.as_deref().and_then(|s| ours.in_skeleton(s));
+/// Applies the owner permissions of the device file in the skeleton, also for root: tests remove a device or its
+/// permissions there.
+fn device_permission(config: &Config, path: &SimulatedPath) -> Result<(), Errno> {
+    let file = config.sysfs.as_deref().and_then(|s| path.in_skeleton(s));
     let folder = config
         .sysfs
         .as_deref()
-        .and_then(|s| Ours::Dev(String::new()).in_skeleton(s));
+        .and_then(|s| SimulatedPath::Dev(String::new()).in_skeleton(s));
     let (Some(file), Some(folder)) = (file, folder) else {
         return Ok(());
     };
     if rustix::fs::stat(folder.as_c_str()).is_err() {
-        // A skeleton without device files: only the server knows the devices.
+        // The skeleton has no device files; the server knows the devices.
         return Ok(());
     }
     let mode = Mode::from_raw_mode(rustix::fs::stat(file.as_c_str())?.st_mode);
@@ -80,15 +83,15 @@ fn device_permission(config: &Config, ours: &Ours) -> Result<(), Errno> {
 
 fn open_umad(config: &Config, index: u32, flags: OFlags) -> Result<c_int, Errno> {
     let (umad, fd) = Umad::open(config, index)?;
-    finish(&fd, flags)?;
+    apply_flags(&fd, flags)?;
     if !table::insert(fd.as_raw_fd(), Arc::new(umad)) {
         return Err(Errno::MFILE);
     }
     Ok(fd.into_raw_fd())
 }
 
-/// The flags that `open` was given. Descriptors come close-on-exec.
-fn finish(fd: &OwnedFd, flags: OFlags) -> Result<(), Errno> {
+/// Applies the flags of `open`. Received descriptors are close-on-exec.
+fn apply_flags(fd: &OwnedFd, flags: OFlags) -> Result<(), Errno> {
     if !flags.contains(OFlags::CLOEXEC) {
         rustix::io::fcntl_setfd(fd, FdFlags::empty())?;
     }
@@ -98,7 +101,7 @@ fn finish(fd: &OwnedFd, flags: OFlags) -> Result<(), Errno> {
     Ok(())
 }
 
-fn in_memory(contents: &[u8], flags: OFlags) -> Result<c_int, Errno> {
+fn memory_file(contents: &[u8], flags: OFlags) -> Result<c_int, Errno> {
     let fd = rustix::fs::memfd_create("sysfs", MemfdFlags::CLOEXEC)?;
     let mut rest = contents;
     while !rest.is_empty() {
@@ -106,11 +109,11 @@ fn in_memory(contents: &[u8], flags: OFlags) -> Result<c_int, Errno> {
         rest = &rest[written..];
     }
     rustix::fs::seek(&fd, SeekFrom::Start(0))?;
-    finish(&fd, flags)?;
+    apply_flags(&fd, flags)?;
     Ok(fd.into_raw_fd())
 }
 
-/// The common part of all forms of `open`: `pass` is libc's, told the path.
+/// Common part of all variants of `open`; `pass` calls libc's function with a path.
 ///
 /// # Safety
 ///
@@ -121,16 +124,16 @@ unsafe fn open_any(
     pass: impl Fn(*const c_char) -> c_int,
 ) -> c_int {
     // SAFETY: promised by the caller.
-    let Some((config, ours)) = (unsafe { classify(path) }) else {
+    let Some((config, target)) = (unsafe { simulated_path(path) }) else {
         return pass(path);
     };
-    match open_ours(config, &ours, flags) {
+    match open_simulated(config, &target, flags) {
         Opened::Done(fd) => fd,
         Opened::Elsewhere => {
             let place = config
                 .sysfs
                 .as_deref()
-                .and_then(|sysfs| ours.in_skeleton(sysfs));
+                .and_then(|sysfs| target.in_skeleton(sysfs));
             match place {
                 Some(place) => pass(place.as_ptr()),
                 None => fail(Errno::NOENT),
@@ -142,7 +145,7 @@ unsafe fn open_any(
 replace! {
     /// `open(2)`.
     fn open(next; path: *const c_char, flags: c_int, mode: mode_t) -> c_int, else -1; {
-        // SAFETY: the program's arguments, passed on unchanged or with a path of ours.
+        // SAFETY: the program's arguments, passed on unchanged or with a path in the skeleton.
         unsafe { open_any(path, flags, |path| next(path, flags, mode)) }
     }
 
@@ -152,7 +155,7 @@ replace! {
         unsafe { open_any(path, flags, |path| next(path, flags, mode)) }
     }
 
-    /// `openat(2)`. Relative paths are the kernel's.
+    /// `openat(2)`. Relative paths are passed on.
     fn openat(next; dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, else -1; {
         // SAFETY: as `open`.
         unsafe { open_any(path, flags, |path| next(dir, path, flags, mode)) }
@@ -201,7 +204,7 @@ replace! {
     }
 }
 
-/// The common part of both forms of `fopen`.
+/// Common part of both variants of `fopen`.
 ///
 /// # Safety
 ///
@@ -212,9 +215,9 @@ unsafe fn fopen_any(
     pass: impl Fn(*const c_char) -> *mut FILE,
 ) -> *mut FILE {
     // SAFETY: promised by the caller.
-    let Some((config, ours @ Ours::Sys(_))) = (unsafe { classify(path) }) else {
+    let Some((config, target @ SimulatedPath::Sys(_))) = (unsafe { simulated_path(path) }) else {
         // SAFETY: promised by the caller.
-        let elsewhere = unsafe { skeleton(path) };
+        let elsewhere = unsafe { skeleton_path(path) };
         return pass(elsewhere.as_ref().map_or(path, |place| place.as_ptr()));
     };
     if mode.is_null() {
@@ -228,13 +231,13 @@ unsafe fn fopen_any(
     } else {
         OFlags::RDWR
     };
-    match open_ours(config, &ours, flags.bits().cast_signed()) {
+    match open_simulated(config, &target, flags.bits().cast_signed()) {
         Opened::Done(fd) if fd < 0 => std::ptr::null_mut(),
-        // SAFETY: a descriptor that nobody else knows, and the program's mode.
+        // SAFETY: a new descriptor, and the program's mode.
         Opened::Done(fd) => unsafe { libc::fdopen(fd, mode) },
         Opened::Elsewhere => {
             // SAFETY: promised by the caller.
-            match unsafe { skeleton(path) } {
+            match unsafe { skeleton_path(path) } {
                 Some(place) => pass(place.as_ptr()),
                 None => {
                     fail(Errno::NOENT);

@@ -1,4 +1,5 @@
-//! Waiting: `poll` looks into the rings before it sleeps; all others get descriptors that are always right.
+//! Waiting: `poll` polls the rings before it sleeps; for other functions, descriptors are kept readable exactly
+//! while a message waits.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -6,14 +7,14 @@ use std::time::Duration;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
 
 use crate::config::config;
-use crate::next::keeping_errno;
+use crate::next::preserving_errno;
 use crate::{table, wait};
 
-/// The program's array; `None` if none of ours is in it.
+/// The program's array; `None` if it has no simulated device.
 ///
 /// # Safety
 ///
-/// `fds` points at `count` entries that nobody else uses.
+/// `fds` points to `count` entries that no other thread uses.
 unsafe fn entries<'f>(fds: *mut pollfd, count: nfds_t) -> Option<&'f mut [pollfd]> {
     if fds.is_null() || !table::any() {
         return None;
@@ -21,14 +22,14 @@ unsafe fn entries<'f>(fds: *mut pollfd, count: nfds_t) -> Option<&'f mut [pollfd
     let count = usize::try_from(count).ok()?;
     // SAFETY: promised by the caller.
     let fds = unsafe { std::slice::from_raw_parts_mut(fds, count) };
-    wait::concerns(fds).then_some(fds)
+    wait::polls_simulated_device(fds).then_some(fds)
 }
 
 fn count_of(fds: &[pollfd]) -> nfds_t {
     fds.len() as nfds_t
 }
 
-/// `poll` in milliseconds, upwards, so that a wait is never shorter than asked.
+/// Timeout in milliseconds, rounded up, so that a wait is never too short.
 fn millis(timeout: Option<Duration>) -> c_int {
     timeout.map_or(-1, |timeout| {
         c_int::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX)
@@ -64,7 +65,7 @@ replace! {
 
     /// `poll` of programs built with `_FORTIFY_SOURCE`.
     fn __poll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: c_int, room: size_t) -> c_int, else -1; {
-        // SAFETY: the program's arguments; libc itself deals with a count above the room.
+        // SAFETY: the program's arguments; libc handles a count above the room.
         unsafe {
             match entries(fds, count).filter(|fds| size_of_val(*fds) <= room) {
                 None => next(fds, count, timeout, room),
@@ -80,8 +81,9 @@ replace! {
         // SAFETY: the program's arguments.
         unsafe {
             if let Some(fds) = entries(fds, count) {
-                // Signals may come only in the kernel, so there is no looking before: the descriptor itself must be right.
-                exact(fds.iter().map(|entry| entry.fd));
+                // Signals may be delivered in the kernel only, so there is no polling: the descriptor itself must
+                // be right.
+                disable_quiet(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask)
         }
@@ -92,7 +94,7 @@ replace! {
         // SAFETY: as `ppoll`.
         unsafe {
             if let Some(fds) = entries(fds, count) {
-                exact(fds.iter().map(|entry| entry.fd));
+                disable_quiet(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask, room)
         }
@@ -102,7 +104,7 @@ replace! {
     fn select(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int, else -1; {
         // SAFETY: the program's arguments.
         unsafe {
-            exact_of_set(count, read);
+            disable_quiet_of_set(count, read);
             next(count, read, write, except, timeout)
         }
     }
@@ -111,22 +113,22 @@ replace! {
     fn pselect(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int, else -1; {
         // SAFETY: the program's arguments.
         unsafe {
-            exact_of_set(count, read);
+            disable_quiet_of_set(count, read);
             next(count, read, write, except, timeout, mask)
         }
     }
 
     /// `epoll_ctl(2)`.
     fn epoll_ctl(next; epoll: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int, else -1; {
-        exact(std::iter::once(fd));
+        disable_quiet(std::iter::once(fd));
         // SAFETY: the program's arguments.
         unsafe { next(epoll, operation, fd, event) }
     }
 }
 
-/// From now on the kernel's view of these descriptors is right by itself.
-fn exact(fds: impl Iterator<Item = c_int>) {
-    keeping_errno(|| {
+/// Makes the descriptors readable exactly while a message waits from now on.
+fn disable_quiet(fds: impl Iterator<Item = c_int>) {
+    preserving_errno(|| {
         fds.filter_map(table::find)
             .for_each(|umad| umad.end.disable_quiet())
     });
@@ -135,10 +137,10 @@ fn exact(fds: impl Iterator<Item = c_int>) {
 /// # Safety
 ///
 /// `set` is null or a set of at least `count` bits.
-unsafe fn exact_of_set(count: c_int, set: *const fd_set) {
+unsafe fn disable_quiet_of_set(count: c_int, set: *const fd_set) {
     if set.is_null() || !table::any() {
         return;
     }
     // SAFETY: promised by the caller.
-    exact((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
+    disable_quiet((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
 }

@@ -1,4 +1,4 @@
-//! Devices and opened devices: what the server says of them, in the form in which programs want it.
+//! Devices and opened devices, in the form of libibverbs.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
@@ -12,28 +12,28 @@ use super::abi;
 use crate::config::Config;
 use crate::server::{Connection, Failure, unexpected};
 
-/// The largest message that is promised: what a packet of the fabric carries.
+/// Maximum message size: the payload of a packet in the fabric.
 const MAX_MESSAGE: u32 = 256;
-/// Numbers that an adapter says of itself; nothing here depends on them.
-const MANY: i32 = 65_536;
-const SGES: i32 = 32;
+/// Limits that the adapter reports without effect.
+const MAX_OBJECTS: i32 = 65_536;
+const MAX_SGES: i32 = 32;
 
-/// A device of the list; the first field is what the program sees.
+/// A listed device; the first field is the program's structure.
 #[repr(C)]
 pub(crate) struct Device {
     pub(crate) seen: abi::Device,
-    pub(crate) place: u32,
+    pub(crate) index: u32,
     pub(crate) about: verbs::DeviceAttributes,
 }
 
-/// A request, and the descriptors that came with a plain "opened" or with a number.
-pub(crate) fn ask(
+/// Sends a request; returns the reply with the descriptors of an opened object.
+pub(crate) fn send_request(
     connection: &Mutex<Connection>,
     call: VerbsRequest,
 ) -> Result<(Reply, Vec<OwnedFd>), Errno> {
     let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
     let (reply, fds) = connection
-        .ask(&Request::Verbs(call))
+        .send_request(&Request::Verbs(call))
         .map_err(Failure::errno)?;
     if let Reply::Errno(errno) = reply {
         return Err(Errno::from_raw_os_error(errno));
@@ -41,28 +41,28 @@ pub(crate) fn ask(
     Ok((reply, fds))
 }
 
-/// The host's devices as they are now.
+/// Queries the host's devices.
 pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, Errno> {
     let connection = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-    match ask(&connection, VerbsRequest::Devices)? {
+    match send_request(&connection, VerbsRequest::Devices)? {
         (Reply::Verbs(VerbsReply::Devices(devices)), _) => Ok(devices),
         (other, _) => Err(unexpected(&other).errno()),
     }
 }
 
 impl Device {
-    pub(crate) fn new(place: u32, about: verbs::DeviceAttributes) -> Self {
+    pub(crate) fn new(index: u32, about: verbs::DeviceAttributes) -> Self {
         Self {
             seen: abi::Device {
                 ops: [0; 2],
                 node_type: about.node_type.cast_signed(),
                 transport_type: 0,
                 name: abi::field(&about.name),
-                dev_name: abi::field(&format!("uverbs{place}")),
-                dev_path: abi::field(&format!("/sys/class/infiniband_verbs/uverbs{place}")),
+                dev_name: abi::field(&format!("uverbs{index}")),
+                dev_path: abi::field(&format!("/sys/class/infiniband_verbs/uverbs{index}")),
                 ibdev_path: abi::field(&format!("/sys/class/infiniband/{}", about.name)),
             },
-            place,
+            index,
             about,
         }
     }
@@ -79,22 +79,22 @@ impl Device {
             vendor_id: about.vendor_id,
             vendor_part_id: about.device_id,
             hw_ver: about.revision,
-            max_qp: MANY,
-            max_qp_wr: MANY,
+            max_qp: MAX_OBJECTS,
+            max_qp_wr: MAX_OBJECTS,
             device_cap_flags: 0,
-            max_sge: SGES,
+            max_sge: MAX_SGES,
             max_sge_rd: 0,
-            max_cq: MANY,
-            max_cqe: MANY,
-            max_mr: MANY,
-            max_pd: MANY,
+            max_cq: MAX_OBJECTS,
+            max_cqe: MAX_OBJECTS,
+            max_mr: MAX_OBJECTS,
+            max_pd: MAX_OBJECTS,
             rd_atomic: [0; 5],
             atomic_cap: 0,
             ee_rdd_mw_raw: [0; 5],
-            max_mcast_grp: MANY,
+            max_mcast_grp: MAX_OBJECTS,
             max_mcast_qp_attach: 1024,
-            max_total_mcast_qp_attach: MANY,
-            max_ah: MANY,
+            max_total_mcast_qp_attach: MAX_OBJECTS,
+            max_ah: MAX_OBJECTS,
             fmr_srq: [0; 5],
             max_pkeys: u16::try_from(about.pkeys).unwrap_or(u16::MAX),
             local_ca_ack_delay: 0,
@@ -103,61 +103,61 @@ impl Device {
     }
 }
 
-/// An opened device; a `struct ibv_context` stands in it.
+/// An opened device; contains a `struct ibv_context`.
 #[repr(C)]
 pub(crate) struct Context {
     pub(crate) seen: abi::VerbsContext,
-    pub(crate) place: u32,
+    pub(crate) index: u32,
     requests: Mutex<Connection>,
-    /// Events of the ports come here.
+    /// Channel for events of the ports.
     events: ClientEnd,
     /// The program's copy of its descriptor.
     _events_fd: OwnedFd,
 }
 
 impl Context {
-    /// Opens a device; the C functions come from outside.
+    /// Opens a device with the given C functions.
     pub(crate) fn open(
         config: &Config,
         device: *mut Device,
-        place: u32,
+        index: u32,
         functions: impl FnOnce(*mut abi::Device, i32) -> abi::VerbsContext,
     ) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-        let (reply, fds) = ask(&requests, VerbsRequest::Watch { device: place })?;
+        let (reply, fds) = send_request(&requests, VerbsRequest::Watch { device: index })?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (events, fd) = ClientEnd::new(fds).map_err(|_| Errno::NXIO)?;
-        // Programs wait for it in ways of their own.
+        // Programs wait for it by functions that are not intercepted.
         events.disable_quiet();
         Ok(Self {
             seen: functions(device.cast(), fd.as_raw_fd()),
-            place,
+            index,
             requests,
             events,
             _events_fd: fd,
         })
     }
 
-    /// A port as it is now.
+    /// Queries a port.
     pub(crate) fn port(&self, port: u32) -> Result<verbs::PortAttributes, Errno> {
         let call = VerbsRequest::Port {
-            device: self.place,
+            device: self.index,
             port,
         };
-        match ask(&self.requests, call)? {
+        match send_request(&self.requests, call)? {
             (Reply::Verbs(VerbsReply::Port(port)), _) => Ok(*port),
             (other, _) => Err(unexpected(&other).errno()),
         }
     }
 
-    /// The next event, if one waits.
+    /// The next event, if any.
     ///
     /// # Errors
     ///
-    /// `EIO` if the server is gone.
+    /// `EIO` if the server is dead.
     pub(crate) fn event(&self) -> Result<Option<AsyncEvent>, Errno> {
         let mut message = [0; 8];
         match self
@@ -172,7 +172,7 @@ impl Context {
         }
     }
 
-    /// Whether the program does not want to wait for events.
+    /// Whether the program does not wait for events.
     pub(crate) fn is_nonblocking(&self) -> bool {
         rustix::fs::fcntl_getfl(self.events.wake_fd())
             .is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
@@ -182,7 +182,7 @@ impl Context {
 /// `struct ibv_port_attr` of a port.
 pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
     const IB_LINK_LAYER: u8 = 1;
-    /// The highest speed that a byte can say, which is what the kernel says of faster ones.
+    /// The maximum speed in a byte, which the kernel reports for faster ports.
     const NDR: u32 = 128;
     let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
     let half = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);

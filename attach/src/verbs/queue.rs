@@ -1,10 +1,11 @@
-//! Queue pairs for datagrams, completion queues, and channels that tell of completions.
+//! Queue pairs for datagrams, completion queues, and completion channels.
 //!
-//! A queue pair is a connection of its own with two rings. What arrived waits in the ring until the program polls: only then it
-//! meets a receive buffer, or is dropped where none was posted. A send is complete when it is in the ring.
+//! A queue pair is a connection with two rings. Received messages wait in the ring until the program polls its
+//! completion queue; then they are copied to a receive buffer, or dropped without one. A send is complete when it
+//! is in the ring.
 //!
-//! A channel's descriptor is an epoll of the rings' descriptors, each once per request for notification (`EPOLLONESHOT`), and of one
-//! counter per completion queue for sends.
+//! A channel's descriptor is an epoll of the rings' descriptors, each once per request for notification
+//! (`EPOLLONESHOT`), and of one counter per completion queue for sends.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -22,21 +23,21 @@ use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 
 use super::abi::{self, Wc, status};
-use super::device::ask;
-use super::memory::Pieces;
+use super::device::send_request;
+use super::memory::BufferList;
 use crate::config::Config;
 use crate::server::{Connection, Failure, unexpected};
 
-/// Room for a global route header before each message.
+/// Space for the GRH before each message.
 pub(crate) const GRH_BYTES: usize = 40;
-/// Longest message from the server.
-const LONGEST: usize = 6 * 4 + GRH_BYTES + MAX_DATAGRAM;
+/// Maximum length of a message from the server.
+const MAX_FROM_SERVER: usize = 6 * 4 + GRH_BYTES + MAX_DATAGRAM;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// States of a queue pair, as verbs number them.
+/// States of a queue pair (`enum ibv_qp_state`).
 pub(crate) mod state {
     pub(crate) const RESET: u32 = 0;
     pub(crate) const INIT: u32 = 1;
@@ -45,26 +46,26 @@ pub(crate) mod state {
     pub(crate) const ERR: u32 = 6;
 }
 
-/// A buffer that waits for a message.
+/// A posted receive buffer.
 struct Buffer {
     wr_id: u64,
-    pieces: Pieces,
+    buffer_list: BufferList,
 }
 
-/// A queue pair's end of its rings.
+/// Client end of a queue pair.
 pub(crate) struct Endpoint {
     pub(crate) qpn: u32,
     end: ClientEnd,
     requests: Mutex<Connection>,
     buffers: Mutex<VecDeque<Buffer>>,
-    set_up: Mutex<QpParameters>,
-    most_buffers: usize,
+    parameters: Mutex<QpParameters>,
+    max_buffers: usize,
 }
 
 impl Endpoint {
-    pub(crate) fn create(config: &Config, device: u32, most_buffers: usize) -> Result<Self, Errno> {
+    pub(crate) fn create(config: &Config, device: u32, max_buffers: usize) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
-        let (reply, fds) = ask(&requests, VerbsRequest::CreateQueuePair { device })?;
+        let (reply, fds) = send_request(&requests, VerbsRequest::CreateQueuePair { device })?;
         let Reply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
             return Err(unexpected(&reply).errno());
         };
@@ -76,18 +77,18 @@ impl Endpoint {
             end,
             requests,
             buffers: Mutex::default(),
-            set_up: Mutex::default(),
-            most_buffers,
+            parameters: Mutex::default(),
+            max_buffers,
         })
     }
 
-    pub(crate) fn set_up(&self) -> QpParameters {
-        *lock(&self.set_up)
+    pub(crate) fn parameters(&self) -> QpParameters {
+        *lock(&self.parameters)
     }
 
-    /// Goes from one state to the next, as IBA 11.2.5.2 allows for datagrams.
+    /// Modifies the state as allowed for datagrams by IBA 11.2.5.2.
     pub(crate) fn modify(&self, mut next: QpParameters) -> Result<(), Errno> {
-        let mut now = lock(&self.set_up);
+        let mut now = lock(&self.parameters);
         let allowed = match (now.state, next.state) {
             (_, state::RESET | state::ERR) => true,
             (from, to) => {
@@ -103,7 +104,7 @@ impl Endpoint {
         if next.state == state::RESET {
             next = QpParameters::default();
         }
-        match ask(&self.requests, VerbsRequest::ModifyQueuePair(next))? {
+        match send_request(&self.requests, VerbsRequest::ModifyQueuePair(next))? {
             (Reply::Done, _) => {}
             (other, _) => return Err(unexpected(&other).errno()),
         }
@@ -115,7 +116,7 @@ impl Endpoint {
     }
 
     pub(crate) fn multicast(&self, attach: bool, mgid: [u8; 16], mlid: u16) -> Result<(), Errno> {
-        match ask(
+        match send_request(
             &self.requests,
             VerbsRequest::Multicast { attach, mgid, mlid },
         )? {
@@ -124,19 +125,19 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn post_buffer(&self, wr_id: u64, pieces: Pieces) -> Result<(), Errno> {
-        if self.set_up().state == state::RESET {
+    pub(crate) fn post_buffer(&self, wr_id: u64, buffer_list: BufferList) -> Result<(), Errno> {
+        if self.parameters().state == state::RESET {
             return Err(Errno::INVAL);
         }
         let mut buffers = lock(&self.buffers);
-        if buffers.len() >= self.most_buffers {
+        if buffers.len() >= self.max_buffers {
             return Err(Errno::NOMEM);
         }
-        buffers.push_back(Buffer { wr_id, pieces });
+        buffers.push_back(Buffer { wr_id, buffer_list });
         Ok(())
     }
 
-    /// Sends; the status of the completion.
+    /// Sends a message; returns the status of its completion.
     pub(crate) fn send(&self, message: &SendMessage) -> u32 {
         if message.payload.len() > MAX_DATAGRAM {
             return status::LOC_LEN_ERR;
@@ -147,7 +148,7 @@ impl Endpoint {
         }
     }
 
-    /// All buffers, each as a completion that says that nothing came.
+    /// Completes all buffers with the status for a flushed request.
     pub(crate) fn flush(&self) -> Vec<Wc> {
         let buffers = std::mem::take(&mut *lock(&self.buffers));
         let flushed = |buffer: Buffer| Wc {
@@ -160,18 +161,18 @@ impl Endpoint {
         buffers.into_iter().map(flushed).collect()
     }
 
-    /// The next message that finds a buffer.
+    /// Receives the next message for which there is a buffer.
     fn receive(&self) -> Option<Wc> {
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX_FROM_SERVER];
         loop {
             let len = match self.end.receive(&mut bytes, |_| MessageAction::Consume) {
-                Ok(ReceiveOutcome::Message(_, len)) => len.min(LONGEST),
+                Ok(ReceiveOutcome::Message(_, len)) => len.min(MAX_FROM_SERVER),
                 Ok(ReceiveOutcome::Empty) | Err(_) => return None,
             };
             let Ok(message) = ReceivedMessage::decode(&bytes[..len]) else {
                 continue;
             };
-            // As an adapter: what finds no buffer is lost.
+            // As in an adapter, a message without a buffer is dropped.
             if let Some(buffer) = lock(&self.buffers).pop_front() {
                 return Some(self.complete(&buffer, &message));
             }
@@ -180,12 +181,12 @@ impl Endpoint {
 
     fn complete(&self, buffer: &Buffer, message: &ReceivedMessage) -> Wc {
         let len = GRH_BYTES + message.payload.len();
-        let fits = buffer.pieces.room() >= len;
+        let fits = buffer.buffer_list.room() >= len;
         if fits {
             if let Some(grh) = &message.grh {
-                buffer.pieces.scatter(0, grh);
+                buffer.buffer_list.scatter(0, grh);
             }
-            buffer.pieces.scatter(GRH_BYTES, &message.payload);
+            buffer.buffer_list.scatter(GRH_BYTES, &message.payload);
         }
         let byte = |number: u32| u8::try_from(number).unwrap_or(0);
         Wc {
@@ -224,7 +225,7 @@ impl Channel {
         Ok(Self { epoll })
     }
 
-    /// Whose descriptor is ready, if one is; does not wait.
+    /// The identifier of a ready descriptor, if any; does not wait.
     pub(crate) fn ready(&self) -> Option<*mut c_void> {
         let mut events = Vec::with_capacity(1);
         let now = Timespec {
@@ -242,12 +243,12 @@ impl Channel {
     }
 }
 
-/// How a completion queue tells its channel.
-struct Bell {
+/// Connection of a completion queue with its channel.
+struct ChannelLink {
     channel: Arc<Channel>,
-    /// Counts completions that were not messages.
+    /// Counts completions of sends.
     counter: OwnedFd,
-    /// What the channel knows the queue by.
+    /// Identifier of the queue in the channel.
     name: *mut c_void,
 }
 
@@ -257,11 +258,11 @@ pub(crate) struct Completions {
     done: Mutex<VecDeque<Wc>>,
     receivers: Mutex<Vec<Arc<Endpoint>>>,
     armed: AtomicBool,
-    bell: Option<Bell>,
+    channel_link: Option<ChannelLink>,
 }
 
 impl Completions {
-    /// Connects it with a channel, which knows it as `name`.
+    /// Connects the queue with a channel, under the identifier `name`.
     pub(crate) fn connect(
         &mut self,
         channel: Arc<Channel>,
@@ -270,7 +271,7 @@ impl Completions {
         let counter = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let data = EventData::new_ptr(name);
         epoll::add(&channel.epoll, &counter, data, EventFlags::IN)?;
-        self.bell = Some(Bell {
+        self.channel_link = Some(ChannelLink {
             channel,
             counter,
             name,
@@ -278,21 +279,26 @@ impl Completions {
         Ok(())
     }
 
-    /// Takes it off its channel.
+    /// Disconnects the queue from its channel.
     pub(crate) fn disconnect(&self) {
-        if let Some(bell) = &self.bell {
-            // Fails only if it is not there.
-            let _ = epoll::delete(&bell.channel.epoll, &bell.counter);
+        if let Some(channel_link) = &self.channel_link {
+            // Fails only if it is not registered.
+            let _ = epoll::delete(&channel_link.channel.epoll, &channel_link.counter);
         }
     }
 
-    /// A queue pair's messages complete here from now on.
+    /// Adds a queue pair whose received messages complete here.
     pub(crate) fn add(&self, endpoint: &Arc<Endpoint>) -> Result<(), Errno> {
         let mut receivers = lock(&self.receivers);
-        if let Some(bell) = &self.bell {
-            let data = EventData::new_ptr(bell.name);
+        if let Some(channel_link) = &self.channel_link {
+            let data = EventData::new_ptr(channel_link.name);
             let flags = EventFlags::ONESHOT;
-            epoll::add(&bell.channel.epoll, endpoint.end.wake_fd(), data, flags)?;
+            epoll::add(
+                &channel_link.channel.epoll,
+                endpoint.end.wake_fd(),
+                data,
+                flags,
+            )?;
         }
         receivers.push(Arc::clone(endpoint));
         drop(receivers);
@@ -302,13 +308,13 @@ impl Completions {
         Ok(())
     }
 
-    /// It goes; so do its completions.
+    /// Removes a queue pair with its completions.
     pub(crate) fn remove(&self, endpoint: &Arc<Endpoint>) {
         let mut receivers = lock(&self.receivers);
         receivers.retain(|other| !Arc::ptr_eq(other, endpoint));
-        if let Some(bell) = &self.bell {
-            // Fails only if it is not there.
-            let _ = epoll::delete(&bell.channel.epoll, endpoint.end.wake_fd());
+        if let Some(channel_link) = &self.channel_link {
+            // Fails only if it is not registered.
+            let _ = epoll::delete(&channel_link.channel.epoll, endpoint.end.wake_fd());
         }
         lock(&self.done).retain(|wc| wc.qp_num != endpoint.qpn);
     }
@@ -317,14 +323,14 @@ impl Completions {
         !lock(&self.receivers).is_empty()
     }
 
-    /// A completion.
+    /// Adds a completion.
     pub(crate) fn push(&self, wc: Wc) {
         lock(&self.done).push_back(wc);
         if self.armed.load(Ordering::SeqCst)
-            && let Some(bell) = &self.bell
+            && let Some(channel_link) = &self.channel_link
         {
-            // Fails only if the counter is full, which is loud enough.
-            let _ = rustix::io::write(&bell.counter, &1u64.to_ne_bytes());
+            // Fails only if the counter is full, which is readable as well.
+            let _ = rustix::io::write(&channel_link.counter, &1u64.to_ne_bytes());
         }
     }
 
@@ -348,18 +354,20 @@ impl Completions {
         found
     }
 
-    /// The program wants to be told of the next completion.
+    /// Requests a notification of the next completion.
     pub(crate) fn arm(&self) {
         self.armed.store(true, Ordering::SeqCst);
-        let Some(bell) = &self.bell else { return };
+        let Some(channel_link) = &self.channel_link else {
+            return;
+        };
         for endpoint in lock(&self.receivers).iter() {
-            // One whose server is gone would be ready for ever.
+            // A queue pair whose server is dead would always be ready.
             if !endpoint.end.is_closed() {
-                let data = EventData::new_ptr(bell.name);
+                let data = EventData::new_ptr(channel_link.name);
                 let flags = EventFlags::IN | EventFlags::ONESHOT;
-                // Fails only if it is not there.
+                // Fails only if it is not registered.
                 let _ = epoll::modify(
-                    &bell.channel.epoll,
+                    &channel_link.channel.epoll,
                     endpoint.end.wake_fd().as_fd(),
                     data,
                     flags,
@@ -368,11 +376,11 @@ impl Completions {
         }
     }
 
-    /// Its channel says that something is ready: whether the program is to be told.
-    pub(crate) fn rings(&self) -> bool {
-        if let Some(bell) = &self.bell {
-            // Nothing to read: it was a message.
-            let _ = rustix::io::read(&bell.counter, &mut [0; 8]);
+    /// Handles a ready descriptor of the channel; returns whether to notify the program.
+    pub(crate) fn take_notification(&self) -> bool {
+        if let Some(channel_link) = &self.channel_link {
+            // Nothing to read: a message arrived.
+            let _ = rustix::io::read(&channel_link.counter, &mut [0; 8]);
         }
         for endpoint in lock(&self.receivers).iter() {
             endpoint.end.check_alive();

@@ -40,7 +40,7 @@ impl Fabric {
     }
 }
 
-/// The cable with its end at `from` with_moved_end to `to`.
+/// The cable with its end at `from` moved to `to`.
 fn with_moved_end(mut cable: LinkSpec, from: PortAt, to: PortAt) -> LinkSpec {
     if cable.a == from {
         cable.a = to;

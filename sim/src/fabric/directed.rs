@@ -1,6 +1,6 @@
 //! Directed-route SMPs (IBA 14.2.2).
 //!
-//! A forward_directed route may have a LID-routed part before it (DrSLID is the sender) and after it (DrDLID is the
+//! A directed route may have a LID-routed part before it (DrSLID is the sender) and after it (DrDLID is the
 //! receiver); a switch must be where such a part ends or starts. The hop pointer is 0 in a request when sent and
 //! HopCount + 1 when received; in the reply it is reversed. A switch that starts a LID-routed part puts its own
 //! LID into the LRH, so that the reply returns to it. Forwarding tables are used in the LID-routed parts only.
@@ -25,7 +25,7 @@ fn lid_at(packet: &Packet, offset: usize) -> Lid {
 }
 
 impl Fabric {
-    /// Forwards a forward_directed-route SMP to its destination, in the direction of its D bit.
+    /// Forwards a directed-route SMP to its destination, in the direction of its D bit.
     #[inline]
     pub(super) fn forward_directed(
         &mut self,

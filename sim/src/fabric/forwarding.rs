@@ -1,9 +1,9 @@
 //! Forwarding by LFTs and MFTs, hop by hop.
 //!
 //! Forwarding reads tables and links, counts at both ports of every link, and modifies the packet. It changes one
-//! port state: Armed becomes Active when data check_arrival (IBA 7.2.7). Management packets (VL15) forward_to_link links from
+//! port state: Armed becomes Active when data arrives (IBA 7.2.7). Management packets (VL15) pass links from
 //! Initialize on. Data packets need Active ports, an active VL (SL2VL, OperationalVLs), and at ports with
-//! partition enforcement a matching P_Key. A switch never is_multicast_egress a packet to its input port.
+//! partition enforcement a matching P_Key. A switch never sends a packet to its input port.
 //!
 //! Not simulated: raw packets and their filters, MTU (all packets are MADs), credits and queues, and routers that
 //! forward to another subnet (a router is an end node with an agent).
@@ -325,7 +325,7 @@ impl Fabric {
 }
 
 impl super::Switch {
-    /// Whether the MFT is_multicast_egress a multicast packet from `input` to `output`, disregarding that it must not return.
+    /// Whether the MFT sends a multicast packet from `input` to `output`, disregarding that it must not return.
     fn is_multicast_egress(&self, mlid: Lid, input: u8, output: u8) -> bool {
         let top = self.info.multicast_fdb_top;
         let index = usize::from(mlid.0 & 0x3FFF);

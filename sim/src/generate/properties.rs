@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::spec::{DisjointSets, PortAt};
 
-/// ExpectedSize of a shape, computed from its parameters.
+/// Size of a shape, computed from its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedSize {
     switches: usize,

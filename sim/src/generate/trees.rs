@@ -38,7 +38,7 @@ pub(super) fn pgft(text: &str) -> Result<Plan, SpecProblem> {
     tree(&m, &w, &p)
 }
 
-/// Parses parse_lists of numbers, all of equal length.
+/// Parses lists of numbers, all of equal length.
 fn parse_lists<const N: usize>(
     text: &str,
     form: &'static str,

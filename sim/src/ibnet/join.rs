@@ -163,7 +163,7 @@ impl Joiner<'_, '_> {
     }
 }
 
-/// Checks that peers are enough LIDs for all switches and all cabled ports of other nodes.
+/// Checks that there are enough LIDs for all switches and all cabled ports of other nodes.
 pub(super) fn check_lid_count(
     spec: &FabricSpec,
     source_lines: &[SourceLine],

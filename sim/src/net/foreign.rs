@@ -1,4 +1,4 @@
-//! ForeignSmSlot SMs: scripted SMs that reply to SMInfo and send what their script contains.
+//! Foreign SMs: scripted SMs that reply to SMInfo and send what their script contains.
 //!
 //! They are part of the net, so that a fabric with attached programs can have them as well.
 

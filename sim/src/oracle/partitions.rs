@@ -71,7 +71,7 @@ fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Partiti
     }
 }
 
-/// Whether two ports share_partition a partition in which at least one of them is a full member.
+/// Whether two ports share a partition in which at least one of them is a full member.
 fn share_partition(a: &[PKey], b: &[PKey]) -> bool {
     a.iter().any(|x| {
         b.iter()

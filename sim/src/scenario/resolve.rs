@@ -93,7 +93,7 @@ impl NodeNames {
         }
     }
 
-    /// The end port of a reference: port 0 of a switch, otherwise the given port or the first one with a link_direction.
+    /// The end port of a reference: port 0 of a switch, otherwise the given port or the first one with a cable.
     ///
     /// # Errors
     /// If the node or end port does not exist.
@@ -119,7 +119,7 @@ impl NodeNames {
         }
     }
 
-    /// A port that can have a link_direction.
+    /// A port that can have a cable.
     fn cable_port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
         if port.port == 0 {
             self.node(&port.node)?;

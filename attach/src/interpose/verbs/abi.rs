@@ -1,12 +1,11 @@
-//! What libibverbs' public header lays down: structures and numbers (`infiniband/verbs.h`, ABI of rdma-core 17 and later).
-//!
-//! Only layouts; compared with the header itself by the test below.
+//! Structures and constants of libibverbs' public header (`infiniband/verbs.h`, ABI of rdma-core 17 and later). A
+//! test compares the layouts with the header.
 
 use std::ffi::{c_char, c_int, c_void};
 
-const _: () = assert!(size_of::<usize>() == 8, "the layouts here are of 64 bits");
+const _: () = assert!(size_of::<usize>() == 8, "the layouts are for 64 bits");
 
-/// A pointer to a function that does not exist here: null.
+/// A null pointer to an unsupported function.
 pub(crate) type Absent = usize;
 
 /// `struct ibv_device`.
@@ -29,7 +28,7 @@ pub(crate) type QueryPort = unsafe extern "C" fn(*mut Context, u8, *mut PortAttr
 pub(crate) type QueryDeviceEx =
     unsafe extern "C" fn(*mut Context, *const c_void, *mut DeviceAttrEx, usize) -> c_int;
 
-/// `struct ibv_context_ops`: 32 places.
+/// `struct ibv_context_ops`: 32 entries.
 #[repr(C)]
 pub(crate) struct ContextOps {
     pub(crate) before_poll: [Absent; 11],
@@ -53,7 +52,7 @@ pub(crate) struct Context {
     pub(crate) abi_compat: usize,
 }
 
-/// `struct verbs_context`: what stands before a context that says [`EXTENDED`].
+/// `struct verbs_context`: precedes a context whose `abi_compat` is [`EXTENDED`].
 #[repr(C)]
 pub(crate) struct VerbsContext {
     pub(crate) query_port: QueryPort,
@@ -102,7 +101,7 @@ pub(crate) struct DeviceAttr {
     pub(crate) phys_port_cnt: u8,
 }
 
-/// `struct ibv_device_attr_ex`. What is not named is zero: not there.
+/// `struct ibv_device_attr_ex`. Unnamed fields are zero: unsupported.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceAttrEx {
@@ -140,7 +139,7 @@ pub(crate) struct PortAttr {
     pub(crate) port_cap_flags2: u16,
 }
 
-/// What `ibv_query_port` itself fills in: all but the last field, which came later.
+/// Length that `ibv_query_port` itself fills: all but the last field, which was added later.
 pub(crate) const OLD_PORT_ATTR: usize = std::mem::offset_of!(PortAttr, port_cap_flags2);
 
 /// `struct ibv_gid_entry`.
@@ -154,7 +153,7 @@ pub(crate) struct GidEntry {
     pub(crate) ndev_ifindex: u32,
 }
 
-/// `struct ibv_async_event`, of a port.
+/// `struct ibv_async_event` of a port.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct AsyncEvent {
@@ -276,7 +275,7 @@ pub(crate) struct QpInitAttr {
 /// `IBV_QPT_UD`.
 pub(crate) const QPT_UD: c_int = 4;
 
-/// `enum ibv_qp_attr_mask`, as far as datagrams have such attributes.
+/// `enum ibv_qp_attr_mask`, for datagrams.
 pub(crate) mod mask {
     pub(crate) const STATE: c_int = 1;
     pub(crate) const PKEY_INDEX: c_int = 1 << 4;
@@ -314,13 +313,13 @@ pub(crate) struct QpAttr {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sge {
-    /// 64 bits in the header, whatever a pointer has.
+    /// 64 bits in the header, as a pointer here.
     pub(crate) addr: usize,
     pub(crate) length: u32,
     pub(crate) lkey: u32,
 }
 
-/// `struct ibv_send_wr`, of a datagram.
+/// `struct ibv_send_wr` of a datagram.
 #[repr(C)]
 pub(crate) struct SendWr {
     pub(crate) wr_id: u64,
@@ -385,7 +384,7 @@ pub(crate) struct Cq {
     pub(crate) async_events_completed: u32,
 }
 
-/// Text in a field of fixed length, cut if need be, with an end.
+/// A terminated text in a field of fixed length, truncated if necessary.
 pub(crate) fn field<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [0; N];
     let len = text.len().min(N.saturating_sub(1));
@@ -393,7 +392,7 @@ pub(crate) fn field<const N: usize>(text: &str) -> [u8; N] {
     field
 }
 
-/// The bytes of a GID as the two numbers of the structures, whose alignment they give.
+/// The bytes of a GID as two numbers, which have the alignment of the structures.
 pub(crate) fn gid_words(gid: [u8; 16]) -> [u64; 2] {
     let word = |at: usize| {
         gid[at..]
@@ -403,7 +402,7 @@ pub(crate) fn gid_words(gid: [u8; 16]) -> [u64; 2] {
     [word(0), word(8)]
 }
 
-/// The other way round.
+/// The reverse of [`gid_words`].
 pub(crate) fn gid_bytes(words: [u64; 2]) -> [u8; 16] {
     let mut gid = [0; 16];
     gid[..8].copy_from_slice(&words[0].to_ne_bytes());
@@ -411,7 +410,7 @@ pub(crate) fn gid_bytes(words: [u64; 2]) -> [u8; 16] {
     gid
 }
 
-/// The address of a text field, for functions that give names.
+/// The address of a text field, for functions that return names.
 pub(crate) const fn text_of(field: &[u8]) -> *const c_char {
     field.as_ptr().cast()
 }
@@ -421,9 +420,9 @@ mod tests {
     use std::mem::{offset_of, size_of};
     use std::process::Command;
 
-    /// Every size and offset is what the C compiler makes of the header.
+    /// Sizes and offsets equal those that the C compiler computes from the header.
     #[test]
-    fn layouts_are_those_of_the_header() {
+    fn layouts_match_the_header() {
         let mut ours = Vec::new();
         let mut c = String::from(
             "#include <infiniband/verbs.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n",
@@ -542,7 +541,7 @@ mod tests {
             .arg(&program)
             .arg(&source)
             .status();
-        assert!(built.unwrap().success(), "cc and libibverbs-dev are needed");
+        assert!(built.unwrap().success(), "requires cc and libibverbs-dev");
         let told = Command::new(&program).output().unwrap().stdout;
         std::fs::remove_dir_all(&dir).unwrap();
         let theirs: Vec<usize> = String::from_utf8(told)

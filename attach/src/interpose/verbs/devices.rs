@@ -8,23 +8,25 @@ use std::sync::{Mutex, PoisonError};
 use libc::{POLLIN, pollfd, ssize_t};
 use rustix::io::Errno;
 
-use super::{context_of, minus_one, number, queues};
+use super::{context_of, error_number, minus_one_with_errno, queues};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi;
 use crate::verbs::device::{Context, Device, devices, port_attributes};
 
-/// Devices that were listed. They are never freed: a program may use one after it freed the list, and there are few.
-static KNOWN: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
+/// Listed devices. They are never freed: a program may use a device after it freed the list, and there are few.
+static LISTED_DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
-fn known(place: u32, about: ferrosm_channel::verbs::DeviceAttributes) -> &'static Device {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |device: &&&Device| device.place == place && device.about == about;
-    if let Some(device) = known.iter().find(same) {
+fn listed_device(index: u32, about: ferrosm_channel::verbs::DeviceAttributes) -> &'static Device {
+    let mut listed_device = LISTED_DEVICES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let same = |device: &&&Device| device.index == index && device.about == about;
+    if let Some(device) = listed_device.iter().find(same) {
         return device;
     }
-    let device: &Device = Box::leak(Box::new(Device::new(place, about)));
-    known.push(device);
+    let device: &Device = Box::leak(Box::new(Device::new(index, about)));
+    listed_device.push(device);
     device
 }
 
@@ -57,7 +59,7 @@ fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
     }
 }
 
-/// The attributes of a port, as many bytes as the caller has room for.
+/// Copies the attributes of a port, up to the length of the caller's buffer.
 ///
 /// # Safety
 ///
@@ -65,11 +67,11 @@ fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
 unsafe fn port_into(context: *mut abi::Context, port: u8, out: *mut c_void, len: usize) -> c_int {
     // SAFETY: promised by the caller.
     let context = unsafe { context_of(context) };
-    number(context.port(port.into()).map(|port| {
+    error_number(context.port(port.into()).map(|port| {
         let attributes = port_attributes(&port);
         let from = std::ptr::from_ref(&attributes).cast::<u8>();
         let whole = size_of::<abi::PortAttr>();
-        // SAFETY: the caller's room; what it has beyond ours is zero.
+        // SAFETY: the caller's buffer; bytes beyond the structure are zeroed.
         unsafe {
             std::ptr::copy_nonoverlapping(from, out.cast(), len.min(whole));
             if len > whole {
@@ -115,7 +117,7 @@ unsafe extern "C" fn query_device_ex(
     0
 }
 
-/// The GID at a place, not set ones included.
+/// The GID at an index, including empty entries.
 ///
 /// # Safety
 ///
@@ -136,7 +138,7 @@ fn entry(port: u32, index: u32, gid: [u8; 16]) -> abi::GidEntry {
 }
 
 replace! {
-    /// The devices, as a list that ends with null.
+    /// Returns the null-terminated list of devices.
     fn ibv_get_device_list(next; count: *mut c_int) -> *mut *mut abi::Device, else null_mut(); {
         let Some(config) = config() else {
             // SAFETY: the program's arguments, as in all that follows.
@@ -149,7 +151,7 @@ replace! {
                 return null_mut();
             }
         };
-        // SAFETY: room for all and the end; freed by `ibv_free_device_list`.
+        // SAFETY: room for all entries and the terminator; freed by `ibv_free_device_list`.
         let list = unsafe { libc::calloc(found.len() + 1, size_of::<*mut abi::Device>()) }
             .cast::<*mut abi::Device>();
         if list.is_null() {
@@ -157,7 +159,7 @@ replace! {
         }
         let mut n = 0;
         for about in found {
-            let device = std::ptr::from_ref(known(n, about)).cast_mut().cast();
+            let device = std::ptr::from_ref(listed_device(n, about)).cast_mut().cast();
             // SAFETY: within the list.
             unsafe { list.add(n as usize).write(device) };
             n += 1;
@@ -169,7 +171,7 @@ replace! {
         list
     }
 
-    /// Frees the list, not the devices.
+    /// Frees the list without its devices.
     fn ibv_free_device_list(next; list: *mut *mut abi::Device) -> (), else (); {
         if config().is_none() {
             // SAFETY: passed on.
@@ -179,7 +181,7 @@ replace! {
         unsafe { libc::free(list.cast()) }
     }
 
-    /// The name as in sysfs.
+    /// The name, as in sysfs.
     fn ibv_get_device_name(next; device: *mut abi::Device) -> *const c_char, else null(); {
         if config().is_none() {
             // SAFETY: passed on.
@@ -189,7 +191,7 @@ replace! {
         abi::text_of(unsafe { &(*device).name })
     }
 
-    /// The node GUID, in the order of the network.
+    /// The node GUID in network byte order.
     fn ibv_get_device_guid(next; device: *mut abi::Device) -> u64, else 0; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -199,14 +201,14 @@ replace! {
         unsafe { (*device.cast::<Device>()).about.node_guid.to_be() }
     }
 
-    /// The number of the device.
+    /// The index of the device.
     fn ibv_get_device_index(next; device: *mut abi::Device) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(device) };
         }
         // SAFETY: a device of the list.
-        unsafe { (*device.cast::<Device>()).place.cast_signed() }
+        unsafe { (*device.cast::<Device>()).index.cast_signed() }
     }
 
     /// Opens a device.
@@ -217,8 +219,8 @@ replace! {
         };
         let device = device.cast::<Device>();
         // SAFETY: a device of the list.
-        let place = unsafe { (*device).place };
-        let opened = super::object(Context::open(config, device, place, functions));
+        let index = unsafe { (*device).index };
+        let opened = super::object(Context::open(config, device, index, functions));
         if opened.is_null() {
             return null_mut();
         }
@@ -226,13 +228,13 @@ replace! {
         unsafe { &raw mut (*opened).seen.context }
     }
 
-    /// Closes it.
+    /// Closes a device.
     fn ibv_close_device(next; context: *mut abi::Context) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context) };
         }
-        // SAFETY: made by `ibv_open_device`, used by nobody any more.
+        // SAFETY: made by `ibv_open_device`, and no longer used.
         unsafe {
             let object = std::ptr::from_ref(context_of(context)).cast_mut();
             drop(Box::from_raw(object));
@@ -240,18 +242,18 @@ replace! {
         0
     }
 
-    /// What the device is.
+    /// Queries the device attributes.
     fn ibv_query_device(next; context: *mut abi::Context, out: *mut abi::DeviceAttr) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, out) };
         }
-        // SAFETY: an open context's device is one of ours; room is the program's.
+        // SAFETY: an open context's device is one of this library; the program's buffer.
         unsafe { out.write((*(*context).device.cast::<Device>()).attributes()) };
         0
     }
 
-    /// A port, without the fields that came later.
+    /// Queries a port, without the fields that were added later.
     fn ibv_query_port(next; context: *mut abi::Context, port: u8, out: *mut c_void) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -261,27 +263,27 @@ replace! {
         unsafe { port_into(context, port, out, abi::OLD_PORT_ATTR) }
     }
 
-    /// An entry of the GID table.
+    /// Queries a GID table entry.
     fn ibv_query_gid(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut [u8; 16]) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, index, out) };
         }
         // SAFETY: an open context, room for a GID.
-        minus_one(unsafe { gid(context, port.into(), index.cast_unsigned()).map(|gid| out.write(gid)) })
+        minus_one_with_errno(unsafe { gid(context, port.into(), index.cast_unsigned()).map(|gid| out.write(gid)) })
     }
 
-    /// The type of an entry of the GID table: IB.
+    /// Queries the type of a GID table entry: IB.
     fn ibv_query_gid_type(next; context: *mut abi::Context, port: u8, index: u32, out: *mut c_int) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, index, out) };
         }
         // SAFETY: an open context, room for a number.
-        minus_one(unsafe { gid(context, port.into(), index).map(|_| out.write(0)) })
+        minus_one_with_errno(unsafe { gid(context, port.into(), index).map(|_| out.write(0)) })
     }
 
-    /// An entry of the GID table with its place.
+    /// Queries a GID table entry with its index.
     fn _ibv_query_gid_ex(
         next; context: *mut abi::Context, port: u32, index: u32, out: *mut abi::GidEntry, flags: u32, size: usize
     ) -> c_int, else libc::ENOSYS; {
@@ -290,7 +292,7 @@ replace! {
             return unsafe { next(context, port, index, out, flags, size) };
         }
         if size < size_of::<abi::GidEntry>() || flags != 0 {
-            return number(Err(Errno::INVAL));
+            return error_number(Err(Errno::INVAL));
         }
         // SAFETY: an open context.
         let found = unsafe { gid(context, port, index) };
@@ -299,10 +301,10 @@ replace! {
             if is_set { Ok(entry(port, index, gid)) } else { Err(Errno::NODATA) }
         });
         // SAFETY: room for an entry.
-        number(found.map(|entry| unsafe { out.write(entry) }))
+        error_number(found.map(|entry| unsafe { out.write(entry) }))
     }
 
-    /// All entries that are set, of all ports.
+    /// Queries all non-empty GID table entries of all ports.
     fn _ibv_query_gid_table(
         next; context: *mut abi::Context, out: *mut abi::GidEntry, most: usize, flags: u32, size: usize
     ) -> ssize_t, else -1; {
@@ -332,7 +334,7 @@ replace! {
         count as ssize_t
     }
 
-    /// An entry of the P_Key table, in the order of the network.
+    /// Queries a P_Key table entry, in network byte order.
     fn ibv_query_pkey(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut u16) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -344,10 +346,10 @@ replace! {
             about.pkeys.get(index).copied().ok_or(Errno::INVAL)
         });
         // SAFETY: room for a P_Key.
-        minus_one(found.map(|pkey| unsafe { out.write(pkey.to_be()) }))
+        minus_one_with_errno(found.map(|pkey| unsafe { out.write(pkey.to_be()) }))
     }
 
-    /// Where a P_Key stands.
+    /// The index of a P_Key.
     fn ibv_get_pkey_index(next; context: *mut abi::Context, port: u8, pkey: u16) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -355,11 +357,11 @@ replace! {
         }
         // SAFETY: an open context.
         let pkeys = unsafe { context_of(context) }.port(port.into()).map(|about| about.pkeys);
-        let place = pkeys.unwrap_or_default().iter().position(|key| key.to_be() == pkey);
-        place.and_then(|place| c_int::try_from(place).ok()).unwrap_or(-1)
+        let index = pkeys.unwrap_or_default().iter().position(|key| key.to_be() == pkey);
+        index.and_then(|index| c_int::try_from(index).ok()).unwrap_or(-1)
     }
 
-    /// The next event of a port; waits in libc's `poll`, where a thread can be cancelled.
+    /// The next port event; waits in libc's `poll`, a cancellation point.
     fn ibv_get_async_event(next; context: *mut abi::Context, out: *mut abi::AsyncEvent) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -382,7 +384,7 @@ replace! {
                 }
                 Ok(None) => {}
                 Err(errno) => {
-                    // SAFETY: no descriptors. A program that asks again and again shall not take a whole processor.
+                    // SAFETY: no descriptors. Limits the processor time of a program that retries in a loop.
                     unsafe { libc::poll(null_mut(), 0, 50) };
                     return fail(errno);
                 }
@@ -402,7 +404,7 @@ replace! {
         }
     }
 
-    /// Nobody waits for it.
+    /// No effect: no call waits for acknowledgements.
     fn ibv_ack_async_event(next; event: *mut abi::AsyncEvent) -> (), else (); {
         if config().is_none() {
             // SAFETY: passed on.

@@ -1,25 +1,25 @@
-//! The program's buffers that its work requests name.
+//! The program's buffers in its work requests.
 
 use super::abi::Sge;
 
-/// Buffers of a work request, one after the other.
-pub(crate) struct Pieces(Vec<Sge>);
+/// Buffers of a work request, in order.
+pub(crate) struct BufferList(Vec<Sge>);
 
-impl Pieces {
+impl BufferList {
     /// # Safety
     ///
-    /// The buffers are the program's, and stay what a work request promises until it completes: readable for a send, writable
-    /// for a receive.
+    /// The buffers belong to the program and remain valid until the work request completes: readable for a send,
+    /// writable for a receive.
     pub(crate) unsafe fn new(buffers: &[Sge]) -> Self {
         Self(buffers.to_vec())
     }
 
-    /// Bytes of all together.
+    /// Total length.
     pub(crate) fn room(&self) -> usize {
         self.0.iter().map(|sge| sge.length as usize).sum()
     }
 
-    /// What is in them.
+    /// The contents.
     pub(crate) fn gather(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.room());
         for sge in self.0.iter().filter(|sge| sge.length > 0) {
@@ -30,7 +30,7 @@ impl Pieces {
         bytes
     }
 
-    /// Puts bytes into them, leaving out the first `skip` bytes of room.
+    /// Writes bytes to the buffers after the first `skip` bytes.
     pub(crate) fn scatter(&self, mut skip: usize, mut bytes: &[u8]) {
         for sge in &self.0 {
             let length = sge.length as usize;
@@ -39,7 +39,7 @@ impl Pieces {
             let now = bytes.len().min(length - offset);
             if now > 0 {
                 let start = (sge.addr + offset) as *mut u8;
-                // SAFETY: promised to `new`; our bytes are not in there.
+                // SAFETY: promised to `new`; `bytes` does not overlap the buffer.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, now) };
             }
             bytes = &bytes[now..];
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_go_through_pieces() {
+    fn bytes_pass_through_several_buffers() {
         let mut buffers = [[0u8; 5], [0; 5], [0; 5]];
         let sge = |buffer: &mut [u8; 5]| Sge {
             addr: buffer.as_mut_ptr() as usize,
@@ -61,7 +61,7 @@ mod tests {
         };
         let list = buffers.each_mut().map(sge);
         // SAFETY: the buffers live.
-        let pieces = unsafe { Pieces::new(&list) };
+        let pieces = unsafe { BufferList::new(&list) };
         assert_eq!(pieces.room(), 15);
         pieces.scatter(7, b"abcdef");
         assert_eq!(pieces.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");

@@ -1,7 +1,7 @@
-//! The C functions of libibverbs, for an attached process; in any other they are libibverbs' own.
+//! C functions of libibverbs for an attached process; in other processes, they pass calls on to libibverbs.
 //!
-//! Objects are boxes whose first field is the public structure (of a context: contains it). What they do is in
-//! `crate::verbs`.
+//! Objects are boxes whose first field is the public structure (which a context contains). `crate::verbs`
+//! implements them.
 #![allow(
     clippy::unused_unit,
     reason = "functions without a result have one for the macro"
@@ -11,7 +11,7 @@ pub(crate) mod abi;
 mod devices;
 pub(crate) mod memory;
 mod queues;
-mod refused;
+mod unsupported;
 
 use std::ffi::c_int;
 
@@ -20,19 +20,19 @@ use rustix::io::Errno;
 use crate::next::fail;
 use crate::verbs::device::Context;
 
-/// The object around a context that [`devices`] made.
+/// The object that contains a context made by [`devices`].
 ///
 /// # Safety
 ///
 /// `context` came from `ibv_open_device` of this library and is open.
 unsafe fn context_of<'a>(context: *mut abi::Context) -> &'a Context {
     let offset = std::mem::offset_of!(abi::VerbsContext, context);
-    // SAFETY: a context stands at that place of a `VerbsContext`, which is the first field of a `Context`.
+    // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a `Context`.
     unsafe { &*context.byte_sub(offset).cast::<Context>() }
 }
 
-/// 0 or an error number, as most of these functions return.
-fn number(result: Result<(), Errno>) -> c_int {
+/// 0 or an error number, the result of most functions.
+fn error_number(result: Result<(), Errno>) -> c_int {
     match result {
         Ok(()) => 0,
         Err(errno) => {
@@ -42,8 +42,8 @@ fn number(result: Result<(), Errno>) -> c_int {
     }
 }
 
-/// 0 or -1 with `errno`, as the others do.
-fn minus_one(result: Result<(), Errno>) -> c_int {
+/// 0, or -1 with `errno`.
+fn minus_one_with_errno(result: Result<(), Errno>) -> c_int {
     result.map_or_else(fail, |()| 0)
 }
 

@@ -1,6 +1,7 @@
 //! Protection domains, memory regions, completions, queue pairs, address handles.
 //!
-//! Domains and regions are only remembered: the simulated adapter reaches all of the program's memory.
+//! Protection domains and memory regions have no effect: the simulated adapter accesses all of the program's
+//! memory.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -11,11 +12,11 @@ use ferrosm_channel::verbs::{GlobalRoute, QpParameters, SendMessage};
 use libc::{POLLIN, pollfd, size_t};
 use rustix::io::Errno;
 
-use super::{context_of, number, object};
+use super::{context_of, error_number, object};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi::{self, Wc, mask, status};
-use crate::verbs::memory::Pieces;
+use crate::verbs::memory::BufferList;
 use crate::verbs::queue::{Channel, Completions, Endpoint, state};
 
 #[repr(C)]
@@ -44,7 +45,7 @@ struct Ah {
     attr: abi::AhAttr,
 }
 
-/// What to say in place of a queue pair of another kind.
+/// Message for unsupported types of queue pairs.
 const ONLY_UD: &str =
     "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
 
@@ -66,8 +67,8 @@ unsafe fn endpoint<'a>(qp: *mut abi::Qp) -> &'a Arc<Endpoint> {
 
 /// # Safety
 ///
-/// `list` has `count` entries, which are buffers of the program's as in a work request.
-unsafe fn pieces(list: *const abi::Sge, count: c_int) -> Pieces {
+/// `list` has `count` entries, which are the program's buffers as in a work request.
+unsafe fn buffer_list(list: *const abi::Sge, count: c_int) -> BufferList {
     let list = match usize::try_from(count) {
         // SAFETY: promised by the caller.
         Ok(count) if count > 0 && !list.is_null() => unsafe {
@@ -76,7 +77,7 @@ unsafe fn pieces(list: *const abi::Sge, count: c_int) -> Pieces {
         Ok(_) | Err(_) => &[],
     };
     // SAFETY: promised by the caller.
-    unsafe { Pieces::new(list) }
+    unsafe { BufferList::new(list) }
 }
 
 pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, most: c_int, out: *mut Wc) -> c_int {
@@ -106,7 +107,7 @@ unsafe fn message(wr: &abi::SendWr) -> Result<SendMessage, u32> {
     }
     // SAFETY: an address handle of this library, and the program's buffers.
     let (attr, payload) = unsafe {
-        let list = pieces(wr.sg_list, wr.num_sge);
+        let list = buffer_list(wr.sg_list, wr.num_sge);
         if list.room() > ferrosm_channel::verbs::MAX_DATAGRAM {
             return Err(status::LOC_LEN_ERR);
         }
@@ -140,10 +141,10 @@ pub(super) unsafe extern "C" fn post_send(
         // SAFETY: a queue pair, its completion queue, and a chain of work requests.
         unsafe {
             let (wr, own) = (&*next, &*qp.cast::<Qp>());
-            let state = own.endpoint.set_up().state;
+            let state = own.endpoint.parameters().state;
             if state != state::RTS && state != state::ERR {
                 bad.write(next);
-                return number(Err(Errno::INVAL));
+                return error_number(Err(Errno::INVAL));
             }
             let status = if state == state::ERR {
                 status::WR_FLUSH_ERR
@@ -176,10 +177,10 @@ pub(super) unsafe extern "C" fn post_recv(
         // SAFETY: a queue pair and a chain of work requests.
         unsafe {
             let wr = &*next;
-            let list = pieces(wr.sg_list, wr.num_sge);
+            let list = buffer_list(wr.sg_list, wr.num_sge);
             if let Err(errno) = endpoint(qp).post_buffer(wr.wr_id, list) {
                 bad.write(next);
-                return number(Err(errno));
+                return error_number(Err(errno));
             }
             next = wr.next;
         }
@@ -193,7 +194,7 @@ pub(super) unsafe extern "C" fn post_recv(
 unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errno> {
     let config = config().ok_or(Errno::NOSYS)?;
     if init.qp_type != abi::QPT_UD || !init.srq.is_null() {
-        // Nothing can be done if there is no standard error.
+        // Without stderr, the message is lost.
         let _ = rustix::io::write(rustix::stdio::stderr(), ONLY_UD.as_bytes());
         return Err(Errno::OPNOTSUPP);
     }
@@ -203,7 +204,7 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
     // SAFETY: a domain of this library, with an open context.
     let context = unsafe { (*pd).context };
     // SAFETY: as above.
-    let device = unsafe { context_of(context) }.place;
+    let device = unsafe { context_of(context) }.index;
     let endpoint = Endpoint::create(config, device, init.cap.max_recv_wr as usize)?;
     let endpoint = Arc::new(endpoint);
     // SAFETY: a completion queue of this library.
@@ -233,8 +234,8 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
     })
 }
 
-/// What a queue pair is set to after `attr`.
-fn modified(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpParameters {
+/// Parameters of a queue pair after `attr` is applied.
+fn apply_attributes(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpParameters {
     let mut next = now;
     if mask & mask::STATE != 0 {
         next.state = attr.qp_state.cast_unsigned();
@@ -251,12 +252,12 @@ fn modified(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpParameters 
     next
 }
 
-/// Where an answer to a message goes.
+/// Address of the sender of a message.
 ///
 /// # Safety
 ///
-/// An open context; `grh` holds what came before the message, if it says so.
-unsafe fn reverse(
+/// An open context; `grh` is the GRH before the message, if the completion has the flag.
+unsafe fn sender_address(
     context: *mut abi::Context,
     port: u8,
     wc: &Wc,
@@ -292,7 +293,7 @@ unsafe fn reverse(
 /// # Safety
 ///
 /// A domain of this library.
-unsafe fn handle(pd: *mut abi::Pd, attr: abi::AhAttr) -> Ah {
+unsafe fn address_handle(pd: *mut abi::Pd, attr: abi::AhAttr) -> Ah {
     Ah {
         seen: abi::Ah {
             // SAFETY: promised by the caller.
@@ -307,7 +308,7 @@ unsafe fn handle(pd: *mut abi::Pd, attr: abi::AhAttr) -> Ah {
 /// # Safety
 ///
 /// The program's memory.
-unsafe fn region(pd: *mut abi::Pd, addr: *mut c_void, length: size_t) -> abi::Mr {
+unsafe fn memory_region(pd: *mut abi::Pd, addr: *mut c_void, length: size_t) -> abi::Mr {
     abi::Mr {
         // SAFETY: a domain of this library.
         context: unsafe { (*pd).context },
@@ -324,7 +325,7 @@ unsafe fn region(pd: *mut abi::Pd, addr: *mut c_void, length: size_t) -> abi::Mr
 ///
 /// # Safety
 ///
-/// Made by `object` as a `T`, and used by nobody any more.
+/// Made by `object` as a `T`, and no longer used.
 unsafe fn free<T>(object: *mut c_void) -> c_int {
     // SAFETY: promised by the caller.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
@@ -332,7 +333,7 @@ unsafe fn free<T>(object: *mut c_void) -> c_int {
 }
 
 replace! {
-    /// A protection domain.
+    /// Creates a protection domain.
     fn ibv_alloc_pd(next; context: *mut abi::Context) -> *mut abi::Pd, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on, as in all that follows.
@@ -341,7 +342,7 @@ replace! {
         object(Ok(abi::Pd { context, handle: 0 }))
     }
 
-    /// It goes.
+    /// Destroys the object.
     fn ibv_dealloc_pd(next; pd: *mut abi::Pd) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -351,17 +352,17 @@ replace! {
         unsafe { free::<abi::Pd>(pd.cast()) }
     }
 
-    /// A memory region.
+    /// Creates a memory region.
     fn ibv_reg_mr(next; pd: *mut abi::Pd, addr: *mut c_void, length: size_t, access: c_int) -> *mut abi::Mr, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(pd, addr, length, access) };
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { region(pd, addr, length) }))
+        object(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
-    /// A memory region with an address of its own.
+    /// Creates a memory region with an address of its own.
     fn ibv_reg_mr_iova(
         next; pd: *mut abi::Pd, addr: *mut c_void, length: size_t, iova: u64, access: c_int
     ) -> *mut abi::Mr, else null_mut(); {
@@ -373,10 +374,10 @@ replace! {
             return object(Err(Errno::OPNOTSUPP));
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { region(pd, addr, length) }))
+        object(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
-    /// A memory region with an address of its own, and flags that an adapter may ignore.
+    /// Creates a memory region with an address of its own, and optional flags.
     fn ibv_reg_mr_iova2(
         next; pd: *mut abi::Pd, addr: *mut c_void, length: size_t, iova: u64, access: u32
     ) -> *mut abi::Mr, else null_mut(); {
@@ -388,10 +389,10 @@ replace! {
             return object(Err(Errno::OPNOTSUPP));
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { region(pd, addr, length) }))
+        object(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
-    /// It goes.
+    /// Destroys the object.
     fn ibv_dereg_mr(next; mr: *mut abi::Mr) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -401,7 +402,7 @@ replace! {
         unsafe { free::<abi::Mr>(mr.cast()) }
     }
 
-    /// A completion channel.
+    /// Creates a completion channel.
     fn ibv_create_comp_channel(next; context: *mut abi::Context) -> *mut abi::CompChannel, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on.
@@ -413,7 +414,7 @@ replace! {
         })).cast()
     }
 
-    /// It goes.
+    /// Destroys the object.
     fn ibv_destroy_comp_channel(next; channel: *mut abi::CompChannel) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -423,7 +424,7 @@ replace! {
         unsafe { free::<CompChannel>(channel.cast()) }
     }
 
-    /// A completion queue.
+    /// Creates a completion queue.
     fn ibv_create_cq(
         next; context: *mut abi::Context, cqe: c_int, cq_context: *mut c_void, channel: *mut abi::CompChannel,
         vector: c_int
@@ -447,7 +448,7 @@ replace! {
             completions: Completions::default(),
         }));
         if !channel.is_null() {
-            // SAFETY: a channel of this library, and a queue that nobody else knows yet.
+            // SAFETY: a channel of this library, and a queue that is not yet in use.
             let connected = unsafe {
                 let channel = Arc::clone(&(*channel.cast::<CompChannel>()).channel);
                 (*cq).completions.connect(channel, cq.cast())
@@ -462,7 +463,7 @@ replace! {
         cq.cast()
     }
 
-    /// It goes.
+    /// Destroys the object.
     fn ibv_destroy_cq(next; cq: *mut abi::Cq) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -471,14 +472,14 @@ replace! {
         // SAFETY: a completion queue.
         let completions = unsafe { completions(cq) };
         if completions.has_receivers() {
-            return number(Err(Errno::BUSY));
+            return error_number(Err(Errno::BUSY));
         }
         completions.disconnect();
         // SAFETY: made above.
         unsafe { free::<Cq>(cq.cast()) }
     }
 
-    /// The next queue of a channel that has something; waits in libc's `poll`, where a thread can be cancelled.
+    /// The next completion queue of a channel with a notification; waits in libc's `poll`, a cancellation point.
     fn ibv_get_cq_event(
         next; channel: *mut abi::CompChannel, cq: *mut *mut abi::Cq, cq_context: *mut *mut c_void
     ) -> c_int, else -1; {
@@ -487,12 +488,12 @@ replace! {
             return unsafe { next(channel, cq, cq_context) };
         }
         loop {
-            // SAFETY: a channel of this library; its queues leave it before they go.
+            // SAFETY: a channel of this library; its queues disconnect before they are destroyed.
             unsafe {
                 let own = &*channel.cast::<CompChannel>();
                 if let Some(name) = own.channel.ready() {
                     let found = name.cast::<abi::Cq>();
-                    if completions(found).rings() {
+                    if completions(found).take_notification() {
                         cq.write(found);
                         cq_context.write((*found).cq_context);
                         return 0;
@@ -510,7 +511,7 @@ replace! {
         }
     }
 
-    /// Nobody waits for it.
+    /// No effect: no call waits for acknowledgements.
     fn ibv_ack_cq_events(next; cq: *mut abi::Cq, count: u32) -> (), else (); {
         if config().is_none() {
             // SAFETY: passed on.
@@ -518,7 +519,7 @@ replace! {
         }
     }
 
-    /// A queue pair for datagrams.
+    /// Creates a queue pair for datagrams.
     fn ibv_create_qp(next; pd: *mut abi::Pd, init: *mut abi::QpInitAttr) -> *mut abi::Qp, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on.
@@ -527,13 +528,13 @@ replace! {
         // SAFETY: the program's structures.
         let qp = object(unsafe { create_qp(pd, &*init) });
         if !qp.is_null() {
-            // SAFETY: just made; the program is told what it got.
+            // SAFETY: just made; the program gets the actual capacities.
             unsafe { (*init).cap = (*qp).cap };
         }
         qp.cast()
     }
 
-    /// Changes its state and keys.
+    /// Modifies state and keys of a queue pair.
     fn ibv_modify_qp(next; qp: *mut abi::Qp, attr: *mut abi::QpAttr, mask: c_int) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -542,7 +543,7 @@ replace! {
         // SAFETY: a queue pair, and the program's structure.
         let endpoint = unsafe { endpoint(qp) };
         // SAFETY: as above.
-        let wanted = modified(endpoint.set_up(), unsafe { &*attr }, mask);
+        let wanted = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
         let done = endpoint.modify(wanted);
         if done.is_ok() {
             // SAFETY: a queue pair.
@@ -553,10 +554,10 @@ replace! {
                 endpoint.flush().into_iter().for_each(|wc| completions.push(wc));
             }
         }
-        number(done)
+        error_number(done)
     }
 
-    /// What it is set to.
+    /// Queries the parameters of a queue pair.
     fn ibv_query_qp(
         next; qp: *mut abi::Qp, attr: *mut abi::QpAttr, mask: c_int, init: *mut abi::QpInitAttr
     ) -> c_int, else libc::ENOSYS; {
@@ -567,14 +568,14 @@ replace! {
         // SAFETY: a queue pair, and room for both structures.
         unsafe {
             let own = &*qp.cast::<Qp>();
-            let set_up = own.endpoint.set_up();
+            let parameters = own.endpoint.parameters();
             attr.write(abi::QpAttr {
-                qp_state: set_up.state.cast_signed(),
-                cur_qp_state: set_up.state.cast_signed(),
-                qkey: set_up.q_key,
+                qp_state: parameters.state.cast_signed(),
+                cur_qp_state: parameters.state.cast_signed(),
+                qkey: parameters.q_key,
                 cap: own.cap,
-                pkey_index: u16::try_from(set_up.pkey_index).unwrap_or(0),
-                port_num: u8::try_from(set_up.port).unwrap_or(0),
+                pkey_index: u16::try_from(parameters.pkey_index).unwrap_or(0),
+                port_num: u8::try_from(parameters.port).unwrap_or(0),
                 ..abi::QpAttr::default()
             });
             init.write(abi::QpInitAttr {
@@ -590,7 +591,7 @@ replace! {
         0
     }
 
-    /// It goes, with its completions.
+    /// Destroys a queue pair with its completions.
     fn ibv_destroy_qp(next; qp: *mut abi::Qp) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -606,14 +607,14 @@ replace! {
         }
     }
 
-    /// An address.
+    /// Creates an address handle.
     fn ibv_create_ah(next; pd: *mut abi::Pd, attr: *mut abi::AhAttr) -> *mut abi::Ah, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(pd, attr) };
         }
         // SAFETY: the program's structures.
-        object(Ok(unsafe { handle(pd, *attr) })).cast()
+        object(Ok(unsafe { address_handle(pd, *attr) })).cast()
     }
 
     /// The address of a message's sender.
@@ -625,12 +626,12 @@ replace! {
             return unsafe { next(context, port, wc, grh, attr) };
         }
         // SAFETY: the program's structures.
-        let found = unsafe { reverse(context, port, &*wc, grh) };
+        let found = unsafe { sender_address(context, port, &*wc, grh) };
         // SAFETY: room for the address.
-        super::minus_one(found.map(|found| unsafe { attr.write(found) }))
+        super::minus_one_with_errno(found.map(|found| unsafe { attr.write(found) }))
     }
 
-    /// The address of a message's sender, to send to.
+    /// Creates an address handle for a message's sender.
     fn ibv_create_ah_from_wc(
         next; pd: *mut abi::Pd, wc: *mut Wc, grh: *mut u8, port: u8
     ) -> *mut abi::Ah, else null_mut(); {
@@ -639,12 +640,12 @@ replace! {
             return unsafe { next(pd, wc, grh, port) };
         }
         // SAFETY: the program's structures.
-        let found = unsafe { reverse((*pd).context, port, &*wc, grh) };
+        let found = unsafe { sender_address((*pd).context, port, &*wc, grh) };
         // SAFETY: as above.
-        object(found.map(|attr| unsafe { handle(pd, attr) })).cast()
+        object(found.map(|attr| unsafe { address_handle(pd, attr) })).cast()
     }
 
-    /// It goes.
+    /// Destroys the object.
     fn ibv_destroy_ah(next; ah: *mut abi::Ah) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -654,23 +655,23 @@ replace! {
         unsafe { free::<Ah>(ah.cast()) }
     }
 
-    /// Messages to a group come to the queue pair.
+    /// Attaches a queue pair to a multicast group.
     fn ibv_attach_mcast(next; qp: *mut abi::Qp, gid: *const [u8; 16], lid: u16) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(qp, gid, lid) };
         }
         // SAFETY: a queue pair and a GID.
-        number(unsafe { endpoint(qp).multicast(true, *gid, lid) })
+        error_number(unsafe { endpoint(qp).multicast(true, *gid, lid) })
     }
 
-    /// They do not any more.
+    /// Detaches a queue pair from a multicast group.
     fn ibv_detach_mcast(next; qp: *mut abi::Qp, gid: *const [u8; 16], lid: u16) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(qp, gid, lid) };
         }
         // SAFETY: a queue pair and a GID.
-        number(unsafe { endpoint(qp).multicast(false, *gid, lid) })
+        error_number(unsafe { endpoint(qp).multicast(false, *gid, lid) })
     }
 }

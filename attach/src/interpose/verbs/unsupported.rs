@@ -1,16 +1,16 @@
-//! Functions of libibverbs that this library does not have: they say so, instead of reaching into objects that are not
-//! libibverbs' own.
+//! Functions of libibverbs that this library does not support: they return an error instead of accessing objects
+//! that are not libibverbs' own.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use rustix::io::Errno;
 
-use super::{number, object};
+use super::{error_number, object};
 use crate::config::config;
 
-/// Functions that give an error number, and those that give an object.
-macro_rules! refuse {
+/// Functions that return an error number, and functions that return an object.
+macro_rules! reject {
     ($(int $name:ident($($arg:ident: $kind:ty),*);)* $(pointer $object:ident($($part:ident: $of:ty),*);)*) => {
         $(replace! {
             /// Not supported.
@@ -19,7 +19,7 @@ macro_rules! refuse {
                     // SAFETY: passed on.
                     return unsafe { next($($arg),*) };
                 }
-                number(Err(Errno::OPNOTSUPP))
+                error_number(Err(Errno::OPNOTSUPP))
             }
         })*
         $(replace! {
@@ -35,7 +35,7 @@ macro_rules! refuse {
     };
 }
 
-refuse! {
+reject! {
     int ibv_resize_cq(cq: *mut c_void, cqe: c_int);
     int ibv_rereg_mr(mr: *mut c_void, flags: c_int, pd: *mut c_void, addr: *mut c_void, length: usize, access: c_int);
     int ibv_modify_srq(srq: *mut c_void, attr: *mut c_void, mask: c_int);
