@@ -1,13 +1,12 @@
-//! Prints a fabric as ibnetdiscover's text: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE >
-//! NEW`.
+//! Prints a fabric in ibnetdiscover's format: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE > NEW`.
 //!
-//! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads; a file in any form that
-//! [`ferrosm_sim::ibnet::read`] understands is written anew. ibsim loads the result.
+//! `SPEC` is a text for [`ferrosm_sim::generate::from_spec`]; `FILE` is in any format that
+//! [`ferrosm_sim::ibnet::read`] supports. ibsim can load the result.
 
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program for the terminal"
+    reason = "a command-line program"
 )]
 
 use std::process::ExitCode;

@@ -1,17 +1,17 @@
-//! How long the oracle takes on a fabric with full tables.
+//! Measures the oracle on a fabric with full tables.
 //!
 //! ```console
 //! $ cargo run --release -p ferrosm-sim --example judge -- fat-tree:36
 //! ```
 //!
-//! LIDs and shortest paths are put into the picture, not written by MADs: this measures the judge
-//! alone. With lanes written for every input and output port, and one multicast group of all hosts.
+//! LIDs and shortest paths are written to the snapshot directly, without MADs. Variants: SLtoVLMappingTables for
+//! every input and output port, and one multicast group of all hosts.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a measurement: it needs a clock and somewhere to print"
+    reason = "a measurement with a clock and output"
 )]
 
 use std::collections::VecDeque;
@@ -40,27 +40,27 @@ fn main() {
         let verdict = judge(state, expect);
         println!("{what}: {:.2?}, {verdict}", start.elapsed());
     };
-    run("SL 0, lanes not written", &state, &expect());
-    run("all SLs, lanes not written", &state, &expect().all_sls());
+    run("SL 0, default SLtoVL", &state, &expect());
+    run("all SLs, default SLtoVL", &state, &expect().all_sls());
     for node in &mut state.nodes {
         let ports = node.ports.len();
         for port in node.ports.iter_mut().filter(|_| node.lft.len() > 1) {
             port.sl_to_vl = vec![[0x01, 0x23, 0x45, 0x67, 0xFF, 0xFF, 0xFF, 0xFF]; ports];
         }
     }
-    run("SL 0, lanes for each input", &state, &expect());
-    run("all SLs, lanes for each input", &state, &expect().all_sls());
+    run("SL 0, SLtoVL per input", &state, &expect());
+    run("all SLs, SLtoVL per input", &state, &expect().all_sls());
     let per_path = expect().sl_per_path(|source, lid| {
         let mixed = source.node ^ usize::from(lid.raw());
         Some(ferrosm_mad::ids::Sl(u8::from(mixed.is_multiple_of(2))))
     });
-    run("an SL for each path", &state, &per_path);
-    let members = plant(&mut state);
+    run("one SL per path", &state, &per_path);
+    let members = write_multicast_tree(&mut state);
     let grouped = expect().groups(vec![ExpectedGroup::new(MLID, members)]);
     run("SL 0, one group of all hosts", &state, &grouped);
 }
 
-/// LIDs in the order of nodes, everything Active, and the first of the shortest paths.
+/// LIDs in node order, all ports Active, and the first shortest path in every LFT.
 fn configure(state: &mut FabricSnapshot) {
     let switches: Vec<bool> = state.nodes.iter().map(|n| n.is_switch()).collect();
     let mut homes = Vec::new();
@@ -105,8 +105,8 @@ fn configure(state: &mut FabricSnapshot) {
     }
 }
 
-/// The tree of the unicast routes to the first host, as everybody's multicast tree.
-fn plant(state: &mut FabricSnapshot) -> Vec<PortAt> {
+/// Uses the unicast tree to the first host as multicast tree for all.
+fn write_multicast_tree(state: &mut FabricSnapshot) -> Vec<PortAt> {
     let mut members = Vec::new();
     for node in 0..state.nodes.len() {
         if state.nodes[node].is_switch() {

@@ -1,5 +1,5 @@
-//! This program as a client: each test starts it again, attached, and the second one does with libc's functions what programs
-//! do with a umad device.
+//! Client tests: each test runs this program again with the preload library, which calls libc's functions on a
+//! umad device.
 #![allow(unsafe_code, reason = "libc's functions are what is tested")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -13,8 +13,8 @@ const ENABLE_PKEY: u64 = 0x1B03;
 const REGISTER_AGENT2: u64 = 0xC028_1B04;
 const UNREGISTER_AGENT: u64 = 0x4004_1B02;
 
-/// Runs `inside` in a second process of this test, attached; here and there panics count.
-fn twice(name: &str, spin_us: &str, inside: fn()) {
+/// Runs `inside` in an attached process of this test; a panic in either process fails the test.
+fn run_attached(name: &str, spin_us: &str, inside: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         inside();
         return;
@@ -84,7 +84,7 @@ fn read(fd: c_int, bytes: &mut [u8]) -> isize {
     unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
-/// `poll` for one message; what came.
+/// Polls for one message; returns the result and `revents`.
 fn poll(fd: c_int, timeout_ms: c_int) -> (c_int, i16) {
     let mut fds = libc::pollfd {
         fd,
@@ -106,13 +106,13 @@ fn ask(fd: c_int, command: u16, modifier: usize) {
     );
 }
 
-/// A wait that ends by itself unless a wakeup is lost.
-const BOUND_MS: c_int = 30_000;
+/// Timeout that only a lost wakeup can reach.
+const TIMEOUT_MS: c_int = 30_000;
 
-/// EINVAL, EIO, EAGAIN, ENOSPC as the kernel gives them; a refused read loses nothing.
+/// EINVAL, EIO, EAGAIN and ENOSPC as in the kernel; a failed read loses no message.
 #[test]
 fn reads_and_writes_follow_the_kernels_rules() {
-    twice("reads_and_writes_follow_the_kernels_rules", "30", || {
+    run_attached("reads_and_writes_follow_the_kernels_rules", "30", || {
         let fd = device(libc::O_NONBLOCK);
         let short = vec![0; HEADER + 35];
         assert_eq!((write(fd, &short), errno()), (-1, libc::EINVAL));
@@ -126,7 +126,7 @@ fn reads_and_writes_follow_the_kernels_rules() {
 
         ask(fd, ANSWER, 5000);
         for _ in 0..2 {
-            assert_eq!(poll(fd, BOUND_MS), (1, libc::POLLIN));
+            assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
             assert_eq!(
                 (read(fd, &mut buffer[..HEADER - 1]), errno()),
                 (-1, libc::EINVAL)
@@ -144,7 +144,7 @@ fn reads_and_writes_follow_the_kernels_rules() {
             assert_eq!(
                 buffer[HEADER + 256],
                 0xEE,
-                "256 bytes of the MAD and no more"
+                "the first 256 bytes of the MAD only"
             );
         }
         assert_eq!(read(fd, &mut buffer), (HEADER + 5000) as isize);
@@ -158,7 +158,7 @@ fn reads_and_writes_follow_the_kernels_rules() {
         assert_eq!(
             (ioctl(fd, 0x1BFF, &mut []), errno()),
             (-1, libc::EINVAL),
-            "the server's"
+            "error number of the server"
         );
         assert_eq!(
             (ioctl(fd, 0x5401, &mut [0; 64]), errno()),
@@ -173,10 +173,10 @@ fn reads_and_writes_follow_the_kernels_rules() {
     });
 }
 
-/// Megabytes each way, which do not fit into the rings, by blocking calls.
+/// Messages of megabytes, larger than the rings, pass in both directions with blocking calls.
 #[test]
-fn megabytes_pass() {
-    twice("megabytes_pass", "30", || {
+fn megabytes_pass_in_both_directions() {
+    run_attached("megabytes_pass_in_both_directions", "30", || {
         let fd = device(0);
         let long = message(0, MEASURE, 0, 3_000_000);
         assert_eq!(write(fd, &long), long.len() as isize);
@@ -190,10 +190,10 @@ fn megabytes_pass() {
     });
 }
 
-/// Copies of a descriptor are the device too; the last one that is closed closes it.
+/// Duplicates of a descriptor refer to the device; closing the last one closes it.
 #[test]
-fn copies_are_the_device() {
-    twice("copies_are_the_device", "0", || {
+fn duplicates_refer_to_the_device() {
+    run_attached("duplicates_refer_to_the_device", "0", || {
         let fd = device(libc::O_NONBLOCK);
         // SAFETY: descriptors of our own, here and below.
         let copies = unsafe { [libc::dup(fd), libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 50)] };
@@ -201,23 +201,23 @@ fn copies_are_the_device() {
         unsafe { libc::close(fd) };
         for copy in copies {
             ask(copy, ANSWER, 256);
-            assert_eq!(poll(copy, BOUND_MS), (1, libc::POLLIN));
+            assert_eq!(poll(copy, TIMEOUT_MS), (1, libc::POLLIN));
             assert_eq!(read(copy, &mut [0; HEADER + 256]), (HEADER + 256) as isize);
         }
-        // Another file takes the number of a copy.
+        // Another file reuses the number of a duplicate.
         let null = open_path(c"/dev/null", libc::O_RDONLY);
         // SAFETY: as above.
         assert_eq!(unsafe { libc::dup2(null, copies[0]) }, copies[0]);
         assert_eq!(read(copies[0], &mut [0; 64]), 0);
         ask(copies[1], ANSWER, 256);
-        assert_eq!(poll(copies[1], BOUND_MS), (1, libc::POLLIN));
+        assert_eq!(poll(copies[1], TIMEOUT_MS), (1, libc::POLLIN));
     });
 }
 
-/// `select`, `epoll` and `poll` of several files are right, also in turn with `poll`.
+/// `select`, `epoll` and `poll` of several files give correct results, also in alternation.
 #[test]
-fn every_way_to_wait_works() {
-    twice("every_way_to_wait_works", "30", || {
+fn all_waiting_functions_work() {
+    run_attached("all_waiting_functions_work", "30", || {
         let fd = device(libc::O_NONBLOCK);
         let other = device(libc::O_NONBLOCK);
         let mut buffer = [0; HEADER + 256];
@@ -230,7 +230,7 @@ fn every_way_to_wait_works() {
             });
             loop {
                 // SAFETY: two entries.
-                assert_eq!(unsafe { libc::poll(fds.as_mut_ptr(), 2, BOUND_MS) }, 2);
+                assert_eq!(unsafe { libc::poll(fds.as_mut_ptr(), 2, TIMEOUT_MS) }, 2);
                 assert_eq!(fds[1].revents, libc::POLLOUT);
                 if fds[0].revents == libc::POLLIN | libc::POLLOUT {
                     break;
@@ -238,10 +238,10 @@ fn every_way_to_wait_works() {
             }
             assert!(read(fd, &mut buffer) > 0);
         }
-        // What came while nobody asked for a byte is announced when the program turns to epoll.
+        // A message that arrived during polling is announced when the program uses epoll.
         ask(fd, ANSWER, 256);
         ask(fd, ANSWER, 256);
-        assert_eq!(poll(fd, BOUND_MS), (1, libc::POLLIN));
+        assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
         // SAFETY: plain calls with valid pointers.
         unsafe {
             let epoll = libc::epoll_create1(0);
@@ -254,13 +254,13 @@ fn every_way_to_wait_works() {
                 0
             );
             for _ in 0..2 {
-                assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, BOUND_MS), 1);
+                assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, TIMEOUT_MS), 1);
                 assert!(read(fd, &mut buffer) > 0);
             }
             for _ in 0..100 {
                 assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, 0), 0);
                 ask(fd, ANSWER, 256);
-                assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, BOUND_MS), 1);
+                assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, TIMEOUT_MS), 1);
                 assert!(read(fd, &mut buffer) > 0);
             }
             ask(other, ANSWER, 256);
@@ -289,11 +289,11 @@ extern "C" fn read_for_ever(fd: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// OpenSM ends its receiving thread with `pthread_cancel`, wherever it waits. The device works on.
+/// OpenSM ends its receiver thread by `pthread_cancel`, at any wait. The device remains usable.
 #[test]
 fn waiting_threads_can_be_cancelled() {
     for spin_us in ["0", "30"] {
-        twice("waiting_threads_can_be_cancelled", spin_us, || {
+        run_attached("waiting_threads_can_be_cancelled", spin_us, || {
             let fd = device(0);
             let mut buffer = [0; HEADER + 256];
             for start in [poll_for_ever, read_for_ever] {
@@ -310,18 +310,18 @@ fn waiting_threads_can_be_cancelled() {
                     assert_eq!(result as isize, -1, "PTHREAD_CANCELED");
                 }
                 ask(fd, ANSWER, 256);
-                assert_eq!(poll(fd, BOUND_MS), (1, libc::POLLIN));
+                assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
                 assert!(read(fd, &mut buffer) > 0);
             }
         });
     }
 }
 
-/// One thread reads, others write, as in OpenSM.
+/// One thread reads and others write, as in OpenSM.
 #[test]
 fn threads_share_a_device() {
     for spin_us in ["0", "30"] {
-        twice("threads_share_a_device", spin_us, || {
+        run_attached("threads_share_a_device", spin_us, || {
             const EACH: usize = 1000;
             let fd = device(libc::O_NONBLOCK);
             let under_way = AtomicUsize::new(0);
@@ -341,7 +341,7 @@ fn threads_share_a_device() {
                 for number in 0..2 * EACH {
                     while read(fd, &mut buffer) < 0 {
                         assert_eq!(errno(), libc::EAGAIN);
-                        assert_eq!(poll(fd, BOUND_MS), (1, libc::POLLIN), "message {number}");
+                        assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN), "message {number}");
                     }
                     under_way.fetch_sub(1, Ordering::SeqCst);
                 }
@@ -350,16 +350,16 @@ fn threads_share_a_device() {
     }
 }
 
-/// The server dies: a waiting thread is woken, and every call says that the device is gone.
+/// The death of the server wakes a waiting thread, and every call fails as for a removed device.
 #[test]
-fn a_dead_server_is_a_removed_device() {
-    twice("a_dead_server_is_a_removed_device", "30", || {
+fn dead_server_is_a_removed_device() {
+    run_attached("dead_server_is_a_removed_device", "30", || {
         let fd = device(0);
         let mut buffer = [0; HEADER + 256];
         let bytes = message(0, DIE, 0, 256);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let (count, came) = poll(fd, BOUND_MS);
+                let (count, came) = poll(fd, TIMEOUT_MS);
                 assert!(count == 1 && came & libc::POLLHUP != 0, "{count} {came}");
             });
             write(fd, &bytes);
@@ -375,17 +375,17 @@ fn a_dead_server_is_a_removed_device() {
     });
 }
 
-/// The capability is held by whoever has the file open, and only by one.
+/// IsSM is set while a process has the file open; only one process can open it.
 #[test]
-fn issm_is_held_until_it_is_closed() {
-    twice("issm_is_held_until_it_is_closed", "30", || {
+fn issm_is_exclusive_until_closed() {
+    run_attached("issm_is_exclusive_until_closed", "30", || {
         let first = open_path(c"/dev/infiniband/issm0", libc::O_RDWR);
         assert!(first >= 0);
         let second = open_path(c"/dev/infiniband/issm0", libc::O_RDWR | libc::O_NONBLOCK);
         assert_eq!((second, errno()), (-1, libc::EAGAIN));
         // SAFETY: a descriptor of our own.
         unsafe { libc::close(first) };
-        // The server hears of it a moment later.
+        // The server notices the close a moment later.
         let again = (0..100_000).any(|_| {
             std::thread::yield_now();
             open_path(c"/dev/infiniband/issm0", libc::O_RDWR | libc::O_NONBLOCK) >= 0
@@ -394,10 +394,10 @@ fn issm_is_held_until_it_is_closed() {
     });
 }
 
-/// sysfs: contents are asked of the server, what is not there is not there, and nothing can be written.
+/// sysfs: files are read from the server, missing files do not exist, and no file can be written.
 #[test]
-fn files_are_the_servers() {
-    twice("files_are_the_servers", "30", || {
+fn sysfs_files_are_read_from_the_server() {
+    run_attached("sysfs_files_are_read_from_the_server", "30", || {
         let read_text = |path: &str| std::fs::read_to_string(path);
         let lid = read_text("/sys/class/infiniband/sim0/ports/1/lid").unwrap();
         assert_eq!(lid, "0x11\n");

@@ -1,7 +1,6 @@
-//! The preloaded library in real processes: Debian's InfiniBand tools, and this test program itself as a client that does
-//! with a device what programs do.
+//! The preload library in real processes: Debian's InfiniBand tools, and this test program as a client.
 //!
-//! The server is a small one of the tests' own ([`server`]), so that what is seen here is the library's doing.
+//! The server is a minimal one of these tests ([`server`]).
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -17,8 +16,8 @@ use std::process::{Command, Output};
 
 use server::Server;
 
-/// The library that was built with this test, or the one that `FERROSM_ATTACH_LIB` names: that of the release profile differs,
-/// because panics abort there (`pthread_cancel` unwinds in another way).
+/// The library of this build, or `FERROSM_ATTACH_LIB`: in the release profile, panics abort, and `pthread_cancel`
+/// unwinds differently.
 fn library() -> PathBuf {
     if let Some(named) = std::env::var_os("FERROSM_ATTACH_LIB") {
         return std::path::absolute(named).unwrap();
@@ -29,7 +28,7 @@ fn library() -> PathBuf {
     candidates
         .iter()
         .find(|path| path.is_file())
-        .unwrap_or_else(|| panic!("none of {candidates:?} is there"))
+        .unwrap_or_else(|| panic!("none of {candidates:?} exists"))
         .clone()
 }
 

@@ -1,7 +1,7 @@
-//! A server of one host with one channel adapter, for tests of the library alone.
+//! A server for one host with one CA, to test the library alone.
 //!
-//! It answers NodeInfo asked of the adapter itself, lets everything else run out of time at once, and knows a few commands of
-//! its own in class 0x09 (attribute id: what to do, modifier: how much).
+//! It replies to NodeInfo requests to the CA itself, reports a timeout for other requests at once, and implements
+//! commands in class 0x09 (attribute ID: command, modifier: argument).
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -14,13 +14,13 @@ use std::thread;
 use ferrosm_channel::frames::{self, Reply, Request};
 use ferrosm_channel::{Hub, ServerEnd};
 
-/// Class of the test's own commands.
+/// Class of the test commands.
 pub(crate) const TEST_CLASS: u8 = 0x09;
-/// Answer with a MAD of `modifier` bytes.
+/// Replies with a MAD of `modifier` bytes.
 pub(crate) const ANSWER: u16 = 1;
-/// Answer with the length of this message, in the modifier.
+/// Replies with the length of the request in the modifier.
 pub(crate) const MEASURE: u16 = 2;
-/// Close everything.
+/// Closes all connections.
 pub(crate) const DIE: u16 = 3;
 
 pub(crate) const HEADER: usize = 64;
@@ -32,7 +32,7 @@ const EINVAL: i32 = 22;
 
 pub(crate) const NODE_GUID: u64 = 0x0002_c903_0000_0010;
 
-/// Files below `/sys/class`, as a ConnectX shows them.
+/// Files below `/sys/class`, as for a ConnectX.
 const FILES: &[(&str, &str)] = &[
     ("infiniband/sim0/node_type", "1: CA\n"),
     ("infiniband/sim0/fw_ver", "20.30.40\n"),
@@ -65,7 +65,7 @@ const FILES: &[(&str, &str)] = &[
 
 struct Shared {
     hub: Hub,
-    files: Mutex<Vec<Arc<Open>>>,
+    files: Mutex<Vec<Arc<OpenFile>>>,
     streams: Mutex<Vec<UnixStream>>,
     issm: Mutex<bool>,
     dead: AtomicBool,
@@ -74,7 +74,7 @@ struct Shared {
 }
 
 /// An opened umad file.
-struct Open {
+struct OpenFile {
     end: Mutex<ServerEnd>,
     agents: AtomicU32,
     closed: AtomicBool,
@@ -89,7 +89,7 @@ impl Server {
     pub(crate) fn start(name: &str) -> Self {
         let directory =
             std::env::temp_dir().join(format!("ferrosm-attach-{name}-{}", std::process::id()));
-        // Left over from a killed run with the same process id, if at all.
+        // Left over from a killed run with the same process ID, if any.
         let _ = fs::remove_dir_all(&directory);
         for (path, contents) in FILES {
             let file = directory.join("sysfs/class").join(path);
@@ -118,13 +118,13 @@ impl Server {
                 let serving = Arc::clone(&accepting);
                 thread::spawn(move || {
                     serve(&serving, &stream);
-                    // The end is seen by the client although `streams` has a copy.
+                    // The client sees the end of the connection although `streams` has a copy.
                     let _ = stream.shutdown(std::net::Shutdown::Both);
                 });
             }
         });
         let serving = Arc::clone(&shared);
-        thread::spawn(move || work(&serving));
+        thread::spawn(move || move_messages(&serving));
         Self { directory, shared }
     }
 
@@ -136,12 +136,12 @@ impl Server {
         self.directory.join("sysfs")
     }
 
-    /// What the last client said it is.
+    /// The nodes in the last client's hello.
     pub(crate) fn nodes(&self) -> Vec<String> {
         self.shared.nodes.lock().unwrap().clone()
     }
 
-    /// Changes what sysfs shows, after the skeleton was made.
+    /// Changes a sysfs file after the skeleton was created.
     pub(crate) fn set_lid(&self, lid: u32) {
         self.shared.lid.store(lid, Ordering::SeqCst);
     }
@@ -150,7 +150,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         die(&self.shared);
-        // The one that waits in accept.
+        // Ends the thread that waits in `accept`.
         let _ = UnixStream::connect(self.socket());
         let _ = fs::remove_dir_all(&self.directory);
     }
@@ -170,7 +170,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
     {
         return;
     }
-    let mut open: Option<Arc<Open>> = None;
+    let mut open: Option<Arc<OpenFile>> = None;
     let mut holds_issm = false;
     while let Ok(Some((frame, _))) = frames::receive(stream) {
         let mut pass = vec![];
@@ -184,7 +184,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
             Request::OpenUmad { index: 0 } if !shared.dead.load(Ordering::SeqCst) => {
                 let (end, fds) = ServerEnd::pair(&shared.hub).unwrap();
                 pass = fds.into_vec();
-                let file = Arc::new(Open {
+                let file = Arc::new(OpenFile {
                     end: Mutex::new(end),
                     agents: AtomicU32::new(0),
                     closed: AtomicBool::new(false),
@@ -233,7 +233,7 @@ fn read_file(shared: &Shared, path: &str) -> Reply {
         })
 }
 
-fn ioctl(file: Option<&Open>, request: u32, mut arg: Vec<u8>) -> Reply {
+fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> Reply {
     let errno = match (file, request) {
         (Some(_), 0x1B03 | 0x4004_1B02) => 0,
         (Some(file), 0xC01C_1B01 | 0xC028_1B04) => {
@@ -246,23 +246,23 @@ fn ioctl(file: Option<&Open>, request: u32, mut arg: Vec<u8>) -> Reply {
     Reply::Ioctl { errno, arg }
 }
 
-/// The thread that moves messages.
-fn work(shared: &Shared) {
+/// Thread that moves messages.
+fn move_messages(shared: &Shared) {
     let mut message = vec![];
     while !shared.dead.load(Ordering::SeqCst) {
-        let files: Vec<Arc<Open>> = shared.files.lock().unwrap().clone();
+        let files: Vec<Arc<OpenFile>> = shared.files.lock().unwrap().clone();
         let mut worked = false;
         for file in &files {
             let mut end = file.end.lock().unwrap();
             while end.receive(&mut message).unwrap() {
                 worked = true;
-                let Some(answer) = answer(&message) else {
+                let Some(reply_to) = reply_to(&message) else {
                     drop(end);
                     die(shared);
                     return;
                 };
-                // The tests' clients always read.
-                while !end.send(&[&answer]).unwrap() {
+                // The clients of the tests always read.
+                while !end.send(&[&reply_to]).unwrap() {
                     thread::yield_now();
                 }
             }
@@ -274,7 +274,7 @@ fn work(shared: &Shared) {
             .retain(|file| !file.closed.load(Ordering::SeqCst));
         if !worked {
             let idle = || {
-                let ready = |file: &Arc<Open>| file.end.lock().unwrap().is_ready();
+                let ready = |file: &Arc<OpenFile>| file.end.lock().unwrap().is_ready();
                 !files.iter().any(ready) && !shared.dead.load(Ordering::SeqCst)
             };
             shared.hub.sleep(None, idle).unwrap();
@@ -282,8 +282,8 @@ fn work(shared: &Shared) {
     }
 }
 
-/// What the program reads after it wrote this; `None`: the server dies.
-fn answer(message: &[u8]) -> Option<Vec<u8>> {
+/// The reply to a message; `None` to let the server die.
+fn reply_to(message: &[u8]) -> Option<Vec<u8>> {
     let (header, mad) = message.split_at(HEADER);
     let mut header = header.to_vec();
     let attribute = u16::from_be_bytes([mad[16], mad[17]]);
@@ -303,7 +303,7 @@ fn answer(message: &[u8]) -> Option<Vec<u8>> {
             body[20..24].copy_from_slice(&len.to_be_bytes());
         }
         (TEST_CLASS, DIE) => return None,
-        // NodeInfo of the adapter itself: hop count 0.
+        // NodeInfo of the CA itself: hop count 0.
         (0x81, 0x0011) if mad[7] == 0 => {
             body[3] = 0x81;
             body[4] = 0x80;

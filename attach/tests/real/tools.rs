@@ -1,11 +1,11 @@
-//! Programs of infiniband-diags and shell scripts, unmodified.
+//! Unmodified programs of infiniband-diags and shell scripts.
 
 use std::process::Command;
 
 use crate::server::Server;
 use crate::{attached, text};
 
-/// The adapter and its port as the server's files say, not as the skeleton says or the machine has.
+/// The CA and its port as in the server's files, not as in the skeleton or the real machine.
 #[test]
 fn ibstat_shows_the_simulated_adapter() {
     let server = Server::start("ibstat");
@@ -38,9 +38,9 @@ fn ibstat_shows_the_simulated_adapter() {
     }
 }
 
-/// A shell script that tests, changes into and lists directories, and runs cat.
+/// A shell script that tests, enters and lists directories, and runs cat.
 #[test]
-fn ibstatus_walks_the_directories() {
+fn ibstatus_lists_directories() {
     let server = Server::start("ibstatus");
     server.set_lid(0x77);
     let output = attached(&server, "ibstatus").output().unwrap();
@@ -57,9 +57,9 @@ fn ibstatus_walks_the_directories() {
     }
 }
 
-/// A MAD goes out and its answer comes back, through libibumad and libibmad.
+/// A MAD and its reply pass through libibumad and libibmad.
 #[test]
-fn smpquery_is_answered() {
+fn smpquery_receives_a_reply() {
     let server = Server::start("smpquery");
     let output = attached(&server, "smpquery")
         .args(["-D", "nodeinfo", "0"])
@@ -77,9 +77,9 @@ fn smpquery_is_answered() {
     );
 }
 
-/// What is not answered runs out of time, and the program says so.
+/// A request without reply times out, and the program reports it.
 #[test]
-fn a_timeout_is_told() {
+fn timeouts_are_reported() {
     let server = Server::start("sminfo");
     let output = attached(&server, "sminfo").output().unwrap();
     let shown = text(&output);
@@ -90,9 +90,9 @@ fn a_timeout_is_told() {
     );
 }
 
-/// Without the environment, and for files that are not ours, a program with the library is as without.
+/// Without the environment, and for unrelated files, the library has no effect.
 #[test]
-fn other_programs_notice_nothing() {
+fn unattached_programs_are_unaffected() {
     let server = Server::start("others");
     let script = "printf abc | cat; cd /; test -r /proc/self/stat && echo yes";
     let plain = Command::new("sh").args(["-c", script]).output().unwrap();
