@@ -1,6 +1,6 @@
-//! The live half of the simulator, tried from the outside as a manager sees it: MADs in, MADs out.
+//! Tests of the simulator from the outside, as an SM sees it: MADs in, MADs out.
 //!
-//! What devices hold is read with the accessors, so a test never believes the answers alone.
+//! Tests also read the devices' state by accessors, so that they do not rely on replies alone.
 
 #![allow(
     clippy::unwrap_used,

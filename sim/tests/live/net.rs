@@ -1,4 +1,4 @@
-//! Packets under way without managers: real time and virtual, and faults place by place.
+//! Packets in flight without SMs: real and virtual time, and faults by scope.
 
 use std::time::Duration;
 
@@ -21,65 +21,65 @@ fn ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// A net as a server has it, on a chain of two switches, and a program at its first host.
-fn served() -> Net {
+/// A net in real time, on a chain of two switches, with a program at the first host.
+fn real_time_net() -> Net {
     let mut net = Net::new(Fabric::new(&chain(2)).unwrap(), 3);
     net.set_instant();
     net.fabric_mut().attach(HOME).unwrap();
     net
 }
 
-fn question(path: &DrPath, attr: AttrId, tid: u64) -> Packet {
+fn get_request(path: &DrPath, attr: AttrId, tid: u64) -> Packet {
     let request = SmpRequest::get(attr, AttrMod(0), MKey::NONE);
     let mad = request.directed(path, Tid(tid));
     let to = Address::DIRECTED;
     Packet::new(HOME, &MadOut { to, mad })
 }
 
-/// Answers to so many questions that are asked and answered at once.
-fn at_once(net: &mut Net, node: usize, attr: AttrId, times: u64) -> usize {
+/// Number of immediate replies to `times` requests.
+fn immediate_replies(net: &mut Net, node: usize, attr: AttrId, times: u64) -> usize {
     let (mut out, now) = (Vec::new(), net.now());
     for tid in 0..times {
-        net.send(question(&path_to(node), attr, tid), now, &mut out);
+        net.send(get_request(&path_to(node), attr, tid), now, &mut out);
     }
     out.len()
 }
 
 #[test]
-fn a_server_thread_can_own_it() {
+fn net_can_be_moved_to_a_thread() {
     fn owned<T: Send + 'static>(_: &T) {}
-    owned(&served());
+    owned(&real_time_net());
 }
 
 #[test]
-fn without_faults_an_answer_is_there_when_send_returns() {
-    let mut net = served();
-    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 5), 5);
+fn replies_are_immediate_without_faults() {
+    let mut net = real_time_net();
+    assert_eq!(immediate_replies(&mut net, 3, id::NODE_INFO, 5), 5);
     assert_eq!((net.in_flight(), net.next_time()), (0, None));
     assert_eq!(net.fabric().counters(3).gets(id::NODE_INFO), 5);
-    // A fault that is gone leaves nothing behind.
+    // An ended fault has no further effect.
     net.act(FabricAction::Wire(
         FaultScope::Fabric,
         TransportFault::Loss(1.0),
     ))
     .unwrap();
-    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 5), 0);
+    assert_eq!(immediate_replies(&mut net, 3, id::NODE_INFO, 5), 0);
     net.act(FabricAction::Wire(
         FaultScope::Fabric,
         TransportFault::Loss(0.5),
     ))
     .unwrap();
-    let some = at_once(&mut net, 3, id::NODE_INFO, 1000);
-    assert!((180..320).contains(&some), "half of both ways: {some}");
+    let some = immediate_replies(&mut net, 3, id::NODE_INFO, 1000);
+    assert!((180..320).contains(&some), "half in each direction: {some}");
     net.act(FabricAction::Heal(FaultScope::Fabric)).unwrap();
-    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 100), 100);
+    assert_eq!(immediate_replies(&mut net, 3, id::NODE_INFO, 100), 100);
 }
 
-/// When each answer comes, in microseconds.
+/// Arrival times of the replies, in microseconds.
 fn arrivals(net: &mut Net, node: usize, times: u64) -> Vec<u64> {
     let (mut out, begun) = (Vec::new(), net.now());
     for tid in 0..times {
-        let packet = question(&path_to(node), id::NODE_INFO, tid);
+        let packet = get_request(&path_to(node), id::NODE_INFO, tid);
         net.send(packet, begun, &mut out);
     }
     let mut seen = vec![0; out.len()];
@@ -91,7 +91,7 @@ fn arrivals(net: &mut Net, node: usize, times: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
+fn latencies_have_the_configured_values() {
     let us = Duration::from_micros;
     let link = FaultScope::Link(LinkDirection::Both(PortAt::new(1, 2)));
     for (action, expected) in [
@@ -103,7 +103,7 @@ fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
             FabricAction::Wire(link, TransportFault::Latency(us(7))),
             2 * 7,
         ),
-        // It passes the first switch twice and ends and begins at the second.
+        // It passes the first switch twice, and ends and starts at the second.
         (
             FabricAction::Wire(FaultScope::Node(1), TransportFault::Latency(us(5))),
             2 * 5,
@@ -116,7 +116,7 @@ fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
         (FabricAction::Agent(None, AgentFault::Delay(us(11))), 11),
         (FabricAction::Agent(Some(1), AgentFault::Delay(us(11))), 0),
     ] {
-        let mut net = served();
+        let mut net = real_time_net();
         let text = format!("{action:?}");
         net.act(action).unwrap();
         assert_eq!(arrivals(&mut net, 2, 1), [expected], "{text}");
@@ -126,31 +126,39 @@ fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
 }
 
 #[test]
-fn a_direction_of_a_cable_has_its_own_faults() {
+fn link_directions_have_independent_faults() {
     let port = PortAt::new(1, 2);
     for (cable, asked) in [
         (LinkDirection::OutOf(port), 0),
         (LinkDirection::Into(port), 10),
         (LinkDirection::Both(port), 0),
     ] {
-        let mut net = served();
+        let mut net = real_time_net();
         net.act(FabricAction::Wire(
             FaultScope::Link(cable),
             TransportFault::Loss(1.0),
         ))
         .unwrap();
-        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 0, "{cable:?}");
+        assert_eq!(
+            immediate_replies(&mut net, 2, id::NODE_INFO, 10),
+            0,
+            "{cable:?}"
+        );
         let gets = net.fabric().counters(2).gets(id::NODE_INFO);
-        assert_eq!(gets, asked, "{cable:?}: the question gets through or not");
-        assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), 10, "not that far");
+        assert_eq!(gets, asked, "{cable:?}: requests that reach the node");
+        assert_eq!(
+            immediate_replies(&mut net, 1, id::NODE_INFO, 10),
+            10,
+            "up to the link"
+        );
         net.act(FabricAction::Heal(FaultScope::Link(cable)))
             .unwrap();
-        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10);
+        assert_eq!(immediate_replies(&mut net, 2, id::NODE_INFO, 10), 10);
     }
 }
 
 #[test]
-fn one_attribute_is_lost_where_that_is_set() {
+fn attribute_loss_applies_in_its_scope() {
     let link = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 1)));
     for (place, near, far) in [
         (FaultScope::Fabric, 0, 0),
@@ -158,21 +166,33 @@ fn one_attribute_is_lost_where_that_is_set() {
         (link, 10, 0),
         (FaultScope::Node(3), 10, 10),
     ] {
-        let mut net = served();
+        let mut net = real_time_net();
         net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 1.0))
             .unwrap();
-        assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), near, "{place:?}");
-        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), far, "{place:?}");
-        assert_eq!(at_once(&mut net, 2, id::NODE_DESCRIPTION, 10), 10);
+        assert_eq!(
+            immediate_replies(&mut net, 1, id::NODE_INFO, 10),
+            near,
+            "{place:?}"
+        );
+        assert_eq!(
+            immediate_replies(&mut net, 2, id::NODE_INFO, 10),
+            far,
+            "{place:?}"
+        );
+        assert_eq!(immediate_replies(&mut net, 2, id::NODE_DESCRIPTION, 10), 10);
         net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 0.0))
             .unwrap();
-        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10, "{place:?}");
+        assert_eq!(
+            immediate_replies(&mut net, 2, id::NODE_INFO, 10),
+            10,
+            "{place:?}"
+        );
     }
 }
 
 #[test]
-fn a_slow_receiver_makes_those_behind_wait_and_the_sender_count_it() {
-    let mut net = served();
+fn drain_delays_packets_and_counts_xmit_wait() {
+    let mut net = real_time_net();
     let into = PortAt::new(2, 1);
     net.act(FabricAction::Drain(
         LinkDirection::Into(into),
@@ -180,19 +200,19 @@ fn a_slow_receiver_makes_those_behind_wait_and_the_sender_count_it() {
     ))
     .unwrap();
     let expected: Vec<u64> = (1..=5).map(|n| n * 1000).collect();
-    assert_eq!(arrivals(&mut net, 2, 5), expected, "ever longer");
+    assert_eq!(arrivals(&mut net, 2, 5), expected, "increasing waits");
     let sender = net.fabric().port_counters(PortAt::new(1, 2));
     assert_eq!(sender.xmit_wait, (1 + 2 + 3 + 4 + 5) * 1_000_000 / 20);
     assert_eq!(net.fabric().port_counters(into).xmit_wait, 0);
-    // Who comes later waits for nobody.
+    // A later packet does not wait.
     let later = net.now() + Duration::from_secs(1);
     net.advance(later, &mut Vec::new());
     assert_eq!(arrivals(&mut net, 2, 1), [1000]);
 }
 
 #[test]
-fn a_flapping_link_is_down_for_half_of_each_period() {
-    let mut net = served();
+fn flapping_link_is_down_for_half_of_each_period() {
+    let mut net = real_time_net();
     let at = PortAt::new(1, 2);
     let period = Duration::from_millis(50);
     net.schedule(
@@ -221,8 +241,8 @@ fn a_flapping_link_is_down_for_half_of_each_period() {
 }
 
 #[test]
-fn cables_get_worse_and_change_places() {
-    let mut net = served();
+fn cables_are_degraded_and_swapped() {
+    let mut net = real_time_net();
     let at = PortAt::new(1, 2);
     net.act(FabricAction::Degrade(at, LinkSpeed::Qdr, LinkWidth(1)))
         .unwrap();
@@ -230,7 +250,8 @@ fn cables_get_worse_and_change_places() {
         let info = net.fabric().port_info(end).unwrap();
         assert_eq!((info.link_width_active, info.link_speed_active), (1, 4));
     }
-    // Host 0 - switch 1 and switch 2 - host 3 change ends: the hosts are alone, the switches twice.
+    // Host 0 - switch 1 and switch 2 - host 3 are swapped: the hosts are connected to each other, and so are the
+    // switches.
     net.act(FabricAction::SwapCables(HOME, PortAt::new(2, 2)))
         .unwrap();
     assert_eq!(net.fabric().peer(HOME), Some(PortAt::new(3, 1)));
@@ -239,23 +260,23 @@ fn cables_get_worse_and_change_places() {
         Some(PortAt::new(2, 2))
     );
     let same = FabricAction::SwapCables(at, PortAt::new(2, 1));
-    assert!(net.act(same).is_err(), "two ends of one cable");
+    assert!(net.act(same).is_err(), "two ports of one cable");
     assert!(net.act(FabricAction::PowerOff(99)).is_err());
 }
 
-/// Asks the SM at a node for its SMInfo.
+/// Sends Get(SMInfo) to the SM at a node.
 fn sm_info(net: &mut Net, node: usize) -> Option<SmInfo> {
     let (mut out, now) = (Vec::new(), net.now());
-    net.send(question(&path_to(node), id::SM_INFO, 1), now, &mut out);
+    net.send(get_request(&path_to(node), id::SM_INFO, 1), now, &mut out);
     let here = |d: &&Delivery| d.at == HOME;
     let answer = out.iter().find(here)?;
-    assert_eq!(out.len(), 1, "the program at its port is not asked");
+    assert_eq!(out.len(), 1, "the program at its port receives no request");
     Some(SmInfo::decode(ferrosm_mad::smp::data(&answer.mad.mad)))
 }
 
 #[test]
-fn an_sm_that_nobody_invited_answers_in_a_server_too() {
-    let mut net = served();
+fn foreign_sms_reply_in_real_time() {
+    let mut net = real_time_net();
     let there = PortAt::new(3, 1);
     net.fabric_mut().attach(there).unwrap();
     let sm = ForeignSm::new(PortGuid(0x77), 14, SmState::Master);
@@ -264,16 +285,16 @@ fn an_sm_that_nobody_invited_answers_in_a_server_too() {
     net.advance(ms(11), &mut Vec::new());
     let info = sm_info(&mut net, 3).unwrap();
     assert_eq!((info.guid, info.priority), (PortGuid(0x77), 14));
-    assert!(net.act(add(sm)).is_err(), "one SM at a port");
+    assert!(net.act(add(sm)).is_err(), "one SM per port");
     net.act(FabricAction::RemoveForeignSm(there)).unwrap();
     assert!(net.act(FabricAction::RemoveForeignSm(there)).is_err());
     let mut out = Vec::new();
-    net.send(question(&path_to(3), id::SM_INFO, 1), ms(12), &mut out);
-    assert_eq!(out[0].at, there, "now it is the program's");
+    net.send(get_request(&path_to(3), id::SM_INFO, 1), ms(12), &mut out);
+    assert_eq!(out[0].at, there, "the program receives it");
 }
 
 #[test]
-fn a_group_gets_its_copies_in_time_and_at_once() {
+fn multicast_copies_arrive_delayed_or_immediately() {
     for (instant, lossy) in [(true, false), (false, false), (true, true)] {
         let mut rig = configured();
         for node in 1..=3 {
@@ -299,16 +320,19 @@ fn a_group_gets_its_copies_in_time_and_at_once() {
 }
 
 #[test]
-fn what_cannot_be_done_when_its_time_has_come_is_remembered() {
-    let mut net = served();
+fn failed_scheduled_actions_are_recorded() {
+    let mut net = real_time_net();
     net.schedule(ms(5), FabricAction::Cut(PortAt::new(1, 4)));
     net.schedule(ms(6), FabricAction::Cut(PortAt::new(1, 2)));
     net.advance(ms(10), &mut Vec::new());
     assert_eq!(net.action_errors().len(), 1);
     assert_eq!(net.action_errors()[0].0, ms(5));
-    assert!(!net.fabric().link_up(PortAt::new(1, 2)), "the rest is done");
+    assert!(
+        !net.fabric().link_up(PortAt::new(1, 2)),
+        "the other actions are executed"
+    );
     let dead = path_to(1).extend(PortNum(2)).unwrap();
     let mut out = Vec::new();
-    net.send(question(&dead, id::NODE_INFO, 1), ms(11), &mut out);
+    net.send(get_request(&dead, id::NODE_INFO, 1), ms(11), &mut out);
     assert!(out.is_empty());
 }

@@ -1,5 +1,4 @@
-//! What a manager can do wrong: one thing each, on a [`Plan`] that is right otherwise, and the kinds
-//! of violation that the oracle must find.
+//! Single SM faults on an otherwise correct [`Plan`], and the kinds of violation that the oracle must report.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +9,20 @@ use ferrosm_sim::spec::PortAt;
 
 use super::oracle_plan::{MLID, PARTITION, Plan};
 
-/// The shapes that are configured.
+/// Configured fabrics.
 pub(crate) const SHAPES: [&str; 4] = ["fat-tree:4", "ring:5", "torus:4,4", "fat-tree2:8,4,4"];
-/// Shapes that need two lanes.
-const TWO_LANES: [&str; 2] = ["ring:5", "torus:4,4"];
+/// Fabrics that need two VLs.
+const TWO_VLS: [&str; 2] = ["ring:5", "torus:4,4"];
 
-/// What is done wrong.
+/// A fault.
 pub(crate) enum Break {
-    /// By the manager.
+    /// A change of the SM's plan.
     Plan(fn(&mut Plan)),
-    /// In the picture that is judged: devices refuse to hold it.
-    Picture(fn(&mut FabricSnapshot, &Plan)),
+    /// A change of the snapshot, for values that devices reject.
+    Snapshot(fn(&mut FabricSnapshot, &Plan)),
 }
 
-/// What is done wrong, the violations that must be found, and others that may be found with them.
+/// A fault, the violations that must be reported, and others that may be.
 pub(crate) struct Case {
     pub(crate) what: &'static str,
     pub(crate) how: Break,
@@ -54,23 +53,23 @@ impl Case {
     }
 }
 
-const fn picture(
+const fn snapshot_case(
     what: &'static str,
     must: &'static [&'static str],
     how: fn(&mut FabricSnapshot, &Plan),
 ) -> Case {
     Case {
         what,
-        how: Break::Picture(how),
+        how: Break::Snapshot(how),
         must,
         may: &[],
         shapes: &SHAPES,
     }
 }
 
-/// The ends of cables that close a circle in the group's tree: one cable between two of its
-/// switches, or two by way of a switch that is not in it.
-fn circle(plan: &Plan) -> Vec<PortAt> {
+/// Ports of links that close a loop in the group's tree: one link between two of its switches, or two through a
+/// switch outside of the tree.
+fn loop_ports(plan: &Plan) -> Vec<PortAt> {
     let in_tree = |at: &PortAt| {
         plan.switches
             .get(&at.node)
@@ -95,10 +94,10 @@ fn circle(plan: &Plan) -> Vec<PortAt> {
     cables.next().unwrap()
 }
 
-/// Everything that is done wrong.
+/// All faults.
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = routing_cases();
-    all.extend(lane_cases());
+    all.extend(vl_cases());
     all.extend(setting_cases());
     all.extend(multicast_cases());
     all.extend(partition_cases());
@@ -117,16 +116,16 @@ fn routing_cases() -> Vec<Case> {
                 p.port(at).lid = lid;
             },
         ),
-        picture("a host has no LID", &["IllegalLid"], |s, p| {
+        snapshot_case("a host has no LID", &["IllegalLid"], |s, p| {
             let at = p.host(1);
             s.nodes[at.node].ports[usize::from(at.port)].info.lid = Lid(0);
         }),
-        picture("a LID is not aligned", &["UnalignedLid"], |s, p| {
+        snapshot_case("a LID is not aligned", &["UnalignedLid"], |s, p| {
             let at = p.host(1);
             s.nodes[at.node].ports[usize::from(at.port)].info.lid.0 += 1;
         })
         .may(&["DuplicateLid", "Undelivered"]),
-        case("an LFT entry is forgotten", &["Undelivered"], |p| {
+        case("an LFT entry is missing", &["Undelivered"], |p| {
             let lid = p.ports[&p.host(3)].lid;
             let leaf = p.leaf_port(0).node;
             p.switch(leaf).lft[usize::from(lid.raw())] = 0xFF;
@@ -140,13 +139,17 @@ fn routing_cases() -> Vec<Case> {
                 p.switch(port.node).lft[usize::from(lid.raw())] = port.port;
             },
         ),
-        case("two switches send to each other", &["Undelivered"], |p| {
-            let lid = usize::from(p.ports[&p.host(0)].lid.raw());
-            let a = p.trunk();
-            let b = p.peers[&a];
-            p.switch(a.node).lft[lid] = a.port;
-            p.switch(b.node).lft[lid] = b.port;
-        }),
+        case(
+            "two switches forward to each other",
+            &["Undelivered"],
+            |p| {
+                let lid = usize::from(p.ports[&p.host(0)].lid.raw());
+                let a = p.trunk();
+                let b = p.peers[&a];
+                p.switch(a.node).lft[lid] = a.port;
+                p.switch(b.node).lft[lid] = b.port;
+            },
+        ),
         case(
             "LinearFDBTop is one LID short",
             &["LinearFdbTop", "Undelivered"],
@@ -155,21 +158,21 @@ fn routing_cases() -> Vec<Case> {
                 p.switch(leaf).linear_fdb_top -= 1;
             },
         ),
-        case("a cable is left in Armed", &["NotActive"], |p| {
+        case("a link remains in Armed", &["NotActive"], |p| {
             let at = p.trunk();
             p.port(at).state = PortState::Armed;
         }),
-        case("one end of a cable has a smaller MTU", &["Mtu"], |p| {
+        case("one port of a link has a smaller MTU", &["Mtu"], |p| {
             let at = p.leaf_port(1);
             p.port(at).mtu = MtuCode::Mtu1024;
         }),
     ]
 }
 
-fn lane_cases() -> Vec<Case> {
+fn vl_cases() -> Vec<Case> {
     vec![
         case(
-            "a host has half the lanes of its switch",
+            "a host has half the VLs of its switch",
             &["OperationalVls"],
             |p| {
                 let at = p.host(1);
@@ -177,17 +180,17 @@ fn lane_cases() -> Vec<Case> {
             },
         )
         .may(&["SlToVlInactiveVl", "VlArbInactiveVl"]),
-        case("a switch has no lane to a host", &["NoVl"], |p| {
+        case("a switch has no VL to a host", &["NoVl"], |p| {
             let at = p.leaf_port(1);
             for vls in p.port(at).sl_to_vl.values_mut() {
                 vls[..4].fill(15);
             }
         }),
-        case("a host has no lane", &["NoSourceVl"], |p| {
+        case("a host has no VL", &["NoSourceVl"], |p| {
             let at = p.host(1);
             p.port(at).sl_to_vl.insert(0, [15; 16]);
         }),
-        case("all paths on one lane", &["CreditLoop"], |p| {
+        case("all paths use one VL", &["CreditLoop"], |p| {
             for port in p.ports.values_mut() {
                 for vls in port.sl_to_vl.values_mut() {
                     for vl in vls.iter_mut().filter(|vl| **vl == 1) {
@@ -196,9 +199,9 @@ fn lane_cases() -> Vec<Case> {
                 }
             }
         })
-        .on(&TWO_LANES),
+        .on(&TWO_VLS),
         case(
-            "a table for one input is written for all",
+            "the SLtoVL table of one input is written for all",
             &["CreditLoop"],
             |p| {
                 for port in p.ports.values_mut() {
@@ -211,18 +214,18 @@ fn lane_cases() -> Vec<Case> {
         )
         .on(&["ring:5"]),
         case(
-            "an SL that nobody uses has a lane that is off",
+            "an unused SL maps to an inactive VL",
             &["SlToVlInactiveVl"],
             |p| {
                 let at = p.trunk();
                 p.port(at).sl_to_vl.get_mut(&0).unwrap()[9] = 7;
             },
         ),
-        case("a lane that is off has weight", &["VlArbInactiveVl"], |p| {
+        case("an inactive VL has weight", &["VlArbInactiveVl"], |p| {
             let at = p.trunk();
             p.port(at).vl_arb_low.push((6, 1));
         }),
-        case("a lane in use has no weight", &["VlWithoutWeight"], |p| {
+        case("a VL in use has no weight", &["VlWithoutWeight"], |p| {
             let at = p.leaf_port(1);
             p.port(at).vl_arb_low[0].1 = 0;
         }),
@@ -231,89 +234,89 @@ fn lane_cases() -> Vec<Case> {
 
 fn setting_cases() -> Vec<Case> {
     vec![
-        case(
-            "a host takes another for the master",
-            &["MasterSmLid"],
-            |p| {
-                let at = p.host(2);
-                p.port(at).master_sm_lid = Lid(40);
-            },
-        ),
-        case(
-            "a switch takes another for the master",
-            &["MasterSmLid"],
-            |p| {
-                let at = PortAt::new(p.trunk().node, 0);
-                p.port(at).master_sm_lid = Lid(40);
-            },
-        ),
-        case("a port is left without M_Key", &["MKey"], |p| {
+        case("a host has another MasterSMLID", &["MasterSmLid"], |p| {
+            let at = p.host(2);
+            p.port(at).master_sm_lid = Lid(40);
+        }),
+        case("a switch has another MasterSMLID", &["MasterSmLid"], |p| {
+            let at = PortAt::new(p.trunk().node, 0);
+            p.port(at).master_sm_lid = Lid(40);
+        }),
+        case("a port has no M_Key", &["MKey"], |p| {
             let at = p.host(2);
             p.port(at).m_key = 0;
         }),
-        case("a port is not protected", &["MKeyProtectBits"], |p| {
-            let at = p.host(2);
-            p.port(at).m_key_protect_bits = 0;
-        }),
-        case("a lease never ends", &["MKeyLeasePeriod"], |p| {
+        case(
+            "a port has no M_Key protection",
+            &["MKeyProtectBits"],
+            |p| {
+                let at = p.host(2);
+                p.port(at).m_key_protect_bits = 0;
+            },
+        ),
+        case("an M_Key lease has no end", &["MKeyLeasePeriod"], |p| {
             let at = p.host(2);
             p.port(at).m_key_lease_period = 0;
         }),
-        case("a port keeps the default prefix", &["GidPrefix"], |p| {
+        case("a port has the default prefix", &["GidPrefix"], |p| {
             let at = p.host(2);
             p.port(at).gid_prefix = GidPrefix::DEFAULT;
         }),
-        case("a port repeats traps too fast", &["SubnetTimeout"], |p| {
-            let at = p.host(2);
-            p.port(at).subnet_timeout = 3;
-        }),
+        case(
+            "a port has a short SubnetTimeOut",
+            &["SubnetTimeout"],
+            |p| {
+                let at = p.host(2);
+                p.port(at).subnet_timeout = 3;
+            },
+        ),
         case("a port has one LID only", &["Lmc"], |p| {
             let at = p.host(1);
             p.port(at).lmc = Lmc(0);
         }),
-        case(
-            "a port sends to the manager on another SL",
-            &["MasterSmSl"],
-            |p| {
-                let at = p.host(1);
-                p.port(at).master_sm_sl = Sl(3);
-            },
-        ),
-        case("packets to a host wait too long", &["HoqLife"], |p| {
+        case("a port has another MasterSMSL", &["MasterSmSl"], |p| {
+            let at = p.host(1);
+            p.port(at).master_sm_sl = Sl(3);
+        }),
+        case("HOQLife to a host is too long", &["HoqLife"], |p| {
             let at = p.leaf_port(1);
             p.port(at).hoq_life = 19;
         }),
         case(
-            "lanes between switches stall at once",
+            "VLStallCount between switches is too low",
             &["VlStallCount"],
             |p| {
                 let at = p.trunk();
                 p.port(at).vl_stall_count = 1;
             },
         ),
-        case("packets live for ever", &["PacketLifeTime"], |p| {
+        case("LifeTimeValue is unlimited", &["PacketLifeTime"], |p| {
             let node = p.trunk().node;
             p.switch(node).life_time_value = 20;
         }),
         case(
-            "clients of a host are not asked to register",
+            "a host got no ClientReregister",
             &["NotReregistered"],
             |p| {
                 let at = p.host(1);
                 p.port(at).reregister = false;
             },
         ),
-        case("PortStateChange stays set", &["PortStateChange"], |p| {
-            let node = p.trunk().node;
-            p.switch(node).clears_state_change = false;
-        }),
+        case(
+            "PortStateChange is not cleared",
+            &["PortStateChange"],
+            |p| {
+                let node = p.trunk().node;
+                p.switch(node).clears_state_change = false;
+            },
+        ),
     ]
 }
 
 fn multicast_cases() -> Vec<Case> {
     vec![
         case(
-            "a group that is gone is left in a table",
+            "an MFT has an entry of a deleted group",
             &["StaleMlid"],
             |p| {
                 let node = p.trunk().node;
@@ -321,7 +324,7 @@ fn multicast_cases() -> Vec<Case> {
             },
         ),
         case(
-            "a branch ends in a port without a cable",
+            "a branch leads to an unconnected port",
             &["UnconnectedPort"],
             |p| {
                 let node = p.leaf_port(0).node;
@@ -329,7 +332,7 @@ fn multicast_cases() -> Vec<Case> {
             },
         ),
         case(
-            "a host that did not join gets copies",
+            "a host that is not a member receives copies",
             &["NonMember"],
             |p| {
                 let at = p.leaf_port(1);
@@ -341,14 +344,14 @@ fn multicast_cases() -> Vec<Case> {
             },
         ),
         case(
-            "a switch that did not join gets copies",
+            "a switch that is not a member receives copies",
             &["NonMember"],
             |p| {
                 let at = p.leaf_port(0);
                 p.switch(at.node).mft.get_mut(&MLID).unwrap().insert(0);
             },
         ),
-        case("a member gets no copy", &["MemberNotReached"], |p| {
+        case("a member receives no copy", &["MemberNotReached"], |p| {
             let at = p.leaf_port(2);
             p.switch(at.node)
                 .mft
@@ -357,7 +360,7 @@ fn multicast_cases() -> Vec<Case> {
                 .remove(&at.port);
         }),
         case(
-            "a branch is cut off on one side",
+            "a branch is missing on one side",
             &["MemberNotReached"],
             |p| {
                 let at = p.leaf_port(0);
@@ -366,8 +369,8 @@ fn multicast_cases() -> Vec<Case> {
                     .insert(MLID, BTreeSet::from([at.port]));
             },
         ),
-        case("the tree has one cable too many", &["Loop"], |p| {
-            for at in circle(p) {
+        case("the tree has an extra link", &["Loop"], |p| {
+            for at in loop_ports(p) {
                 p.switch(at.node)
                     .mft
                     .get_mut(&MLID)
@@ -385,7 +388,7 @@ fn multicast_cases() -> Vec<Case> {
             },
         ),
         case(
-            "multicast has no lane to a member",
+            "multicast has no VL to a member",
             &["NoVl", "MemberNotReached"],
             |p| {
                 let at = p.leaf_port(2);
@@ -399,19 +402,19 @@ fn multicast_cases() -> Vec<Case> {
 
 fn partition_cases() -> Vec<Case> {
     vec![
-        case("a host is in a partition too many", &["WrongPKeys"], |p| {
+        case("a host has an extra P_Key", &["WrongPKeys"], |p| {
             for at in [p.host(1), p.leaf_port(1)] {
                 p.port(at).pkeys.push(PARTITION);
             }
         }),
-        case("a full member is a limited one", &["WrongPKeys"], |p| {
+        case("a full member has a limited P_Key", &["WrongPKeys"], |p| {
             let limited = PKey(PARTITION.raw() & 0x7FFF);
             for at in [p.host(2), p.leaf_port(2)] {
                 p.port(at).pkeys[1] = limited;
             }
         }),
         case(
-            "the default partition is not first",
+            "the default partition is not at index 0",
             &["WrongIndex0"],
             |p| {
                 let at = p.host(2);
@@ -419,7 +422,7 @@ fn partition_cases() -> Vec<Case> {
             },
         ),
         case(
-            "a host shares nothing with the manager",
+            "a host shares no partition with the SM",
             &["WrongPKeys", "NoSharedPartition"],
             |p| {
                 for at in [p.host(1), p.leaf_port(1)] {
@@ -427,24 +430,32 @@ fn partition_cases() -> Vec<Case> {
                 }
             },
         ),
-        case("a switch blocks a member", &["BlockedPKey"], |p| {
-            let at = p.leaf_port(2);
-            p.port(at).pkeys = vec![PKey::DEFAULT_FULL];
-        }),
         case(
-            "a switch believes a host that is no member",
+            "a switch drops packets of a member",
+            &["BlockedPKey"],
+            |p| {
+                let at = p.leaf_port(2);
+                p.port(at).pkeys = vec![PKey::DEFAULT_FULL];
+            },
+        ),
+        case(
+            "a switch passes packets of a host that is not a member",
             &["ExtraPKey"],
             |p| {
                 let at = p.leaf_port(1);
                 p.port(at).pkeys.push(PARTITION);
             },
         ),
-        case("a switch does not check", &["Enforcement"], |p| {
-            let at = p.leaf_port(1);
-            p.port(at).enforce_inbound = false;
-        }),
         case(
-            "a switch checks what another sends",
+            "a switch does not enforce partitions",
+            &["Enforcement"],
+            |p| {
+                let at = p.leaf_port(1);
+                p.port(at).enforce_inbound = false;
+            },
+        ),
+        case(
+            "a switch enforces partitions to another switch",
             &["Enforcement", "BlockedPKey"],
             |p| {
                 let at = p.trunk();
@@ -456,21 +467,21 @@ fn partition_cases() -> Vec<Case> {
 
 fn master_cases() -> Vec<Case> {
     vec![
-        case("everybody waits", &["NoMaster"], |p| {
+        case("no SM is master", &["NoMaster"], |p| {
             p.sms[0].1 = SmState::Standby
         }),
-        case("two are master", &["MultipleMasters"], |p| {
+        case("two SMs are master", &["MultipleMasters"], |p| {
             let at = p.host(1);
             p.sms.push((at, SmState::Master));
             p.is_sm.insert(at);
         }),
-        case("the wrong one is master", &["WrongMaster"], |p| {
+        case("the wrong SM is master", &["WrongMaster"], |p| {
             let at = p.host(1);
             p.sms = vec![(p.sm, SmState::Standby), (at, SmState::Master)];
             p.is_sm.insert(at);
         }),
-        case("a manager hides", &["IsSmClear"], |p| p.is_sm.clear()),
-        case("a manager is gone and its bit is left", &["IsSmSet"], |p| {
+        case("an SM has IsSM clear", &["IsSmClear"], |p| p.is_sm.clear()),
+        case("IsSM is set without an SM", &["IsSmSet"], |p| {
             let at = p.host(1);
             p.is_sm.insert(at);
         }),

@@ -1,4 +1,4 @@
-//! A name for each kind of violation, so that tests can say which were found and which never were.
+//! Names of the kinds of violation, to check which were reported and which never were.
 
 use ferrosm_sim::oracle::{
     CounterFault as C, MastershipFault as M, MulticastFault as G, PartitionFault as P,

@@ -1,8 +1,7 @@
-//! A small, plain manager for the tests of the oracles: it works out on paper what every device
-//! should hold, and writes that with SMPs.
+//! A minimal SM for the tests of the oracles: it computes the values of all devices and writes them by SMPs.
 //!
-//! It shares no code with the subnet manager nor with the oracle. What it means to write is a
-//! [`Plan`], a value with public fields: a broken manager is a plan with one thing changed.
+//! It shares no code with ferrosm's SM or the oracle. Its [`Plan`] has public fields: a faulty SM is a plan with
+//! one change.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,17 +18,17 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use super::oracle_routes::{self, Routes};
 use super::rig::Rig;
 
-/// The partition that every other host is in.
+/// Partition of every other host.
 pub(crate) const PARTITION: PKey = PKey(0x8001);
-/// The multicast group of every other host.
+/// Multicast group of every other host.
 pub(crate) const MLID: Lid = Lid(0xC003);
-/// The SL of multicast, and the lane that it has for itself.
+/// SL of multicast, and its exclusive VL.
 pub(crate) const GROUP_SL: Sl = Sl(4);
 pub(crate) const GROUP_VL: u8 = 2;
 /// VL0 to VL3.
-const FOUR_LANES: u8 = 3;
+const FOUR_VLS: u8 = 3;
 
-/// What a port should hold.
+/// Planned values of a port.
 #[derive(Debug, Clone)]
 pub(crate) struct PortPlan {
     pub(crate) lid: Lid,
@@ -48,17 +47,17 @@ pub(crate) struct PortPlan {
     pub(crate) vl_stall_count: u8,
     pub(crate) enforce_inbound: bool,
     pub(crate) enforce_outbound: bool,
-    /// How far it is taken: Initialize, Armed or Active.
+    /// Final state: Initialize, Armed or Active.
     pub(crate) state: PortState,
     /// By index.
     pub(crate) pkeys: Vec<PKey>,
     /// By input port; 0 on a CA.
     pub(crate) sl_to_vl: BTreeMap<u8, [u8; 16]>,
-    /// Lane and weight.
+    /// VL and weight.
     pub(crate) vl_arb_low: Vec<(u8, u8)>,
 }
 
-/// What a switch should hold.
+/// Planned values of a switch.
 #[derive(Debug, Clone)]
 pub(crate) struct SwitchPlan {
     pub(crate) lft: Vec<u8>,
@@ -69,14 +68,14 @@ pub(crate) struct SwitchPlan {
     pub(crate) clears_state_change: bool,
 }
 
-/// What everything should hold.
+/// Planned values of all devices.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) spec: FabricSpec,
     pub(crate) sm: PortAt,
     pub(crate) is_sm: BTreeSet<PortAt>,
     pub(crate) sms: Vec<(PortAt, SmState)>,
-    /// The ports at both ends of cables, and port 0 of switches.
+    /// Both ports of all links, and port 0 of switches.
     pub(crate) ports: BTreeMap<PortAt, PortPlan>,
     pub(crate) switches: BTreeMap<NodeIdx, SwitchPlan>,
     pub(crate) peers: BTreeMap<PortAt, PortAt>,
@@ -85,7 +84,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The right plan for a fabric without oddities.
+    /// The correct plan for a fabric.
     pub(crate) fn new(text: &str) -> Self {
         let spec = from_spec(text).unwrap();
         let mut peers = BTreeMap::new();
@@ -146,7 +145,7 @@ impl Plan {
                 subnet_timeout: 17,
                 reregister: true,
                 mtu: MtuCode::Mtu2048,
-                operational_vls: FOUR_LANES,
+                operational_vls: FOUR_VLS,
                 hoq_life: if to_end { 16 } else { 18 },
                 vl_stall_count: 7,
                 enforce_inbound: enforces,
@@ -188,7 +187,7 @@ impl Plan {
         }
     }
 
-    /// What an oracle that was told the configuration expects.
+    /// Expectations of an oracle that knows the configuration.
     pub(crate) fn expect(&self) -> Expectations {
         let mut expect = Expectations::new(self.sm).groups(vec![self.group.clone()]);
         if let Some(sl) = self.routes.sl_per_path() {
@@ -196,7 +195,7 @@ impl Plan {
         }
         expect.sms = Some(self.sms.clone());
         expect.max_mtu = MtuCode::Mtu2048;
-        expect.max_operational_vls = FOUR_LANES;
+        expect.max_operational_vls = FOUR_VLS;
         for member in &self.group.members {
             let keys = vec![PKey::DEFAULT_FULL, PARTITION];
             expect.partitions.keys.insert(*member, keys);
@@ -229,25 +228,25 @@ impl Plan {
         self.switches.get_mut(&node).unwrap()
     }
 
-    /// A host's port, by number.
+    /// The port of a host.
     pub(crate) fn host(&self, index: usize) -> PortAt {
         let mut hosts = self.ports.keys().filter(|at| !self.is_switch(at.node));
         *hosts.nth(index).unwrap()
     }
 
-    /// The port of the switch that a host is cabled to.
+    /// The switch port that a host is attached to.
     pub(crate) fn leaf_port(&self, index: usize) -> PortAt {
         self.peers[&self.host(index)]
     }
 
-    /// One end of a cable between switches.
+    /// A port of a link between switches.
     pub(crate) fn trunk(&self) -> PortAt {
         let mut cables = self.peers.iter();
         let between = cables.find(|(a, b)| self.is_switch(a.node) && self.is_switch(b.node));
         *between.unwrap().0
     }
 
-    /// A fresh fabric, after the manager wrote its plan.
+    /// A new fabric, configured by the plan.
     pub(crate) fn apply(&self) -> Rig {
         let mut rig = Rig::new(&self.spec);
         rig.m_key = MKey::new(0x1234);
@@ -284,7 +283,7 @@ impl Plan {
                 assert_eq!(done, Some(Status::OK));
             }
         }
-        // Last, because nothing can be written with another key from then on.
+        // Last, because other keys cannot write anything afterwards.
         for (at, plan) in &self.ports {
             if at.port == 0 || !self.is_switch(at.node) {
                 let done = rig.change_port(&paths[&at.node], 0, |info| {
@@ -352,7 +351,7 @@ impl Plan {
         }
     }
 
-    /// The way to each node, from the manager's port.
+    /// DR path to each node from the SM's port.
     fn paths(&self) -> BTreeMap<NodeIdx, DrPath> {
         let mut paths = BTreeMap::from([(self.sm.node, DrPath::LOCAL)]);
         let mut queue = VecDeque::from([self.sm.node]);

@@ -1,11 +1,10 @@
-//! Routes and lanes for [`super::oracle_plan`], without a credit loop for a reason that fits in a
-//! sentence.
+//! Routes and VLs for [`super::oracle_plan`] without credit loops:
 //!
-//! * trees: shortest paths go up and then down;
-//! * a ring of five: shortest paths pass at most two cables between switches; what a host sends
-//!   enters on VL 0 and is passed on on VL 1, so lanes are taken in rising order;
-//! * a torus of 4 x 4: first along x, then along y; a path that crosses the seam of a row or column
-//!   stays on VL 1 there, others on VL 0, and the SL of a path tells which.
+//! * trees: shortest paths go up, then down;
+//! * ring of five: shortest paths cross at most two links between switches; packets enter on VL 0 and continue on
+//!   VL 1, so the VLs of a path ascend;
+//! * torus of 4 x 4: dimension order, x first; a path that crosses the dateline of a row or column uses VL 1
+//!   there, others VL 0; the SL of the path selects the VL.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -31,7 +30,7 @@ pub(crate) struct Routes {
     peers: Peers,
     /// Column and row of the switches of a torus.
     cells: BTreeMap<NodeIdx, [u8; 2]>,
-    /// By LID: its end port, and the switch and port where packets leave the fabric.
+    /// By LID: its end port, and the switch and output port at which packets leave the fabric.
     homes: BTreeMap<u16, (PortAt, PortAt)>,
     /// By node and LID.
     egress: BTreeMap<(NodeIdx, u16), u8>,
@@ -83,13 +82,13 @@ impl Routes {
             }
         }
         for (lid, (_, home)) in routes.homes.clone() {
-            routes.lead_to(lid, home.node, &is_switch);
+            routes.route_to(lid, home.node, &is_switch);
         }
         routes
     }
 
-    /// Every switch gets a port towards the LID.
-    fn lead_to(&mut self, lid: u16, home: NodeIdx, is_switch: &impl Fn(NodeIdx) -> bool) {
+    /// Sets the output ports of all switches towards a LID.
+    fn route_to(&mut self, lid: u16, home: NodeIdx, is_switch: &impl Fn(NodeIdx) -> bool) {
         let mut seen = BTreeSet::from([home]);
         let mut queue = VecDeque::from([home]);
         while let Some(node) = queue.pop_front() {
@@ -110,7 +109,7 @@ impl Routes {
         }
     }
 
-    /// The next port from one cell of a torus to another.
+    /// Output port from one switch of a torus towards another.
     fn step(&self, from: NodeIdx, to: NodeIdx) -> u8 {
         let (mut cell, goal) = (self.cells[&from], self.cells[&to]);
         let axis = usize::from(cell[0] == goal[0]);
@@ -130,7 +129,7 @@ impl Routes {
         (0..=last).map(|lid| port(lid).unwrap_or(0xFF)).collect()
     }
 
-    /// The lane of each SL from an input to an output port. VL15 is none.
+    /// VL of each SL from an input to an output port; VL15 drops.
     pub(crate) fn lanes(&self, output: PortAt, input: u8) -> [u8; 16] {
         let there = self.peers.get(&output).map(|p| p.node);
         let from = self.peers.get(&PortAt::new(output.node, input));
@@ -156,7 +155,7 @@ impl Routes {
         lanes
     }
 
-    /// The SL of a path, where not all have the same.
+    /// SL of a path, if it depends on the path.
     pub(crate) fn sl_per_path(
         &self,
     ) -> Option<impl Fn(PortAt, Lid) -> Option<Sl> + Send + Sync + use<>> {
@@ -178,7 +177,7 @@ impl Routes {
     }
 }
 
-/// The ports of each switch in one tree that spans these hosts, and no branch without any.
+/// Ports of each switch in a minimal tree that connects these hosts.
 pub(crate) fn tree(
     switches: &[NodeIdx],
     peers: &Peers,

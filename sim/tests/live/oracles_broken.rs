@@ -1,5 +1,4 @@
-//! A broken manager is noticed: one thing is done wrong on a fabric that is right otherwise, and the
-//! oracle says that and nothing else.
+//! Each single fault of an SM is reported by the oracle, without other violations.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +14,9 @@ fn kinds_of(verdict: &ferrosm_sim::oracle::Verdict) -> BTreeSet<&'static str> {
     verdict.violations.iter().map(kind).collect()
 }
 
-/// A manager that does everything right is good, whatever the shape.
+/// A correct SM has no violations on any fabric.
 #[test]
-fn a_right_plan_is_good() {
+fn correct_plan_has_no_violations() {
     for shape in SHAPES {
         let plan = Plan::new(shape);
         let rig = plan.apply();
@@ -26,9 +25,9 @@ fn a_right_plan_is_good() {
     }
 }
 
-/// Each thing that is done wrong is named, and nothing else is.
+/// Each fault is reported as the expected kind, and as no other.
 #[test]
-fn each_broken_run_is_noticed() {
+fn each_fault_is_reported() {
     for shape in SHAPES {
         let good = Plan::new(shape);
         for case in cases().iter().filter(|c| c.shapes.contains(&shape)) {
@@ -38,7 +37,7 @@ fn each_broken_run_is_noticed() {
             }
             let rig = plan.apply();
             let mut picture = FabricSnapshot::from(&rig.fabric);
-            if let Break::Picture(change) = case.how {
+            if let Break::Snapshot(change) = case.how {
                 change(&mut picture, &good);
             }
             let mut expect = good.expect();
@@ -56,13 +55,13 @@ fn each_broken_run_is_noticed() {
     }
 }
 
-/// Every kind of violation has a run that it catches.
+/// Every kind of violation has a test case.
 #[test]
-fn no_oracle_is_without_a_broken_run() {
+fn every_violation_has_a_case() {
     let all = cases();
     let mut caught: BTreeSet<_> = all.iter().flat_map(|c| c.must).copied().collect();
     caught.extend(["NoSuchPort"]);
-    caught.extend(super::oracles_counters::CAUGHT);
+    caught.extend(super::oracles_counters::KINDS_TESTED);
     let missing: Vec<_> = KINDS.iter().filter(|k| !caught.contains(*k)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let verdict = judge(
@@ -72,13 +71,13 @@ fn no_oracle_is_without_a_broken_run() {
     assert_eq!(kinds_of(&verdict), BTreeSet::from(["NoSuchPort"]));
 }
 
-/// With every SL as traffic that has a lane, a fabric of one tree is as good as with one, and lanes
-/// that only some SLs use are seen.
+/// With all SLs that have a VL as traffic, a correct fabric with one tree has no violations, and VLs of other SLs
+/// are checked.
 #[test]
-fn every_sl_with_a_lane_is_traffic() {
+fn all_sls_with_a_vl_are_checked() {
     let plan = Plan::new("torus:4,4");
     let rig = plan.apply();
-    // On one SL for all paths, a row of four waits for itself: no path may do without its seam.
+    // With one SL for all paths, a row of four has a credit loop: some paths need the dateline.
     let verdict = judge_fabric(&rig.fabric, &plan.expect().all_sls());
     assert_eq!(kinds_of(&verdict), BTreeSet::from(["CreditLoop"]));
     let tree = Plan::new("fat-tree:4");
@@ -87,9 +86,9 @@ fn every_sl_with_a_lane_is_traffic() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// Multicast alone can wait for itself: four groups on a ring, each over three switches.
+/// Multicast alone can form a credit loop: four groups on a ring, each over three switches.
 #[test]
-fn groups_that_wait_for_each_other_are_found() {
+fn credit_loops_of_multicast_groups_are_reported() {
     let mut plan = Plan::new("ring:5");
     for node in plan.switches.keys().copied().collect::<Vec<_>>() {
         plan.switch(node).mft.clear();
@@ -134,7 +133,7 @@ fn groups_that_wait_for_each_other_are_found() {
         kinds_of(&judge_fabric(&rig.fabric, &expect)),
         BTreeSet::from(["CreditLoop"])
     );
-    // One group less, and the circle is open.
+    // Without one of the groups, there is no cycle.
     let last = groups.pop().unwrap();
     for node in plan.switches.keys().copied().collect::<Vec<_>>() {
         plan.switch(node).mft.remove(&last.mlid);
@@ -144,13 +143,13 @@ fn groups_that_wait_for_each_other_are_found() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// Where the groups are not known, whoever is in a table is a member, and the tree is judged.
+/// Without known groups, every port in an MFT is a member, and the tree is checked.
 #[test]
-fn an_unknown_group_is_judged_by_its_tree() {
+fn unknown_groups_are_checked_by_their_tree() {
     let plan = Plan::new("fat-tree:4");
     let mut expect = plan.expect();
     expect.groups = None;
-    // Its packets are on SL 0 for all that is known.
+    // Its packets are assumed to use SL 0.
     let verdict = judge_fabric(&plan.apply().fabric, &expect);
     assert!(
         !kinds_of(&verdict).contains("MemberNotReached"),

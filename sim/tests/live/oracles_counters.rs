@@ -1,4 +1,4 @@
-//! Counters that cannot have come about are noticed.
+//! Inconsistent counters are reported.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use super::oracle_kinds::kind;
 use super::oracle_plan::Plan;
 use super::rig::Rig;
 
-/// The kinds of violations that are made here.
-pub(crate) const CAUGHT: [&str; 4] = [
+/// Kinds of violation in these tests.
+pub(crate) const KINDS_TESTED: [&str; 4] = [
     "ReceivedMoreThanSent",
     "UnexplainedLoss",
     "ErrorCounterRose",
     "Decreased",
 ];
 
-/// A fabric that is up, with some packets sent from the manager to every node and back.
-struct Run {
+/// A configured fabric, with packets from the SM to every node and back.
+struct CountedFabric {
     plan: Plan,
     rig: Rig,
     before: CountersSnapshot,
 }
 
-impl Run {
+impl CountedFabric {
     fn new(shape: &str) -> Self {
         let plan = Plan::new(shape);
         let rig = plan.apply();
@@ -60,26 +60,26 @@ impl Run {
     }
 }
 
-const NOTHING: CounterAllowance = CounterAllowance {
+const NO_FAULTS: CounterAllowance = CounterAllowance {
     may_rise: BTreeSet::new(),
     lost_per_link: 0,
 };
 
 #[test]
-fn what_a_healthy_fabric_counts_is_plausible() {
+fn counters_without_faults_are_consistent() {
     for shape in ["fat-tree:4", "ring:5", "torus:4,4"] {
-        let run = Run::new(shape);
-        assert_eq!(run.kinds(&NOTHING), BTreeSet::new(), "{shape}");
-        // Since power-on too.
+        let run = CountedFabric::new(shape);
+        assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::new(), "{shape}");
+        // Also since power-on.
         let after = CountersSnapshot::from(&run.rig.fabric);
         let first = CountersSnapshot::default();
         assert_eq!(
-            run.kinds_of(&first, &after, &NOTHING),
+            run.kinds_of(&first, &after, &NO_FAULTS),
             BTreeSet::new(),
             "{shape}"
         );
         assert_eq!(
-            run.kinds_of(&after, &run.before, &NOTHING),
+            run.kinds_of(&after, &run.before, &NO_FAULTS),
             BTreeSet::from(["Decreased"]),
             "{shape}"
         );
@@ -87,44 +87,44 @@ fn what_a_healthy_fabric_counts_is_plausible() {
 }
 
 #[test]
-fn packets_from_nowhere_are_noticed() {
-    let mut run = Run::new("ring:5");
+fn excess_received_packets_are_reported() {
+    let mut run = CountedFabric::new("ring:5");
     let at = run.plan.trunk();
     run.count(at, PortCounter::RcvPkts, 1);
     assert_eq!(
-        run.kinds(&NOTHING),
+        run.kinds(&NO_FAULTS),
         BTreeSet::from(["ReceivedMoreThanSent"])
     );
-    let mut run = Run::new("ring:5");
+    let mut run = CountedFabric::new("ring:5");
     run.count(at, PortCounter::RcvData, 72);
     assert_eq!(
-        run.kinds(&NOTHING),
+        run.kinds(&NO_FAULTS),
         BTreeSet::from(["ReceivedMoreThanSent"])
     );
 }
 
 #[test]
-fn packets_that_vanish_on_a_cable_are_noticed_unless_a_counter_tells_of_them() {
-    let mut run = Run::new("ring:5");
+fn lost_packets_are_reported_unless_an_error_counter_accounts_for_them() {
+    let mut run = CountedFabric::new("ring:5");
     let (at, peer) = (run.plan.trunk(), run.plan.peers[&run.plan.trunk()]);
     run.count(at, PortCounter::XmitPkts, 2);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["UnexplainedLoss"]));
+    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["UnexplainedLoss"]));
     let lossy = CounterAllowance {
         lost_per_link: 2,
-        ..NOTHING
+        ..NO_FAULTS
     };
     assert_eq!(run.kinds(&lossy), BTreeSet::new());
     run.count(peer, PortCounter::RcvErrors, 2);
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["ErrorCounterRose"]));
+    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["ErrorCounterRose"]));
     let noisy = CounterAllowance {
         may_rise: BTreeSet::from([PortCounter::RcvErrors]),
-        ..NOTHING
+        ..NO_FAULTS
     };
     assert_eq!(run.kinds(&noisy), BTreeSet::new());
 }
 
 #[test]
-fn every_counter_of_trouble_is_watched() {
+fn every_error_counter_is_checked() {
     for which in [
         PortCounter::SymbolErrors,
         PortCounter::LinkErrorRecovery,
@@ -140,11 +140,11 @@ fn every_counter_of_trouble_is_watched() {
         PortCounter::Vl15Dropped,
         PortCounter::Qp1Dropped,
     ] {
-        let mut run = Run::new("ring:3");
+        let mut run = CountedFabric::new("ring:3");
         let at = run.plan.host(1);
         run.count(at, which, 1);
         assert_eq!(
-            run.kinds(&NOTHING),
+            run.kinds(&NO_FAULTS),
             BTreeSet::from(["ErrorCounterRose"]),
             "{}",
             which.name()
@@ -152,11 +152,11 @@ fn every_counter_of_trouble_is_watched() {
     }
 }
 
-/// A wrong table shows in the counters of the switch that could not forward.
+/// A wrong LFT raises counters of the switch that drops the packet.
 #[test]
-fn a_packet_that_a_switch_cannot_forward_is_noticed() {
-    let mut run = Run::new("ring:5");
+fn dropped_packets_of_a_switch_are_reported() {
+    let mut run = CountedFabric::new("ring:5");
     let (_, answer) = run.rig.by_lid(Lid(0x1000));
     assert!(answer.is_none());
-    assert_eq!(run.kinds(&NOTHING), BTreeSet::from(["ErrorCounterRose"]));
+    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["ErrorCounterRose"]));
 }

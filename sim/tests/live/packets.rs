@@ -1,5 +1,4 @@
-//! What ports check and do beyond the forwarding tables: queue pairs, P_Keys, GIDs, lanes, states,
-//! and copies to groups.
+//! Checks of ports other than forwarding: queue pairs, P_Keys, GIDs, VLs, port states, multicast copies.
 
 use ferrosm_mad::attr::{
     KeyViolationDetails, MftBlock, Notice, PKeyBlock, PortState, SlToVl, SwitchPKeyDetails,
@@ -13,7 +12,7 @@ use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 use crate::rig::{Rig, cable, chain, node, path_to, sa_query};
 
-/// The right end of the chain.
+/// The CA at the right end of the chain.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
 
 pub(crate) fn configured() -> Rig {
@@ -67,7 +66,7 @@ fn notice(mad: &MadIn) -> Notice {
 }
 
 #[test]
-fn classes_stay_on_their_queue_pair() {
+fn classes_on_the_wrong_queue_pair_are_dropped() {
     let mut rig = configured();
     let mut packet = query(&rig, 5);
     packet.dest_qpn = Qpn(0);
@@ -85,7 +84,7 @@ fn classes_stay_on_their_queue_pair() {
 }
 
 #[test]
-fn what_a_program_gets_says_how_it_came() {
+fn deliveries_contain_address_and_p_key() {
     let mut rig = configured();
     let mut packet = query(&rig, 5);
     packet.sl = Sl(2);
@@ -101,7 +100,7 @@ fn what_a_program_gets_says_how_it_came() {
 }
 
 #[test]
-fn the_end_port_checks_the_p_key() {
+fn end_ports_check_p_keys() {
     let mut rig = configured();
     set_pkeys(&mut rig, 4, 0, &[0x7FFF, 0x8001, 0x0002]);
     for (pkey, good) in [
@@ -131,7 +130,7 @@ fn the_end_port_checks_the_p_key() {
 }
 
 #[test]
-fn a_wrong_p_key_is_reported() {
+fn wrong_p_keys_are_reported() {
     let mut rig = configured();
     let mut packet = with_pkey(&rig, 0x8123);
     packet.sl = Sl(3);
@@ -154,7 +153,7 @@ fn a_wrong_p_key_is_reported() {
 }
 
 #[test]
-fn a_wrong_q_key_is_counted_and_reported_by_who_plays_the_queue_pair() {
+fn wrong_q_keys_are_counted_and_reported() {
     let mut rig = configured();
     let packet = query(&rig, 5);
     rig.fabric.q_key_violation(FAR, 0x77, &packet);
@@ -165,7 +164,7 @@ fn a_wrong_q_key_is_counted_and_reported_by_who_plays_the_queue_pair() {
     assert_eq!(KeyViolationDetails::decode(&n.data_details).key, 0x77);
 }
 
-/// Switch 2 lets pass only partition 1 at this port.
+/// Restricts a port of switch 2 to partition 1.
 fn enforce(rig: &mut Rig, port: u8, inbound: bool) {
     set_pkeys(rig, 2, port, &[0x8001]);
     let status = rig.change_port(&path_to(2), port, |info| {
@@ -176,7 +175,7 @@ fn enforce(rig: &mut Rig, port: u8, inbound: bool) {
 }
 
 #[test]
-fn a_switch_port_that_enforces_drops_counts_and_reports() {
+fn partition_enforcement_drops_counts_and_reports() {
     for (port, inbound) in [(1, true), (2, false)] {
         let mut rig = configured();
         enforce(&mut rig, port, inbound);
@@ -206,19 +205,19 @@ fn a_switch_port_that_enforces_drops_counts_and_reports() {
 }
 
 #[test]
-fn enforcement_looks_one_way_only() {
+fn enforcement_applies_to_its_direction_only() {
     let mut rig = configured();
     enforce(&mut rig, 1, false);
     let packet = query(&rig, 5);
     assert_eq!(
         send(&mut rig, packet).0,
         MadOutcome::Delivered,
-        "it comes in by port 1, and only what leaves there is checked"
+        "it enters by port 1, which has outbound enforcement only"
     );
 }
 
 #[test]
-fn a_packet_for_another_gid_is_dropped() {
+fn packets_to_other_gids_are_dropped() {
     let mut rig = configured();
     let own = rig.fabric.port_guid(FAR);
     let status = rig.change_port(&path_to(4), 1, |info| {
@@ -259,14 +258,18 @@ fn a_packet_for_another_gid_is_dropped() {
 }
 
 #[test]
-fn data_wakes_an_armed_port_up_and_nothing_else_does() {
+fn only_data_activates_an_armed_port() {
     let mut rig = configured();
     let armed = PortAt::new(2, 1);
     rig.fabric.corrupt_port_state(armed, PortState::Armed);
     assert_eq!(rig.by_lid(Lid(2)).0, MadOutcome::Replied);
     rig.get(&path_to(4), id::NODE_INFO, 0).unwrap();
     let state = |rig: &Rig| rig.fabric.port_info(armed).unwrap().port_state;
-    assert_eq!(state(&rig), PortState::Armed, "management packets do not");
+    assert_eq!(
+        state(&rig),
+        PortState::Armed,
+        "management packets do not activate it"
+    );
     let packet = query(&rig, 5);
     assert_eq!(send(&mut rig, packet).0, MadOutcome::Delivered);
     assert_eq!(state(&rig), PortState::Active);
@@ -279,7 +282,7 @@ fn data_wakes_an_armed_port_up_and_nothing_else_does() {
 }
 
 #[test]
-fn a_lane_must_be_operational_at_hosts_too() {
+fn vls_must_be_active_at_hosts_too() {
     let mut rig = configured();
     let table = SlToVl {
         vls: std::array::from_fn(|sl| Vl(sl as u8)),
@@ -303,7 +306,7 @@ fn a_lane_must_be_operational_at_hosts_too() {
 }
 
 #[test]
-fn the_permissive_lid_is_whoever_is_next() {
+fn permissive_lid_reaches_the_neighbour() {
     let mut rig = configured();
     let (verdict, answer) = rig.by_lid(Lid::PERMISSIVE);
     assert_eq!(verdict, MadOutcome::Replied);
@@ -317,7 +320,7 @@ fn the_permissive_lid_is_whoever_is_next() {
 }
 
 #[test]
-fn a_port_reaches_itself_without_tables() {
+fn ports_reach_themselves_without_tables() {
     let mut spec = chain(1);
     spec.nodes.swap(0, 1);
     for link in &mut spec.links {
@@ -340,7 +343,7 @@ fn a_port_reaches_itself_without_tables() {
 
 const MLID: u16 = 0xC005;
 
-/// Writes the multicast table of a switch for [`MLID`].
+/// Writes the MFT entry of [`MLID`] in a switch.
 pub(crate) fn set_mft(rig: &mut Rig, node: usize, ports: u16) {
     let mut info = rig.switch_info(&path_to(node));
     info.multicast_fdb_top = 0xC01F;
@@ -368,7 +371,7 @@ fn receivers(rig: &mut Rig, packet: Packet) -> Vec<PortAt> {
 }
 
 #[test]
-fn a_group_gets_copies_as_the_tables_say() {
+fn multicast_copies_follow_the_mfts() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(2, 0)).unwrap();
     for node in 1..=3 {
@@ -394,7 +397,7 @@ fn a_group_gets_copies_as_the_tables_say() {
 }
 
 #[test]
-fn a_group_beyond_the_table_leaves_by_the_default_ports() {
+fn mlids_beyond_the_table_use_the_default_ports() {
     let mut rig = configured();
     for node in 1..=3 {
         let mut info = rig.switch_info(&path_to(node));
@@ -410,12 +413,12 @@ fn a_group_beyond_the_table_leaves_by_the_default_ports() {
     assert_eq!(
         receivers(&mut rig, back),
         [rig.at],
-        "it came in by the primary port"
+        "the input port is the primary port"
     );
 }
 
 #[test]
-fn nobody_listens_to_a_group_without_a_table() {
+fn mlids_without_a_table_are_dropped() {
     let mut rig = configured();
     let packet = group(&rig);
     assert_eq!(receivers(&mut rig, packet), []);
@@ -450,7 +453,7 @@ fn triangle() -> FabricSpec {
 }
 
 #[test]
-fn a_loop_in_the_tables_shows_as_copies_that_are_too_many() {
+fn mft_loops_cause_excess_copies() {
     let mut rig = Rig::new(&triangle());
     for node in 0..6 {
         let ports = if (1..4).contains(&node) { 1..=3 } else { 1..=1 };
@@ -475,12 +478,12 @@ fn a_loop_in_the_tables_shows_as_copies_that_are_too_many() {
         }
     };
     let (four, five) = (PortAt::new(4, 1), PortAt::new(5, 1));
-    // A tree: switch 1 in the middle.
+    // A tree with switch 1 in the middle.
     write(&mut rig, [0b1110, 0b1010, 0b0110]);
     let packet = group(&rig);
     assert_eq!(receivers(&mut rig, packet), [four, five]);
     assert_eq!(rig.fabric.totals().dropped(DropReason::Loop), 0);
-    // The third side as well.
+    // The third side of the triangle as well.
     write(&mut rig, [0b1110; 3]);
     let packet = group(&rig);
     let (zero, at) = (rig.at, receivers(&mut rig, packet));
@@ -489,7 +492,7 @@ fn a_loop_in_the_tables_shows_as_copies_that_are_too_many() {
 }
 
 #[test]
-fn injected_errors_add_up() {
+fn injected_errors_are_added() {
     let mut rig = configured();
     let at = PortAt::new(1, 1);
     let before = rig.fabric.port_counters(at);

@@ -1,4 +1,4 @@
-//! Port counters and the agent that reports them.
+//! Port counters and the PMA.
 
 use ferrosm_mad::attr::perf::{
     self, ClassPortInfo, DATA_LEN, DATA_OFFSET, PortCountersExtended, PortExtendedSpeedsCounters,
@@ -17,7 +17,7 @@ use crate::rig::{Rig, chain, path_to};
 
 /// Words of a MAD's packet on the wire.
 const WORDS: u64 = 72;
-/// Switch 2 of the chain, which has LID 3.
+/// Switch 2 of the chain, with LID 3.
 const SWITCH: u16 = 3;
 
 fn configured() -> Rig {
@@ -27,7 +27,7 @@ fn configured() -> Rig {
     rig
 }
 
-/// A request to the agent at a LID.
+/// A request to the PMA at a LID.
 fn request(lid: u16, method: Method, attr: AttrId, data: &[u8]) -> MadOut {
     let mut mad = Mad::new(&MadHeader {
         base_version: 1,
@@ -65,7 +65,7 @@ fn get(rig: &mut Rig, attr: AttrId, port: u8) -> [u8; DATA_LEN] {
     assert_eq!(status, Status::OK);
     assert!(
         data[1] == port || attr == id::CLASS_PORT_INFO || attr == id::PORT_SAMPLES_RESULT,
-        "PortSelect comes back"
+        "PortSelect is returned"
     );
     data
 }
@@ -85,7 +85,7 @@ fn extended(rig: &mut Rig, port: u8) -> PortCountersExtended {
 }
 
 #[test]
-fn both_ends_of_every_link_count_the_same() {
+fn both_ports_of_a_link_count_equally() {
     let mut rig = configured();
     rig.fabric.reset_counters();
     rig.by_lid(Lid(5));
@@ -104,10 +104,10 @@ fn both_ends_of_every_link_count_the_same() {
 }
 
 #[test]
-fn the_agent_reports_what_was_counted() {
+fn pma_reports_port_counters() {
     let mut rig = configured();
     let truth = rig.fabric.port_counters(PortAt::new(2, 1));
-    // The request itself has arrived when the agent looks.
+    // The request itself is counted before the PMA replies.
     let c = port_counters(&mut rig, 1);
     assert_eq!(u64::from(c.port_rcv_pkts), truth.rcv_pkts + 1);
     assert_eq!(u64::from(c.port_rcv_data), truth.rcv_data + WORDS);
@@ -121,7 +121,7 @@ fn the_agent_reports_what_was_counted() {
 }
 
 #[test]
-fn what_the_agent_can_do() {
+fn pma_capabilities() {
     let mut rig = configured();
     let info = ClassPortInfo::decode(&get(&mut rig, id::CLASS_PORT_INFO, 0));
     assert_eq!((info.base_version, info.class_version), (1, 1));
@@ -136,7 +136,7 @@ fn what_the_agent_can_do() {
 }
 
 #[test]
-fn narrow_counters_stop_at_their_end_and_wide_ones_do_not() {
+fn narrow_counters_saturate_and_wide_ones_do_not() {
     let mut rig = configured();
     let at = PortAt::new(2, 3);
     for (which, n) in [
@@ -174,7 +174,7 @@ fn narrow_counters_stop_at_their_end_and_wide_ones_do_not() {
 }
 
 #[test]
-fn a_set_writes_what_it_selects_and_counting_goes_on_from_there() {
+fn set_writes_selected_counters() {
     let mut rig = configured();
     let at = PortAt::new(2, 3);
     for which in [PortCounter::SymbolErrors, PortCounter::XmitWait] {
@@ -210,7 +210,7 @@ fn a_set_writes_what_it_selects_and_counting_goes_on_from_there() {
 }
 
 #[test]
-fn all_ports_are_the_sum_of_the_ports() {
+fn all_ports_select_returns_sums() {
     let mut rig = configured();
     for port in 1..=4 {
         let at = PortAt::new(2, port);
@@ -234,7 +234,7 @@ fn all_ports_are_the_sum_of_the_ports() {
 }
 
 #[test]
-fn wrong_requests_get_the_status_that_says_so() {
+fn invalid_requests_get_an_error_status() {
     let mut rig = configured();
     let attr = id::PORT_COUNTERS;
     let mut expect = |mad: &MadOut, status| assert_eq!(ask(&mut rig, mad).0, status);
@@ -276,7 +276,7 @@ fn wrong_requests_get_the_status_that_says_so() {
 }
 
 #[test]
-fn other_methods_and_classes_are_not_the_agents() {
+fn pma_ignores_other_methods_and_classes() {
     let mut rig = configured();
     let (verdict, out) = rig.send(&request(SWITCH, Method::GetTable, id::PORT_COUNTERS, &[]));
     assert_eq!(verdict, MadOutcome::Replied);
@@ -290,7 +290,7 @@ fn other_methods_and_classes_are_not_the_agents() {
 }
 
 #[test]
-fn what_was_lost_shows_where_and_why() {
+fn losses_are_counted_by_port_and_reason() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(4, 1)).unwrap();
     rig.fabric.corrupt_lft(2, Lid(10), 2);
@@ -317,7 +317,7 @@ fn what_was_lost_shows_where_and_why() {
 }
 
 #[test]
-fn packets_by_op_code_count_once_it_is_selected() {
+fn packets_with_the_selected_op_code_are_counted() {
     let mut rig = configured();
     let get_op = |rig: &mut Rig| PortOpRcvCounters::decode(&get(rig, id::PORT_OP_RCV_COUNTERS, 1));
     assert_eq!(get_op(&mut rig).port_op_rcv_pkts, 0);
@@ -332,18 +332,18 @@ fn packets_by_op_code_count_once_it_is_selected() {
     assert_eq!(
         (c.op_code, c.port_op_rcv_pkts),
         (0x64, 2),
-        "and the Get itself"
+        "including the Get itself"
     );
     assert_eq!(u64::from(c.port_op_rcv_data), 2 * WORDS);
-    let lanes = PortVlOpPackets::decode(&get(&mut rig, id::PORT_VL_OP_PACKETS, 1));
-    assert_eq!(lanes.port_vl_op_packets[15], 1, "the SMP");
-    assert_eq!(lanes.port_vl_op_packets[0], 2, "two Gets");
+    let per_vl = PortVlOpPackets::decode(&get(&mut rig, id::PORT_VL_OP_PACKETS, 1));
+    assert_eq!(per_vl.port_vl_op_packets[15], 1, "the SMP");
+    assert_eq!(per_vl.port_vl_op_packets[0], 2, "two Gets");
     let data = PortVlOpData::decode(&get(&mut rig, id::PORT_VL_OP_DATA, 1));
     assert_eq!(u64::from(data.port_vl_op_data[0]), 3 * WORDS);
 }
 
 #[test]
-fn counters_by_lane_can_be_written() {
+fn per_vl_counters_can_be_written() {
     let mut rig = configured();
     rig.fabric
         .add_errors(PortAt::new(2, 1), PortCounter::XmitWait, 7);
@@ -371,7 +371,7 @@ fn counters_by_lane_can_be_written() {
 }
 
 #[test]
-fn fec_counters_are_what_was_injected() {
+fn injected_fec_errors_are_counted() {
     let mut rig = configured();
     let at = PortAt::new(2, 1);
     rig.fabric
@@ -393,7 +393,7 @@ fn fec_counters_are_what_was_injected() {
 }
 
 #[test]
-fn a_sample_counts_for_a_while() {
+fn samples_count_for_their_interval() {
     let mut rig = configured();
     let mut control = PortSamplesControl {
         port_select: 2,
@@ -414,7 +414,11 @@ fn a_sample_counts_for_a_while() {
     control.tag = 0x66;
     let c = set(&mut rig, id::PORT_SAMPLES_CONTROL, &control.encode());
     let c = PortSamplesControl::decode(&c);
-    assert_eq!((c.sample_status, c.tag), (2, 0x55), "it is not disturbed");
+    assert_eq!(
+        (c.sample_status, c.tag),
+        (2, 0x55),
+        "a running sample is not changed"
+    );
     rig.now = rig.now + Duration::from_micros(50);
     for _ in 0..2 {
         let r = result(&mut rig);
@@ -431,9 +435,9 @@ fn a_sample_counts_for_a_while() {
 }
 
 proptest! {
-    /// Whatever is asked, the agent answers once with a status of the specification.
+    /// Any request gets one reply with a status of the specification.
     #[test]
-    fn any_request_is_answered_once(
+    fn any_request_gets_one_reply(
         attr in prop_oneof![0u16..0x40, any::<u16>()],
         data in proptest::collection::vec(any::<u8>(), DATA_LEN),
         port in 0u8..6,

@@ -1,4 +1,4 @@
-//! PortInfo: the state machine and what a Set may ask.
+//! PortInfo: state machine and checks of a Set.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, PKeyBlock, PhysState, PortInfo, PortState, id,
@@ -14,11 +14,11 @@ const BAD: Option<Status> = Some(Status::BAD_FIELD);
 const OK: Option<Status> = Some(Status::OK);
 
 #[test]
-fn the_state_machine_is_the_specification_s_table() {
+fn state_transitions_follow_the_specification() {
     use PortState as S;
     let states = [S::Initialize, S::Armed, S::Active];
     let table = [
-        // From, to, answer, and the state afterwards.
+        // From, to, reply status, and the resulting state.
         (S::Initialize, S::NoChange, OK, S::Initialize),
         (S::Initialize, S::Down, OK, S::Initialize),
         (S::Initialize, S::Initialize, BAD, S::Initialize),
@@ -52,7 +52,7 @@ fn the_state_machine_is_the_specification_s_table() {
 }
 
 #[test]
-fn down_takes_both_ends_down_and_the_link_trains_again() {
+fn down_takes_both_ports_down_and_the_link_retrains() {
     let mut rig = Rig::new(&chain(2));
     rig.configure_chain();
     assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
@@ -70,7 +70,7 @@ fn down_takes_both_ends_down_and_the_link_trains_again() {
 }
 
 #[test]
-fn a_disabled_port_stays_down_until_it_is_enabled() {
+fn disabled_ports_stay_down_until_enabled() {
     let mut rig = Rig::new(&chain(2));
     let disable = |info: &mut PortInfo| {
         info.port_state = PortState::Down;
@@ -86,7 +86,7 @@ fn a_disabled_port_stays_down_until_it_is_enabled() {
     rig.fabric.restore(PortAt::new(1, 2)).unwrap();
     assert!(
         !rig.fabric.link_up(PortAt::new(1, 2)),
-        "a sound cable does not help"
+        "a restored cable has no effect"
     );
     let enable = |info: &mut PortInfo| info.port_physical_state = PhysState::Polling;
     assert_eq!(rig.change_port(&path_to(1), 2, enable), OK);
@@ -94,7 +94,7 @@ fn a_disabled_port_stays_down_until_it_is_enabled() {
 }
 
 #[test]
-fn illegal_fields_are_refused_and_change_nothing() {
+fn invalid_fields_are_rejected_without_effect() {
     type Change = fn(&mut PortInfo);
     let ca: [(&str, Change); 11] = [
         ("LID 0", |i| i.lid = Lid(0)),
@@ -132,7 +132,7 @@ fn illegal_fields_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_base_port_0_has_no_state_and_no_lmc_and_an_enhanced_one_has_an_lmc() {
+fn base_port_0_has_no_lmc_and_enhanced_port_0_has() {
     for enhanced in [false, true] {
         let mut spec = chain(1);
         spec.nodes[1].enhanced_port0 = enhanced;
@@ -148,7 +148,7 @@ fn a_base_port_0_has_no_state_and_no_lmc_and_an_enhanced_one_has_an_lmc() {
 }
 
 #[test]
-fn a_port_that_does_not_exist_is_an_invalid_modifier() {
+fn nonexistent_ports_are_invalid_modifiers() {
     let mut rig = Rig::new(&chain(1));
     for (node, port) in [(1, 5u32), (1, 255), (1, 256), (2, 3), (2, 0x101)] {
         let answer = rig.get(&path_to(node), id::PORT_INFO, port).unwrap();
@@ -169,7 +169,7 @@ fn addresses_of_external_switch_ports_are_not_stored() {
 }
 
 #[test]
-fn enabling_less_takes_effect_when_the_link_trains() {
+fn enabled_speeds_and_widths_apply_at_the_next_training() {
     let mut rig = Rig::new(&chain(1));
     let at = PortAt::new(2, 1);
     assert_eq!(
@@ -210,7 +210,7 @@ fn enabling_less_takes_effect_when_the_link_trains() {
 }
 
 #[test]
-fn every_speed_of_a_cable_is_the_speed_in_use() {
+fn links_train_at_the_speed_of_the_cable() {
     for speed in LinkSpeed::ALL {
         let mut spec = chain(1);
         spec.links[1].speed = speed;
@@ -228,7 +228,7 @@ fn every_speed_of_a_cable_is_the_speed_in_use() {
 }
 
 #[test]
-fn reregistration_is_counted_and_does_not_stay() {
+fn client_reregister_is_counted_and_not_stored() {
     let mut rig = Rig::new(&chain(1));
     for n in 1..=2 {
         let status = rig.change_port(&path_to(2), 1, |i| {
@@ -242,7 +242,7 @@ fn reregistration_is_counted_and_does_not_stay() {
 }
 
 #[test]
-fn the_answer_to_a_reregistration_shows_it_where_it_is_supported() {
+fn set_reply_contains_client_reregister_if_supported() {
     let mut spec = chain(1);
     spec.nodes[2].options.fewer_capabilities = CapMask::CLIENT_REREGISTER;
     let mut rig = Rig::new(&spec);
@@ -269,31 +269,28 @@ fn the_answer_to_a_reregistration_shows_it_where_it_is_supported() {
 }
 
 #[test]
-fn what_a_set_does_to_a_port_is_no_port_state_change_and_what_the_link_does_is_one() {
+fn port_state_change_is_set_by_the_link_but_not_by_a_set() {
     let mut rig = Rig::new(&chain(2));
     rig.configure_chain();
     rig.advance();
     let disable = |info: &mut PortInfo| info.port_physical_state = PhysState::Disabled;
     assert_eq!(rig.change_port(&path_to(1), 2, disable), OK);
     let changed = |rig: &Rig, node| rig.fabric.switch_info(node).unwrap().port_state_change;
-    assert!(!changed(&rig, 1), "the SM did this itself");
-    assert!(changed(&rig, 2), "this end saw the link go");
+    assert!(!changed(&rig, 1), "the change was commanded by a Set");
+    assert!(changed(&rig, 2), "this port saw the link go down");
     assert_eq!(rig.fabric.pending_traps(), 1);
     let enable = |info: &mut PortInfo| info.port_physical_state = PhysState::Polling;
     assert_eq!(rig.change_port(&path_to(1), 2, enable), OK);
-    assert!(
-        changed(&rig, 1),
-        "Initialize is where the link went by itself"
-    );
+    assert!(changed(&rig, 1), "the link went to Initialize by itself");
 }
 
 #[test]
-fn a_sleeping_port_wakes_when_the_other_end_polls_and_two_sleep_for_ever() {
+fn sleeping_port_trains_with_a_polling_one_only() {
     let mut rig = Rig::new(&chain(2));
     let (a, b) = (PortAt::new(1, 2), PortAt::new(2, 1));
     let sleep = |info: &mut PortInfo| info.port_physical_state = PhysState::Sleep;
     assert_eq!(rig.change_port(&path_to(1), 2, sleep), OK);
-    assert!(rig.fabric.link_up(a), "the other end polls");
+    assert!(rig.fabric.link_up(a), "the other port polls");
     let by_default = |info: &mut PortInfo| info.link_down_default_state = 1;
     assert_eq!(rig.change_port(&path_to(2), 1, by_default), OK);
     rig.fabric.bounce(a).unwrap();
@@ -311,7 +308,7 @@ fn a_sleeping_port_wakes_when_the_other_end_polls_and_two_sleep_for_ever() {
 }
 
 #[test]
-fn a_link_whose_ends_have_no_speed_in_common_waits_until_they_do() {
+fn links_without_a_common_speed_stay_down() {
     let mut rig = Rig::new(&chain(2));
     let only = |legacy: u8| {
         move |info: &mut PortInfo| {
@@ -321,7 +318,7 @@ fn a_link_whose_ends_have_no_speed_in_common_waits_until_they_do() {
     };
     assert_eq!(rig.change_port(&path_to(2), 1, only(1)), OK);
     assert_eq!(rig.change_port(&path_to(1), 2, only(2)), OK);
-    assert!(rig.fabric.link_up(PortAt::new(2, 1)), "nothing yet");
+    assert!(rig.fabric.link_up(PortAt::new(2, 1)), "not retrained yet");
     assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
     assert!(!rig.fabric.link_up(PortAt::new(2, 1)));
     assert_eq!(rig.change_port(&path_to(1), 2, only(3)), OK);
@@ -331,7 +328,7 @@ fn a_link_whose_ends_have_no_speed_in_common_waits_until_they_do() {
 }
 
 #[test]
-fn the_widest_width_that_both_ends_enable_is_used() {
+fn links_use_the_widest_common_width() {
     for (enabled, width) in [(0xFF, 4), (1, 1), (16, 2), (1 | 16, 2), (2 | 1, 4)] {
         let mut rig = Rig::new(&chain(2));
         let set = |info: &mut PortInfo| info.link_width_enabled = enabled;
@@ -342,10 +339,9 @@ fn the_widest_width_that_both_ends_enable_is_used() {
     }
 }
 
-/// Legacy, extended and second extended LinkSpeedActive and Supported, as the specification codes
-/// them.
+/// LinkSpeedActive and Supported, legacy, extended and second extended, with the specification's codes.
 #[test]
-fn every_speed_is_told_in_its_own_field() {
+fn speeds_are_reported_in_their_fields() {
     let table = [
         (LinkSpeed::Sdr, [1, 0, 0], [1, 0, 0]),
         (LinkSpeed::Ddr, [2, 0, 0], [3, 0, 0]),
@@ -384,16 +380,12 @@ fn every_speed_is_told_in_its_own_field() {
 }
 
 #[test]
-fn an_adapter_tells_of_all_its_ports_and_each_keeps_its_own_key() {
+fn ca_reports_all_ports_with_separate_m_keys() {
     let mut rig = Rig::new(&chain(1));
     let path = path_to(2);
     let other = rig.port_info(&path, 2);
     assert_eq!(other.port_state, PortState::Down);
-    assert_eq!(
-        other.local_port_num,
-        PortNum(1),
-        "where the request came in"
-    );
+    assert_eq!(other.local_port_num, PortNum(1), "the input port");
     assert_eq!(rig.change_port(&path, 2, |i| i.lid = Lid(7)), OK);
     assert_eq!(rig.fabric.lid(PortAt::new(2, 2)).0, Lid(7));
     assert_eq!(rig.fabric.lid(PortAt::new(2, 1)).0, Lid(0));
@@ -418,7 +410,7 @@ fn an_adapter_tells_of_all_its_ports_and_each_keeps_its_own_key() {
 }
 
 #[test]
-fn a_switch_has_its_filters_only_where_it_can_filter() {
+fn switch_filters_require_their_capability() {
     for cap in [32, 0] {
         let mut spec = chain(1);
         let mut caps = spec.nodes[1].caps();
@@ -443,7 +435,7 @@ fn a_switch_has_its_filters_only_where_it_can_filter() {
 }
 
 #[test]
-fn local_port_num_is_where_the_request_came_in() {
+fn local_port_num_is_the_input_port() {
     let mut rig = Rig::new(&chain(2));
     assert_eq!(rig.port_info(&path_to(1), 2).local_port_num, PortNum(1));
     let back = "0,1,2,1".parse().unwrap();

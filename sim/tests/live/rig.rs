@@ -1,4 +1,4 @@
-//! A fabric, a port to ask from, and short words for asking.
+//! A fabric with an open port, and helpers for requests.
 
 use ferrosm_mad::attr::{
     LftBlock, LinkSpeed, LinkWidth, NodeType, PhysState, PortInfo, PortState, SwitchInfo, id,
@@ -62,7 +62,7 @@ pub(crate) fn chain(n: usize) -> FabricSpec {
     spec
 }
 
-/// The route from CA 0 of a [`chain`] to a node.
+/// DR path from CA 0 of a [`chain`] to a node.
 pub(crate) fn path_to(node: usize) -> DrPath {
     (0..node).fold(DrPath::LOCAL, |path, hop| {
         path.extend(PortNum(if hop == 0 { 1 } else { 2 })).unwrap()
@@ -103,7 +103,7 @@ impl Rig {
         out.into_iter().map(|d| d.mad).collect()
     }
 
-    /// The answer to a request; `None` if there is none.
+    /// The reply to a request, if any.
     pub(crate) fn ask(&mut self, path: &DrPath, request: &SmpRequest) -> Option<MadIn> {
         self.tid += 1;
         let mad = request.directed(path, Tid(self.tid));
@@ -137,7 +137,7 @@ impl Rig {
         PortInfo::decode(smp::data(&answer.mad))
     }
 
-    /// Reads PortInfo, changes it and writes it back, without a change of state unless asked.
+    /// Reads PortInfo, changes it and writes it back; the state is changed only on request.
     pub(crate) fn change_port(
         &mut self,
         path: &DrPath,
@@ -166,8 +166,7 @@ impl Rig {
         self.change_port(path, port, |info| info.port_state = state)
     }
 
-    /// Does to a [`chain`] what an SM does: node i has LID i + 1, tables lead along the row, all is
-    /// Active.
+    /// Configures a [`chain`] as an SM does: node i has LID i + 1, LFTs lead along the row, all links are Active.
     pub(crate) fn configure_chain(&mut self) {
         let nodes = self.fabric.num_nodes();
         let last = nodes - 1;
@@ -226,7 +225,7 @@ impl Rig {
         SwitchInfo::decode(smp::data(&answer.mad))
     }
 
-    /// The answer to a Get(NodeInfo) that goes by LID.
+    /// The reply to a LID-routed Get(NodeInfo).
     pub(crate) fn by_lid(&mut self, lid: Lid) -> (MadOutcome, Option<MadIn>) {
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), self.m_key);
         let (verdict, out) = self.send(&MadOut {
@@ -252,7 +251,7 @@ impl Rig {
     }
 }
 
-/// A question that only a program answers: of subnet administration.
+/// An SA query, which only a program answers.
 pub(crate) fn sa_query() -> Mad {
     Mad::new(&MadHeader {
         base_version: 1,

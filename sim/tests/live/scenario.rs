@@ -1,4 +1,4 @@
-//! Scenarios as text, played in a world: what was written happens when it was written.
+//! Scenarios executed in a world.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn playing(spec: &str, text: &str) -> World<Explorer> {
+fn world_with_scenario(spec: &str, text: &str) -> World<Explorer> {
     let fabric = Fabric::new(&generate::from_spec(spec).unwrap()).unwrap();
     let plan = Script::parse(text)
         .and_then(|s| s.plan(&fabric, Instant::START))
@@ -38,8 +38,8 @@ fn playing(spec: &str, text: &str) -> World<Explorer> {
 }
 
 #[test]
-fn a_bad_morning_happens_as_it_is_written() {
-    let mut world = playing("fat-tree:4", &document("examples/bad-morning.scenario"));
+fn scenario_is_executed_as_written() {
+    let mut world = world_with_scenario("fat-tree:4", &document("examples/bad-morning.scenario"));
     let named = |world: &World<Explorer>, name: &str| {
         let fabric = world.fabric();
         (0..fabric.num_nodes())
@@ -50,7 +50,7 @@ fn a_bad_morning_happens_as_it_is_written() {
     let worse = PortAt::new(named(&world, "leaf-1-1"), 3);
     let host = PortAt::new(named(&world, "host-1-1-1 mlx5_0"), 1);
     let has_sm = |world: &World<Explorer>| world.net().foreign_sm_at(host).is_some();
-    // The period is half a second, and a link trains for 40 ms.
+    // The period is 500 ms, and a link trains for 40 ms.
     for (time, up) in [
         (9_999, true),
         (10_100, false),
@@ -76,9 +76,9 @@ fn a_bad_morning_happens_as_it_is_written() {
     assert_eq!(world.action_errors(), []);
 }
 
-/// The reference names every command, and its examples can be played.
+/// The reference describes every command, and its examples can be executed.
 #[test]
-fn the_reference_is_of_this_language() {
+fn reference_describes_all_commands() {
     let text = document("scenario.md");
     for (how, _) in HELP {
         let verb = how.split(' ').next().unwrap();
@@ -91,38 +91,38 @@ fn the_reference_is_of_this_language() {
     let blocks: Vec<&str> = examples.split("```").skip(1).step_by(2).collect();
     assert_eq!(blocks.len(), 2);
     for block in blocks {
-        let mut world = playing("fat-tree:4", block);
+        let mut world = world_with_scenario("fat-tree:4", block);
         world.run_until(ms(80_000));
         assert_eq!(world.action_errors(), [], "{block}");
     }
 }
 
-/// A fabric that nobody configures is never good, and the oracle says how long it waited and why.
+/// An unconfigured fabric does not converge; the liveness oracle runs until its bound and reports the violations.
 #[test]
-fn the_liveness_oracle_waits_for_its_bound_and_no_longer() {
-    let mut world = playing("ring:4,1", "loss 100%");
+fn liveness_oracle_stops_at_its_bound() {
+    let mut world = world_with_scenario("ring:4,1", "loss 100%");
     world.run_until(ms(10));
-    let pace = LivenessTiming {
+    let timing = LivenessTiming {
         request_timeout: Duration::from_millis(100),
         sweep_interval: Duration::from_secs(1),
         max_outstanding: 10,
         takeover_delay: Duration::ZERO,
     };
     let at = world.fabric().default_port();
-    let begun = world.now();
-    let live = world.converge(&pace, &Expectations::new(at), |_| Ok(()));
-    assert!(!live.is_live());
-    assert_eq!(live.bound, pace.bound(world.fabric()));
-    let waited = world.now().since(begun);
-    assert!((live.bound..live.bound + Duration::from_millis(250)).contains(&waited));
-    assert!(live.violations.contains("LID"), "{live}");
-    // More to do is more time; a takeover comes on top.
+    let start = world.now();
+    let liveness = world.converge(&timing, &Expectations::new(at), |_| Ok(()));
+    assert!(!liveness.is_live());
+    assert_eq!(liveness.bound, timing.bound(world.fabric()));
+    let waited = world.now().since(start);
+    assert!((liveness.bound..liveness.bound + Duration::from_millis(250)).contains(&waited));
+    assert!(liveness.violations.contains("LID"), "{liveness}");
+    // Larger fabrics and a takeover increase the bound.
     let larger = Fabric::new(&generate::from_spec("fat-tree:8").unwrap()).unwrap();
-    assert!(pace.bound(&larger) > pace.bound(world.fabric()));
+    assert!(timing.bound(&larger) > timing.bound(world.fabric()));
     let takeover = Duration::from_secs(50);
     let with_other = LivenessTiming {
         takeover_delay: takeover,
-        ..pace
+        ..timing
     };
-    assert_eq!(with_other.bound(&larger), pace.bound(&larger) + takeover);
+    assert_eq!(with_other.bound(&larger), timing.bound(&larger) + takeover);
 }

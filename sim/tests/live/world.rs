@@ -1,4 +1,4 @@
-//! Virtual time, faults, and runs that repeat.
+//! Virtual time, faults, and reproducible runs.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -19,8 +19,8 @@ use proptest::prelude::*;
 use crate::discovery::Explorer;
 use crate::rig::{Rig, chain, path_to};
 
-/// What an observer has gathered since last asked.
-fn taken<T: Default>(shared: &Mutex<T>) -> T {
+/// Returns and clears what an observer collected.
+fn take_collected<T: Default>(shared: &Mutex<T>) -> T {
     std::mem::take(&mut *shared.lock().unwrap())
 }
 
@@ -36,7 +36,7 @@ fn world(spec: &FabricSpec, seed: u64) -> (World<Explorer>, ManagerId) {
     (world, id)
 }
 
-/// A world with nobody asking until told so.
+/// A world whose SM sends nothing until requested.
 fn idle(spec: &FabricSpec, seed: u64) -> (World<Explorer>, ManagerId) {
     let mut world = World::new(Fabric::new(spec).unwrap(), seed);
     let id = world.add_manager(None, Explorer::default()).unwrap();
@@ -54,7 +54,7 @@ fn guids(spec: &FabricSpec) -> BTreeSet<NodeGuid> {
 }
 
 #[test]
-fn a_small_manager_finds_every_node_of_a_torus() {
+fn discovery_finds_every_node_of_a_torus() {
     let spec = generate::from_spec("torus:4,4,1").unwrap();
     let (mut world, id) = world(&spec, 1);
     assert!(world.run_until_quiet(QUIET, at(60_000)));
@@ -63,7 +63,7 @@ fn a_small_manager_finds_every_node_of_a_torus() {
 }
 
 #[test]
-fn and_it_finds_them_where_much_goes_wrong() {
+fn discovery_finds_every_node_with_faults() {
     let spec = generate::from_spec("random:12,4,1,3").unwrap();
     let (mut world, id) = world(&spec, 5);
     world.set_faults(Faults {
@@ -76,7 +76,7 @@ fn and_it_finds_them_where_much_goes_wrong() {
     assert_eq!(world.manager(id).unwrap().found, guids(&spec));
 }
 
-/// All that happened with a seed, as bytes.
+/// A run with a seed: trace hash and all events as text.
 fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
     let spec = generate::from_spec("ring:8,1").unwrap();
     let (mut world, _) = world(&spec, seed);
@@ -96,15 +96,15 @@ fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
     world.schedule(at(1), FabricAction::Reboot(9));
     world.schedule(at(70), FabricAction::Cut(PortAt::new(8, 1)));
     world.run_until(at(2_000));
-    (world.trace_hash(), taken(&all))
+    (world.trace_hash(), take_collected(&all))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// The same seed gives the same run byte for byte; another seed gives another.
+    /// The same seed gives the same events; another seed gives others.
     #[test]
-    fn runs_repeat(seed in 0u64..1000) {
+    fn runs_are_reproducible(seed in 0u64..1000) {
         let (hash, bytes) = run(seed, 0.1);
         let again = run(seed, 0.1);
         prop_assert_eq!(hash, again.0);
@@ -115,8 +115,8 @@ proptest! {
     }
 }
 
-/// Answers that come to so many questions to node 2 of a chain, in a world with faults.
-fn answers(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64, World<Explorer>) {
+/// Replies to `times` requests to node 2 of a chain with faults.
+fn replies_after(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64, World<Explorer>) {
     let (mut world, id) = idle(&chain(2), 11);
     prepare(&mut world);
     ask(&mut world, id, path_to(2), times);
@@ -125,41 +125,45 @@ fn answers(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64, Worl
 }
 
 #[test]
-fn as_many_are_lost_as_was_asked_for() {
-    // Two journeys each: 0.8 × 0.8. Standard deviation of the count is 48.
-    let (got, _) = answers(10_000, |w| w.set_faults(Faults::lossy(0.2)));
+fn loss_has_the_configured_probability() {
+    // Two transits each: 0.8 * 0.8. The standard deviation of the count is 48.
+    let (got, _) = replies_after(10_000, |w| w.set_faults(Faults::lossy(0.2)));
     assert!((6_200..6_600).contains(&got), "{got} of 10,000");
-    assert_eq!(answers(100, |w| w.set_faults(Faults::lossy(1.0))).0, 0);
-    assert_eq!(answers(100, |_| ()).0, 100);
+    assert_eq!(
+        replies_after(100, |w| w.set_faults(Faults::lossy(1.0))).0,
+        0
+    );
+    assert_eq!(replies_after(100, |_| ()).0, 100);
 }
 
 #[test]
-fn a_lossy_node_loses_what_passes_it_and_a_lossy_link_what_crosses_it() {
-    let by_node = |node| answers(1_000, |w| w.set_node_faults(node, Some(Faults::lossy(0.5)))).0;
+fn node_and_link_loss_affect_passing_mads() {
+    let by_node =
+        |node| replies_after(1_000, |w| w.set_node_faults(node, Some(Faults::lossy(0.5)))).0;
     for node in [0, 1, 2] {
         assert!(
             (180..320).contains(&by_node(node)),
             "node {node}: both directions"
         );
     }
-    assert_eq!(by_node(3), 1_000, "nothing comes there");
-    let by_link = |at| answers(1_000, |w| w.set_link_loss(at, 0.5)).0;
+    assert_eq!(by_node(3), 1_000, "no packet reaches it");
+    let by_link = |at| replies_after(1_000, |w| w.set_link_loss(at, 0.5)).0;
     assert!((180..320).contains(&by_link(PortAt::new(1, 2))));
     assert_eq!(by_link(PortAt::new(2, 2)), 1_000);
 }
 
 #[test]
-fn duplicates_arrive_twice() {
+fn duplicated_mads_arrive_twice() {
     let all = Faults {
         duplicate: 1.0,
         ..Faults::NONE
     };
-    let (got, world) = answers(10, |w| w.set_faults(all));
-    assert_eq!(got, 40, "the request twice, each answer twice");
+    let (got, world) = replies_after(10, |w| w.set_faults(all));
+    assert_eq!(got, 40, "duplicated request, duplicated replies");
     assert_eq!(world.fabric().counters(2).gets(id::NODE_INFO), 20);
 }
 
-/// The time at which each answer arrived.
+/// Arrival times of the replies.
 fn arrivals(prepare: impl FnOnce(&mut World<Explorer>)) -> Vec<(Tid, u64)> {
     let (mut world, id) = idle(&chain(2), 4);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -172,11 +176,11 @@ fn arrivals(prepare: impl FnOnce(&mut World<Explorer>)) -> Vec<(Tid, u64)> {
     prepare(&mut world);
     ask(&mut world, id, path_to(2), 20);
     world.run_until(at(10_000));
-    taken(&seen)
+    take_collected(&seen)
 }
 
 #[test]
-fn an_agent_does_one_after_the_other() {
+fn agents_process_one_mad_at_a_time() {
     let slow = arrivals(|w| w.set_node_faults(2, Some(Faults::slow(Duration::from_millis(1)))));
     let expected = (1..=20).map(|n| (Tid(n), n * 1_000_000 + 4 * 300));
     assert_eq!(slow, expected.collect::<Vec<_>>());
@@ -186,17 +190,17 @@ fn an_agent_does_one_after_the_other() {
 }
 
 #[test]
-fn a_full_queue_loses_what_comes_on_top() {
+fn full_agent_queue_drops_mads() {
     let small = Faults {
         backlog: 4,
         ..Faults::slow(Duration::from_millis(1))
     };
     let arrived = arrivals(|w| w.set_node_faults(2, Some(small)));
-    assert_eq!(arrived.len(), 1 + 4, "one is served and four wait");
+    assert_eq!(arrived.len(), 1 + 4, "one in process, four queued");
 }
 
 #[test]
-fn jitter_lets_answers_overtake() {
+fn jitter_reorders_replies() {
     let jitter = Faults {
         jitter: Duration::from_millis(1),
         ..Faults::NONE
@@ -210,7 +214,7 @@ fn jitter_lets_answers_overtake() {
 }
 
 #[test]
-fn a_hung_agent_is_silent_and_forwards() {
+fn hung_agent_does_not_reply_but_forwards() {
     let (mut world, id) = world(&chain(2), 1);
     world.set_node_faults(1, Some(Faults::HUNG));
     ask(&mut world, id, path_to(3), 1);
@@ -225,12 +229,12 @@ fn a_hung_agent_is_silent_and_forwards() {
     assert_eq!(
         found,
         [0x1000, 0x4000],
-        "itself and what is behind the hung one"
+        "itself and the nodes behind the hung one"
     );
 }
 
 #[test]
-fn refused_sets_are_answered_and_not_done() {
+fn refused_sets_are_rejected_without_effect() {
     let (mut world, _) = idle(&chain(1), 1);
     world.set_node_faults(1, Some(Faults::refusing(Status::BUSY)));
     let statuses = Arc::new(Mutex::new(Vec::new()));
@@ -247,12 +251,12 @@ fn refused_sets_are_answered_and_not_done() {
     };
     world.inject(PortAt::new(0, 1), &mad);
     world.run_until(at(1));
-    assert_eq!(taken(&statuses), [Status::BUSY]);
+    assert_eq!(take_collected(&statuses), [Status::BUSY]);
     assert_eq!(world.fabric().lft(1), []);
 }
 
 #[test]
-fn garbage_is_of_the_kind_that_was_asked_for() {
+fn garbage_has_the_configured_kind() {
     for kind in [
         Garbage::Data,
         Garbage::Status,
@@ -271,7 +275,7 @@ fn garbage_is_of_the_kind_that_was_asked_for() {
         });
         ask(&mut world, id, path_to(1), 5);
         world.run_until(at(10));
-        let seen = taken(&seen);
+        let seen = take_collected(&seen);
         assert_eq!(seen.len(), 5);
         for (mad, tid) in seen.iter().zip(1..) {
             let right = [
@@ -289,7 +293,7 @@ fn garbage_is_of_the_kind_that_was_asked_for() {
 }
 
 #[test]
-fn scheduled_things_happen_when_they_should() {
+fn scheduled_actions_happen_on_time() {
     let (mut world, id) = idle(&chain(2), 1);
     world.schedule(at(10), FabricAction::Cut(PortAt::new(1, 2)));
     world.schedule(at(20), FabricAction::Restore(PortAt::new(1, 2)));
@@ -301,16 +305,12 @@ fn scheduled_things_happen_when_they_should() {
         assert_eq!(world.manager(id).unwrap().answers, answered, "at {ms} ms");
     }
     world.run_until(at(40));
-    assert_eq!(
-        world.action_errors().len(),
-        1,
-        "there is no cable at that port"
-    );
+    assert_eq!(world.action_errors().len(), 1, "the port has no cable");
     assert_eq!(world.action_errors()[0].0, at(30));
 }
 
 #[test]
-fn links_take_their_time_to_train_where_that_is_set() {
+fn links_train_for_the_configured_time() {
     let (mut world, _) = idle(&chain(2), 1);
     world
         .fabric_mut()
@@ -322,9 +322,9 @@ fn links_take_their_time_to_train_where_that_is_set() {
     }
 }
 
-/// A link that goes down while it trains begins anew: the timer from before brings it up no sooner.
+/// A link that goes down during training restarts it: the previous timer has no effect.
 #[test]
-fn a_link_that_bounces_while_it_trains_trains_in_full() {
+fn bounce_during_training_restarts_it() {
     let (mut world, _) = idle(&chain(2), 1);
     world
         .fabric_mut()
@@ -335,7 +335,7 @@ fn a_link_that_bounces_while_it_trains_trains_in_full() {
         world.run_until(at(ms));
         assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
     }
-    // A cable that was cut while it trained stays down.
+    // A cable that is cut during training remains down.
     world.schedule(at(100), FabricAction::Bounce(PortAt::new(1, 2)));
     world.schedule(at(110), FabricAction::Cut(PortAt::new(1, 2)));
     world.schedule(at(120), FabricAction::Restore(PortAt::new(1, 2)));
@@ -346,7 +346,7 @@ fn a_link_that_bounces_while_it_trains_trains_in_full() {
 }
 
 #[test]
-fn traps_reach_the_manager_and_come_again() {
+fn traps_reach_the_sm_and_are_repeated() {
     let mut rig = Rig::new(&chain(2));
     rig.configure_chain();
     rig.advance();
@@ -369,16 +369,16 @@ fn traps_reach_the_manager_and_come_again() {
     );
     world.run_until(at(10 + 3 * 1_074));
     assert_eq!(
-        taken(&traps),
+        take_collected(&traps),
         4,
         "at once, and three times a SubnetTimeout of 1,073.7 ms later"
     );
     assert!(world.kill(id).is_some());
     world.run_until(at(20_000));
-    assert_eq!(taken(&traps), 0, "nobody is there any more");
+    assert_eq!(take_collected(&traps), 0, "the SM was removed");
 }
 
-/// Asks node 3 of a chain for or about its SM, and returns the answer.
+/// Sends an SMInfo request to node 3 of a chain and returns the reply.
 fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status, SmInfo)> {
     let seen = Arc::new(Mutex::new(None));
     let sink = Arc::clone(&seen);
@@ -394,11 +394,11 @@ fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status,
     };
     world.inject(PortAt::new(0, 1), &mad);
     world.run_for(Duration::from_millis(1));
-    taken(&seen)
+    take_collected(&seen)
 }
 
 #[test]
-fn a_foreign_sm_answers_as_it_was_told_and_hands_over() {
+fn foreign_sm_replies_as_configured_and_hands_over() {
     let (mut world, _) = idle(&chain(2), 1);
     let get = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
     let nobody = Status::BAD_METHOD_ATTR;
@@ -428,7 +428,7 @@ fn a_foreign_sm_answers_as_it_was_told_and_hands_over() {
 }
 
 #[test]
-fn a_paused_manager_misses_what_comes_and_goes_on() {
+fn paused_sm_loses_mads_and_resumes() {
     let (mut world, id) = idle(&chain(2), 1);
     ask(&mut world, id, path_to(2), 1);
     world.set_paused(id, true);
@@ -441,7 +441,7 @@ fn a_paused_manager_misses_what_comes_and_goes_on() {
 }
 
 #[test]
-fn lost_requests_are_reported_only_where_that_is_wanted() {
+fn lost_requests_are_reported_only_on_request() {
     let dead = path_to(1).extend(PortNum(4)).unwrap();
     for (report, failed) in [(None, 0), (Some(Duration::from_millis(20)), 1)] {
         let (mut world, id) = idle(&chain(1), 1);
@@ -454,7 +454,7 @@ fn lost_requests_are_reported_only_where_that_is_wanted() {
 }
 
 #[test]
-fn duplicate_guids_can_be_made() {
+fn duplicate_guids_can_be_set() {
     let (mut world, _) = idle(&chain(2), 1);
     let (guid, port) = (NodeGuid(0x2000), PortGuid(0x1001));
     world.schedule(at(1), FabricAction::NodeGuid(2, guid));
