@@ -24,7 +24,7 @@ pub struct Capture {
 /// The two halves of a port, and its capture.
 pub type CapturedPort = (Box<dyn MadSender>, Box<dyn MadReceiver>, Option<Capture>);
 
-/// Attaches a capture to a port if `file` is given; `interface` is the port's name in the file.
+/// Attaches a capture to a port if there is a `file`; `interface` is the port's name in the file.
 ///
 /// # Errors
 /// The file cannot be created.

@@ -65,7 +65,7 @@ fn library() -> Result<PathBuf, Failure> {
         return Err(Failure::job(format!("cannot find {}", paths::LIBRARY)));
     };
     Err(Failure::with_hint(
-        format!("library {} is not there", missing.display()),
+        format!("library {} does not exist", missing.display()),
         format!(
             "Build it with `cargo build --release -p ferrosm-attach`, into the directory of this program, or set {} to its path.",
             paths::LIBRARY_ENV

@@ -116,10 +116,10 @@ mod tests {
         .unwrap();
         assert_eq!(load(&file.to_string_lossy()).unwrap().nodes.len(), 2);
         assert_eq!(load("star:3").unwrap().nodes.len(), 4);
-        let told = load("nowhere.net").unwrap_err().to_string();
-        assert!(told.starts_with("there is no file nowhere.net"), "{told}");
-        let told = load("pyramid:3").unwrap_err().to_string();
-        assert!(told.contains("unknown shape `pyramid`"), "{told}");
+        let error = load("nowhere.net").unwrap_err().to_string();
+        assert!(error.starts_with("there is no file nowhere.net"), "{error}");
+        let error = load("pyramid:3").unwrap_err().to_string();
+        assert!(error.contains("unknown shape `pyramid`"), "{error}");
     }
 
     #[test]
@@ -129,8 +129,8 @@ mod tests {
                 load(example).is_ok() && example.starts_with(shape),
                 "{example}"
             );
-            let told = load(&format!("{shape}:-")).err().map(|e| e.to_string());
-            assert!(told.is_none_or(|t| t.contains(example)), "{shape}");
+            let error = load(&format!("{shape}:-")).err().map(|e| e.to_string());
+            assert!(error.is_none_or(|t| t.contains(example)), "{shape}");
         }
         assert!(load("fat-tree:8;sharp").is_ok());
     }
@@ -140,8 +140,8 @@ mod tests {
         let dir = TempDir::new("fabric-wrong");
         let file = dir.path().join("x.net");
         std::fs::write(&file, "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n").unwrap();
-        let told = load(&file.to_string_lossy()).unwrap_err().to_string();
-        assert!(told.contains("x.net: line 2, column 5: "), "{told}");
+        let error = load(&file.to_string_lossy()).unwrap_err().to_string();
+        assert!(error.contains("x.net: line 2, column 5: "), "{error}");
     }
 
     #[test]

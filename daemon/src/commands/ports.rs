@@ -296,7 +296,7 @@ fn describe_failure(
         )
     } else if kind == ErrorKind::NotFound {
         Failure::with_hint(
-            format!("{file} is not there ({port})"),
+            format!("{file} does not exist ({port})"),
             "Load the kernel module: `modprobe ib_umad`.",
         )
     } else {

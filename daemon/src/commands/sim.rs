@@ -97,7 +97,7 @@ impl Listener {
             ));
         }
         let dir = paths::directory(path);
-        // A socket without a listener was left by a killed server, with its directory.
+        // A killed server leaves its socket, without a listener, and its directory.
         if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
             fs::remove_file(path).map_err(failure)?;
             if dir.is_dir() {
@@ -112,7 +112,7 @@ impl Listener {
                 "Name another socket with --socket, or remove it.",
             ));
         }
-        // The socket first: if it cannot be created, nothing is left behind.
+        // The socket first: if it cannot be created, no directory remains.
         let listener = Self {
             path: path.to_owned(),
             listener: UnixListener::bind(path).map_err(failure)?,

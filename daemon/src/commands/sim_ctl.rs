@@ -59,15 +59,15 @@ impl Server {
             .write_all(text.as_bytes())
             .map_err(lost)?;
         loop {
-            let mut answer = String::new();
-            if self.stream.read_line(&mut answer).map_err(lost)? == 0 {
+            let mut reply = String::new();
+            if self.stream.read_line(&mut reply).map_err(lost)? == 0 {
                 return Err(Failure::job("connection to the server lost"));
             }
-            match answer.trim_end_matches('\n') {
+            match reply.trim_end_matches('\n') {
                 "ok" => return Ok(Ok(())),
                 other => match other.strip_prefix("error: ") {
                     Some(why) => return Ok(Err(Failure::job(why))),
-                    None => output::print(&answer)?,
+                    None => output::print(&reply)?,
                 },
             }
         }

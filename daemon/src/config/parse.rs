@@ -38,14 +38,14 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     if !found.is_empty() {
         return Err(ConfigErrors::new(Some(path), text, found));
     }
-    let whole = document.span();
+    let document_span = document.span();
     let mut common = document.into_inner();
     let fabrics = fabrics::take_fabrics(&mut common, &mut found);
-    let raw = parse_keys(&mut common, &whole, &mut found);
+    let raw = parse_keys(&mut common, &document_span, &mut found);
     let mut parsed: Vec<Parsed> = Vec::new();
     for (name, own) in &fabrics {
         let mut all = fabrics::overlay(&common, own);
-        let mut raw = parse_keys(&mut all, &whole, &mut found);
+        let mut raw = parse_keys(&mut all, &document_span, &mut found);
         fabrics::set_own_paths(&mut raw, name, own);
         parsed.push(Parsed {
             fabric: Some(name.clone()),
@@ -64,11 +64,11 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
 /// Parses the keys of a document; invalid entries are removed and added to `found`.
 fn parse_keys(
     document: &mut DeTable<'_>,
-    whole: &Range<usize>,
+    document_span: &Range<usize>,
     found: &mut Vec<KeyError>,
 ) -> RawConfig {
     loop {
-        let text = toml::Deserializer::from(Spanned::new(whole.clone(), document.clone()));
+        let text = toml::Deserializer::from(Spanned::new(document_span.clone(), document.clone()));
         let error = match RawConfig::deserialize(text) {
             Ok(raw) => return raw,
             Err(error) => error,
@@ -263,42 +263,42 @@ mod tests {
 
     #[test]
     fn table_instead_of_a_value_is_a_type_error() {
-        let told = errors("[sm]\npriority.x = 1\n");
+        let text = errors("[sm]\npriority.x = 1\n");
         let right =
             "f.toml:2:1: sm.priority: invalid type: map, expected a whole number from 0 to 15";
-        assert_eq!(told, right);
-        let told = errors("[sm]\npirority.x = 1\n");
-        assert!(told.contains("unknown key `pirority` in [sm]"), "{told}");
+        assert_eq!(text, right);
+        let text = errors("[sm]\npirority.x = 1\n");
+        assert!(text.contains("unknown key `pirority` in [sm]"), "{text}");
     }
 
     #[test]
     fn every_unknown_engine_is_reported() {
         let text = "[routing]\nengines = [\"updm\", \"minhop\", \"zigzag\"]\n";
-        let told = errors(text);
+        let text = errors(text);
         assert!(
-            told.contains(
+            text.contains(
                 "f.toml:2:12: routing.engines: unknown routing engine `updm`: did you mean `updn`?"
             ),
-            "{told}"
+            "{text}"
         );
         assert!(
-            told.contains(
+            text.contains(
                 "f.toml:2:30: routing.engines: unknown routing engine `zigzag`: the engines are "
             ),
-            "{told}"
+            "{text}"
         );
     }
 
     #[test]
     fn syntax_error_has_a_position() {
-        let told = errors("[sm]\npriority = \n");
-        assert!(told.starts_with("f.toml:2:"), "{told}");
+        let text = errors("[sm]\npriority = \n");
+        assert!(text.starts_with("f.toml:2:"), "{text}");
     }
 
     #[test]
     fn value_instead_of_a_section_is_a_type_error() {
-        let told = errors("sm = 5\n[lids]\nlmc = 8\n");
-        assert!(told.starts_with("f.toml:1:6: sm: invalid type"), "{told}");
-        assert!(told.contains("f.toml:3:7: lids.lmc"), "{told}");
+        let text = errors("sm = 5\n[lids]\nlmc = 8\n");
+        assert!(text.starts_with("f.toml:1:6: sm: invalid type"), "{text}");
+        assert!(text.contains("f.toml:3:7: lids.lmc"), "{text}");
     }
 }

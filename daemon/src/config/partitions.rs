@@ -185,31 +185,31 @@ mod tests {
         let dir = TempDir::new("config-partitions-bad");
         std::fs::write(dir.path().join("bad"), "a=1:x;\nb:ALL;\nc=y:ALL;").unwrap();
         std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
-        let told = |text: &str| resolve(&dir, text).unwrap_err().to_string();
-        let bad = told("[partitions]\nfile = \"bad\"\n");
+        let error = |text: &str| resolve(&dir, text).unwrap_err().to_string();
+        let bad = error("[partitions]\nfile = \"bad\"\n");
         assert_eq!(bad.lines().count(), 2, "{bad}");
         assert!(bad.contains("bad:1:5: `x` is no port GUID"), "{bad}");
-        assert!(told("[partitions]\nfile = \"none\"\n").contains("none: cannot read it"));
-        let both = told(&format!(
+        assert!(error("[partitions]\nfile = \"none\"\n").contains("none: cannot read it"));
+        let both = error(&format!(
             "{}\n",
             TOML.replace("enforce", "file = \"warned\"\nenforce")
         ));
         assert!(both.contains("mutually exclusive"), "{both}");
-        let entry = told("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
+        let entry = error("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
         assert!(
             entry.contains("[[partition]] 1 (a): `32768` is no P_Key"),
             "{entry}"
         );
-        let lenient = told("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
+        let lenient = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
         assert!(lenient.contains("`A` is taken for `ALL`"), "{lenient}");
-        let strange = told("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
+        let strange = error("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
         assert!(
             strange.contains("name: `a:b;` has an invalid character"),
             "{strange}"
         );
         let twice =
             "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"b\"\npkey = 0x8001\n";
-        assert!(told(twice).contains("same P_Key 0x0001"));
+        assert!(error(twice).contains("same P_Key 0x0001"));
         let warned = resolve(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
         assert_eq!(warned.warnings.len(), 1);
         assert_eq!(warned.warnings[0].at, Some((1, 9)));

@@ -106,10 +106,10 @@ mod tests {
     fn qos_and_prefix_errors_are_reported_together() {
         let dir = TempDir::new("config-qos-bad");
         std::fs::write(dir.path().join("prefix"), "x 0x7\n").unwrap();
-        let told = resolve(&dir, TOML).unwrap_err().to_string();
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 2, "{told}");
-        assert!(lines[0].contains("qos: cannot read it"), "{told}");
-        assert!(lines[1].contains("prefix:1:1: `x` is no prefix"), "{told}");
+        let text = resolve(&dir, TOML).unwrap_err().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].contains("qos: cannot read it"), "{text}");
+        assert!(lines[1].contains("prefix:1:1: `x` is no prefix"), "{text}");
     }
 }

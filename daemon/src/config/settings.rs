@@ -297,9 +297,9 @@ mod tests {
     fn combinations_of_keys_are_checked() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
         let source = Source::only(Path::new("f.toml"), text.to_owned()).unwrap();
-        let told = source.resolve(|_| {}).unwrap_err().to_string();
+        let text = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
-            told,
+            text,
             "f.toml:2:22: subnet.m-key-protect-bits: has no effect without subnet.m-key: set that key, or 0 here\n\
              f.toml:5:28: sweep.max-outstanding-per-node: must not exceed sweep.max-outstanding"
         );
@@ -323,13 +323,13 @@ mod tests {
 
         std::fs::write(dir.path().join("roots"), "0x10\nspine\n").unwrap();
         let text = "[routing]\nengines = [\"no_fallback\"]\nroot-guid-file = \"roots\"\n";
-        let told = resolve(text).unwrap_err().to_string();
-        let lines: Vec<&str> = told.lines().collect();
+        let text = resolve(text).unwrap_err().to_string();
+        let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0].contains("f.toml:2:11: routing.engines: names no engine"),
-            "{told}"
+            "{text}"
         );
-        assert!(lines[1].contains("roots:2:1: `spine` is no GUID"), "{told}");
+        assert!(lines[1].contains("roots:2:1: `spine` is no GUID"), "{text}");
         assert_eq!(lines.len(), 2);
     }
 

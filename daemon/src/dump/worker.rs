@@ -64,7 +64,7 @@ impl DumpWorker {
         }
     }
 
-    /// Nothing panics while the lock is held, so a poisoned value is complete.
+    /// The code under the lock does not panic, so the value is consistent.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -169,8 +169,8 @@ pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
         .input_files()
         .read()
         .map_err(ConfigErrors::from)?;
-    let whole = view_of_spec(&fabric::load(&args.from)?);
-    let (view, omitted) = select_component(whole, args.node.as_deref())?;
+    let view = view_of_spec(&fabric::load(&args.from)?);
+    let (view, omitted) = select_component(view, args.node.as_deref())?;
     route_view(view, omitted, args, &hints)
 }
 

@@ -1,7 +1,7 @@
 //! Threads of the SA server: one receiver, and workers that reply.
 //!
 //! Waking a worker costs more than a few replies. If few requests wait, the receiver replies to them itself; tables, scans and longer
-//! queues are left to the workers.
+//! queues are for the workers.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

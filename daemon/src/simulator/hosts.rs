@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(find_node(&spec, &name), Ok(2));
         let guid = format!("{:#x}", spec.nodes[2].node_guid.0);
         assert_eq!(find_node(&spec, &guid), Ok(2));
-        let error = find_node(&spec, "nobody").unwrap_err();
-        assert!(error.contains("no node \"nobody\""), "{error}");
+        let error = find_node(&spec, "unknown").unwrap_err();
+        assert!(error.contains("no node \"unknown\""), "{error}");
         let twice = resolve(&spec, &[name.clone(), name]).unwrap_err();
         assert!(twice.contains("twice"), "{twice}");
     }

@@ -361,7 +361,7 @@ impl StoreThread {
             self.flush();
             contents = load(&mut self.dir)?;
         }
-        // A part must not be taken for all records.
+        // A part of the records must not pass for all of them.
         if !contents.damage.is_empty() {
             return Err(io::Error::other(contents.damage.join(", ")));
         }
@@ -479,8 +479,8 @@ mod tests {
         assert!(tickets.is_sorted_by(|a, b| a < b));
         wait_for(&writer, tickets[99]);
         assert_eq!(writer.submit(PersistRequest::View(None)), None);
-        let gone = RecordUpdate::Remove(Record::lid_key(PortGuid(7)));
-        writer.submit(PersistRequest::Updates(vec![gone]));
+        let removal = RecordUpdate::Remove(Record::lid_key(PortGuid(7)));
+        writer.submit(PersistRequest::Updates(vec![removal]));
         drop(writer);
         let left: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
         assert_eq!(ports(dir.path()), left);
@@ -641,8 +641,8 @@ mod tests {
         };
         let position = |thread: &mut StoreThread| {
             let (sender, at) = channel();
-            let told = Box::new(move |at| sender.send(at).unwrap());
-            thread.process(StoreRequest::Position(told));
+            let done = Box::new(move |at| sender.send(at).unwrap());
+            thread.process(StoreRequest::Position(done));
             at.recv().unwrap()
         };
         let head =

@@ -85,7 +85,7 @@ impl Context {
         let at = event.as_mut_ptr();
         // SAFETY: the call filled the structure. The number is read as an integer, because a newer library may
         // know events that the enumeration of these bindings does not; any bits are a valid port number.
-        let told = unsafe {
+        let async_event = unsafe {
             AsyncEvent {
                 kind: (&raw const (*at).event_type).cast::<u32>().read(),
                 port: (&raw const (*at).element).cast::<c_int>().read(),
@@ -93,7 +93,7 @@ impl Context {
         };
         // SAFETY: the event was received and is not acknowledged yet; the library reads only its number and queue.
         unsafe { ffi::ibv_ack_async_event(at) };
-        Ok(told)
+        Ok(async_event)
     }
 
     fn describe(&self, name: String) -> io::Result<VerbsDevice> {

@@ -1,13 +1,13 @@
-//! The program from the outside: exit codes and sentences for bad input, files.
+//! The program as a process: exit status, messages for invalid input, files.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::outside::{Scratch, told};
+use crate::outside::{Scratch, run_ferrosm};
 
 #[test]
-fn wrong_keys_and_values_are_all_told_with_their_place() {
+fn all_configuration_errors_are_reported_with_position() {
     let dir = Scratch::new("config");
     let file = dir.file("f.toml", "[sm]\npriorty = 3\n\n[lids]\nlmc = 8\n");
     for args in [
@@ -16,7 +16,7 @@ fn wrong_keys_and_values_are_all_told_with_their_place() {
         &["config", "check", &file],
         &["config", "print", &file],
     ] {
-        let (code, out, err) = told(args);
+        let (code, out, err) = run_ferrosm(args);
         assert_eq!((code, out.as_str()), (Some(78), ""), "{args:?}");
         assert!(
             err.contains("f.toml:2:1: unknown key `priorty` in [sm]: did you mean `priority`?"),
@@ -28,8 +28,8 @@ fn wrong_keys_and_values_are_all_told_with_their_place() {
 }
 
 #[test]
-fn a_missing_configuration_file_is_bad_configuration() {
-    let (code, _, err) = told(&["run", "--config", "no-such-file.toml"]);
+fn missing_configuration_file_is_a_configuration_error() {
+    let (code, _, err) = run_ferrosm(&["run", "--config", "no-such-file.toml"]);
     assert_eq!(code, Some(78));
     assert!(
         err.starts_with("ferrosm: no-such-file.toml: cannot read it: "),
@@ -38,18 +38,18 @@ fn a_missing_configuration_file_is_bad_configuration() {
 }
 
 #[test]
-fn printed_configuration_is_accepted() {
+fn printed_configuration_is_valid() {
     let dir = Scratch::new("print");
     for kind in ["--default", "--effective"] {
-        let (code, out, _) = told(&["config", "print", kind]);
+        let (code, out, _) = run_ferrosm(&["config", "print", kind]);
         assert_eq!(code, Some(0));
-        let (code, _, err) = told(&["config", "check", &dir.file("printed.toml", &out)]);
+        let (code, _, err) = run_ferrosm(&["config", "check", &dir.file("printed.toml", &out)]);
         assert_eq!(code, Some(0), "{err}");
     }
 }
 
 #[test]
-fn a_file_that_is_no_fabric_is_told_with_its_line() {
+fn invalid_fabric_file_is_reported_with_its_line() {
     let dir = Scratch::new("topology");
     let file = dir.file(
         "x.net",
@@ -60,22 +60,22 @@ fn a_file_that_is_no_fabric_is_told_with_its_line() {
         &["route", "--from", &file],
         &["demo", &file, "--once"],
     ] {
-        let (code, out, err) = told(args);
+        let (code, out, err) = run_ferrosm(args);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{args:?}");
         assert!(err.contains("x.net: line 2, column "), "{err}");
     }
 }
 
 #[test]
-fn usage_errors_are_told_apart_from_failures() {
-    let (code, _, err) = told(&["route", "--from", "fat-tree:4", "--engine", "updm"]);
+fn usage_errors_have_their_own_exit_status() {
+    let (code, _, err) = run_ferrosm(&["route", "--from", "fat-tree:4", "--engine", "updm"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("did you mean `updn`?"), "{err}");
 }
 
-/// A text that is neither a file nor a shape: usage, what is wrong with it in one line, and an example in the next.
+/// A text that is neither a file nor a shape: a usage error of one line, and an example.
 #[test]
-fn what_is_no_fabric_is_a_usage_error_with_an_example() {
+fn unknown_fabric_is_a_usage_error_with_an_example() {
     for (text, what, example) in [
         ("torus:4,x", "Y is `x`", "torus:4,4,3,2"),
         ("fat-tree:5", "must be even", "fat-tree:8"),
@@ -94,7 +94,7 @@ fn what_is_no_fabric_is_a_usage_error_with_an_example() {
             &["demo", "--once", text],
             &["sim", text],
         ] {
-            let (code, out, err) = told(args);
+            let (code, out, err) = run_ferrosm(args);
             assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
             let lines: Vec<&str> = err.lines().collect();
             assert!(
@@ -106,16 +106,16 @@ fn what_is_no_fabric_is_a_usage_error_with_an_example() {
     }
 }
 
-/// A list that only forbids the last resort: usage on the command line, bad configuration with its line in a file.
+/// A list with `no_fallback` only: a usage error on the command line, a configuration error with its line in a file.
 #[test]
-fn a_list_without_an_engine_is_refused() {
+fn engine_list_without_an_engine_is_rejected() {
     for args in [
         &["route", "--from", "star:3"][..],
         &["explain", "--from", "star:3"],
         &["demo", "star:3", "--once"],
         &["run", "--once"],
     ] {
-        let (code, out, err) = told(&[args, &["--engine", "no_fallback"]].concat());
+        let (code, out, err) = run_ferrosm(&[args, &["--engine", "no_fallback"]].concat());
         assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
         assert!(
             err.starts_with("ferrosm: --engine names no engine"),
@@ -125,7 +125,7 @@ fn a_list_without_an_engine_is_refused() {
     }
     let dir = Scratch::new("no-engine");
     let file = dir.file("f.toml", "[routing]\nengines = [\"no_fallback\"]\n");
-    let (code, _, err) = told(&["demo", "star:3", "--once", "--config", &file]);
+    let (code, _, err) = run_ferrosm(&["demo", "star:3", "--once", "--config", &file]);
     assert_eq!(code, Some(78), "{err}");
     assert!(
         err.contains("f.toml:2:11: routing.engines: names no engine"),
@@ -133,18 +133,18 @@ fn a_list_without_an_engine_is_refused() {
     );
 }
 
-/// Where there is InfiniBand this test has nothing to say.
+/// Skipped on hosts with an InfiniBand port.
 #[test]
-fn without_a_port_the_way_to_the_demo_is_shown() {
-    let (code, out, _) = told(&["ports", "--json"]);
+fn missing_port_error_names_the_demo() {
+    let (code, out, _) = run_ferrosm(&["ports", "--json"]);
     if code == Some(0) && out.contains("\"usable\": true") {
-        println!("this host has an InfiniBand port: not looked at");
+        println!("skipped: this host has an InfiniBand port");
         return;
     }
-    let (code, out, err) = told(&["run", "--once"]);
+    let (code, out, err) = run_ferrosm(&["run", "--once"]);
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.starts_with("ferrosm: "), "{err}");
-    // libibumad may be missing too, which is another sentence with another hint.
+    // libibumad may be missing as well, with another hint.
     assert!(
         err.contains("ferrosm demo") || err.contains("libibumad3"),
         "{err}"
@@ -152,8 +152,8 @@ fn without_a_port_the_way_to_the_demo_is_shown() {
 }
 
 #[test]
-fn the_demo_comes_up_and_says_so() {
-    let (code, out, err) = told(&["demo", "--once"]);
+fn demo_comes_up_and_prints_its_report() {
+    let (code, out, err) = run_ferrosm(&["demo", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     for words in [
         "the subnet is up",
@@ -163,7 +163,7 @@ fn the_demo_comes_up_and_says_so() {
     ] {
         assert!(out.contains(words), "no `{words}` in\n{out}");
     }
-    let (code, out, _) = told(&["demo", "torus:3,3,1", "--once", "--json"]);
+    let (code, out, _) = run_ferrosm(&["demo", "torus:3,3,1", "--once", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (code, &report["clean"], &report["switches"]),
@@ -172,30 +172,31 @@ fn the_demo_comes_up_and_says_so() {
 }
 
 #[test]
-fn lids_are_kept_and_a_second_start_changes_nothing() {
+fn lids_persist_over_restarts() {
     let dir = Scratch::new("state");
     let state = dir.path("state");
     let report = |shape: &str| -> serde_json::Value {
-        let (code, out, err) = told(&["demo", shape, "--once", "--json", "--state-dir", &state]);
+        let (code, out, err) =
+            run_ferrosm(&["demo", shape, "--once", "--json", "--state-dir", &state]);
         assert_eq!(code, Some(0), "{err}");
         serde_json::from_str(&out).unwrap()
     };
     let lids = || {
-        let (code, out, err) = told(&["state", "export", "--state-dir", &state]);
+        let (code, out, err) = run_ferrosm(&["state", "export", "--state-dir", &state]);
         assert_eq!(code, Some(0), "{err}");
         let lines = out.lines().filter(|l| l.starts_with("{\"kind\":\"lid\""));
         (lines.map(str::to_owned).collect::<Vec<_>>(), out)
     };
     let first = report("ring:5,2");
-    let (kept, _) = lids();
+    let (persisted, _) = lids();
     let second = report("ring:5,2");
     assert_eq!(
         (&first["top_lid"], &second["top_lid"]),
         (&15.into(), &15.into())
     );
     let (same, all) = lids();
-    assert_eq!((same.len(), same), (15, kept));
-    // The records are what decides, not luck.
+    assert_eq!((same.len(), same), (15, persisted));
+    // The LIDs come from the records.
     let moved = all.replace("\"lid\":15,", "\"lid\":1000,");
     assert_ne!(moved, all);
     dir.file("moved.jsonl", &moved);
@@ -206,13 +207,13 @@ fn lids_are_kept_and_a_second_start_changes_nothing() {
         "--state-dir",
         &state,
     ];
-    let (code, _, err) = told(&import);
+    let (code, _, err) = run_ferrosm(&import);
     assert_eq!(code, Some(1));
     assert!(
         err.contains("would be replaced") && err.contains("--replace"),
         "{err}"
     );
-    let (code, _, err) = told(&[&import[..], &["--replace"]].concat());
+    let (code, _, err) = run_ferrosm(&[&import[..], &["--replace"]].concat());
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(report("ring:5,2")["top_lid"], 1000);
     dir.file("state/store.redb", "{ broken");
@@ -223,21 +224,21 @@ fn lids_are_kept_and_a_second_start_changes_nothing() {
     );
 }
 
-/// LIDs of OpenSM's `guid2lid` are shown after their import, as a table and as JSON, and showing changes nothing.
+/// `show` prints imported LIDs as a table and as JSON, and modifies nothing.
 #[test]
 fn imported_lids_are_shown() {
     let dir = Scratch::new("imported-state");
     let state = dir.path("state");
     let show = |json: bool| {
         let args = ["state", "show", "--state-dir", &state, "--json"];
-        let (code, out, err) = told(&args[..if json { 5 } else { 4 }]);
+        let (code, out, err) = run_ferrosm(&args[..if json { 5 } else { 4 }]);
         assert_eq!(code, Some(0), "{err}");
         out
     };
     std::fs::create_dir(&state).unwrap();
     assert!(show(false).starts_with("no persisted state\n"));
     let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0013\n");
-    let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
+    let (code, _, err) = run_ferrosm(&["state", "import", &lids, "--state-dir", &state]);
     assert_eq!(code, Some(0), "{err}");
     let store = || std::fs::read(Path::new(&state).join("store.redb")).unwrap();
     let before = store();
@@ -254,9 +255,9 @@ fn imported_lids_are_shown() {
     assert!(store() == before, "the store was changed");
 }
 
-/// What cannot be read is told, and stays where it is: it may be what somebody wants to save.
+/// An unreadable store is reported and stays in place.
 #[test]
-fn a_store_that_cannot_be_read_is_told_and_left() {
+fn unreadable_store_is_reported_and_left_in_place() {
     let dir = Scratch::new("unread-state");
     let state = dir.path("state");
     std::fs::create_dir(&state).unwrap();
@@ -268,7 +269,7 @@ fn a_store_that_cannot_be_read_is_told_and_left() {
         &["export"],
         &["export", &saved],
     ] {
-        let (code, out, err) = told(&[&["state", "--state-dir", &state][..], what].concat());
+        let (code, out, err) = run_ferrosm(&[&["state", "--state-dir", &state][..], what].concat());
         assert_eq!((code, out.as_str()), (Some(1), ""), "{what:?}");
         assert!(
             err.contains("store.redb: ") && err.contains("The file is unchanged"),
@@ -279,20 +280,20 @@ fn a_store_that_cannot_be_read_is_told_and_left() {
     let all: Vec<_> = all.map(|file| file.unwrap().file_name()).collect();
     assert_eq!(all, ["store.redb"]);
     assert!(!Path::new(&saved).exists());
-    // Who takes something in goes on without it, and says so.
+    // `import` renames it with a warning.
     let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0010\n");
-    let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
+    let (code, _, err) = run_ferrosm(&["state", "import", &lids, "--state-dir", &state]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("unreadable store renamed"), "{err}");
 }
 
-/// Of the configuration only what says where the state is has to be right.
+/// Input files that the configuration names are not read.
 #[test]
-fn a_wrong_side_file_keeps_nobody_from_the_state() {
+fn state_commands_do_not_read_input_files() {
     let dir = Scratch::new("state-config");
     let path = |name: &str| dir.path(name);
     std::fs::create_dir(dir.path("state")).unwrap();
-    dir.file("partitions.conf", "this is none\n");
+    dir.file("partitions.conf", "invalid\n");
     let file = dir.file(
         "f.toml",
         &format!(
@@ -302,9 +303,9 @@ fn a_wrong_side_file_keeps_nobody_from_the_state() {
             path("none")
         ),
     );
-    assert_eq!(told(&["config", "check", &file]).0, Some(78));
+    assert_eq!(run_ferrosm(&["config", "check", &file]).0, Some(78));
     let of = |fabric: &str, args: &[&str]| {
-        told(&[args, &["--config", &file, "--fabric", fabric]].concat())
+        run_ferrosm(&[args, &["--config", &file, "--fabric", fabric]].concat())
     };
     let (code, out, err) = of("a", &["state", "show"]);
     assert_eq!(code, Some(0), "{err}");
@@ -314,13 +315,13 @@ fn a_wrong_side_file_keeps_nobody_from_the_state() {
     assert!(err.contains(&path("none")), "{err}");
     let (code, _, err) = of("a", &["handover"]);
     assert_eq!(code, Some(1), "{err}");
-    let nobody = format!("no ferrosm answers for {}", path("state"));
-    assert!(err.contains(&nobody), "{err}");
+    let missing = format!("no ferrosm answers for {}", path("state"));
+    assert!(err.contains(&missing), "{err}");
     assert_eq!(of("c", &["handover"]).0, Some(2));
 }
 
 #[test]
-fn state_of_opensm_is_taken_whole_or_not_at_all() {
+fn opensm_state_is_imported_completely_or_not_at_all() {
     let dir = Scratch::new("opensm-state");
     let (state, cache) = (dir.path("state"), dir.path("cache"));
     std::fs::create_dir(&cache).unwrap();
@@ -332,7 +333,7 @@ fn state_of_opensm_is_taken_whole_or_not_at_all() {
         "--state-dir",
         &state,
     ];
-    let (code, _, err) = told(&import);
+    let (code, _, err) = run_ferrosm(&import);
     assert_eq!(code, Some(1));
     assert!(
         err.contains("has none of guid2lid, guid2mkey, neighbors, opensm-sa.dump"),
@@ -343,25 +344,25 @@ fn state_of_opensm_is_taken_whole_or_not_at_all() {
         "0x0000000000000007 0x0010 0x0013\n\n0x8 0x0014 0x0014\n\n",
     );
     dir.file("cache/guid2mkey", "0x7 0x00000000000000ff\n\n0x8\n");
-    let (code, _, err) = told(&import);
+    let (code, _, err) = run_ferrosm(&import);
     assert_eq!(code, Some(1));
     assert!(
         err.contains("cache/guid2mkey:3: 1 words instead of 2"),
         "{err}"
     );
-    assert!(!Path::new(&state).exists(), "nothing was touched");
+    assert!(!Path::new(&state).exists(), "nothing was changed");
     dir.file("cache/guid2mkey", "0x7 0x00000000000000ff\n");
-    let (code, out, err) = told(&import);
+    let (code, out, err) = run_ferrosm(&import);
     assert_eq!(
         (code, out.starts_with("3 records imported from ")),
         (Some(0), true),
         "{err}"
     );
-    // Who holds the directory is not disturbed.
+    // A locked directory is not read.
     let lock = File::open(dir.path("state/lock")).unwrap();
     lock.lock().unwrap();
     for what in ["show", "export"] {
-        let (code, _, err) = told(&["state", what, "--state-dir", &state]);
+        let (code, _, err) = run_ferrosm(&["state", what, "--state-dir", &state]);
         assert_eq!(code, Some(1));
         assert!(
             err.starts_with("ferrosm: another ferrosm uses state directory"),
@@ -374,7 +375,7 @@ fn state_of_opensm_is_taken_whole_or_not_at_all() {
 fn dumps_and_captures_are_written() {
     let dir = Scratch::new("dumps");
     let (dump, capture) = (dir.path("dump"), dir.path("c.pcapng"));
-    let (code, _, err) = told(&[
+    let (code, _, err) = run_ferrosm(&[
         "demo",
         "ring:4,2",
         "--once",
@@ -397,9 +398,9 @@ fn dumps_and_captures_are_written() {
 }
 
 #[test]
-fn what_topology_writes_topology_reads() {
+fn topology_output_can_be_read_back() {
     let dir = Scratch::new("roundtrip");
-    let (_, first, _) = told(&[
+    let (_, first, _) = run_ferrosm(&[
         "topology",
         "--from",
         "fat-tree:4;sharp",
@@ -407,13 +408,13 @@ fn what_topology_writes_topology_reads() {
         "ibnet",
     ]);
     let file = dir.file("x.net", &first);
-    let (code, second, err) = told(&["topology", "--from", &file, "--format", "ibnet"]);
+    let (code, second, err) = run_ferrosm(&["topology", "--from", &file, "--format", "ibnet"]);
     assert_eq!((code, first), (Some(0), second), "{err}");
 }
 
-/// What route says as JSON, and the files that it leaves, which the engine `file` takes again.
+/// JSON output and dumps of `route`; the engine `file` reads the dumps.
 #[test]
-fn routes_on_paper_are_measured_dumped_and_read_back() {
+fn offline_routes_are_measured_dumped_and_read_back() {
     let dir = Scratch::new("route");
     let dumps = dir.0.join("dumps").display().to_string();
     let args = [
@@ -424,7 +425,7 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
         "minhop,updn",
         "--json",
     ];
-    let (code, out, err) = told(&[&args[..], &["--dump-dir", &dumps]].concat());
+    let (code, out, err) = run_ferrosm(&[&args[..], &["--dump-dir", &dumps]].concat());
     assert_eq!(code, Some(0), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["quality"]["pairs"], 240);
@@ -441,10 +442,10 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
         "--engine",
         "file,no_fallback",
     ];
-    let (code, out, err) = told(&[&file[..], &["--lfts-file", &lfts]].concat());
+    let (code, out, err) = run_ferrosm(&[&file[..], &["--lfts-file", &lfts]].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("file"), "{out}");
-    let (code, _, err) = told(&file);
+    let (code, _, err) = run_ferrosm(&file);
     assert_eq!(code, Some(1));
     assert!(
         err.contains("an lfts_file such as opensm-lfts.dump is needed"),
@@ -452,9 +453,9 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
     );
 }
 
-/// Where no engine can do it, programs are told by JSON, eyes by standard error, and both by the exit status.
+/// Rejected engines are reported in JSON, on standard error, and by the exit status.
 #[test]
-fn refusals_are_told_to_programs_too() {
+fn rejected_engines_are_reported_in_json() {
     let args = [
         "route",
         "--from",
@@ -462,7 +463,7 @@ fn refusals_are_told_to_programs_too() {
         "--engine",
         "minhop,ftree,no_fallback",
     ];
-    let (code, out, err) = told(&[&args[..], &["--json"]].concat());
+    let (code, out, err) = run_ferrosm(&[&args[..], &["--json"]].concat());
     assert_eq!(code, Some(1), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["error"], "no engine can route this fabric");
@@ -477,17 +478,17 @@ fn refusals_are_told_to_programs_too() {
         lines[1].starts_with("  minhop: ") && lines[2].starts_with("  ftree: "),
         "{err}"
     );
-    let (code, out, _) = told(&args);
+    let (code, out, _) = run_ferrosm(&args);
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    // The same for `explain`; where all is well there is no error.
+    // `explain` reports them as well; `error` is null on success.
     let explain = ["explain", "--json", "--from", "ring:5,1", "--engine"];
-    let (code, out, _) = told(&[&explain[..], &["minhop,no_fallback"]].concat());
+    let (code, out, _) = run_ferrosm(&[&explain[..], &["minhop,no_fallback"]].concat());
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (code, &document["rejections"][0]["engine"]),
         (Some(1), &"minhop".into())
     );
-    let (code, out, _) = told(&[&explain[..], &["minhop,updn"]].concat());
+    let (code, out, _) = run_ferrosm(&[&explain[..], &["minhop,updn"]].concat());
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (code, &document["error"]),
@@ -496,13 +497,14 @@ fn refusals_are_told_to_programs_too() {
     assert_eq!(document["rejections"][0]["engine"], "minhop");
 }
 
-/// Two lanes on a torus: the engine `file` takes the dumps and leaves the same; with the SLs spoiled it is refused.
+/// Two VLs on a torus: the engine `file` reproduces the dumps; with wrong SLs it is rejected.
 #[test]
-fn lanes_are_dumped_and_read_back() {
-    let dir = Scratch::new("lanes");
+fn vls_are_dumped_and_read_back() {
+    let dir = Scratch::new("vls");
     let (one, two) = (dir.path("one"), dir.path("two"));
     let from = ["route", "--from", "torus:4,4,1,1", "--vls", "2", "--engine"];
-    let (code, _, err) = told(&[&from[..], &["nue,no_fallback", "--dump-dir", &one]].concat());
+    let (code, _, err) =
+        run_ferrosm(&[&from[..], &["nue,no_fallback", "--dump-dir", &one]].concat());
     assert_eq!(code, Some(0), "{err}");
     let files = [
         "opensm-lfts.dump",
@@ -519,7 +521,7 @@ fn lanes_are_dumped_and_read_back() {
     ];
     let file = [&from[..], &file].concat();
     let given = ["--path-sl-file", &path_sl, "--dump-dir", &two];
-    let (code, _, err) = told(&[&file[..], &given].concat());
+    let (code, _, err) = run_ferrosm(&[&file[..], &given].concat());
     assert_eq!(code, Some(0), "{err}");
     let read = |dir: &str, file: &str| std::fs::read_to_string(format!("{dir}/{file}")).unwrap();
     for name in files {
@@ -527,33 +529,35 @@ fn lanes_are_dumped_and_read_back() {
     }
     let sls = read(&one, files[2]).replace(" : 1\n", " : 0\n");
     let spoiled = dir.file("spoiled", &sls);
-    let (code, _, err) = told(&[&file[..], &["--path-sl-file", &spoiled]].concat());
+    let (code, _, err) = run_ferrosm(&[&file[..], &["--path-sl-file", &spoiled]].concat());
     assert_eq!(code, Some(1));
     assert!(err.contains("credit loop of "), "{err}");
 }
 
-/// A wrong side file is wrong configuration: status 78, with line and column.
+/// An invalid input file is a configuration error: status 78, with line and column.
 #[test]
-fn wrong_side_files_are_told_with_their_places() {
-    let dir = Scratch::new("side-file");
+fn invalid_input_file_is_reported_with_position() {
+    let dir = Scratch::new("input-file");
     let roots = dir.file("roots", "0x1\nspine1\n");
-    let (code, out, err) = told(&["route", "--from", "fat-tree:4", "--root-guid-file", &roots]);
+    let (code, out, err) =
+        run_ferrosm(&["route", "--from", "fat-tree:4", "--root-guid-file", &roots]);
     assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
     assert!(err.contains("roots:2:1: `spine1` is no GUID"), "{err}");
     let config = dir.file("f.toml", "[routing]\nroot-guid-file = \"roots\"\n");
-    let (code, _, err) = told(&["config", "check", &config]);
+    let (code, _, err) = run_ferrosm(&["config", "check", &config]);
     assert_eq!(code, Some(78), "{err}");
     assert!(err.contains("roots:2:1: "), "{err}");
 }
 
-/// Why, and which way.
+/// Text and JSON output of `explain`.
 #[test]
-fn ways_are_explained() {
-    let ask = |more: &[&str]| told(&[&["explain", "--from", "ring:5,1"][..], more].concat());
-    let (code, out, err) = ask(&[]);
+fn paths_are_explained() {
+    let explain =
+        |more: &[&str]| run_ferrosm(&[&["explain", "--from", "ring:5,1"][..], more].concat());
+    let (code, out, err) = explain(&[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("Routed by "), "{out}");
-    let (code, out, err) = ask(&["--engine", "updn", "--json", "6", "7"]);
+    let (code, out, err) = explain(&["--engine", "updn", "--json", "6", "7"]);
     assert_eq!(code, Some(0), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["paths"].as_array().map(Vec::len), Some(2));
@@ -561,29 +565,29 @@ fn ways_are_explained() {
         document["paths"][0]["hops"][0]["in_port"],
         serde_json::Value::Null
     );
-    let (code, _, err) = ask(&["6", "nobody"]);
+    let (code, _, err) = explain(&["6", "unknown"]);
     assert_eq!(code, Some(1));
-    assert!(err.contains("is named `nobody`"), "{err}");
+    assert!(err.contains("is named `unknown`"), "{err}");
 }
 
 #[test]
-fn islands_are_told() {
-    let (code, out, err) = told(&["demo", "ring:3,2;islands=2", "--once"]);
+fn partitioned_fabric_is_reported() {
+    let (code, out, err) = run_ferrosm(&["demo", "ring:3,2;islands=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
         err.contains("components=2") && out.contains("3 switches, 6 channel adapters"),
         "{err}\n{out}"
     );
-    let (code, out, _) = told(&["route", "--from", "ring:3,2;islands=2"]);
+    let (code, out, _) = run_ferrosm(&["route", "--from", "ring:3,2;islands=2"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("9 nodes of other components"), "{out}");
 }
 
-/// Planes have only hosts in common, and nothing goes through hosts: one plane is routed, and that is said.
+/// Planes have only hosts in common, which do not forward: one plane is routed, with a warning.
 #[test]
-fn one_plane_is_routed() {
+fn one_plane_is_routed_with_a_warning() {
     let from = ["--from", "fat-tree:4;planes=2"];
-    let (code, out, err) = told(&[&["route"][..], &from].concat());
+    let (code, out, err) = run_ferrosm(&[&["route"][..], &from].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(
         out.contains("20 switches, 16 channel adapters, 48 links"),
@@ -593,7 +597,7 @@ fn one_plane_is_routed() {
         out.contains("only one of 2 disconnected components is routed"),
         "{out}"
     );
-    let (_, out, _) = told(&[&["route", "--json"][..], &from].concat());
+    let (_, out, _) = run_ferrosm(&[&["route", "--json"][..], &from].concat());
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (&document["switches"], &document["lids"]),
@@ -604,7 +608,7 @@ fn one_plane_is_routed() {
         document["warnings"][0].as_str().unwrap().contains("--node"),
         "{out}"
     );
-    // The other plane, by a port there; and ways in it.
+    // The other plane is selected by a port.
     let guid = |plane: &str, document: &serde_json::Value| {
         let hops = document["paths"][0]["hops"].as_array().unwrap().clone();
         (
@@ -613,20 +617,20 @@ fn one_plane_is_routed() {
             plane.to_owned(),
         )
     };
-    let ask = |port: &str| {
+    let first_hop = |port: &str| {
         let more = ["--node", port, "host-0-0-0", "host-3-1-1"];
-        let (code, out, err) = told(&[&["explain", "--json"][..], &from, &more].concat());
+        let (code, out, err) = run_ferrosm(&[&["explain", "--json"][..], &from, &more].concat());
         assert_eq!(code, Some(0), "{err}");
         guid(port, &serde_json::from_str(&out).unwrap())
     };
-    let (one, two) = (ask("host-0-0-0/1"), ask("host-0-0-0/2"));
+    let (one, two) = (first_hop("host-0-0-0/1"), first_hop("host-0-0-0/2"));
     assert_eq!((one.1.as_str(), two.1.as_str()), ("1", "2"));
     assert_ne!(one.0, two.0);
-    let (code, _, err) = told(&[&["route"][..], &from, &["--node", "nobody"]].concat());
+    let (code, _, err) = run_ferrosm(&[&["route"][..], &from, &["--node", "unknown"]].concat());
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("is named `nobody`"), "{err}");
-    // The demonstration serves the plane of its own port, and says what it does not see.
-    let (code, out, err) = told(&["demo", "fat-tree:4;planes=2", "--once"]);
+    assert!(err.contains("is named `unknown`"), "{err}");
+    // `demo` serves the plane of its own port.
+    let (code, out, err) = run_ferrosm(&["demo", "fat-tree:4;planes=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
         out.contains("20 switches") && err.contains("components=2"),
@@ -635,40 +639,40 @@ fn one_plane_is_routed() {
 }
 
 #[test]
-fn recording_of_a_run_replays_to_the_same_outputs() {
+fn recording_replays_to_the_same_outputs() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Scratch::new("record");
     let file = dir.path("run.rec");
     let name = file.as_str();
     let run = &["demo", "torus:3,3,1", "--once", "--record", name];
-    let (code, _, err) = told(run);
+    let (code, _, err) = run_ferrosm(run);
     assert_eq!(code, Some(0), "{err}");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    let (code, out, err) = told(&["replay", name]);
+    let (code, out, err) = run_ferrosm(&["replay", name]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("now Master"), "{out}");
     assert!(out.ends_with("all outputs are the same\n"), "{out}");
-    let (code, all, _) = told(&["replay", "--outputs", name]);
+    let (code, all, _) = run_ferrosm(&["replay", "--outputs", name]);
     assert_eq!(code, Some(0));
     assert!(all.lines().count() > 10 * out.lines().count(), "{all}");
 
-    // A recording is never replaced.
-    let (code, _, err) = told(run);
+    // An existing recording is not replaced.
+    let (code, _, err) = run_ferrosm(run);
     assert_eq!(code, Some(1));
     assert!(err.contains("cannot create recording"), "{err}");
 
     let mut bytes = std::fs::read(&file).unwrap();
     let half = bytes.len() / 2;
     std::fs::write(&file, &bytes[..half]).unwrap();
-    let (code, out, err) = told(&["replay", name]);
+    let (code, out, err) = run_ferrosm(&["replay", name]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("it was truncated"), "{out}");
 
     bytes[half] ^= 1;
     std::fs::write(&file, &bytes).unwrap();
-    let (code, out, err) = told(&["replay", name]);
+    let (code, out, err) = run_ferrosm(&["replay", name]);
     assert_eq!(code, Some(1), "{out}");
     assert!(!err.contains("panicked"), "{err}");
 }

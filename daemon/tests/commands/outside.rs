@@ -1,12 +1,12 @@
-//! The program, run from the outside, and a directory for what it reads and writes.
+//! Runs the program, with a temporary directory.
 
-#![allow(unreachable_pub, reason = "two programs of tests share it")]
+#![allow(unreachable_pub, reason = "shared by test modules")]
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A directory of one test, removed when the value goes.
+/// Directory of one test, removed when dropped.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
@@ -40,13 +40,9 @@ pub(crate) fn program(args: &[&str]) -> Command {
     command
 }
 
-fn run(args: &[&str]) -> Output {
-    program(args).output().unwrap()
-}
-
-/// Exit code, standard output, standard error.
-pub(crate) fn told(args: &[&str]) -> (Option<i32>, String, String) {
-    let out = run(args);
+/// Runs the program; returns exit status, standard output and standard error.
+pub(crate) fn run_ferrosm(args: &[&str]) -> (Option<i32>, String, String) {
+    let out: Output = program(args).output().unwrap();
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (out.status.code(), text(&out.stdout), text(&out.stderr))
 }

@@ -1,4 +1,4 @@
-//! The program as a service, from the outside: signals, reload, its directory, clean ends.
+//! The program as a service: signals, reload, state directory lock, exit.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::outside::{Scratch, program, told};
+use crate::outside::{Scratch, program, run_ferrosm};
 
-/// Waits for the program's end, not for ever.
-fn end_of(mut child: Child) -> Option<i32> {
+/// Exit status of the program, which must end within a limit.
+fn exit_status(mut child: Child) -> Option<i32> {
     let since = Instant::now();
     while since.elapsed() < Duration::from_secs(20) {
         if let Some(status) = child.try_wait().unwrap() {
@@ -23,7 +23,7 @@ fn end_of(mut child: Child) -> Option<i32> {
     panic!("the program did not end");
 }
 
-/// The program begins to serve a fabric inside of it; what it says is read from its standard error.
+/// Starts `demo`; its standard error is piped.
 fn demo(args: &[&str]) -> Child {
     program(&[&["demo", "ring:3,1"], args].concat())
         .stdout(Stdio::null())
@@ -40,25 +40,25 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Reads standard error until a line has the words.
-fn wait_for(lines: &mut impl BufRead, words: &str) -> String {
+/// Reads standard error until a line contains `wanted`.
+fn wait_for(lines: &mut impl BufRead, wanted: &str) -> String {
     let mut all = String::new();
     loop {
         let mut line = String::new();
         assert!(
             lines.read_line(&mut line).unwrap() > 0,
-            "`{words}` was never said:\n{all}"
+            "no line with `{wanted}`:\n{all}"
         );
         all.push_str(&line);
-        if line.contains(words) {
+        if line.contains(wanted) {
             return line;
         }
     }
 }
 
-/// A daemon is told to read a wrong file, then a right one, then to stop.
+/// Reload of an invalid file, then of a valid one, then SIGTERM.
 #[test]
-fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
+fn invalid_reload_leaves_the_configuration_in_force() {
     let dir = Scratch::new("reload");
     let file = dir.file("f.toml", "[sweep]\ninterval = \"10s\"\n");
     let mut child = demo(&["--config", &file]);
@@ -81,7 +81,7 @@ fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
     wait_for(&mut err, "sweep complete");
     signal(&child, "TERM");
     wait_for(&mut err, "stopping");
-    assert_eq!(end_of(child), Some(0));
+    assert_eq!(exit_status(child), Some(0));
 }
 
 /// Waits until the program reads a named pipe.
@@ -89,35 +89,35 @@ fn open_when_read(child: &mut Child, pipe: &str) -> File {
     const NONBLOCK: i32 = 0o4000;
     let since = Instant::now();
     loop {
-        // Refused as long as nobody reads.
+        // Fails as long as the pipe has no reader.
         let mut open = File::options();
         if let Ok(pipe) = open.write(true).custom_flags(NONBLOCK).open(pipe) {
             return pipe;
         }
         let ended = child.try_wait().unwrap();
-        assert!(ended.is_none(), "it ended: {ended:?}");
+        assert!(ended.is_none(), "the program ended: {ended:?}");
         let late = since.elapsed() > Duration::from_secs(20);
-        assert!(!late, "nobody reads {pipe}");
+        assert!(!late, "the program does not read {pipe}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// What comes while the program still reads its configuration: it is kept until somebody can act on it.
+/// Signals that arrive while the program reads its configuration take effect after startup.
 #[test]
-fn signals_that_come_early_are_remembered() {
+fn early_signals_take_effect_after_startup() {
     let dir = Scratch::new("early");
     let pipe = dir.path("f.toml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let start = || demo(&["--config", &pipe]);
-    // It has read nothing yet, and waits for the end of the file.
+    // The program waits for the end of the file.
     let mut child = start();
     let rest = open_when_read(&mut child, &pipe);
     signal(&child, "TERM");
     drop(rest);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "stopping");
-    assert_eq!(end_of(child), Some(0));
+    assert_eq!(exit_status(child), Some(0));
 
     let mut child = start();
     let rest = open_when_read(&mut child, &pipe);
@@ -126,16 +126,16 @@ fn signals_that_come_early_are_remembered() {
     dir.file("f.toml", "[sm]\npriority = 3\n");
     drop(rest);
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    // Only who was told to reads it again.
+    // Only a reload reads the file again.
     let line = wait_for(&mut err, "configuration applied");
     assert!(line.contains("sm.priority"), "{line}");
     signal(&child, "TERM");
-    assert_eq!(end_of(child), Some(0));
+    assert_eq!(exit_status(child), Some(0));
 }
 
-/// It is told, rather than not served without a word.
+/// A reload reports added fabrics.
 #[test]
-fn a_fabric_that_is_added_needs_a_restart() {
+fn added_fabric_needs_a_restart() {
     let dir = Scratch::new("added");
     let fabric = |name: &str, guid: u8| {
         format!("[[fabric]]\nname = \"{name}\"\n[fabric.port]\nguid = \"{guid:#x}\"\n")
@@ -151,22 +151,22 @@ fn a_fabric_that_is_added_needs_a_restart() {
     assert!(line.contains("b, c"), "{line}");
     wait_for(&mut err, "configuration unchanged");
     signal(&child, "TERM");
-    assert_eq!(end_of(child), Some(0));
+    assert_eq!(exit_status(child), Some(0));
 }
 
 #[test]
-fn a_state_directory_has_one_owner() {
+fn state_directory_is_locked() {
     let dir = Scratch::new("lock");
     let state = dir.path("state");
     let mut child = demo(&["--state-dir", &state]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "sweep complete");
-    let (code, _, second) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
+    let (code, _, second) = run_ferrosm(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
     assert_eq!(code, Some(1));
     assert!(
         second.contains("another ferrosm uses state directory"),
         "{second}"
     );
     signal(&child, "INT");
-    assert_eq!(end_of(child), Some(0));
+    assert_eq!(exit_status(child), Some(0));
 }

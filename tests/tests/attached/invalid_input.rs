@@ -305,7 +305,7 @@ fn failed_attach_is_reported() {
     refused(
         &without,
         1,
-        &["/no/library.so is not there", "FERROSM_ATTACH_LIB"],
+        &["/no/library.so does not exist", "FERROSM_ATTACH_LIB"],
     );
     let nowhere = run(
         scratch.path(),

@@ -271,7 +271,7 @@ fn port_is_served_without_its_issm_device() {
 
     for (reason, prepare) in [
         ("no permission to open /dev/infiniband/issm0", 0),
-        ("/dev/infiniband/issm0 is not there", 1),
+        ("/dev/infiniband/issm0 does not exist", 1),
     ] {
         if prepare == 0 {
             fs::set_permissions(&issm, Permissions::from_mode(0o000)).unwrap();
