@@ -36,10 +36,10 @@ pub(crate) enum ProtocolError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// A batch is missing.
-    #[error("batch {got} received, expected {wanted}")]
+    #[error("batch {got} received, expected {expected}")]
     Gap {
         /// The expected number.
-        wanted: u64,
+        expected: u64,
         /// The received number.
         got: u64,
     },
@@ -290,9 +290,9 @@ impl Follower {
                 let Receiving::Batches(at) = &mut master.receiving else {
                     return Err(ProtocolError::UnexpectedMessage);
                 };
-                let wanted = at.seq.saturating_add(1);
-                if seq != wanted {
-                    return Err(ProtocolError::Gap { wanted, got: seq });
+                let expected = at.seq.saturating_add(1);
+                if seq != expected {
+                    return Err(ProtocolError::Gap { expected, got: seq });
                 }
                 let batch = decode_batch(body.0)?;
                 at.seq = seq;

@@ -43,7 +43,7 @@ pub(crate) enum Outgoing {
 
 /// A follower violated the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it acknowledged a batch that was not sent")]
+#[error("batch acknowledged that was not sent")]
 pub(crate) struct AckError;
 
 /// State of a master with its followers.
@@ -87,7 +87,7 @@ struct FollowerEntry {
 #[derive(Debug)]
 struct FollowerLink {
     conn: ConnectionId,
-    last_heard: NodeTime,
+    last_received: NodeTime,
     /// A ping without a pong.
     ping: Option<u64>,
     phase: Phase,
@@ -203,7 +203,7 @@ impl Leader {
         });
         follower.link = Some(FollowerLink {
             conn,
-            last_heard: now,
+            last_received: now,
             ping: None,
             phase,
             resume,
@@ -245,7 +245,7 @@ impl Leader {
     pub(crate) fn on_ping(&mut self, conn: ConnectionId, ping: u64, now: NodeTime) {
         if let Some(link) = self.link(conn) {
             link.ping = Some(ping);
-            link.last_heard = now;
+            link.last_received = now;
         }
         self.update_followers(now);
     }
@@ -271,7 +271,7 @@ impl Leader {
         let Some(link) = &mut follower.link else {
             return Ok(());
         };
-        link.last_heard = now;
+        link.last_received = now;
         if at.epoch != epoch {
             return Err(AckError);
         }
@@ -382,7 +382,7 @@ impl Leader {
             self.events.push(Event::ProcessStalled(gap));
             for follower in self.followers.values_mut() {
                 if let Some(link) = &mut follower.link {
-                    link.last_heard = now;
+                    link.last_received = now;
                 }
                 if let SyncState::Suspect { until, .. } = &mut follower.sync {
                     *until = (*until).max(now + self.timing.in_sync_validity());
@@ -426,8 +426,8 @@ impl Leader {
             let quiet = follower
                 .link
                 .as_ref()
-                .map(|l| now.saturating_sub(l.last_heard));
-            let trouble = match quiet {
+                .map(|l| now.saturating_sub(l.last_received));
+            let loss = match quiet {
                 None => Some(StandbyLossReason::Disconnected),
                 Some(quiet) if quiet > timing.lease => Some(StandbyLossReason::Silent),
                 Some(_) if waits + timing.in_sync_validity() > timing.limit => {
@@ -435,7 +435,7 @@ impl Leader {
                 }
                 Some(_) => None,
             };
-            match (follower.sync, trouble) {
+            match (follower.sync, loss) {
                 (SyncState::OutOfSync, None) => {
                     if let Some(Phase::Streaming { goal, .. }) =
                         follower.link.as_ref().map(|l| l.phase)
@@ -484,8 +484,8 @@ impl Leader {
                 follower.link = None;
             }
         }
-        let gone = |m: &FollowerEntry| m.link.is_none() && m.sync == SyncState::OutOfSync;
-        self.followers.retain(|_, follower| !gone(follower));
+        let is_gone = |m: &FollowerEntry| m.link.is_none() && m.sync == SyncState::OutOfSync;
+        self.followers.retain(|_, follower| !is_gone(follower));
         self.update_acknowledged();
         self.update_protection(now);
     }

@@ -128,7 +128,7 @@ pub struct ReplicationStatus {
     /// Of a master: its standbys; `None` with etcd.
     pub standbys: Option<Vec<PeerStatus>>,
     /// Of a standby: its master.
-    pub leader: Option<PeerStatus>,
+    pub master: Option<PeerStatus>,
 }
 
 /// Called when the replica is as complete as possible, with whether it has all that the master acknowledged; `None`: as in the last event.

@@ -43,10 +43,10 @@ impl Default for LogLimits {
 
 /// A batch with this number exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("batch {got} committed, expected {wanted}")]
+#[error("batch {got} committed, expected {expected}")]
 pub(crate) struct BatchGap {
     /// The expected number.
-    pub wanted: u64,
+    pub expected: u64,
     /// The number of the batch.
     pub got: u64,
 }
@@ -104,11 +104,11 @@ impl BatchLog {
     /// # Errors
     /// [`BatchGap`] if the number exists; nothing changes then.
     pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), BatchGap> {
-        let wanted = self.last.saturating_add(1);
-        if seq < wanted {
-            return Err(BatchGap { wanted, got: seq });
+        let expected = self.last.saturating_add(1);
+        if seq < expected {
+            return Err(BatchGap { expected, got: seq });
         }
-        if seq > wanted {
+        if seq > expected {
             self.batches.clear();
             self.bytes = 0;
         }
@@ -210,8 +210,8 @@ mod tests {
     fn gap_empties_the_log_and_repetition_is_rejected() {
         let mut log = log(10, 1000);
         log.push(10, batch(1)).unwrap();
-        let wanted = 11;
-        assert_eq!(log.push(10, batch(1)), Err(BatchGap { wanted, got: 10 }));
+        let expected = 11;
+        assert_eq!(log.push(10, batch(1)), Err(BatchGap { expected, got: 10 }));
         assert_eq!(log.end().seq, 10);
         log.push(12, batch(1)).unwrap();
         assert!(!log.has_all_after(10) && log.has_all_after(11) && log.get(12).is_some());

@@ -128,7 +128,7 @@ struct World {
     /// Records after each batch of this epoch, from batch `start` on.
     history: Vec<Records>,
     start: u64,
-    told: Vec<Event>,
+    events: Vec<Event>,
 }
 
 fn hello(guid: u64, position: Option<Position>) -> Hello {
@@ -183,7 +183,7 @@ impl World {
             nodes: (0..NODES).map(|_| node()).collect(),
             history: Vec::new(),
             start: 0,
-            told: Vec::new(),
+            events: Vec::new(),
         };
         world.start_term(0);
         world
@@ -247,9 +247,9 @@ impl World {
         }
         let conn = ConnectionId(self.new_number());
         let n = &mut self.nodes[node];
-        let told = n.follower.session();
+        let previous = n.follower.session();
         let guid = self.master as u64;
-        let Some(session) = n.follower.on_connected(guid, told, self.now) else {
+        let Some(session) = n.follower.on_connected(guid, previous, self.now) else {
             return;
         };
         self.leader
@@ -282,7 +282,7 @@ impl World {
             self.check(at)?;
         }
         if !stalled {
-            self.told.extend(self.leader.take_events());
+            self.events.extend(self.leader.take_events());
         }
         Ok(())
     }
@@ -543,15 +543,15 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
     let alarm = |e: &&Event| matches!(e, Event::ProtectionLost(_) | Event::ProtectionRestored);
     run(&mut world, 300, &mut at_once);
     assert_eq!(
-        world.told.iter().filter(alarm).count(),
+        world.events.iter().filter(alarm).count(),
         1,
         "{:?}",
-        world.told
+        world.events
     );
     run(&mut world, 700, &mut at_once);
-    let told: Vec<_> = world.told.iter().filter(alarm).collect();
-    assert_eq!(told.len(), 2);
-    assert_eq!(told[1], &Event::ProtectionRestored);
+    let alarms: Vec<_> = world.events.iter().filter(alarm).collect();
+    assert_eq!(alarms.len(), 2);
+    assert_eq!(alarms[1], &Event::ProtectionRestored);
 }
 
 /// Standbys of a stalled master detect its silence after the lease, not before; the master detects its stall.
@@ -579,7 +579,7 @@ fn stalled_master_is_silent_after_the_lease() {
     }
     assert!(
         world
-            .told
+            .events
             .iter()
             .any(|e| matches!(e, Event::ProcessStalled(_)))
     );

@@ -126,7 +126,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
         standby
             .replication
             .status()
-            .leader
+            .master
             .map(|l| (l.guid, l.in_sync)),
         Some((1, true))
     );
@@ -508,7 +508,7 @@ fn master_with_stalled_driver_is_silent() {
         standby
             .replication
             .status()
-            .leader
+            .master
             .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
@@ -522,7 +522,7 @@ fn master_with_stalled_driver_is_silent() {
         standby
             .replication
             .status()
-            .leader
+            .master
             .is_some_and(|l| l.in_sync)
     });
     standby.has_what(&master);

@@ -335,7 +335,7 @@ fn master_with_stalled_driver_is_silent() {
         standby
             .replication
             .status()
-            .leader
+            .master
             .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {

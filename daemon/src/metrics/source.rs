@@ -80,7 +80,7 @@ impl Source {
         }
         let protected = is_leader.then_some(usize::from(status.protected));
         families.protected.set(of, protected);
-        let in_sync = status.leader.is_some_and(|leader| leader.in_sync);
+        let in_sync = status.master.is_some_and(|master| master.in_sync);
         families
             .replica_in_sync
             .set(of, (!is_leader).then_some(usize::from(in_sync)));

@@ -136,16 +136,16 @@ impl Members {
 
     async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, EtcdError> {
         let endpoints = &self.settings.endpoints;
-        let place = endpoints
+        let url = endpoints
             .get(number % endpoints.len().max(1))
             .cloned()
             .unwrap_or_default();
-        let wrong = |e: tonic::transport::Error| EtcdError::Member(place.clone(), sentence(&e));
-        let mut endpoint = Endpoint::from_shared(place.clone())
+        let wrong = |e: tonic::transport::Error| EtcdError::Member(url.clone(), sentence(&e));
+        let mut endpoint = Endpoint::from_shared(url.clone())
             .map_err(wrong)?
             .connect_timeout(self.settings.limit)
             .tcp_nodelay(true);
-        if let Some(pems) = pems.filter(|_| place.starts_with("https:")) {
+        if let Some(pems) = pems.filter(|_| url.starts_with("https:")) {
             // Without a timeout, the TLS handshake could block for ever.
             let mut tls = ClientTlsConfig::new()
                 .timeout(self.settings.limit)
@@ -160,12 +160,12 @@ impl Members {
         let options = ConnectOptions::new().with_require_leader(true);
         let channel = Channel::Tonic(endpoint.connect_lazy());
         let client = Client::from_channel(channel, Some(options)).await;
-        let client = client.map_err(|e| EtcdError::Member(place.clone(), e.to_string()))?;
+        let client = client.map_err(|e| EtcdError::Member(url.clone(), e.to_string()))?;
         Ok(Member {
             client,
             limit: self.settings.limit,
             number,
-            place,
+            url,
         })
     }
 }
@@ -211,7 +211,7 @@ pub(super) struct Member {
     client: Client,
     limit: Duration,
     number: usize,
-    place: String,
+    url: String,
 }
 
 impl Member {
@@ -224,12 +224,12 @@ impl Member {
     }
 
     fn failed(&self, error: &ClientError) -> EtcdError {
-        let place = self.place.clone();
+        let url = self.url.clone();
         let ClientError::GRpcStatus(status) = error else {
-            return EtcdError::Member(place, error.to_string());
+            return EtcdError::Member(url, error.to_string());
         };
         // The reason of a failed connection is the source of the status.
-        let said = match std::error::Error::source(status) {
+        let message = match std::error::Error::source(status) {
             Some(source) => sentence(source),
             None => status.message().to_owned(),
         };
@@ -237,9 +237,9 @@ impl Member {
             status.code(),
             Code::InvalidArgument | Code::ResourceExhausted
         ) {
-            return EtcdError::Rejected(place, said);
+            return EtcdError::Rejected(url, message);
         }
-        EtcdError::Member(place, said)
+        EtcdError::Member(url, message)
     }
 
     /// The response to a request, within the timeout.
@@ -249,7 +249,7 @@ impl Member {
     ) -> Result<T, EtcdError> {
         match timeout(self.limit, request).await {
             Ok(reply) => reply.map_err(|e| self.failed(&e)),
-            Err(_) => Err(EtcdError::Timeout(self.place.clone())),
+            Err(_) => Err(EtcdError::Timeout(self.url.clone())),
         }
     }
 
@@ -334,7 +334,7 @@ impl Member {
             Ok((lease.id(), lease.ttl()))
         } else {
             Err(EtcdError::Member(
-                self.place.clone(),
+                self.url.clone(),
                 lease.error().to_owned(),
             ))
         }
@@ -376,13 +376,13 @@ fn revision(header: Option<&ResponseHeader>) -> i64 {
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Member").field(&self.place).finish()
+        f.debug_tuple("Member").field(&self.url).finish()
     }
 }
 
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.place)
+        f.write_str(&self.url)
     }
 }
 

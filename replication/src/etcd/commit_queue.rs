@@ -318,7 +318,7 @@ impl CommitQueue {
         }
     }
 
-    /// etcd responds, and the key is still held.
+    /// etcd responds, and the key still belongs to this node.
     pub(super) fn on_response(&mut self) {
         // A snapshot in progress is not complete yet.
         let late = self.disk_delay >= self.limit;

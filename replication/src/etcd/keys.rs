@@ -276,11 +276,11 @@ mod tests {
         assert_eq!(new.len(), 4);
         // Parts of an unfinished batch of another master follow, as in etcd.
         let all: Vec<_> = new.iter().chain(&stale[4..]).collect();
-        let whole: Vec<_> = all
+        let complete: Vec<_> = all
             .iter()
             .filter_map(|p| assembly.add(p).unwrap())
             .collect();
-        assert_eq!(whole, [(at, batch)]);
+        assert_eq!(complete, [(at, batch)]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) struct HeldKey {
     created: i64,
     holder: Holder,
     /// When the last renewal of each lease was sent.
-    fresh: Cell<[NodeTime; 2]>,
+    renewed_at: Cell<[NodeTime; 2]>,
 }
 
 /// Runs a master's tasks until cancelled.
@@ -52,13 +52,13 @@ pub(super) async fn run(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
 
 async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
     // The key was this node's, and no event has reported another owner.
-    let mut was = false;
+    let mut was_holder = false;
     loop {
         let Err(error) = hold_key(shared, held).await;
-        was |= held.is_some();
+        was_holder |= held.is_some();
         let now = shared.node.now();
         tracing::debug!(error = %error, "etcd session ended");
-        let deposed = was && matches!(error, EtcdError::HeldByOther(_));
+        let deposed = was_holder && matches!(error, EtcdError::HeldByOther(_));
         shared.queue(|queue| {
             if error == EtcdError::Incomplete {
                 return;
@@ -70,7 +70,7 @@ async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
             }
             queue.on_failure(error.to_string(), now);
         });
-        was &= !matches!(error, EtcdError::HeldByOther(_));
+        was_holder &= !matches!(error, EtcdError::HeldByOther(_));
         if !error.is_of_member() {
             *held = None;
         }
@@ -142,40 +142,40 @@ async fn hold_key(
 fn decode_head(shared: &Shared, head: &[u8]) -> Option<Head> {
     let head = get::<Head>(head);
     let why = head.as_ref().err();
-    let told = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
-    if let (Some(why), false) = (why, told) {
+    let was_reported = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
+    if let (Some(why), false) = (why, was_reported) {
         tracing::warn!(error = %why, "etcd data overwritten");
     }
     head.ok()
 }
 
 fn update_lease_validity(shared: &Shared, held: &HeldKey) {
-    let [a, b] = held.fresh.get();
+    let [a, b] = held.renewed_at.get();
     let silence = Duration::from_secs(held.holder.silence_s.into());
     shared.queue(|queue| queue.on_leases_valid(a.min(b) + silence * 9 / 10));
 }
 
-/// Renews the leases alternately, with any member, and verifies that the key is still held.
+/// Renews the leases alternately, with any member, and verifies that the key still belongs to this node.
 async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError> {
     let silence = Duration::from_secs(held.holder.silence_s.into());
     let mut pause = RETRY_MIN;
     loop {
-        let fresh = held.fresh.get();
-        let older = usize::from(fresh[0] > fresh[1]);
-        sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.node.now())).await;
+        let renewed_at = held.renewed_at.get();
+        let older = usize::from(renewed_at[0] > renewed_at[1]);
+        sleep((renewed_at[1 - older] + silence / 4).saturating_sub(shared.node.now())).await;
         if !shared.node.is_alive() {
             sleep(RETRY_MIN).await;
             continue;
         }
         // The lease is renewed when etcd gets the request, which is later.
-        let asked = shared.node.now();
+        let sent_at = shared.node.now();
         let member = shared.members.member().await?;
         let within = member.within(silence / 5);
         match renewal(shared, held, &within, held.holder.leases[older]).await {
             Ok(true) => {
-                let mut fresh = held.fresh.get();
-                fresh[older] = asked;
-                held.fresh.set(fresh);
+                let mut renewed_at = held.renewed_at.get();
+                renewed_at[older] = sent_at;
+                held.renewed_at.set(renewed_at);
                 update_lease_validity(shared, held);
                 pause = RETRY_MIN;
             }
@@ -259,7 +259,7 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<HeldKey, EtcdError>
         .queue(|queue| queue.epoch)
         .ok_or(EtcdError::KeyLost)?;
     let silence_s = shared.settings.silence_s;
-    let asked = shared.node.now();
+    let sent_at = shared.node.now();
     let ttl = i64::from(silence_s) + 1;
     let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
     if a.1 < ttl || b.1 < ttl {
@@ -274,12 +274,12 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<HeldKey, EtcdError>
         incomplete: true,
     };
     let free = created_at(key.clone(), 0);
-    let mine = put_leased(key, &holder)?;
-    let done = member.txn(free, vec![mine]).await?;
+    let put_key = put_leased(key, &holder)?;
+    let done = member.txn(free, vec![put_key]).await?;
     Ok(HeldKey {
         created: done.ok_or(EtcdError::KeyLost)?,
         holder,
-        fresh: Cell::new([asked, asked]),
+        renewed_at: Cell::new([sent_at, sent_at]),
     })
 }
 
@@ -319,14 +319,14 @@ pub(super) async fn release(
     let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
-    let word = Holder {
+    let holder_update = Holder {
         leaving: Some(leaving),
         incomplete: shared.with(Core::may_lack_batches),
         ..held.holder
     };
-    let mine = created_at(key.clone(), held.created);
-    let word = put_leased(key, &word)?;
-    member.txn(mine, vec![word]).await?;
+    let is_held = created_at(key.clone(), held.created);
+    let holder_update = put_leased(key, &holder_update)?;
+    member.txn(is_held, vec![holder_update]).await?;
     member.revoke(lease).await?;
     member.revoke(other).await
 }
@@ -399,12 +399,12 @@ impl Writer<'_> {
     async fn claim_complete(&self, member: &Member) -> Result<(), EtcdError> {
         let shared = self.shared;
         shared.queue(|queue| queue.begin_claim(shared.node.now()));
-        let word = Holder {
+        let holder_update = Holder {
             incomplete: false,
             ..self.held.holder
         };
-        let word = put_leased(shared.keys.leader(), &word)?;
-        let done = self.fenced(member, vec![word]).await;
+        let holder_update = put_leased(shared.keys.leader(), &holder_update)?;
+        let done = self.fenced(member, vec![holder_update]).await;
         shared.queue(|queue| queue.on_renewal(shared.node.now()));
         done?;
         shared.queue(CommitQueue::end_claim);
@@ -481,11 +481,11 @@ impl Writer<'_> {
         put(&Head { at, guid })
     }
 
-    /// Executes operations if the key is still held.
+    /// Executes operations if the key still belongs to this node.
     async fn fenced(&self, member: &Member, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
         let key = self.shared.keys.leader();
-        let mine = created_at(key, self.held.created);
-        if member.txn(mine, ops).await?.is_some() {
+        let is_held = created_at(key, self.held.created);
+        if member.txn(is_held, ops).await?.is_some() {
             return Ok(());
         }
         verify_key(self.shared, member, self.held.created).await?;

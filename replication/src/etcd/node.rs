@@ -36,14 +36,20 @@ impl EtcdReplication {
     /// The system cannot create a thread.
     pub fn start(
         settings: EtcdSettings,
-        copy: Arc<dyn RecordStore>,
+        store: Arc<dyn RecordStore>,
         events: mpsc::Sender<Event>,
     ) -> std::io::Result<Self> {
-        let (asks, pending) = std::sync::mpsc::channel();
-        let node = Node::new(copy.clone(), asks, events, settings.hang, since_boot);
-        let shared = Arc::new(Shared::new(settings, copy.position(), node));
+        let (request_sender, requests) = std::sync::mpsc::channel();
+        let node = Node::new(
+            store.clone(),
+            request_sender,
+            events,
+            settings.hang,
+            since_boot,
+        );
+        let shared = Arc::new(Shared::new(settings, store.position(), node));
         let weak = Arc::downgrade(&shared);
-        store_thread::start(copy, pending, move |stored| {
+        store_thread::start(store, requests, move |stored| {
             if let Some(shared) = weak.upgrade() {
                 shared.change(|core| match stored {
                     StoreResult::Durable(_, at) => {
@@ -54,8 +60,8 @@ impl EtcdReplication {
                 });
             }
         })?;
-        let mine = shared.clone();
-        let worker = Worker::start(move |stop| run(mine, stop))?;
+        let task_state = shared.clone();
+        let worker = Worker::start(move |stop| run(task_state, stop))?;
         Ok(Self { worker, shared })
     }
 
@@ -129,7 +135,7 @@ impl Replication for EtcdReplication {
             committed: core.queue.as_ref().and_then(CommitQueue::end),
             acknowledged: self.shared.node.acknowledged(),
             standbys: None,
-            leader: core.leader,
+            master: core.leader,
         })
     }
 }
@@ -142,8 +148,8 @@ async fn remind(files: Option<TlsFiles>) {
         days.tick().await;
         let files = files.clone();
         // A slow disk must not delay lease renewals.
-        let look = move || files.client_notice(UnixTime::now());
-        if let Ok(Some(notice)) = tokio::task::spawn_blocking(look).await {
+        let check = move || files.client_notice(UnixTime::now());
+        if let Ok(Some(notice)) = tokio::task::spawn_blocking(check).await {
             notice.log();
         }
     }
@@ -155,9 +161,9 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
     tokio::spawn(remind(shared.settings.files.clone()));
     loop {
         let role = shared.with(|core| core.role);
-        let mut held = None;
+        let mut held_key = None;
         let ended = tokio::select! {
-            () = run_role(shared, role, &mut held) => None,
+            () = run_role(shared, role, &mut held_key) => None,
             () = shared.role_changed(role) => None,
             how = stopped(&mut stop) => Some(how),
         };
@@ -165,7 +171,7 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
             core.leader = None;
             core.role
         });
-        if let Some(held) = held
+        if let Some(held_key) = held_key
             && ended != Some(Stop::Immediate)
         {
             let leaving = match (now, ended) {
@@ -174,7 +180,8 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
                 (_, Some(_)) => StepDownReason::Stopping,
             };
             let goodbye =
-                tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held, leaving)).await;
+                tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held_key, leaving))
+                    .await;
             if !matches!(goodbye, Ok(Ok(()))) {
                 tracing::debug!(result = ?goodbye, "etcd key not released");
             }
@@ -186,9 +193,9 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
 }
 
 /// Performs a role until it changes.
-async fn run_role(shared: &Arc<Shared>, role: Role, held: &mut Option<master::HeldKey>) {
+async fn run_role(shared: &Arc<Shared>, role: Role, held_key: &mut Option<master::HeldKey>) {
     match role {
-        Role::Master { .. } => master::run(shared, held).await,
+        Role::Master { .. } => master::run(shared, held_key).await,
         Role::Standby => standby::follow(shared).await,
         Role::Inactive(_) => idle(shared).await,
     }
@@ -203,10 +210,10 @@ async fn idle(shared: &Arc<Shared>) {
         changed.mark_unchanged();
         if let Some(then) = shared.with(|core| core.on_complete.take()) {
             let then = PendingCallback(Some(then));
-            let whole =
+            let is_complete =
                 tokio::time::timeout(COMPLETE_TIMEOUT, standby::complete_replica(shared)).await;
-            let whole = match whole {
-                Ok(Ok(whole)) => whole,
+            let is_complete = match is_complete {
+                Ok(Ok(is_complete)) => is_complete,
                 Ok(Err(error)) => {
                     if error.is_of_member() {
                         shared.record_failure();
@@ -220,7 +227,7 @@ async fn idle(shared: &Arc<Shared>) {
                     false
                 }
             };
-            then.done(whole);
+            then.done(is_complete);
         }
         if changed.changed().await.is_err() {
             return;
@@ -232,9 +239,9 @@ async fn idle(shared: &Arc<Shared>) {
 struct PendingCallback(Option<ReplicaCallback>);
 
 impl PendingCallback {
-    fn done(mut self, whole: bool) {
+    fn done(mut self, is_complete: bool) {
         if let Some(then) = self.0.take() {
-            then(Some(whole));
+            then(Some(is_complete));
         }
     }
 }

@@ -55,8 +55,8 @@ async fn missing(
         });
     };
     let head = get::<Head>(head.value())?.at;
-    let whole = (keys.base(), String::new());
-    let base = member.range(whole, revision).await?;
+    let base_key = (keys.base(), String::new());
+    let base = member.range(base_key, revision).await?;
     let base: Base = get(base.first().ok_or(EtcdError::Garbled("base"))?.value())?;
     let since = at.filter(|at| at.seq >= base.at.seq);
     let from = keys.log_from(since.unwrap_or(base.at).seq);
@@ -144,7 +144,7 @@ async fn complete_replica_with(
     member: &Member,
     began: NodeTime,
 ) -> Result<bool, EtcdError> {
-    let gone = loop {
+    let is_released = loop {
         let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
             break true;
         };
@@ -175,12 +175,12 @@ async fn complete_replica_with(
     }
     let now = shared.node.position().await;
     shared.with(|core| core.known = now);
-    Ok(gone && now == Some(head))
+    Ok(is_released && now == Some(head))
 }
 
 /// Follows the master until cancelled.
 pub(super) async fn follow(shared: &Arc<Shared>) {
-    let mut told: Option<tokio::time::Instant> = None;
+    let mut last_logged: Option<tokio::time::Instant> = None;
     let mut pause = RETRY_MIN;
     loop {
         let Ok(member) = shared.members.member().await else {
@@ -212,9 +212,9 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             tracing::warn!(error = %error, "replica unavailable");
         }
         // Without etcd this occurs about twenty times a second, each time with another member.
-        if !version && told.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+        if !version && last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
             tracing::info!(error = %error, "etcd watch restarted");
-            told = Some(tokio::time::Instant::now());
+            last_logged = Some(tokio::time::Instant::now());
         }
         pause = retry_delay(&error, pause);
         sleep(pause).await;
@@ -272,7 +272,7 @@ impl Watcher<'_> {
         loop {
             self.report_sync()?;
             let leader = self.leader;
-            let look = async {
+            let check = async {
                 let Some(leader) = leader else {
                     // Without a master, only the member's availability is checked.
                     sleep(shared.settings.limit).await;
@@ -280,22 +280,22 @@ impl Watcher<'_> {
                     return Ok(false);
                 };
                 sleep(silence(&leader) / 10).await;
-                let asked = shared.node.now();
-                let (gone, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
-                if shared.node.now().saturating_sub(asked) > silence(&leader) / 5 {
+                let sent_at = shared.node.now();
+                let (is_old, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
+                if shared.node.now().saturating_sub(sent_at) > silence(&leader) / 5 {
                     shared.record_failure();
                 }
                 let settled = shared.with(|core| {
                     core.term
-                        .is_evidence(term, asked, shared.lease_uncertainty())
+                        .is_evidence(term, sent_at, shared.lease_uncertainty())
                 });
-                if !gone && !leader.incomplete && settled {
-                    shared.with(|core| core.evidence = LeaseEvidence::Fresh(asked));
+                if !is_old && !leader.incomplete && settled {
+                    shared.with(|core| core.evidence = LeaseEvidence::Fresh(sent_at));
                 }
-                Ok(gone)
+                Ok(is_old)
             };
-            tokio::pin!(look);
-            let gone: Result<bool, EtcdError> = loop {
+            tokio::pin!(check);
+            let is_old: Result<bool, EtcdError> = loop {
                 tokio::select! {
                     biased;
                     answer = watch.next() => {
@@ -305,7 +305,7 @@ impl Watcher<'_> {
                     }
                     // The sender lives as long as this task.
                     _ = changed.changed() => {}
-                    gone = &mut look => break gone,
+                    is_old = &mut check => break is_old,
                 }
                 self.report_sync()?;
                 if self.leader != leader {
@@ -313,21 +313,21 @@ impl Watcher<'_> {
                 }
             };
             if self.leader == leader {
-                self.on_lease_age(gone?);
+                self.on_lease_age(is_old?);
             }
         }
     }
 
     /// Processes whether the leases are old.
-    fn on_lease_age(&mut self, gone: bool) {
+    fn on_lease_age(&mut self, is_old: bool) {
         let Some(leader) = self.leader else {
             return;
         };
-        if core::mem::replace(&mut self.silent, gone) == gone {
+        if core::mem::replace(&mut self.silent, is_old) == is_old {
             return;
         }
         let guid = leader.guid;
-        if gone {
+        if is_old {
             let in_sync = self.is_complete();
             self.shared.with(|core| core.leader = None);
             self.report_silence(&leader, in_sync);

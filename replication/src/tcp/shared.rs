@@ -128,11 +128,11 @@ impl Shared {
             let before = leader.acknowledged();
             leader.set_disk_delay(self.node.disk_delay());
             leader.tick(now);
-            let gone = core.stepping_down.is_some() && leader.followers().next().is_none();
+            let all_notified = core.stepping_down.is_some() && leader.followers().next().is_none();
             // Pings wait until the driver's loop runs.
             let pings = leader.has_pending_ping() && self.node.is_alive();
-            let wake = gone || pings || leader.acknowledged() != before;
-            if gone {
+            let wake = all_notified || pings || leader.acknowledged() != before;
+            if all_notified {
                 core.leader = None;
                 core.stepping_down = None;
             }
@@ -259,7 +259,7 @@ impl Shared {
                 all.map(|(guid, in_sync)| PeerStatus { guid, in_sync })
                     .collect()
             }),
-            leader: core.follower.master().map(|guid| PeerStatus {
+            master: core.follower.master().map(|guid| PeerStatus {
                 guid,
                 in_sync: core.follower.in_sync(now),
             }),

@@ -178,7 +178,7 @@ impl Mastership {
         notice: ElectionNotice,
         is_master: bool,
     ) -> Option<MastershipAction> {
-        // An ignored SM is gone and writes no more: what it wrote is reconfigured.
+        // An ignored SM is gone: the settings that it wrote are reconfigured.
         let reconfigures = is_master && matches!(notice, ElectionNotice::IgnoredSmGone(_));
         self.takeover.foreign_change |= reconfigures;
         let located = self.locate(ctx.fabric, notice, notice.about());

@@ -19,7 +19,7 @@ use crate::event::{Event, Notice};
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Mastership {
-    /// The operator wants another SM to be master. The SMs are queried again first, because one may have just started.
+    /// The operator requests a handover. The SMs are queried again first, because one may have just started.
     pub(crate) fn request_handover(
         &mut self,
         ctx: &Ctx<'_>,

@@ -38,7 +38,7 @@ pub(crate) use takeover::{knows_all_sms, with_sm_lid};
 /// Most SMs that are remembered as ferrosm because they reported it. Further ones are polled at the pace of other SMs.
 const FERROSM_PEERS_MAX: usize = 64;
 
-/// What mastership wants of the manager.
+/// Requests of mastership to the manager.
 #[derive(Debug)]
 pub(crate) enum MastershipAction {
     /// Step the election with this input.
@@ -95,7 +95,7 @@ pub(crate) struct Mastership {
     takeover: Takeover,
     /// No sweep as master is complete since the start, or since another SM was master.
     first_as_master: bool,
-    /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator wants it.
+    /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
     is_new: bool,
     /// The replica of the master's state is incomplete.
     replica_incomplete: bool,

@@ -46,11 +46,11 @@ pub(super) struct Takeover {
     pub(super) unverified: bool,
     /// The reason is that the process stalled or the lease was lost: another master's state is newer than this SM's.
     pub(super) stalled: bool,
-    /// A peer that was itself in trouble reported that the master is silent: the master may be alive.
+    /// A peer that had failed itself reported that the master is silent: the master may be alive.
     pub(super) silence_uncertain: bool,
     /// This SM ended without a successor: the persisted state stays for its next start.
     pub(super) ended: bool,
-    /// The operator wants another SM to be master; done after the SMInfo scan.
+    /// The operator requested a handover; done after the SMInfo scan.
     pub(super) handover_pending: Option<AfterHandover>,
     /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
@@ -62,7 +62,7 @@ impl Takeover {
         deadline.chain(self.linger_until).min()
     }
 
-    /// A sweep queries all SMs itself, and a handover that the operator wanted before it is outdated after it.
+    /// A sweep queries all SMs itself, and a handover that the operator requested before it is outdated after it.
     pub(super) const fn begin_sweep(&mut self) {
         self.unverified = false;
         self.stalled = false;
@@ -273,7 +273,7 @@ impl Mastership {
         if !is_end_port || port.info().master_sm_lid != own || !names_other {
             return false;
         }
-        // An ignored SM raises an alarm and goes on to write: tables are not written in turn with it.
+        // An ignored SM raises an alarm and keeps writing: this SM does not overwrite its tables in turn.
         let owner = ctx.fabric.port_by_lid(other);
         let guid = owner.and_then(|p| ctx.fabric.port(p)).map(|port| port.guid);
         if guid.is_some_and(|guid| self.election.ignores(guid)) {

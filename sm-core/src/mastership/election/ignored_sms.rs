@@ -65,7 +65,7 @@ impl IgnoredSms {
     }
 
     /// The SM takes part in the election.
-    pub(super) fn forget(&mut self, guid: PortGuid) {
+    pub(super) fn remove(&mut self, guid: PortGuid) {
         self.responders.remove(&guid);
         self.senders.remove(&guid);
     }

@@ -71,7 +71,7 @@ pub(super) struct Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Leaving {
     /// SMInfo scans so far.
-    pub looks: u8,
+    pub scans: u8,
 }
 
 impl Election {
@@ -138,7 +138,7 @@ impl Election {
             self.stop(None, out);
             return;
         };
-        if peer.is_ready() || leave.looks >= self.settings.successor_scans_max {
+        if peer.is_ready() || leave.scans >= self.settings.successor_scans_max {
             self.offer(
                 now,
                 peer.guid,
@@ -162,8 +162,8 @@ impl Election {
         let State::Master(MasterState::Leaving(leave)) = &mut self.state else {
             return;
         };
-        leave.looks = leave
-            .looks
+        leave.scans = leave
+            .scans
             .saturating_add(1)
             .min(self.settings.successor_scans_max);
         self.due = Some(now + self.settings.successor_scan_interval);

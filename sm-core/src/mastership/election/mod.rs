@@ -289,7 +289,7 @@ impl Election {
         let outsider = self.reason_to_ignore(peer);
         match outsider {
             Some(notice) => self.ignored.on_answer(now, peer.guid, notice, out),
-            None => self.ignored.forget(peer.guid),
+            None => self.ignored.remove(peer.guid),
         }
         outsider.is_none()
     }
@@ -364,12 +364,12 @@ impl Election {
         managed: bool,
         out: &mut Vec<Decision>,
     ) {
-        let best = |wanted: &dyn Fn(&&OtherSm) -> bool| {
-            let candidates = seen.iter().filter(|p| wanted(p));
+        let best = |is_candidate: &dyn Fn(&&OtherSm) -> bool| {
+            let candidates = seen.iter().filter(|p| is_candidate(p));
             candidates.max_by_key(|p| p.rank()).copied()
         };
-        let ahead = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_preferred(p)));
-        if let Some(peer) = ahead {
+        let preferred = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_preferred(p)));
+        if let Some(peer) = preferred {
             if peer.is_master() && self.rank() > peer.rank() {
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
@@ -430,7 +430,7 @@ impl Election {
                 self.prepare_stop(now, leave, others, out);
             }
             (State::Master(MasterState::Active | MasterState::Waiting(_)), AfterHandover::Stop) => {
-                self.prepare_stop(now, Leaving { looks: 0 }, others, out);
+                self.prepare_stop(now, Leaving { scans: 0 }, others, out);
             }
             (
                 State::Master(MasterState::Active | MasterState::Waiting(_)),
