@@ -1,4 +1,4 @@
-//! What a [`crate::SubnetManager`] reports to the operator. Events are data; their `Display` is one line.
+//! What a [`crate::SubnetManager`] reports to the operator. Events are data; `Display` formats them as one line.
 
 mod about_sm;
 mod notice;
@@ -32,11 +32,11 @@ impl fmt::Display for DurabilityEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::RepliesUnprotected => {
-                "SA registrations not durable in time; replying before they are: clients may have to register again after a restart or takeover"
+                "SA registrations not durable in time, replies sent early: clients may have to register again after a restart or takeover"
             }
             Self::RepliesProtected => "SA replies wait for durable state again",
             Self::WritesUnprotected => {
-                "records of SLtoVL tables and M_Keys not durable in time; writing devices before they are: a successor may not know them"
+                "records of SLtoVL tables and M_Keys not durable in time, devices written early: a successor may not have them"
             }
         })
     }
@@ -59,61 +59,60 @@ impl fmt::Display for NoLinkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PortDown(port) => write!(f, "{port} is down"),
-            Self::LocalNodeSilent => f.write_str("the local node does not answer"),
+            Self::LocalNodeSilent => f.write_str("local node does not respond"),
             Self::LocalNodeImplausible(why) => {
-                write!(f, "the local node's answer cannot be used: {why}")
+                write!(f, "invalid response of the local node: {why}")
             }
-            Self::LocalNodeUnknown => f.write_str("the local node is not known"),
+            Self::LocalNodeUnknown => f.write_str("local node not found"),
         }
     }
 }
 
-/// What an operator may want to know. `Display` is one line.
+/// A change of state that the operator can observe. `Display` formats it as one line.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A phase of a sweep has begun.
+    /// A phase of a sweep started.
     PhaseStarted(Phase),
-    /// A sweep is complete; the subnet is up as far as the report says.
+    /// A sweep is complete; the report lists what is not up.
     SweepCompleted(Box<SweepReport>),
-    /// The SM's own port is down or the local node does not answer: nothing can be done until it is up.
+    /// The SM's own port is down or the local node does not respond. The SM waits until the port is up.
     LocalPortUnusable(NoLinkReason),
-    /// The role among subnet managers changed.
+    /// The SMInfo state of this SM changed.
     RoleChanged {
-        /// The state now.
+        /// The new state.
         state: SmState,
         /// Why.
         why: AboutSm<RoleChangeReason>,
     },
-    /// A trap arrived.
+    /// A trap was received.
     TrapReceived {
         /// Its number.
         number: u16,
-        /// Where it came from.
+        /// Its source.
         location: Location,
     },
-    /// The routing was refused by every engine; the old tables stay.
+    /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),
-    /// The SM found something.
+    /// An observation that needs no action by the operator.
     Notice(Notice),
-    /// The subnet stays with this SM, although it was to be another's: why.
+    /// A requested handover failed; this SM remains master.
     HandoverFailed(AboutSm<election::ElectionNotice>),
-    /// Somebody has to do something about this.
+    /// A condition that the operator must resolve.
     Alarm(AboutSm<election::ElectionNotice>),
-    /// The end, as it was asked for by [`crate::Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
-    /// to give.
+    /// The SM stopped after [`crate::Input::HandOver`]: another SM became master, none did, or this SM was not master.
     Stopped {
-        /// Who took it.
+        /// The port GUID of the new master.
         handed_to: Option<PortGuid>,
-        /// This SM was master until then.
+        /// Whether this SM was master.
         was_master: bool,
     },
     /// Whether outputs wait for durable state.
     Durability(DurabilityEvent),
-    /// There is too little of something that clients or devices need.
+    /// A resource that clients or devices need is exhausted.
     Shortage(MlidExhaustion),
-    /// A node came into the subnet after the first sweep.
+    /// A node was discovered after the first sweep.
     NodeAdded(NodeGuid),
-    /// A node left the subnet.
+    /// A node was removed from the subnet.
     NodeRemoved(NodeName),
     /// A link came up between two ports.
     LinkUp(PortName, PortName),
@@ -124,34 +123,36 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PhaseStarted(p) => write!(f, "phase {p}"),
+            Self::PhaseStarted(p) => write!(f, "phase started: {p}"),
             Self::SweepCompleted(r) => write!(
                 f,
-                "sweep {} done: {} switches, {} CAs, {} routers, {} links",
+                "sweep {} complete: {} switches, {} CAs, {} routers, {} links",
                 r.number, r.switches, r.cas, r.routers, r.links
             ),
-            Self::LocalPortUnusable(why) => write!(f, "no link: {why}"),
-            Self::RoleChanged { state, why } => write!(f, "now {state}: {why}"),
-            Self::TrapReceived { number, location } => write!(f, "trap {number} from {location}"),
-            Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
-            Self::Notice(what) => write!(f, "noticed: {what}"),
-            Self::HandoverFailed(why) => write!(f, "not handed over: {why}"),
-            Self::Alarm(what) => write!(f, "ALARM: {what}"),
+            Self::LocalPortUnusable(why) => write!(f, "local port unusable: {why}"),
+            Self::RoleChanged { state, why } => write!(f, "role changed to {state}: {why}"),
+            Self::TrapReceived { number, location } => {
+                write!(f, "trap {number} received from {location}")
+            }
+            Self::RoutingFailed(why) => write!(f, "routing failed: {why}"),
+            Self::Notice(what) => what.fmt(f),
+            Self::HandoverFailed(why) => write!(f, "handover failed: {why}"),
+            Self::Alarm(what) => write!(f, "alarm: {what}"),
             Self::Stopped {
                 handed_to: Some(to),
                 ..
             } => write!(
                 f,
-                "stopped: the subnet is handed over to the SM of GUID {to}"
+                "stopped: mastership handed over to the SM at port GUID {to}"
             ),
             Self::Stopped {
                 was_master: true, ..
-            } => f.write_str("stopped: no other SM took the subnet"),
-            Self::Stopped { .. } => f.write_str("stopped, and was not master"),
+            } => f.write_str("stopped: no other SM became master"),
+            Self::Stopped { .. } => f.write_str("stopped: was not master"),
             Self::Durability(event) => event.fmt(f),
             Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
-            Self::NodeRemoved(n) => write!(f, "node gone: {n}"),
+            Self::NodeRemoved(n) => write!(f, "node removed: {n}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
             Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
         }

@@ -1,4 +1,4 @@
-//! Nodes, ports and other locations as data, for events and reports. `Display` is a part of a line.
+//! Nodes, ports and other locations as data, for events and reports. `Display` formats them within a line.
 
 use core::fmt;
 
@@ -33,7 +33,7 @@ impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.node {
             Some(node) => write!(f, "{node} port {}", self.port),
-            None => write!(f, "a removed node, port {}", self.port),
+            None => write!(f, "removed node, port {}", self.port),
         }
     }
 }

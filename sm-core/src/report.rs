@@ -1,4 +1,4 @@
-//! What a sweep found and did, for the operator and for tests.
+//! Sweep reports: the fabric found, the requests sent and the problems left.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,16 +9,16 @@ use ferrosm_routing::Proof;
 
 use crate::location::Location;
 
-/// Why a port or node is left out of the subnet.
+/// Why a port or node is quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuarantineReason {
     /// Another node already has this node GUID.
     DuplicateNodeGuid(NodeGuid),
     /// Another port already has this port GUID.
     DuplicatePortGuid(PortGuid),
-    /// What it answered cannot be true.
+    /// Its response is invalid.
     Implausible(&'static str),
-    /// It did not answer.
+    /// It did not respond.
     NoResponse,
     /// The directed route would be longer than 63 hops.
     PathTooLong,
@@ -28,76 +28,76 @@ impl fmt::Display for QuarantineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DuplicateNodeGuid(g) => {
-                write!(f, "node GUID {g} is already used by another node")
+                write!(f, "duplicate node GUID {g}")
             }
             Self::DuplicatePortGuid(g) => {
-                write!(f, "port GUID {g} is already used by another port")
+                write!(f, "duplicate port GUID {g}")
             }
-            Self::Implausible(what) => write!(f, "answers cannot be true: {what}"),
-            Self::NoResponse => f.write_str("no answer"),
+            Self::Implausible(what) => write!(f, "invalid response: {what}"),
+            Self::NoResponse => f.write_str("no response"),
             Self::PathTooLong => f.write_str("more than 63 hops away"),
         }
     }
 }
 
-/// Something that is wrong with the fabric; the sweep went on without it.
+/// A fault of the fabric that a sweep found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The node or port.
     pub location: Location,
-    /// What.
+    /// The fault.
     pub kind: ProblemKind,
 }
 
 /// Kinds of [`Problem`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// What is behind the port is left out.
+    /// The node behind the port is excluded from the subnet.
     Quarantined(QuarantineReason),
-    /// A node of the subnet stopped answering some question.
+    /// A known node did not respond to a request.
     NoResponse {
         /// The attribute that was read or written.
         attr: AttrId,
     },
-    /// A Set was answered with an error status.
+    /// A Set was rejected with an error status.
     SetRejected {
         /// The attribute that was written.
         attr: AttrId,
         /// The status.
         status: ferrosm_mad::mad::Status,
     },
-    /// No LID was left for it.
+    /// No LID is available for it.
     NoLid,
     /// The link did not become active.
     NotActive(ferrosm_mad::attr::PortState),
-    /// Two ports had the same LID; this one was given another.
+    /// Two ports had the same LID; this one was assigned another.
     LidConflict(Lid),
     /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are rewritten.
     LinkMismatch,
     /// The same, and the link was bounced (`links.bounce`).
     LinkBounced,
-    /// A cable between two ports of the same switch.
+    /// A link between two ports of the same switch.
     Loopback,
     /// A switch without a linear forwarding table.
     NoLinearTable,
-    /// Its P_Key table has no room for all partitions that it is to be in.
+    /// Its P_Key table is too small for its partitions.
     PKeyTableFull {
-        /// Keys that are missing.
+        /// P_Keys that do not fit.
         count: usize,
-        /// Keys that the table holds.
+        /// Entries of the table.
         capacity: u16,
     },
-    /// It does not check the P_Keys of packets, because its table is too small for the port behind it.
+    /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end port behind it.
     PKeysNotEnforced {
-        /// Keys of the port behind it.
+        /// P_Keys of the end port.
         needed: usize,
-        /// Keys that the table holds.
+        /// Entries of the table.
         capacity: u16,
     },
 }
 
 impl ProblemKind {
-    /// Whether the subnet is not fully up because of it.
+    /// Whether some port is not up, addressed or routed because of it.
     #[must_use]
     pub const fn is_severe(&self) -> bool {
         match self {
@@ -123,33 +123,31 @@ impl fmt::Display for ProblemKind {
             ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned)
         };
         match self {
-            Self::Quarantined(why) => write!(f, "left out: {why}"),
-            Self::NoResponse { attr } => write!(f, "no answer to {}", name(attr)),
+            Self::Quarantined(why) => write!(f, "quarantined: {why}"),
+            Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
             Self::SetRejected { attr, status } => {
-                write!(f, "refused Set({}): {status}", name(attr))
+                write!(f, "Set({}) rejected: {status}", name(attr))
             }
-            Self::NoLid => f.write_str("no LID left for it"),
-            Self::NotActive(state) => write!(f, "the link stays in {state}"),
+            Self::NoLid => f.write_str("no LID available"),
+            Self::NotActive(state) => write!(f, "link not active: {state}"),
             Self::LidConflict(lid) => {
-                write!(f, "its LID {lid} belongs to another port; given a new one")
+                write!(f, "LID {lid} belongs to another port; new LID assigned")
             }
-            Self::LinkMismatch => {
-                f.write_str("NeighborMTU or OperationalVLs differed between link ends; rewritten")
-            }
-            Self::LinkBounced => f.write_str(
-                "NeighborMTU or OperationalVLs differed between link ends; link bounced",
+            Self::LinkMismatch => f.write_str(
+                "NeighborMTU or OperationalVLs differ between the ends of the link; rewritten",
             ),
-            Self::Loopback => f.write_str("loopback cable, not used for routing"),
-            Self::NoLinearTable => {
-                f.write_str("has no linear forwarding table; left out of routing")
-            }
+            Self::LinkBounced => f.write_str(
+                "NeighborMTU or OperationalVLs differ between the ends of the link; link bounced",
+            ),
+            Self::Loopback => f.write_str("loopback link; not routed"),
+            Self::NoLinearTable => f.write_str("no linear forwarding table; not routed"),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,
-                "its P_Key table of {capacity} entries has no room for {count} more"
+                "P_Key table full: {capacity} entries, {count} P_Keys do not fit"
             ),
             Self::PKeysNotEnforced { needed, capacity } => write!(
                 f,
-                "does not check P_Keys: {needed} are behind it, its table holds {capacity}"
+                "P_Keys not enforced: the end port has {needed}, the table holds {capacity}"
             ),
         }
     }
@@ -161,19 +159,19 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What the SM is doing.
+/// The phase of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
-    /// Nothing: between sweeps.
+    /// No sweep is in progress.
     #[default]
     Idle,
-    /// Looking at the fabric.
+    /// Discovery by directed route.
     Discover,
-    /// Reading the tables that switches already have.
+    /// Reading the tables installed in switches.
     ReadTables,
-    /// Asking other subnet managers.
+    /// SMInfo scan of the other SMs.
     OtherSms,
-    /// Giving out LIDs and computing routes.
+    /// Assigning LIDs and computing routes.
     Route,
     /// Writing forwarding tables.
     WriteTables,
@@ -201,20 +199,20 @@ impl fmt::Display for Phase {
 /// SMPs of one attribute and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SmpCount {
-    /// Gets sent, repetitions included.
+    /// Gets sent, retries included.
     pub gets: u64,
-    /// Sets sent, repetitions included.
+    /// Sets sent, retries included.
     pub sets: u64,
-    /// Times that no answer came in time.
+    /// Requests that timed out.
     pub timeouts: u64,
 }
 
-/// What one sweep found and did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct SweepReport {
-    /// Running number.
+    /// Sequence number of the sweep.
     pub number: u32,
-    /// Whether only a part was read.
+    /// Whether it was a local sweep.
     pub local: bool,
     /// Switches of the subnet.
     pub switches: usize,
@@ -222,19 +220,19 @@ pub struct SweepReport {
     pub cas: usize,
     /// Routers.
     pub routers: usize,
-    /// Cables with both ends up.
+    /// Links with both ends up.
     pub links: usize,
     /// LIDs in use.
     pub lids: usize,
     /// Highest LID in use.
     pub top_lid: Lid,
-    /// LIDs that were given out or changed in this sweep.
+    /// LIDs assigned or changed in this sweep.
     pub lids_changed: usize,
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
-    /// What the engine says of its work, and why engines before it were refused.
+    /// Messages of the engine, and why engines tried before it were rejected.
     pub engine_notes: Vec<String>,
-    /// Proof of the routing; `None` where nothing had to be routed.
+    /// The proof of the routing; `None` if nothing had to be routed.
     pub proof: Option<Proof>,
     /// LFT blocks written.
     pub lft_blocks_written: u64,
@@ -242,31 +240,31 @@ pub struct SweepReport {
     pub smps: BTreeMap<AttrId, SmpCount>,
     /// Time spent in each phase, in order.
     pub phases: Vec<(Phase, Duration)>,
-    /// From the first SMP to the last answer.
+    /// Time from the first SMP to the last response.
     pub took: Duration,
-    /// No engine could route it: the old tables stay.
+    /// Every engine failed; the installed tables stay in force.
     pub failed: bool,
-    /// What is wrong.
+    /// Problems found.
     pub problems: Vec<Problem>,
-    /// Ports of the LID map that are not in the subnet now.
+    /// Ports of the LID map that are absent from the subnet.
     pub absent: usize,
-    /// The fullest P_Key table that was looked at; `None` where no partitions are configured.
+    /// The P_Key table with the fewest free entries; `None` without configured partitions.
     pub fullest_pkey_table: Option<PKeyTableUsage>,
 }
 
-/// How full a P_Key table is.
+/// The usage of a P_Key table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PKeyTableUsage {
     /// The port.
     pub location: Location,
     /// Entries in use.
     pub used: usize,
-    /// Entries that there are.
+    /// Entries of the table.
     pub capacity: u16,
 }
 
 impl PKeyTableUsage {
-    /// Entries that are free.
+    /// Free entries.
     #[must_use]
     pub fn free(&self) -> usize {
         usize::from(self.capacity).saturating_sub(self.used)

@@ -228,7 +228,7 @@ mod tests {
         }
         let lines = problems(&report);
         assert_eq!(lines.len(), PROBLEMS_MAX + 1);
-        assert_eq!(lines[0], "problem: LID 1: no LID left for it");
+        assert_eq!(lines[0], "problem: LID 1: no LID available");
         assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");
         assert!(render(&report, SmState::Master).contains("NOT fully up"));
     }

@@ -652,7 +652,7 @@ fn recording_replays_to_the_same_outputs() {
 
     let (code, out, err) = run_ferrosm(&["replay", name]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("now Master"), "{out}");
+    assert!(out.contains("role changed to Master"), "{out}");
     assert!(out.ends_with("all outputs are the same\n"), "{out}");
     let (code, all, _) = run_ferrosm(&["replay", "--outputs", name]);
     assert_eq!(code, Some(0));

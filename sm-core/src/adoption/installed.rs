@@ -79,7 +79,7 @@ impl InstalledState {
         is_unchanged(node, was, announced).then(|| InheritedVls::Known {
             sl_to_vl: was.sl_to_vl.clone(),
             vl_arbitration: arbitration.collect(),
-            is_incomplete: routing.is_without_lanes(guid),
+            is_incomplete: routing.has_incomplete_vl_tables(guid),
         })
     }
 }

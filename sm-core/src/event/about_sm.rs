@@ -7,7 +7,7 @@ use crate::location::PortName;
 /// What the election reports, with the location of the SM that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AboutSm<T> {
-    /// What it reports.
+    /// The report.
     pub what: T,
     /// The location of the SM; `None` if it is about no SM, or about one that is no longer in the subnet.
     pub location: Option<SmLocation>,
@@ -22,7 +22,7 @@ impl<T: fmt::Display> fmt::Display for AboutSm<T> {
     }
 }
 
-/// Where an SM runs.
+/// The port at which an SM runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmLocation {
     /// Its port is not known.
@@ -39,12 +39,12 @@ pub enum SmLocation {
 impl fmt::Display for SmLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("at an unknown place"),
+            Self::Unknown => f.write_str("at an unknown port"),
             Self::Port { port, peer: None } => write!(f, "at {port}"),
             Self::Port {
                 port,
                 peer: Some(peer),
-            } => write!(f, "at {port}, behind {peer}"),
+            } => write!(f, "at {port}, linked to {peer}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Notices: what the SM found and what it does about it.
+//! Notices: observations of the SM, and what follows from them.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,7 +10,7 @@ use super::about_sm::AboutSm;
 use crate::election;
 use crate::location::PortName;
 
-/// Something that the SM found. `Display` is a line.
+/// An observation of the SM. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The election reports something about another SM.
@@ -26,7 +26,7 @@ pub enum Notice {
     ProcessStalled,
     /// The replica was not loaded in time; the SM continues without it.
     ReplicaTimedOut,
-    /// Until the first sweep is complete, clients are answered from the restored view.
+    /// The SA replies from the restored view until the first sweep is complete.
     RestoredViewUsed {
         /// The age of the view.
         age: Duration,
@@ -37,12 +37,12 @@ pub enum Notice {
     RestoredViewWithdrawn,
     /// End ports of the restored view are absent or have another LID; they are removed from it.
     EndPortsMoved {
-        /// How many.
+        /// Number of end ports.
         count: usize,
     },
-    /// The SL, MTU or rate of groups changed; their members are asked to join again.
+    /// The SL, MTU or rate of groups changed; their members are sent ClientReregister.
     GroupParametersChanged {
-        /// How many hosts are asked.
+        /// Number of hosts.
         hosts: usize,
     },
     /// A port does not accept alias GUIDs.
@@ -73,49 +73,47 @@ impl fmt::Display for Notice {
             Self::Election(notice) => notice.fmt(f),
             Self::ForeignMaster { port, master } => write!(
                 f,
-                "{port} names the SM at LID {master} as its master: looking at everything"
+                "foreign master found: {port} has MasterSMLID {master}; full sweep follows"
             ),
-            Self::ProcessStalled => f.write_str(
-                "this process did not run for a while: the other subnet managers are asked before anything is written",
-            ),
+            Self::ProcessStalled => {
+                f.write_str("process stalled: other SMs are queried before the next write")
+            }
             Self::ReplicaTimedOut => {
-                f.write_str("what was kept did not come in time: it is begun without")
+                f.write_str("replica not loaded in time: continuing without it")
             }
             Self::RestoredViewUsed { age } => write!(
                 f,
-                "until the first sweep is done, clients are answered from what was kept {} s ago",
+                "restored view used until the first sweep completes: {} s old",
                 age.as_secs()
             ),
             Self::RestoredViewRejected(mismatch) => {
-                write!(f, "what was kept of the subnet is not used: {mismatch}")
+                write!(f, "restored view rejected: {mismatch}")
             }
-            Self::RestoredViewWithdrawn => f.write_str(
-                "what was kept of the subnet is not used any more: too many ports have other LIDs",
-            ),
+            Self::RestoredViewWithdrawn => {
+                f.write_str("restored view withdrawn: too many ports have other LIDs")
+            }
             Self::EndPortsMoved { count } => write!(
                 f,
-                "{count} end ports are not where they were: nobody is told of them before the sweep is done"
+                "{count} end ports moved or absent: removed from the restored view"
             ),
             Self::GroupParametersChanged { hosts } => write!(
                 f,
-                "{hosts} hosts are asked to join their groups again: SL, MTU or rate of a group is another"
+                "group SL, MTU or rate changed: {hosts} hosts sent ClientReregister"
             ),
             Self::AliasGuidsRejected {
                 port,
                 block,
                 failure,
-            } => write!(
-                f,
-                "{port} does not take alias GUIDs of block {block}: {failure}"
-            ),
+            } => write!(f, "alias GUIDs rejected: {port}, block {block}: {failure}"),
             Self::LinkMoved(port) => {
-                write!(f, "the cable at {port} leads elsewhere than before")
+                write!(f, "link moved: {port} is linked to another port")
             }
-            Self::InconsistencyFound => {
-                f.write_str("not all was as it should be: looking at everything")
-            }
+            Self::InconsistencyFound => f.write_str("inconsistency found: full sweep follows"),
             Self::ChangesFound { switches, ports } => {
-                write!(f, "{switches} switches and {ports} ports to look at")
+                write!(
+                    f,
+                    "changes found: local sweep of {switches} switches and {ports} ports follows"
+                )
             }
         }
     }
@@ -133,7 +131,7 @@ pub enum WriteFailure {
 impl fmt::Display for WriteFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoResponse => f.write_str("no answer"),
+            Self::NoResponse => f.write_str("no response"),
             Self::Rejected(status) => write!(f, "status {status}"),
         }
     }
@@ -142,9 +140,9 @@ impl fmt::Display for WriteFailure {
 /// Why the restored view is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewMismatch {
-    /// It names no port of its SM.
+    /// It does not record the SM port.
     NoOwnPort,
-    /// It is of another port or subnet.
+    /// It belongs to another port or subnet.
     AnotherPort,
     /// The SM's own port has another LID.
     AnotherLid,
@@ -165,15 +163,15 @@ pub enum ViewMismatch {
 impl fmt::Display for ViewMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoOwnPort => "it has no own port",
-            Self::AnotherPort => "it is of another port or subnet",
-            Self::AnotherLid => "the own port has another LID",
-            Self::AnotherPrefix => "the own port has another subnet prefix",
-            Self::AnotherMaster => "another master was there since",
-            Self::AnotherSubnet => "it is of another subnet",
-            Self::PortAbsent => "the own port is not in it",
-            Self::AnotherLidInReplica => "the own port has another LID in it",
-            Self::AnotherNeighbour => "the own cable leads to another port",
+            Self::NoOwnPort => "SM port not recorded in the view",
+            Self::AnotherPort => "view belongs to another port or subnet",
+            Self::AnotherLid => "LID of the SM port changed",
+            Self::AnotherPrefix => "subnet prefix of the SM port changed",
+            Self::AnotherMaster => "another SM was master since",
+            Self::AnotherSubnet => "replica belongs to another subnet",
+            Self::PortAbsent => "SM port absent from the replica",
+            Self::AnotherLidInReplica => "SM port has another LID in the replica",
+            Self::AnotherNeighbour => "SM port is linked to another port",
         })
     }
 }

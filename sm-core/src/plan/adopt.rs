@@ -83,7 +83,7 @@ impl InheritedRouting {
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
         let tables = tables.ok_or(Not::Unsuitable(AdoptError::MissingTables))?;
-        let run = self.routing.run(&self.guids, tables);
+        let run = self.routing.to_last_run(&self.guids, tables);
         let LastRun {
             topo,
             routing,
@@ -123,7 +123,7 @@ impl InheritedRouting {
             node.switch.as_ref()?.lft.clone()
         };
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
-        let last = Arc::new(self.routing.run(&self.guids, tables?)?);
+        let last = Arc::new(self.routing.to_last_run(&self.guids, tables?)?);
         let busiest = last.baseline_max_load;
         let previous = Previous {
             last: Some(last),

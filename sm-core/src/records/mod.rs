@@ -1,16 +1,16 @@
-//! What outlives a subnet manager, as records: kept over restarts, and copied to those that stand by.
+//! Persisted records: the state that outlives a restart and that standbys replicate.
 //!
-//! A record is bytes under a key, and a [`RecordBatch`] is what changes of them at once. Who keeps them (a file, another machine) sees
-//! nothing but bytes, so that nobody has to be taught when a kind is added. Nothing here reads or writes anything.
+//! A record is a byte string under a key; a [`RecordBatch`] is a set of changes that are stored all or not at all. The store and
+//! replication handle bytes only, so a new kind of record changes neither. This module performs no I/O.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | this | kinds, keys, changes, batches |
-//! | `record` | what a record says, its bytes, and back |
-//! | `view` | the view's records ([`crate::sa::view::persist`]) as changes of these |
-//! | [`routing`] | the routing in force, its bytes, and back |
-//! | `restore` | all records to what a subnet manager starts with |
-//! | `restored` | what a subnet manager starts with |
+//! | `record` | encoding and decoding of single records |
+//! | `view` | encoding of the SA view ([`crate::sa::view::persist`]) as record changes |
+//! | [`routing`] | encoding and decoding of the routing in force |
+//! | `restore` | conversion of all records to a [`RestoredState`] |
+//! | `restored` | the state with which an SM starts |
 
 mod record;
 mod restore;
@@ -26,41 +26,41 @@ pub use restore::{RecordRestorer, SkippedRecord};
 pub use restored::RestoredState;
 pub use view::{ViewPersister, node_and_part};
 
-/// Version of all records together. A reader takes its own and no other.
+/// Version of the record format. A reader accepts only its own version.
 pub const VERSION: u32 = 2;
 
-/// What a record is about: the first byte of its key. The numbers are the records' own and stay.
+/// The kind of a record: the first byte of its key. The numbers are part of the on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RecordKind {
     /// Base LID and LMC of a port; by port GUID.
     Lid = 1,
-    /// What belongs to the view as a whole; one record.
+    /// Data of the SA view that belong to no node; one record.
     ViewHead = 2,
-    /// A part of what a node is in the view; by node GUID and part.
+    /// A part of a node's data in the SA view; by node GUID and part.
     View = 3,
     /// A multicast group; by MGID.
     Group = 4,
-    /// A member of a multicast group; by MGID and the GUID that it joined with (the prefix is the subnet's).
+    /// A member of a multicast group; by MGID and port GUID (the interface ID of its PortGID).
     Member = 5,
     /// A service; by ServiceID, ServiceGID and P_Key.
     Service = 6,
     /// A subscription; by subscriber and SubscriberEnum.
     Subscription = 7,
-    /// An alias GUID; by port GUID and place.
+    /// An alias GUID; by port GUID and index in GUIDInfo.
     Alias = 8,
-    /// What the routing in force was made from; one record.
+    /// The routing in force; one record.
     Routing = 9,
-    /// The M_Key of a port, where it is not that of all; by port GUID. Under GUID 0 that of all.
+    /// An M_Key; by port GUID if the port has an exceptional key, under GUID 0 the key of all other ports.
     MKey = 10,
-    /// What was at the other end of a port's cable, as another subnet manager knew it; by port GUID and port number.
+    /// The peer of a port, as imported from another SM; by port GUID and port number.
     Neighbour = 11,
-    /// How often tables of lanes were about to be written; one record.
+    /// The epoch of the SLtoVL tables; one record.
     SlToVlEpoch = 12,
 }
 
 impl RecordKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::Lid,
         Self::ViewHead,
@@ -76,7 +76,7 @@ impl RecordKind {
         Self::SlToVlEpoch,
     ];
 
-    /// What clients have registered.
+    /// Kinds of registrations of SA clients.
     pub const REGISTRATIONS: [Self; 5] = [
         Self::Group,
         Self::Member,
@@ -85,22 +85,22 @@ impl RecordKind {
         Self::Alias,
     ];
 
-    /// By its number.
+    /// The kind with this number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 }
 
-/// The key of a record: its kind, then what tells it from others of the kind, big-endian so that keys sort as what they say.
+/// The key of a record: its kind, then its identity, big-endian so that keys sort by value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordKey(Box<[u8]>);
 
 impl RecordKey {
-    /// Most bytes that a key has.
+    /// Maximum length of a key in bytes.
     pub const LEN_MAX: usize = 128;
 
-    /// Of parts that follow each other.
+    /// The key of a kind whose identity is the concatenation of `parts`.
     #[must_use]
     pub fn new(kind: RecordKind, parts: &[&[u8]]) -> Self {
         let mut bytes = vec![kind as u8];
@@ -108,7 +108,7 @@ impl RecordKey {
         Self(bytes.into())
     }
 
-    /// As it was read; `None` for what can be no key.
+    /// A key as stored; `None` if its length is invalid.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         (1..=Self::LEN_MAX)
@@ -116,19 +116,19 @@ impl RecordKey {
             .then(|| Self(bytes.into()))
     }
 
-    /// What it is about; `None` for a kind that a later version has.
+    /// The kind; `None` if this version does not know it.
     #[must_use]
     pub fn kind(&self) -> Option<RecordKind> {
         RecordKind::from_number(*self.0.first()?)
     }
 
-    /// All of it, the kind first.
+    /// The encoded key.
     #[must_use]
     pub const fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// What follows the kind.
+    /// The identity: the bytes after the kind.
     #[must_use]
     pub fn suffix(&self) -> &[u8] {
         self.0.get(1..).unwrap_or_default()
@@ -142,19 +142,19 @@ impl fmt::Debug for RecordKey {
     }
 }
 
-/// One change of what is kept.
+/// A change of the persisted records, encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordChange {
-    /// No record of this kind is worth anything.
+    /// Removes all records of a kind.
     Clear(RecordKind),
-    /// A record, in place of what there was under its key.
+    /// Inserts or replaces a record.
     Put(RecordKey, Box<[u8]>),
-    /// There is no such record any more; there may have been none.
+    /// Removes a record, if present.
     Remove(RecordKey),
 }
 
 impl RecordChange {
-    /// Puts a record as of the epoch, so that a lease is stored as its end; `None` for a record that does not decode to the same.
+    /// A [`Self::Put`] of a record whose lease is its end in Unix time; `None` for a record that does not decode to the same.
     #[must_use]
     pub fn put(record: &Record) -> Option<Self> {
         let (key, value) = (record.key(), record.encode(0));
@@ -163,7 +163,7 @@ impl RecordChange {
     }
 }
 
-/// Changes that belong together: all are kept, in this order, or none.
+/// Changes that are stored all or not at all, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordBatch {
     /// The changes.
@@ -171,13 +171,13 @@ pub struct RecordBatch {
 }
 
 impl RecordBatch {
-    /// Whether nothing changes.
+    /// Whether there is no change.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// The same outcome with each record changed once: of changes of a record only the last counts.
+    /// An equivalent batch with at most one change for each record: the last.
     #[must_use]
     pub fn compacted(self) -> Self {
         let mut cleared = Vec::new();
@@ -208,7 +208,7 @@ impl RecordBatch {
         }
     }
 
-    /// Carries the changes out.
+    /// Applies the changes to `records`.
     pub fn apply(&self, records: &mut BTreeMap<RecordKey, Box<[u8]>>) {
         for change in &self.changes {
             match change {
@@ -242,20 +242,19 @@ mod tests {
     }
 
     proptest! {
-        /// On whatever was there before.
         #[test]
-        fn a_compacted_batch_does_the_same(
+        fn compacted_batch_has_the_same_effect(
             before in prop::collection::vec(change(), 0..20),
             changes in prop::collection::vec(change(), 0..40),
         ) {
-            let mut there = BTreeMap::new();
-            RecordBatch { changes: before }.apply(&mut there);
+            let mut records = BTreeMap::new();
+            RecordBatch { changes: before }.apply(&mut records);
             let batch = RecordBatch { changes };
             let compacted = batch.clone().compacted();
-            let mut same = there.clone();
-            batch.apply(&mut there);
-            compacted.apply(&mut same);
-            prop_assert_eq!(there, same);
+            let mut by_compacted = records.clone();
+            batch.apply(&mut records);
+            compacted.apply(&mut by_compacted);
+            prop_assert_eq!(records, by_compacted);
             let keys: Vec<_> = compacted.changes.iter().filter_map(|c| match c {
                 RecordChange::Put(key, _) | RecordChange::Remove(key) => Some(key),
                 RecordChange::Clear(_) => None,
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_sort_as_what_they_say() {
+    fn keys_sort_by_value() {
         let of = |n: u64| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
         assert!(of(0xFF) < of(0x100) && of(1) < of(0xFFFF_FFFF_FFFF_FFFF));
         assert_eq!(RecordKey::from_bytes(of(7).bytes()), Some(of(7)));

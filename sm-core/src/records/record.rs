@@ -1,11 +1,10 @@
-//! What a record says, its bytes, and back: postcard's encoding of small structs, around the specification's own records.
+//! Single records and their encoding: postcard around the SA records of the specification.
 //!
-//! Whatever bytes are given, what comes out is a record that can be, or an error that names it. A change of anything here is a
-//! change of [`super::VERSION`].
+//! Decoding accepts any bytes: it returns a valid record or an error with its key. A change of the encoding needs a new
+//! [`super::VERSION`].
 //!
-//! Leases end at a time, and this crate knows none but its own clock. So a [`Record`] says what is left of a lease, and whoever
-//! makes bytes of it or reads them gives the seconds since 1970: in the bytes is the end. It stays true however long the record
-//! lies in a file or on another machine, which what is left would not.
+//! A [`Record`] contains the remaining time of a lease, because this crate has no wall clock. The encoding contains the end of the lease in
+//! Unix time, which stays valid while the record is stored or replicated; callers pass the current Unix time.
 
 use core::fmt;
 
@@ -27,51 +26,51 @@ use crate::sa::registry::registration::{
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;
 
-/// A record, of the kinds that stand for themselves; those of views belong together and are [`super::ViewPersister`]'s.
+/// A record that can be decoded alone. Records of the view are encoded together, by [`super::ViewPersister`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// Who owns which LIDs.
+    /// The LIDs of a port.
     Lid {
         /// The port.
         port: PortGuid,
         /// Its base LID.
         lid: Lid,
-        /// It has 2^LMC of them.
+        /// It has 2^LMC LIDs.
         lmc: Lmc,
     },
     /// A registration of a client.
     Registration(Registration),
     /// The M_Key of a port.
     MKey {
-        /// The port; [`Self::ALL_PORTS`] for the key of all of which nothing else is kept.
+        /// The port; [`Self::ALL_PORTS`] for the key of all ports without a record of their own.
         port: PortGuid,
         /// Its key.
         m_key: MKey,
     },
-    /// Two ports that were connected.
+    /// A link between two ports.
     Neighbour {
-        /// The one: its GUID, which all ports of a switch have in common, and its number.
+        /// One end: port GUID (of a switch that of port 0) and port number.
         of: (PortGuid, PortNum),
-        /// The other.
+        /// The other end.
         to: (PortGuid, PortNum),
     },
-    /// Tables of lanes were about to be written.
+    /// The SLtoVL epoch, persisted before its tables are written.
     SlToVlEpoch(SlToVlEpoch),
 }
 
-/// One change of what is kept, in terms of what it says.
+/// A change of the persisted records, before it is encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordUpdate {
-    /// No record of this kind counts any more.
+    /// Removes all records of a kind.
     Clear(RecordKind),
-    /// A record, in place of what there was under its key.
+    /// Inserts or replaces a record.
     Put(Record),
-    /// There is no such record any more.
+    /// Removes a record.
     Remove(RecordKey),
 }
 
 impl RecordUpdate {
-    /// The same in bytes, so many seconds after 1970.
+    /// Encodes the change. `unix_s` is the current Unix time.
     #[must_use]
     pub fn to_change(&self, unix_s: u64) -> RecordChange {
         match self {
@@ -81,8 +80,8 @@ impl RecordUpdate {
         }
     }
 
-    /// Whether it must be durable before devices are written: a successor of an SM that died meanwhile would otherwise assume that they
-    /// are unchanged.
+    /// Whether the change must be durable before devices are written. Otherwise, if this SM fails meanwhile, its successor would take the
+    /// devices for unchanged.
     #[must_use]
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(
@@ -92,7 +91,7 @@ impl RecordUpdate {
     }
 }
 
-/// What makes one map of LIDs the other.
+/// The changes that turn one LID map into another.
 #[must_use]
 pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<RecordUpdate> {
     let put = after
@@ -104,7 +103,7 @@ pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<RecordUpdate> {
         .collect()
 }
 
-/// Why bytes are no record.
+/// Why a record cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordError(String);
 
@@ -164,7 +163,7 @@ struct SubscriptionValue<'a> {
 }
 
 impl Record {
-    /// Stands for all ports where a port is named.
+    /// Port GUID that stands for all ports.
     pub const ALL_PORTS: PortGuid = PortGuid(0);
 
     /// The key of a port's LIDs.
@@ -179,7 +178,7 @@ impl Record {
         RecordKey::new(RecordKind::MKey, &[&port.0.to_be_bytes()])
     }
 
-    /// What tells it from others.
+    /// Its key.
     #[must_use]
     pub fn key(&self) -> RecordKey {
         match self {
@@ -191,7 +190,7 @@ impl Record {
         }
     }
 
-    /// Its bytes. `unix_s` is the time now, in seconds since 1970.
+    /// Encodes the value. `unix_s` is the current Unix time.
     #[must_use]
     pub fn encode(&self, unix_s: u64) -> Box<[u8]> {
         match self {
@@ -206,15 +205,15 @@ impl Record {
         }
     }
 
-    /// What bytes say; `None` of a kind that is not told by one record. `unix_s` is the time now, in seconds since 1970: with 0,
-    /// what is left of a lease is the time of its end.
+    /// Decodes a record; `None` for a kind that cannot be decoded alone. `unix_s` is the current Unix time; with 0 the remaining time of a
+    /// lease is the time of its end.
     ///
     /// # Errors
-    /// If they say nothing, or what cannot be.
+    /// If the bytes are malformed, or a value is not allowed.
     pub fn decode(key: &RecordKey, value: &[u8], unix_s: u64) -> Result<Option<Self>, RecordError> {
         let kind = key
             .kind()
-            .ok_or_else(|| RecordError::new(key, "of a kind that is not known here"))?;
+            .ok_or_else(|| RecordError::new(key, "unknown kind"))?;
         let record = match kind {
             RecordKind::Lid => lid(key, value),
             RecordKind::Group => group(key, value).map(Record::Registration),
@@ -227,11 +226,11 @@ impl Record {
             RecordKind::SlToVlEpoch => sl_to_vl_epoch(value),
             RecordKind::ViewHead | RecordKind::View | RecordKind::Routing => return Ok(None),
         };
-        let record = record.ok_or_else(|| RecordError::new(key, "cannot be read"))?;
+        let record = record.ok_or_else(|| RecordError::new(key, "malformed value"))?;
         if record.key() == *key {
             Ok(Some(record))
         } else {
-            Err(RecordError::new(key, "is another's"))
+            Err(RecordError::new(key, "value belongs to another key"))
         }
     }
 }
@@ -319,19 +318,19 @@ fn port_key((guid, port): (PortGuid, PortNum)) -> RecordKey {
     RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]])
 }
 
-/// Nothing here can fail to be encoded: there are only numbers, bytes and options in it.
+/// Encodes a value. Values consist of integers, bytes and options, so encoding cannot fail.
 fn bytes<T: Serialize>(value: &T) -> Box<[u8]> {
     postcard::to_allocvec(value).unwrap_or_default().into()
 }
 
-/// A value, if that is what the bytes are, to the last one.
+/// Decodes a value that spans all of `bytes`.
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(value)
 }
 
-/// Eight bytes of a key's rest, from there.
-fn number(key: &RecordKey, at: usize) -> Option<u64> {
+/// The integer at an offset of a key's identity.
+fn key_u64(key: &RecordKey, at: usize) -> Option<u64> {
     let bytes = key.suffix().get(at..)?.first_chunk()?;
     Some(u64::from_be_bytes(*bytes))
 }
@@ -341,7 +340,7 @@ fn lid(key: &RecordKey, value: &[u8]) -> Option<Record> {
     let last = u32::from(lid) + (1 << lmc.min(7)) - 1;
     let fits = lmc <= 7 && Lid(lid).is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0);
     fits.then_some(Record::Lid {
-        port: PortGuid(number(key, 0)?),
+        port: PortGuid(key_u64(key, 0)?),
         lid: Lid(lid),
         lmc: Lmc(lmc),
     })
@@ -351,7 +350,7 @@ fn group(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     let GroupValue { well_known, record } = parse(value)?;
     let sized: &[u8; McMemberRecord::LEN] = record.try_into().ok()?;
     let record = McMemberRecord::decode(sized);
-    // An MLID that is none is given anew; a group that is none is nobody's.
+    // An invalid MLID is accepted: the registry assigns a new one.
     (record.mgid.is_multicast() && key.suffix() == record.mgid.0).then(|| Registration::Group {
         mgid: record.mgid,
         mlid: record.mlid,
@@ -365,7 +364,7 @@ fn member(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     let mgid = Gid(*key.suffix().first_chunk()?);
     ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Registration::Member {
         mgid,
-        port: PortGuid(number(key, 16)?),
+        port: PortGuid(key_u64(key, 16)?),
         member: GroupMember {
             join_state: JoinState(join_state),
             proxy,
@@ -410,7 +409,7 @@ fn alias(key: &RecordKey, value: &[u8]) -> Option<Registration> {
     let alias: u64 = parse(value)?;
     ((1..=ALIAS_MAX).contains(&index) && alias != 0).then_some(Registration::Alias(
         RegisteredAlias {
-            port: PortGuid(number(key, 0)?),
+            port: PortGuid(key_u64(key, 0)?),
             index,
             alias: PortGuid(alias),
         },
@@ -419,7 +418,7 @@ fn alias(key: &RecordKey, value: &[u8]) -> Option<Registration> {
 
 fn m_key(key: &RecordKey, value: &[u8]) -> Option<Record> {
     Some(Record::MKey {
-        port: PortGuid(number(key, 0)?),
+        port: PortGuid(key_u64(key, 0)?),
         m_key: MKey::new(parse(value)?),
     })
 }
@@ -427,7 +426,7 @@ fn m_key(key: &RecordKey, value: &[u8]) -> Option<Record> {
 fn neighbour(key: &RecordKey, value: &[u8]) -> Option<Record> {
     let (guid, port): (u64, u8) = parse(value)?;
     Some(Record::Neighbour {
-        of: (PortGuid(number(key, 0)?), PortNum(*key.suffix().get(8)?)),
+        of: (PortGuid(key_u64(key, 0)?), PortNum(*key.suffix().get(8)?)),
         to: (PortGuid(guid), PortNum(port)),
     })
 }
@@ -526,16 +525,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn records_round_trip() {
         let mut restorer = RecordRestorer::new(1_000);
         for record in records() {
             let bytes = record.encode(1_000);
-            let back = Record::decode(&record.key(), &bytes, 1_000);
-            assert_eq!(back, Ok(Some(record.clone())));
+            let decoded = Record::decode(&record.key(), &bytes, 1_000);
+            assert_eq!(decoded, Ok(Some(record.clone())));
             restorer.put(&record.key(), &bytes);
         }
-        let (restored, left_out) = restorer.finish();
-        assert_eq!(left_out, []);
+        let (restored, skipped) = restorer.finish();
+        assert_eq!(skipped, []);
         let registrations: Vec<Record> = restored
             .registrations
             .iter()
@@ -548,9 +547,9 @@ mod tests {
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
     }
 
-    /// However long it lies: after ten seconds there are ten less, and after the end nothing.
+    /// After ten seconds in the store ten less remain; after its end the service is not restored.
     #[test]
-    fn a_lease_goes_on_while_nobody_looks() {
+    fn leases_expire_while_stored() {
         let service = records().remove(3);
         let bytes = service.encode(1_000);
         let left_s = |unix_s| {
@@ -562,11 +561,11 @@ mod tests {
         assert_eq!(left_s(1_010), Some(50));
         assert_eq!(left_s(1_059), Some(1));
         assert_eq!(left_s(1_060), None);
-        assert_eq!(left_s(990), Some(70), "a clock that was set back");
+        assert_eq!(left_s(990), Some(70), "the clock was set back");
     }
 
     #[test]
-    fn what_cannot_be_is_told_by_its_name() {
+    fn invalid_records_are_rejected_with_their_key() {
         let lid = Record::lid_key(PortGuid(1));
         for (lid_value, lmc) in [(0, 0), (0xC000, 0), (0xBFFE, 2), (8, 8)] {
             let value = bytes(&LidValue {
@@ -574,24 +573,24 @@ mod tests {
                 lmc,
             });
             let why = Record::decode(&lid, &value, 0).unwrap_err().to_string();
-            assert_eq!(why, "Some(Lid) 0000000000000001: cannot be read");
+            assert_eq!(why, "Some(Lid) 0000000000000001: malformed value");
         }
-        // A value under another's key.
+        // A value under the key of another record.
         for record in records().into_iter().skip(1).take(1) {
             let key = RecordKey::from(RegistrationKey::Group(Gid([0xFE; 16])));
             assert!(Record::decode(&key, &record.encode(0), 0).is_err());
         }
-        // A member alone.
+        // A member without its group.
         let mut restorer = RecordRestorer::new(0);
         let member = records().remove(2);
         restorer.put(&member.key(), &member.encode(0));
-        let (restored, left_out) = restorer.finish();
+        let (restored, skipped) = restorer.finish();
         assert!(restored.registrations.is_empty());
-        assert_eq!(left_out.len(), 1);
-        assert_eq!(left_out[0].key, member.key());
+        assert_eq!(skipped.len(), 1);
+        assert_eq!(skipped[0].key, member.key());
     }
 
-    fn torn() -> impl Strategy<Value = (RecordKey, Vec<u8>)> {
+    fn malformed() -> impl Strategy<Value = (RecordKey, Vec<u8>)> {
         let any_bytes = (
             0..14u8,
             prop::collection::vec(any::<u8>(), 0..60),
@@ -624,9 +623,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever bytes: what comes out can be encoded again to what says the same, and a manager can start with it.
+        /// Every record that is decoded round-trips, and a registry can be restored from it.
         #[test]
-        fn no_bytes_make_it_panic(all in prop::collection::vec(torn(), 1..12)) {
+        fn malformed_records_do_not_panic(all in prop::collection::vec(malformed(), 1..12)) {
             let mut restorer = RecordRestorer::new(5);
             for (key, value) in &all {
                 if let Ok(Some(record)) = Record::decode(key, value, 5) {
@@ -639,16 +638,16 @@ mod tests {
             let (restored, _) = restorer.finish();
             let now = ferrosm_mad::time::Instant::START;
             let mut registry = crate::sa::registry::Registry::from_registrations(&restored.registrations, now);
-            // What was not as it can be is put right where it is kept.
+            // The registry's corrections turn the persisted records into its own.
             let encoded = |r| {
                 let record = Record::Registration(r);
                 (record.key(), record.encode(5))
             };
-            let mut kept = restored.registrations.iter().map(encoded).collect();
+            let mut persisted = restored.registrations.iter().map(encoded).collect();
             let changes = registry.take_updates(now).into_iter().map(|u| RecordUpdate::from(u).to_change(5)).collect();
-            crate::records::RecordBatch { changes }.apply(&mut kept);
+            crate::records::RecordBatch { changes }.apply(&mut persisted);
             let all = registry.registrations(now).map(encoded).collect();
-            prop_assert_eq!(kept, all);
+            prop_assert_eq!(persisted, all);
         }
     }
 }

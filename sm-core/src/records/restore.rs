@@ -1,7 +1,7 @@
-//! All records to what a subnet manager starts with. Nothing that is in a record can make it panic.
+//! Conversion of all records to a [`RestoredState`]. No content of a record causes a panic.
 //!
-//! Records of clients and LIDs stand for themselves: one that is broken is left out and told, the others count. Those of the view
-//! belong together: when one is broken there is no view.
+//! Records of registrations, LIDs and M_Keys are independent: an invalid one is skipped and reported. Records of the view depend on each
+//! other: if one is invalid, there is no restored view.
 
 use core::fmt;
 use core::time::Duration;
@@ -17,12 +17,12 @@ use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGrou
 use crate::sa::registry::registration::{Registration, RegistrationKey};
 use crate::sa::view::persist::{self, ViewSnapshot};
 
-/// A record that does not count.
+/// A record that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRecord {
-    /// Which.
+    /// Its key.
     pub key: RecordKey,
-    /// Why; one line, which names it.
+    /// Why; one line that contains the key.
     pub why: String,
 }
 
@@ -32,14 +32,14 @@ impl fmt::Display for SkippedRecord {
     }
 }
 
-/// What came of a group so far: members may come before it.
+/// The records of a group so far: members may precede the group.
 #[derive(Debug, Default)]
 struct Parts {
     group: Option<(Lid, bool, GroupParameters)>,
     members: BTreeMap<PortGuid, GroupMember>,
 }
 
-/// Takes records in any order.
+/// Restores state from records in any order.
 #[derive(Debug)]
 pub struct RecordRestorer {
     unix_s: u64,
@@ -48,11 +48,11 @@ pub struct RecordRestorer {
     view: persist::ViewRestorer,
     head: Option<Box<[u8]>>,
     view_broken: Option<(RecordKey, String)>,
-    left_out: Vec<SkippedRecord>,
+    skipped: Vec<SkippedRecord>,
 }
 
 impl RecordRestorer {
-    /// With nothing yet. `unix_s` is the time now, in seconds since 1970.
+    /// Starts without records. `unix_s` is the current Unix time.
     #[must_use]
     pub fn new(unix_s: u64) -> Self {
         Self {
@@ -62,11 +62,11 @@ impl RecordRestorer {
             view: persist::ViewRestorer::default(),
             head: None,
             view_broken: None,
-            left_out: Vec::new(),
+            skipped: Vec::new(),
         }
     }
 
-    /// A record.
+    /// Adds a record.
     pub fn put(&mut self, key: &RecordKey, value: &[u8]) {
         match key.kind() {
             Some(RecordKind::View) => {
@@ -75,39 +75,39 @@ impl RecordRestorer {
                         let put = self.view.put(guid, part, value);
                         put.map_err(|e| e.to_string())
                     }
-                    None => Err(RecordError::new(key, "names no part of a view").to_string()),
+                    None => Err(RecordError::new(key, "no part of a view").to_string()),
                 };
                 if let Err(why) = put {
-                    self.no_view(key, why);
+                    self.discard_view(key, why);
                 }
             }
             Some(RecordKind::ViewHead) => self.head = Some(value.into()),
             Some(RecordKind::Routing) => match RoutingRecord::decode(value) {
                 Ok(routing) => self.restored.routing = Some(Arc::new(routing)),
-                Err(e) => self.leave_out(key, e.to_string()),
+                Err(e) => self.skip(key, e.to_string()),
             },
             _ => match Record::decode(key, value, self.unix_s) {
-                Ok(Some(record)) => self.take(record),
+                Ok(Some(record)) => self.add(record),
                 Ok(None) => {}
-                Err(e) => self.leave_out(key, e.to_string()),
+                Err(e) => self.skip(key, e.to_string()),
             },
         }
     }
 
-    /// The view must not be believed, whatever its records say: some are missing.
-    pub fn no_view(&mut self, key: &RecordKey, why: String) {
+    /// Discards the view because a record is invalid or missing.
+    pub fn discard_view(&mut self, key: &RecordKey, why: String) {
         self.view_broken.get_or_insert_with(|| (key.clone(), why));
     }
 
-    fn leave_out(&mut self, key: &RecordKey, why: String) {
+    fn skip(&mut self, key: &RecordKey, why: String) {
         if key.kind() == Some(RecordKind::SlToVlEpoch) {
             self.restored.sl_to_vl_epoch = SlToVlEpoch::UNREADABLE;
         }
         let key = key.clone();
-        self.left_out.push(SkippedRecord { key, why });
+        self.skipped.push(SkippedRecord { key, why });
     }
 
-    fn take_registration(&mut self, registration: Registration) {
+    fn add_registration(&mut self, registration: Registration) {
         let saved = &mut self.restored.registrations;
         match registration {
             Registration::Group {
@@ -123,7 +123,7 @@ impl RecordRestorer {
                 let parts = self.groups.entry(mgid).or_default();
                 parts.members.insert(port, member);
             }
-            // Its lease ended while nobody looked.
+            // Its lease expired while it was stored.
             Registration::Service(service) if service.lease_left_s == Some(0) => {}
             Registration::Service(service) => saved.services.push(*service),
             Registration::Subscription(subscription) => saved.subscriptions.push(subscription),
@@ -131,12 +131,12 @@ impl RecordRestorer {
         }
     }
 
-    fn take(&mut self, record: Record) {
+    fn add(&mut self, record: Record) {
         match record {
             Record::Lid { port, lid, lmc } => {
                 self.restored.lids.insert(port, (lid, lmc));
             }
-            Record::Registration(registration) => self.take_registration(registration),
+            Record::Registration(registration) => self.add_registration(registration),
             Record::MKey { port, m_key } => {
                 self.restored.m_keys.insert(port, m_key);
             }
@@ -147,7 +147,7 @@ impl RecordRestorer {
         }
     }
 
-    /// What is in the records, and what had to be left out.
+    /// The restored state, and the records that were skipped.
     #[must_use]
     pub fn finish(mut self) -> (RestoredState, Vec<SkippedRecord>) {
         for (mgid, Parts { group, members }) in core::mem::take(&mut self.groups) {
@@ -164,12 +164,12 @@ impl RecordRestorer {
             }
             for port in members.into_keys() {
                 let key = RegistrationKey::Member(mgid, port).into();
-                let why = RecordError::new(&key, "a member of a group that is not there");
-                self.leave_out(&key, why.to_string());
+                let why = RecordError::new(&key, "member of a group without a record");
+                self.skip(&key, why.to_string());
             }
         }
         let saved = &mut self.restored.registrations;
-        // As the registry itself has them.
+        // In the order of the registry.
         saved.services.sort_by_key(|s| {
             (
                 s.record.service_id,
@@ -181,17 +181,17 @@ impl RecordRestorer {
             .subscriptions
             .sort_by_key(|s| (s.record.subscriber_gid, s.record.subscriber_enum));
         saved.aliases.sort_by_key(|a| (a.port, a.index));
-        let whole = |out: &SkippedRecord| {
+        let is_no_registration = |out: &SkippedRecord| {
             let kind = out.key.kind();
             kind.is_some_and(|kind| !RecordKind::REGISTRATIONS.contains(&kind))
         };
-        // Registrations are kept before clients are answered, and a store that was set aside has no view either.
-        self.restored.complete = self.head.is_some() && self.left_out.iter().all(whole);
+        // Registrations are durable before the SA replies, and a quarantined store has no view either.
+        self.restored.complete = self.head.is_some() && self.skipped.iter().all(is_no_registration);
         if let Some(head) = self.head.take() {
             let head_key = RecordKey::new(RecordKind::ViewHead, &[]);
             let view = match (self.view_broken.take(), head.split_first_chunk()) {
                 (Some(broken), _) => Err(broken),
-                (None, None) => Err((head_key, "the view's head is too short".to_owned())),
+                (None, None) => Err((head_key, "header of the view is truncated".to_owned())),
                 (None, Some((written, head))) => {
                     let written = u64::from_be_bytes(*written);
                     let view = self.view.finish(head);
@@ -201,17 +201,17 @@ impl RecordRestorer {
             };
             match view {
                 Ok((written, view)) => {
-                    // A clock that was set back is no reason to lose anything.
+                    // If the clock was set back, the view counts as new.
                     let age = Duration::from_secs(self.unix_s.saturating_sub(written));
                     let view = Arc::new(view);
                     self.restored.snapshot = Some(ViewSnapshot { view, age });
                 }
                 Err((key, why)) => {
-                    let why = format!("no view of the past: {why}");
-                    self.left_out.push(SkippedRecord { key, why });
+                    let why = format!("view not restored: {why}");
+                    self.skipped.push(SkippedRecord { key, why });
                 }
             }
         }
-        (self.restored, self.left_out)
+        (self.restored, self.skipped)
     }
 }

@@ -1,4 +1,4 @@
-//! The persisted state with which a subnet manager starts.
+//! The persisted state with which an SM starts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,32 +12,30 @@ use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::registration::Registrations;
 use crate::sa::view::persist::ViewSnapshot;
 
-/// What came from the last run.
+/// State of an earlier run, or of the master whose replica was loaded.
 #[derive(Debug, Clone, Default)]
 pub struct RestoredState {
-    /// Who owns which LIDs.
+    /// LIDs by port.
     pub lids: LidMap,
-    /// What clients had registered, aged by the time that has passed since.
+    /// Registrations of SA clients; leases are reduced by the time since they were stored.
     pub registrations: Registrations,
-    /// What the subnet was.
+    /// The SA view and its age.
     pub snapshot: Option<ViewSnapshot>,
     /// The routing that was in force.
     pub routing: Option<Arc<RoutingRecord>>,
-    /// The state of the tables of lanes that was kept before they were written: it is that of `routing`, or nobody knows who has
-    /// which.
+    /// The epoch persisted before SLtoVL tables were written last. If it is not that of `routing`, the tables of all devices are unknown.
     pub sl_to_vl_epoch: SlToVlEpoch,
-    /// M_Keys of ports, as far as they are not that of all, which is under [`super::Record::ALL_PORTS`].
+    /// M_Keys of ports with an exceptional key; that of all other ports is under [`super::Record::ALL_PORTS`].
     pub m_keys: BTreeMap<PortGuid, MKey>,
-    /// What was at the other ends of cables, as another subnet manager knew it: by the GUID of a port's node (that of a switch's
-    /// port 0, or of the port itself) and its number.
+    /// Peers of ports, as imported from another SM: by port GUID (of a switch that of port 0) and port number.
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
-    /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again. Nor is the
-    /// rest older than the last that its master kept.
+    /// `registrations` contains every acknowledged registration, so no client has to register again; and the other records are the latest
+    /// that the master persisted.
     pub complete: bool,
 }
 
 impl RestoredState {
-    /// Its records, without those of the view and the routing.
+    /// The records, except those of the view and the routing.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let lids = self.lids.iter();
         let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });

@@ -1,11 +1,11 @@
-//! The routing in force with what it was made from, by names that mean the same to another run and on another machine.
+//! The routing in force and its inputs, as one record ([`super::RecordKind::Routing`]).
 //!
-//! Tables are not in it: they are in the switches, and in the view that is kept. What is in no switch is here: which engine it was
-//! and for which settings, the graph that it was made for, SLs of paths, the order of switches and the promise of trees that repairs
-//! and groups go by. One record, [`super::RecordKind::Routing`].
+//! LFTs are not part of it: they are in the switches and in the persisted view. The record contains what no switch stores: the engine and
+//! its settings, the graph, the SLs of paths, the order of switches, and the tree constraint that later reroutes and multicast groups
+//! depend on. It names switches by GUID, so that another run or another SM can use it.
 //!
-//! [`RoutingRecord::of`] and [`RoutingRecord::run`] are the two ways between it and a [`LastRun`], [`RoutingRecord::encode`] and
-//! [`RoutingRecord::decode`] those between it and bytes. All are pure. Nothing that is in the bytes can make anything panic.
+//! [`RoutingRecord::new`] and [`RoutingRecord::to_last_run`] convert from and to a [`LastRun`], [`RoutingRecord::encode`] and
+//! [`RoutingRecord::decode`] to and from bytes. All are pure. No content of the bytes causes a panic.
 
 use core::fmt;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use serde::{Deserialize, Serialize};
 use crate::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
 use crate::sa::View;
 
-/// Version of the record. A reader takes its own only; without a record, routes are computed as on a first start.
+/// Version of the record. A reader accepts only its own; without a record, routes are computed as on a first start.
 const VERSION: u8 = 3;
 
 /// The fields of [`RerouteSummary`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct RepairCounts([usize; 5]);
+struct RerouteCounts([usize; 5]);
 
-impl RepairCounts {
-    const fn of(repair: RerouteSummary) -> Self {
+impl RerouteCounts {
+    const fn new(summary: RerouteSummary) -> Self {
         Self([
-            repair.lost_links,
-            repair.removed_lids,
-            repair.added_lids,
-            repair.changed_entries,
-            repair.changed_lids,
+            summary.lost_links,
+            summary.removed_lids,
+            summary.added_lids,
+            summary.changed_entries,
+            summary.changed_lids,
         ])
     }
 
-    const fn repair(self) -> RerouteSummary {
+    const fn to_summary(self) -> RerouteSummary {
         let Self(
             [
                 lost_links,
@@ -60,31 +60,31 @@ impl RepairCounts {
     }
 }
 
-/// A routing, to be kept.
+/// A routing, as persisted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutingRecord {
     engine: String,
     inputs: RoutingInputs,
-    without_lanes: Vec<u64>,
+    without_vl_tables: Vec<u64>,
     busiest: u64,
     notes: Vec<String>,
-    repair: Option<RepairCounts>,
-    switches: Vec<Switch>,
-    /// Switch and port, twice.
+    repair: Option<RerouteCounts>,
+    switches: Vec<SwitchRecord>,
+    /// Switch and port of both ends.
     links: Vec<(u32, u8, u32, u8)>,
     /// Switch, port, first LID, number of LIDs.
-    ends: Vec<(u32, u8, u16, u16)>,
+    end_ports: Vec<(u32, u8, u16, u16)>,
     order: Option<Vec<u32>>,
-    trees: Promise,
+    trees: TreeRecord,
     vls: u8,
-    path_sl: Levels,
-    maps: Option<Maps>,
-    /// [`SlToVlEpoch`]: its number, and the port GUID of who wrote it.
+    path_sl: PathSlRecord,
+    maps: Option<SlToVlRecord>,
+    /// [`SlToVlEpoch`]: number, and port GUID of the SM that wrote the tables.
     sl_to_vl_epoch: (u64, u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Switch {
+struct SwitchRecord {
     guid: u64,
     num_ports: u8,
     lid: u16,
@@ -93,7 +93,7 @@ struct Switch {
 
 /// [`TreeConstraint`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Promise {
+enum TreeRecord {
     Search,
     Ordered(Vec<u32>),
     /// Ports towards the root, 0 for the root; SL.
@@ -102,38 +102,38 @@ enum Promise {
 
 /// [`PathSl`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Levels {
+enum PathSlRecord {
     Uniform(u8),
     ByLid(Vec<u8>),
     BySwitches(Vec<Vec<u8>>),
     BySwitchAndLid(Vec<Vec<u8>>),
 }
 
-/// [`SlToVl::PerPorts`]: the different maps that there are, and for each switch, input and output by output, which it is, as runs.
+/// [`SlToVl::PerPorts`]: the distinct maps, and for each switch the index of the map of each pair of input and output, run-length encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Maps {
+struct SlToVlRecord {
     all: Vec<[u8; SLS]>,
     runs: Vec<Vec<(u32, u32)>>,
 }
 
-/// Why bytes are no routing.
+/// Why a routing record cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoutingRecordError {
-    /// They were written by another version.
+    /// It was written by another version.
     Version,
-    /// They cannot be decoded.
-    Torn(postcard::Error),
-    /// Their parts contradict each other.
+    /// It cannot be decoded.
+    Malformed(postcard::Error),
+    /// Its parts contradict each other.
     Inconsistent,
 }
 
 impl fmt::Display for RoutingRecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the record of the routing cannot be read: ")?;
+        f.write_str("routing record not usable: ")?;
         f.write_str(match self {
-            Self::Version => "it is of another version",
-            Self::Torn(_) => "it is torn",
-            Self::Inconsistent => "it does not fit together",
+            Self::Version => "unknown version",
+            Self::Malformed(_) => "malformed",
+            Self::Inconsistent => "inconsistent",
         })
     }
 }
@@ -141,7 +141,7 @@ impl fmt::Display for RoutingRecordError {
 impl core::error::Error for RoutingRecordError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Torn(error) => Some(error),
+            Self::Malformed(error) => Some(error),
             Self::Version | Self::Inconsistent => None,
         }
     }
@@ -157,14 +157,14 @@ impl RoutingRecord {
     #[must_use]
     pub fn of_view(view: &View) -> Option<Self> {
         let (run, origin) = view.routing()?;
-        Some(Self::of(run, &view.routed_switches(), origin))
+        Some(Self::new(run, &view.routed_switches(), origin))
     }
 
     /// Of a routing, and the GUID of each of its switches.
     #[must_use]
-    pub fn of(run: &LastRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
+    pub fn new(run: &LastRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
         let (topo, routing) = (&run.topo, &run.routing);
-        let switch = |(s, guid): (SwitchIdx, &NodeGuid)| Switch {
+        let switch = |(s, guid): (SwitchIdx, &NodeGuid)| SwitchRecord {
             guid: guid.0,
             num_ports: topo.num_ports(s),
             lid: topo.lid(s).0,
@@ -189,31 +189,31 @@ impl RoutingRecord {
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
-            without_lanes: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
+            without_vl_tables: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
             notes: notes.map(Diagnostic::to_string).collect(),
-            repair: repair.copied().map(RepairCounts::of),
+            repair: repair.copied().map(RerouteCounts::new),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
-            ends: ends.collect(),
+            end_ports: ends.collect(),
             order: routing.order.clone(),
             trees: match &routing.trees {
-                TreeConstraint::Search => Promise::Search,
-                TreeConstraint::Ordered(order) => Promise::Ordered(order.clone()),
+                TreeConstraint::Search => TreeRecord::Search,
+                TreeConstraint::Ordered(order) => TreeRecord::Ordered(order.clone()),
                 TreeConstraint::Within { up, sl } => {
-                    Promise::Within(up.iter().map(|p| p.map_or(0, |p| p.0)).collect(), *sl)
+                    TreeRecord::Within(up.iter().map(|p| p.map_or(0, |p| p.0)).collect(), *sl)
                 }
             },
             vls: routing.vl_plan.vls,
             path_sl: match &routing.vl_plan.path_sl {
-                PathSl::Uniform(sl) => Levels::Uniform(*sl),
-                PathSl::ByLid(row) => Levels::ByLid(row.to_vec()),
-                PathSl::BySwitches(all) => Levels::BySwitches(rows(all)),
-                PathSl::BySwitchAndLid(all) => Levels::BySwitchAndLid(rows(all)),
+                PathSl::Uniform(sl) => PathSlRecord::Uniform(*sl),
+                PathSl::ByLid(row) => PathSlRecord::ByLid(row.to_vec()),
+                PathSl::BySwitches(all) => PathSlRecord::BySwitches(rows(all)),
+                PathSl::BySwitchAndLid(all) => PathSlRecord::BySwitchAndLid(rows(all)),
             },
             maps: match &routing.vl_plan.sl2vl {
                 SlToVl::Modulo => None,
-                SlToVl::PerPorts(all) => Some(Maps::of(topo, all)),
+                SlToVl::PerPorts(all) => Some(SlToVlRecord::new(topo, all)),
             },
             sl_to_vl_epoch: (
                 origin.sl_to_vl_epoch.number,
@@ -222,19 +222,19 @@ impl RoutingRecord {
         }
     }
 
-    /// The settings that it was made for.
+    /// The settings for which it was computed.
     #[must_use]
     pub const fn inputs(&self) -> &RoutingInputs {
         &self.inputs
     }
 
-    /// Whether a node has not taken all of its tables of lanes.
+    /// Whether a node did not accept all of its VL tables.
     #[must_use]
-    pub fn is_without_lanes(&self, node: NodeGuid) -> bool {
-        self.without_lanes.contains(&node.0)
+    pub fn has_incomplete_vl_tables(&self, node: NodeGuid) -> bool {
+        self.without_vl_tables.contains(&node.0)
     }
 
-    /// The state that its tables of lanes were left in.
+    /// The epoch of its SLtoVL tables.
     #[must_use]
     pub const fn sl_to_vl_epoch(&self) -> SlToVlEpoch {
         let (number, sm_port) = self.sl_to_vl_epoch;
@@ -242,99 +242,105 @@ impl RoutingRecord {
         SlToVlEpoch { number, sm_port }
     }
 
-    /// The record's value.
+    /// Encodes the record.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        // Nothing in these structs can fail to be written.
+        // These structs cannot fail to encode.
         postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
     }
 
-    /// The routing that a record's value holds.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// It is none, or of a version that is not known here, or does not fit together.
+    /// If it is malformed, inconsistent or of another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, RoutingRecordError> {
         let Some((&VERSION, bytes)) = bytes.split_first() else {
             return Err(RoutingRecordError::Version);
         };
         let (this, rest): (Self, _) =
-            postcard::take_from_bytes(bytes).map_err(RoutingRecordError::Torn)?;
-        if !rest.is_empty() || !this.fits() {
+            postcard::take_from_bytes(bytes).map_err(RoutingRecordError::Malformed)?;
+        if !rest.is_empty() || !this.is_consistent() {
             return Err(RoutingRecordError::Inconsistent);
         }
         Ok(this)
     }
 
-    fn fits(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         let n = self.switches.len();
-        let of_all = |len: usize| len == n;
-        let there = |s: u32| usize::try_from(s).is_ok_and(|s| s < n);
-        let rows = |rows: &[Vec<u8>]| of_all(rows.len());
+        let covers_all = |len: usize| len == n;
+        let is_switch = |s: u32| usize::try_from(s).is_ok_and(|s| s < n);
+        let rows = |rows: &[Vec<u8>]| covers_all(rows.len());
         ENGINE_NAMES.contains(&self.engine.as_str())
-            && self.links.iter().all(|(a, _, b, _)| there(*a) && there(*b))
-            && self.ends.iter().all(|(s, ..)| there(*s))
-            && self.order.as_ref().is_none_or(|order| of_all(order.len()))
+            && self
+                .links
+                .iter()
+                .all(|(a, _, b, _)| is_switch(*a) && is_switch(*b))
+            && self.end_ports.iter().all(|(s, ..)| is_switch(*s))
+            && self
+                .order
+                .as_ref()
+                .is_none_or(|order| covers_all(order.len()))
             && match &self.trees {
-                Promise::Search => true,
-                Promise::Ordered(order) => of_all(order.len()),
-                Promise::Within(up, _) => of_all(up.len()),
+                TreeRecord::Search => true,
+                TreeRecord::Ordered(order) => covers_all(order.len()),
+                TreeRecord::Within(up, _) => covers_all(up.len()),
             }
             && (1..=ferrosm_routing::DATA_VLS_MAX).contains(&self.vls)
             && match &self.path_sl {
-                Levels::Uniform(_) | Levels::ByLid(_) => true,
-                Levels::BySwitches(all) | Levels::BySwitchAndLid(all) => rows(all),
+                PathSlRecord::Uniform(_) | PathSlRecord::ByLid(_) => true,
+                PathSlRecord::BySwitches(all) | PathSlRecord::BySwitchAndLid(all) => rows(all),
             }
-            && self.maps.as_ref().is_none_or(|m| of_all(m.runs.len()))
+            && self.maps.as_ref().is_none_or(|m| covers_all(m.runs.len()))
     }
 
-    /// The run again, for these switches in this order with these tables; `busiest` and all promises as they were. `None` if the
-    /// switches are not those that it was made for.
+    /// The routing for the switches `guids` in this order with the LFTs `tables`; baseline load and tree constraint are preserved. `None` if
+    /// the switches are not those of the record.
     #[must_use]
-    pub fn run(&self, guids: &[NodeGuid], tables: Tables) -> Option<LastRun> {
+    pub fn to_last_run(&self, guids: &[NodeGuid], tables: Tables) -> Option<LastRun> {
         let n = self.switches.len();
         if guids.len() != n || tables.len() != n {
             return None;
         }
-        let places: FxHashMap<u64, usize> =
+        let index_of: FxHashMap<u64, usize> =
             guids.iter().enumerate().map(|(i, g)| (g.0, i)).collect();
-        // Where each switch of then is now, and the other way round.
-        let mut now = Vec::with_capacity(n);
-        let mut then = vec![usize::MAX; n];
+        // The index in `guids` of each switch of the record, and the reverse.
+        let mut current = Vec::with_capacity(n);
+        let mut recorded = vec![usize::MAX; n];
         for (i, switch) in self.switches.iter().enumerate() {
-            let at = *places.get(&switch.guid)?;
-            then[at] = i;
-            now.push(at);
+            let at = *index_of.get(&switch.guid)?;
+            recorded[at] = i;
+            current.push(at);
         }
-        if then.contains(&usize::MAX) {
+        if recorded.contains(&usize::MAX) {
             return None;
         }
-        let places = Places { now, then };
+        let switch_order = SwitchOrder { current, recorded };
         let engine = ENGINE_NAMES.iter().find(|name| **name == self.engine)?;
-        let topo = Arc::new(self.topology(&places));
-        let lanes = VlPlan {
+        let topo = Arc::new(self.topology(&switch_order));
+        let vl_plan = VlPlan {
             vls: self.vls,
             path_sl: match &self.path_sl {
-                Levels::Uniform(sl) => PathSl::Uniform(*sl),
-                Levels::ByLid(row) => PathSl::ByLid(row.as_slice().into()),
-                Levels::BySwitches(rows) => {
-                    let columns = |row: &Vec<u8>| places.turned(row).into();
-                    PathSl::BySwitches(places.turned(rows).iter().map(columns).collect())
+                PathSlRecord::Uniform(sl) => PathSl::Uniform(*sl),
+                PathSlRecord::ByLid(row) => PathSl::ByLid(row.as_slice().into()),
+                PathSlRecord::BySwitches(rows) => {
+                    let columns = |row: &Vec<u8>| switch_order.reorder(row).into();
+                    PathSl::BySwitches(switch_order.reorder(rows).iter().map(columns).collect())
                 }
-                Levels::BySwitchAndLid(rows) => {
+                PathSlRecord::BySwitchAndLid(rows) => {
                     let row = |row: &Vec<u8>| row.as_slice().into();
-                    PathSl::BySwitchAndLid(places.turned(rows).iter().map(row).collect())
+                    PathSl::BySwitchAndLid(switch_order.reorder(rows).iter().map(row).collect())
                 }
             },
             sl2vl: match &self.maps {
                 None => SlToVl::Modulo,
-                Some(maps) => SlToVl::PerPorts(maps.tables(&topo, &places)),
+                Some(maps) => SlToVl::PerPorts(maps.tables(&topo, &switch_order)),
             },
         };
         let trees = match &self.trees {
-            Promise::Search => TreeConstraint::Search,
-            Promise::Ordered(order) => TreeConstraint::Ordered(places.turned(order)),
-            Promise::Within(up, sl) => {
-                let up = places.turned(up).into_iter().map(PortNum);
+            TreeRecord::Search => TreeConstraint::Search,
+            TreeRecord::Ordered(order) => TreeConstraint::Ordered(switch_order.reorder(order)),
+            TreeRecord::Within(up, sl) => {
+                let up = switch_order.reorder(up).into_iter().map(PortNum);
                 TreeConstraint::Within {
                     up: up
                         .map(|p| Some(p).filter(|p| *p != PortNum::ZERO))
@@ -346,13 +352,13 @@ impl RoutingRecord {
         let notes = self.notes.iter().cloned().map(Diagnostic::Restored);
         let repair = self
             .repair
-            .map(|counts| Diagnostic::Rerouted(counts.repair()));
+            .map(|counts| Diagnostic::Rerouted(counts.to_summary()));
         Some(LastRun {
             routing: Routing {
                 engine,
                 tables,
-                vl_plan: lanes,
-                order: self.order.as_ref().map(|order| places.turned(order)),
+                vl_plan,
+                order: self.order.as_ref().map(|order| switch_order.reorder(order)),
                 trees,
                 diagnostics: notes.chain(repair).collect(),
             },
@@ -362,10 +368,14 @@ impl RoutingRecord {
         })
     }
 
-    fn topology(&self, places: &Places) -> Topology {
+    fn topology(&self, switch_order: &SwitchOrder) -> Topology {
         let mut builder = TopologyBuilder::new();
         let mut index = Vec::with_capacity(self.switches.len());
-        for switch in places.then.iter().filter_map(|i| self.switches.get(*i)) {
+        for switch in switch_order
+            .recorded
+            .iter()
+            .filter_map(|i| self.switches.get(*i))
+        {
             let s = builder.switch(switch.num_ports, Lid(switch.lid));
             if switch.lids > 1 {
                 builder.switch_lids(s, switch.lids);
@@ -373,8 +383,8 @@ impl RoutingRecord {
             index.push(s);
         }
         let at = |s: u32| {
-            places
-                .now
+            switch_order
+                .current
                 .get(s as usize)
                 .and_then(|i| index.get(*i).copied())
         };
@@ -383,7 +393,7 @@ impl RoutingRecord {
                 builder.link((a, PortNum(*from)), (b, PortNum(*to)));
             }
         }
-        for (s, port, lid, count) in &self.ends {
+        for (s, port, lid, count) in &self.end_ports {
             if let Some(s) = at(*s) {
                 builder.end_port((s, PortNum(*port)), Lid(*lid), *count);
             }
@@ -392,29 +402,29 @@ impl RoutingRecord {
     }
 }
 
-/// Indices of switches then and now.
-struct Places {
-    /// By index of then.
-    now: Vec<usize>,
-    /// By index of now.
-    then: Vec<usize>,
+/// The permutation between the switches of the record and the current ones.
+struct SwitchOrder {
+    /// The current index, by index in the record.
+    current: Vec<usize>,
+    /// The index in the record, by current index.
+    recorded: Vec<usize>,
 }
 
-impl Places {
-    /// What was by index of then, by index of now. Rows that are too short are left as they are: nobody looks beyond their end.
-    fn turned<T: Clone>(&self, row: &[T]) -> Vec<T> {
-        if row.len() != self.then.len() {
+impl SwitchOrder {
+    /// Reorders a row by the current indices. A row of another length is returned unchanged: readers check its length.
+    fn reorder<T: Clone>(&self, row: &[T]) -> Vec<T> {
+        if row.len() != self.recorded.len() {
             return row.to_vec();
         }
-        self.then
+        self.recorded
             .iter()
             .filter_map(|i| row.get(*i).cloned())
             .collect()
     }
 }
 
-impl Maps {
-    fn of(topo: &Topology, switches: &[SlToVlMaps]) -> Self {
+impl SlToVlRecord {
+    fn new(topo: &Topology, switches: &[SlToVlMaps]) -> Self {
         let mut all: Vec<[u8; SLS]> = Vec::new();
         let mut known: FxHashMap<[u8; SLS], u32> = FxHashMap::default();
         let mut number = |map: [u8; SLS]| {
@@ -438,13 +448,13 @@ impl Maps {
         Self { all, runs }
     }
 
-    /// By index of now.
-    fn tables(&self, topo: &Topology, places: &Places) -> Vec<SlToVlMaps> {
-        let runs = places.turned(&self.runs);
+    /// The maps of all switches, by current index.
+    fn tables(&self, topo: &Topology, switch_order: &SwitchOrder) -> Vec<SlToVlMaps> {
+        let runs = switch_order.reorder(&self.runs);
         let switches = topo.switches().zip(&runs);
         let table = |(s, runs): (SwitchIdx, &Vec<(u32, u32)>)| {
             let num_ports = topo.num_ports(s);
-            // What is said of no pair of ports drops.
+            // Pairs of ports beyond the last run drop.
             let mut maps = SlToVlMaps::uniform(num_ports, [15; SLS]);
             let each = runs
                 .iter()
@@ -460,7 +470,7 @@ impl Maps {
     }
 }
 
-/// All inputs and outputs of a switch.
+/// All pairs of input and output of a switch.
 fn pairs(num_ports: u8) -> impl Iterator<Item = (PortNum, PortNum)> {
     let all = move || (0..=num_ports).map(PortNum);
     all().flat_map(move |input| all().map(move |output| (input, output)))
@@ -474,7 +484,7 @@ mod tests {
     use crate::config::SmConfig;
     use crate::plan::routing_hints::GuidHints;
 
-    /// A torus of 4 by 4 with two hosts on each switch, the switches in an order of their own.
+    /// A 4x4 torus with two hosts at each switch; `turn` selects the order of the switches.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {
         let mut b = TopologyBuilder::new();
         let place = |i: usize| (i * 5 + turn) % 16;
@@ -500,7 +510,7 @@ mod tests {
         (b.build(), guids)
     }
 
-    fn kept(engine: &str) -> (LastRun, Vec<NodeGuid>, RoutingRecord) {
+    fn record_of(engine: &str) -> (LastRun, Vec<NodeGuid>, RoutingRecord) {
         let (topo, guids) = torus(0);
         let mut routing = engine_by_name(engine)
             .unwrap()
@@ -518,19 +528,20 @@ mod tests {
             nodes_without_vl_tables: vec![NodeGuid(5)],
             sl_to_vl_epoch: SlToVlEpoch::NEVER.next(PortGuid(9)),
         };
-        let kept = RoutingRecord::of(&run, &guids, &origin);
-        (run, guids, kept)
+        let record = RoutingRecord::new(&run, &guids, &origin);
+        (run, guids, record)
     }
 
-    /// Written, read, and put together for the same switches in another order: the same graph, and lanes that the tables pass the
-    /// proof with.
+    /// The record, decoded for the same switches in another order, gives the same graph, and VLs with which the tables pass verification.
     #[test]
-    fn a_routing_comes_back_wherever_its_switches_stand() {
+    fn routing_is_restored_for_any_order_of_switches() {
         for engine in ["updn", "dfsssp", "lash", "nue", "torus-2QoS", "dor"] {
-            let (run, guids, kept) = kept(engine);
-            let read = RoutingRecord::decode(&kept.encode()).unwrap();
-            assert_eq!(read, kept, "{engine}");
-            let same = read.run(&guids, run.routing.tables.clone()).unwrap();
+            let (run, guids, record) = record_of(engine);
+            let read = RoutingRecord::decode(&record.encode()).unwrap();
+            assert_eq!(read, record, "{engine}");
+            let same = read
+                .to_last_run(&guids, run.routing.tables.clone())
+                .unwrap();
             assert_eq!(*same.topo, *run.topo, "{engine}");
             assert_eq!(same.routing.vl_plan, run.routing.vl_plan, "{engine}");
             assert_eq!(same.routing.trees, run.routing.trees, "{engine}");
@@ -541,7 +552,7 @@ mod tests {
                 let at = guids.iter().position(|g| g == guid).unwrap();
                 Arc::clone(&run.routing.tables[at])
             };
-            let turned = read.run(&others, others.iter().map(table).collect());
+            let turned = read.to_last_run(&others, others.iter().map(table).collect());
             let turned = turned.unwrap();
             assert_eq!(*turned.topo, topo, "{engine}");
             let (a, b) = (&turned.routing, &run.routing);
@@ -553,44 +564,44 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_not_read() {
-        let (.., kept) = kept("dfsssp");
-        let mut bytes = kept.encode();
-        assert_eq!(RoutingRecord::decode(&bytes), Ok(kept));
+    fn other_versions_are_rejected() {
+        let (.., record) = record_of("dfsssp");
+        let mut bytes = record.encode();
+        assert_eq!(RoutingRecord::decode(&bytes), Ok(record));
         bytes[0] = VERSION + 1;
         assert!(RoutingRecord::decode(&bytes).is_err());
     }
 
     #[test]
-    fn other_switches_have_no_run() {
-        let (run, mut guids, kept) = kept("updn");
+    fn routing_of_other_switches_is_not_restored() {
+        let (run, mut guids, record) = record_of("updn");
         let tables = run.routing.tables;
         guids[3] = NodeGuid(9999);
-        assert!(kept.run(&guids, tables.clone()).is_none());
+        assert!(record.to_last_run(&guids, tables.clone()).is_none());
         guids.pop();
-        assert!(kept.run(&guids, tables).is_none());
+        assert!(record.to_last_run(&guids, tables).is_none());
     }
 
-    /// Bytes that were cut or flipped give a routing or none, and never panic.
+    /// Truncated or corrupted bytes are rejected or give a routing, and never panic.
     #[test]
-    fn torn_bytes_do_no_harm() {
-        let (run, guids, kept) = kept("torus-2QoS");
-        let bytes = kept.encode();
+    fn malformed_records_do_not_panic() {
+        let (run, guids, record) = record_of("torus-2QoS");
+        let bytes = record.encode();
         let mut read = 0;
         for at in 0..bytes.len() {
             assert!(RoutingRecord::decode(&bytes[..at]).is_err(), "{at}");
-            let mut torn = bytes.clone();
-            torn[at] ^= 1 << (at % 8);
-            if let Ok(torn) = RoutingRecord::decode(&torn) {
+            let mut corrupt = bytes.clone();
+            corrupt[at] ^= 1 << (at % 8);
+            if let Ok(record) = RoutingRecord::decode(&corrupt) {
                 read += 1;
-                let _run = torn.run(&guids, run.routing.tables.clone());
+                let _run = record.to_last_run(&guids, run.routing.tables.clone());
             }
         }
         assert!(read > 0);
     }
 
     #[test]
-    fn other_settings_are_other_inputs() {
+    fn routing_inputs_depend_on_the_settings() {
         let inputs = |change: &dyn Fn(&mut SmConfig)| {
             let mut cfg = SmConfig::default();
             change(&mut cfg);

@@ -1,7 +1,7 @@
-//! The view's records: what [`crate::sa::view::persist`] says, as changes of what is kept.
+//! Records of the SA view: the updates of [`crate::sa::view::persist`] as record changes.
 //!
-//! The head carries the time when the view was saved last, so that whoever takes it over, here or on another machine, knows how
-//! old it is. It knows what was handed out; whether it was kept is for the caller to say.
+//! The header record contains the Unix time of the last batch, so that a reader knows the age of the view. The caller reports a batch
+//! that was not stored with [`ViewPersister::forget`].
 
 use core::convert::Infallible;
 use std::sync::Arc;
@@ -13,31 +13,30 @@ use super::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use crate::sa::View;
 use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver};
 
-/// Makes batches of views.
+/// Converts views to batches of record changes.
 #[derive(Debug, Default)]
 pub struct ViewPersister {
     saver: ViewSaver,
     head: Vec<u8>,
-    /// The view whose routing was handed out last.
+    /// The view whose routing was in a batch last.
     routing: Option<Arc<View>>,
 }
 
 impl ViewPersister {
-    /// What makes the view that was kept last this one; with `None` nothing is kept. `unix_s` is the time now, in seconds since
-    /// 1970.
+    /// The changes from the previous view to `view`; `None` removes the persisted view. `unix_s` is the current Unix time.
     pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> RecordBatch {
-        let nothing =
+        let clear =
             [RecordKind::View, RecordKind::ViewHead, RecordKind::Routing].map(RecordChange::Clear);
         let mut changes = Vec::new();
         let Some(view) = view else {
             self.forget();
-            changes.extend(nothing);
+            changes.extend(clear);
             return RecordBatch { changes };
         };
         let head = &mut self.head;
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
-                persist::ViewRecordUpdate::Clear => changes.extend(nothing.iter().take(2).cloned()),
+                persist::ViewRecordUpdate::Clear => changes.extend(clear.iter().take(2).cloned()),
                 persist::ViewRecordUpdate::Put(guid, part, bytes) => {
                     changes.push(RecordChange::Put(key(guid, part), bytes.into()));
                 }
@@ -68,7 +67,7 @@ impl ViewPersister {
         RecordBatch { changes }
     }
 
-    /// What was handed out was not kept: the next batch has everything.
+    /// A batch was not stored: the next batch contains all records.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -78,7 +77,7 @@ fn key(guid: NodeGuid, part: NodeRecordKind) -> RecordKey {
     RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
 }
 
-/// What a part of a view is about.
+/// The node and the part that the key of a view record names.
 #[must_use]
 pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, NodeRecordKind)> {
     let (guid, rest) = key.suffix().split_first_chunk()?;

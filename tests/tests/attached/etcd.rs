@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after a second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
-const FROM_COPY: &str = "clients are answered from what was kept";
+const FROM_COPY: &str = "restored view used until the first sweep completes";
 const DEPOSED: &str = "replaced by another master";
 const BEHIND: &str = "replica out of sync";
 const WHOLE: &str = "replica in sync";

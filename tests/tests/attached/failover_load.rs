@@ -43,7 +43,7 @@ const CABLES: [&str; 16] = [
     "core-3[4]",
 ];
 const WHOLE: &str = "replica in sync";
-const FROM_COPY: &str = "clients are answered from what was kept";
+const FROM_COPY: &str = "restored view used until the first sweep completes";
 /// Longest time without an answer, in seconds: more is no busy machine, but a host that gave up.
 const SILENT_S: f64 = 20.0;
 /// Attributes whose Sets change how traffic runs.

@@ -42,7 +42,7 @@ fn paths_through_a_hung_switch_remain() {
     lab.sim.tell("cut leaf-3-1[3]");
     poll_until(REPAIRED, PAUSE, || {
         let log = lab.log();
-        let is_known = log.contains("no answer to LinearForwardingTable");
+        let is_known = log.contains("no response to LinearForwardingTable");
         is_known.then_some(()).ok_or(log)
     })
     .unwrap_or_else(|e| panic!("{e}"));

@@ -13,7 +13,7 @@
 //!   "smps_sent": 812,
 //!   "smps": [ { "attribute": "NodeInfo", "id": 17, "gets": 97, "sets": 0, "timeouts": 0 } ],
 //!   "phases": [ { "phase": "discover", "ms": 1.25 } ], "took_ms": 9.5,
-//!   "problems": [ { "location": "\"n1\" (0x…) port 1", "message": "no answer to PortInfo", "severity": "problem" } ]
+//!   "problems": [ { "location": "\"n1\" (0x…) port 1", "message": "no response to PortInfo", "severity": "problem" } ]
 //! }
 //! ```
 //!
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(v["smps"][0]["sets"], 2);
         assert_eq!(v["phases"][0]["phase"], "read tables");
         assert_eq!(v["phases"][0]["ms"], 1.5);
-        assert_eq!(v["problems"][0]["message"], "no LID left for it");
+        assert_eq!(v["problems"][0]["message"], "no LID available");
         assert_eq!(v["role"], "Master");
     }
 }
