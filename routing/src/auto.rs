@@ -74,7 +74,7 @@ pub fn advise(request: &Request<'_>) -> Advice {
     let no_grid = match grid(topo, hints) {
         Ok(found) => {
             // With missing links, the detours of dimension order overload some links; another engine may be better.
-            let family = (found.family(), found.is_whole());
+            let family = (found.family(), found.is_complete());
             let reason = Structure::Grid(Box::new(found));
             return match family {
                 (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
@@ -128,13 +128,13 @@ fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
 /// Whether all switches of a level have the same number of uplinks and of downlinks.
 fn is_even(topo: &Topology, tree: &Tree) -> bool {
     let mut by_level: Vec<Option<(usize, usize)>> = vec![None; tree.levels()];
-    tree.level_cables == 0
+    tree.level_links == 0
         && topo.switches().all(|s| {
             let rank = |s: SwitchIdx| tree.rank[s.index()];
             let up = topo.links(s).iter().filter(|l| rank(l.peer) > rank(s));
             let up = up.count();
-            let cables = (up, topo.links(s).len() - up);
+            let links = (up, topo.links(s).len() - up);
             let level = by_level.get_mut(rank(s) as usize);
-            level.is_some_and(|level| *level.get_or_insert(cables) == cables)
+            level.is_some_and(|level| *level.get_or_insert(links) == links)
         })
 }

@@ -1,7 +1,7 @@
 //! Selects the best of several verified routings.
 //!
 //! Two figures count: routes over the busiest channel ([`Proof::max_load`]), which limit all-to-all traffic, and the mean
-//! number of flows over the busiest channel in a shift ([`crate::quality::Shift`]), which limit the stages of a collective. The
+//! number of flows over the busiest channel in a shift ([`crate::quality::ShiftCongestion`]), which limit the stages of a collective. The
 //! cost is `max_load` squared times the shift figure; `max_load` has the greater weight because it does not depend on the order
 //! in which a program numbers its processes. Routings within 5 % of the lowest cost count as equal: of these, the one that
 //! changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A restart on an

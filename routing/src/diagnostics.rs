@@ -180,7 +180,7 @@ impl TreeFigures {
             leaves: tree.leaves.len(),
             roots: tree.roots.len(),
             arity: tree.arity[..tree.levels().saturating_sub(1)].to_vec(),
-            level_links: tree.level_cables,
+            level_links: tree.level_links,
             unconnected_pairs: tree.pairs.0.saturating_sub(tree.pairs.1),
         }
     }
@@ -329,7 +329,7 @@ impl fmt::Display for Structure {
                 dragonfly,
             } => write!(
                 f,
-                "unknown structure (not a tree: {tree}; not a grid: {grid}; not a dragonfly: {dragonfly})"
+                "unknown structure (tree: {tree}; grid: {grid}; dragonfly: {dragonfly})"
             ),
         }
     }

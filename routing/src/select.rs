@@ -31,7 +31,7 @@ const FALLBACK: (&str, &str) = ("updn", "nue");
 const SHARE_PERCENT: u8 = 75;
 
 /// All names that are valid in a list of engines.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn engine_names() -> impl Iterator<Item = &'static str> {
     [AUTO]
         .into_iter()
         .chain(ENGINE_NAMES.iter().copied())
@@ -67,12 +67,12 @@ impl EngineRejection {
     /// Engine and reason, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
-        format!("{}: {}", self.engine, self.why(label))
+        format!("{}: {}", self.engine, self.describe_reason(label))
     }
 
     /// The reason, with switches named by `label`.
     #[must_use]
-    pub fn why(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
+    pub fn describe_reason(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
         match &self.reason {
             RejectReason::Verify(failure) => failure.describe(label),
             reason @ (RejectReason::Route(_) | RejectReason::Irreversible) => reason.to_string(),

@@ -1,4 +1,4 @@
-//! Service levels and virtual lanes: the SL of each path, and the VL of each SL on each channel.
+//! SLs and VLs of a routing: the SL of each path, and the VL of each SL on each channel.
 //!
 //! Engines fill in a [`VlPlan`], [`crate::verify()`] verifies it, and the subnet manager writes it as SLtoVLMappingTables. Path
 //! records carry the SL.

@@ -172,7 +172,7 @@ impl Engine {
 
     /// All valid entries.
     pub fn known() -> impl Iterator<Item = &'static str> {
-        ferrosm_routing::select::names()
+        ferrosm_routing::select::engine_names()
     }
 
     /// Whether it is `no_fallback`, which disables the fallback engines.

@@ -269,7 +269,7 @@ fn route_view(
     let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
     let rejected = selection.rejected.iter().map(|r| RejectedEngine {
         engine: r.engine.clone(),
-        reason: add_switch_names(&routed.view, &r.why(&name)),
+        reason: add_switch_names(&routed.view, &r.describe_reason(&name)),
     });
     routed.rejected = rejected.collect();
     let Some((routing, proof)) = selection.chosen else {

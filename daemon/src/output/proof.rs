@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ferrosm_routing::quality::{Quality, Shift};
+use ferrosm_routing::quality::{Quality, ShiftCongestion};
 
 use super::report::duration;
 use super::table::{self, count};
@@ -162,7 +162,7 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
-    let shift = |s: Shift| match s.worst {
+    let shift = |s: ShiftCongestion| match s.worst {
         0 | 1 => format!("no contention in {}", count(s.stages, "shift", "shifts")),
         worst => format!(
             "{worst} flows on a channel at worst, {:.1} on average",

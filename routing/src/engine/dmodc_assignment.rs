@@ -76,7 +76,7 @@ impl DmodcAssignment {
         let levels = tree.levels();
         let mut assignment = Self {
             levels,
-            full: tree.level_cables == 0,
+            full: tree.level_links == 0,
             non_hosts: FixedBitSet::with_capacity(usize::from(u16::MAX) + 1),
             rank: tree.rank.clone(),
             up_base: Vec::with_capacity(n),
@@ -108,7 +108,7 @@ impl DmodcAssignment {
         for v in (0..n).filter(|&v| below_top(v)) {
             let arity = tree.arity[tree.rank[v] as usize] as usize;
             assignment.full &= !assignment.up[assignment.up_base[v]..][..arity].contains(&NONE);
-            let links = tree.cables[tree.rank[v] as usize] as usize;
+            let links = tree.parallel_links[tree.rank[v] as usize] as usize;
             let mut above = graph.slots(v).iter();
             assignment.full &=
                 above.all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= links);
@@ -146,7 +146,7 @@ impl DmodcAssignment {
     /// Appends the digits of the next LID.
     fn push_digits(&mut self, mut t: u32, tree: &Tree) {
         let mut lid_rotation = 0;
-        for (arity, links) in tree.arity.iter().zip(&tree.cables) {
+        for (arity, links) in tree.arity.iter().zip(&tree.parallel_links) {
             let digit = t % arity;
             t /= arity;
             // As in D-mod-K for PGFTs: parallel links consume no digit of the levels above.

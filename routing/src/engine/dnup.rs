@@ -8,7 +8,7 @@ use super::graph::Graph;
 use super::order::by_distance;
 use super::{Engine, Request, RouteError, Routing, ordered};
 use crate::diagnostics::Diagnostic;
-use crate::structure::tree::{tree_in, with_hosts};
+use crate::structure::tree::{switches_with_hosts, tree_in};
 
 /// The `dnup` engine.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ impl Engine for DownUp {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;
-        let bottom = with_hosts(topo);
+        let bottom = switches_with_hosts(topo);
         let diagnostics = vec![Diagnostic::LowestLevel(bottom.len())];
         let order = by_distance(&graph, bottom.into_iter(), true);
         let tree = tree_in(topo, &graph, hints)

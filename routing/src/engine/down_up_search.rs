@@ -83,7 +83,7 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     down.sort_by_key(|&v| {
         let neighbours = Reverse(graph.slots(v).len());
         let rank = Reverse(tree.rank[v]);
-        (rank, tree.hanging[v], neighbours, graph.lid_rank[v])
+        (rank, tree.outside_hops[v], neighbours, graph.lid_rank[v])
     });
     let mut position = vec![0; n];
     for (i, &v) in down.iter().enumerate() {
@@ -323,7 +323,7 @@ fn column<C: HopCell>(
             let nearest = below().map(|(_, hops)| hops).min();
             let ways = below().filter(|&(_, hops)| Some(hops) == nearest);
             let climbs = ways.map(|(p, _)| p).all(|p| shape[p].climbs);
-            let level = tree.rank[v] == tree.rank[dest] && tree.level_cables == 0;
+            let level = tree.rank[v] == tree.rank[dest] && tree.level_links == 0;
             match nearest {
                 Some(nearest) if climbs || level => {
                     hops[v] = nearest;

@@ -53,8 +53,8 @@ fn check_pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeErro
     if !hints.roots.is_empty() {
         return Ok(());
     }
-    if tree.level_cables > 0 {
-        return Err(ShapeError::LinksWithinLevel(tree.level_cables));
+    if tree.level_links > 0 {
+        return Err(ShapeError::LinksWithinLevel(tree.level_links));
     }
     for v in 0..graph.len() {
         for slot in graph.slots(v) {
@@ -62,7 +62,7 @@ fn check_pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeErro
             if high > low + 1 {
                 return Err(ShapeError::LinkSkipsLevel { low, high });
             }
-            let (links, usual) = (graph.ports(*slot).len(), tree.cables[low as usize]);
+            let (links, usual) = (graph.ports(*slot).len(), tree.parallel_links[low as usize]);
             if high == low + 1 && links > usual as usize {
                 return Err(ShapeError::UnequalLinkGroups {
                     low,

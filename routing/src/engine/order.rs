@@ -141,7 +141,7 @@ impl Closeness {
 pub(crate) fn by_levels(graph: &Graph, tree: &Tree) -> Vec<usize> {
     order_by_key(graph, |v, _| {
         let neighbours = Reverse(graph.slots(v).len());
-        (Reverse(tree.rank[v]), tree.hanging[v], neighbours)
+        (Reverse(tree.rank[v]), tree.outside_hops[v], neighbours)
     })
 }
 

@@ -1,7 +1,7 @@
-//! A small generator of numbers (SplitMix64, Steele et al. 2014): a seed and the number of a sample say everything, so
-//! samples can be drawn in any order by any thread.
+//! A random number generator (SplitMix64, Steele et al. 2014). A stream depends only on the seed and the sample number, so any thread
+//! can draw samples in any order.
 
-/// A stream of numbers.
+/// A stream of random numbers.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -19,12 +19,12 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is below 2^32; 0 if `n` is 0.
+    /// A random number below `n` (`n` < 2^32); 0 if `n` is 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         usize::try_from(((self.next() >> 32) * n as u64) >> 32).unwrap_or(0)
     }
 
-    /// Every order equally likely.
+    /// Shuffles uniformly.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
@@ -36,9 +36,9 @@ impl Dice {
 mod tests {
     use super::*;
 
-    /// 24,000 shuffles of 4 things: each of the 24 orders comes about 1,000 times.
+    /// 24,000 shuffles of 4 items: each of the 24 orders occurs about 1,000 times.
     #[test]
-    fn every_order_is_equally_likely() {
+    fn shuffles_are_uniform() {
         let mut count = std::collections::BTreeMap::new();
         for sample in 0..24_000 {
             let mut items = [0, 1, 2, 3];

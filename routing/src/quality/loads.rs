@@ -1,4 +1,4 @@
-//! Figures over all pairs of end ports: loads, hops, sources and destinations of channels.
+//! Figures over all pairs of end ports: channel loads, hops, sources and destinations of channels.
 
 use rayon::prelude::*;
 
@@ -6,13 +6,13 @@ use super::paths::{Host, Paths};
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::{SLS, VlPlan};
 
-/// What all pairs at once do.
+/// Figures over all pairs.
 pub(super) struct Loads {
     /// Routes by channel.
     pub(super) load: Vec<u64>,
-    /// Hosts that packets on a channel go to.
+    /// Number of destination hosts, by channel.
     destinations: Vec<u32>,
-    /// Pairs by channels crossed.
+    /// Pairs by number of channels on the path.
     pub(super) hop_histogram: Vec<u64>,
     pub(super) sl_pairs: Vec<u64>,
 }
@@ -36,7 +36,7 @@ fn add(to: &mut Vec<u64>, other: &[u64]) {
 }
 
 /// Follows all pairs, destination by destination.
-pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, lanes: &VlPlan) -> Loads {
+pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, vl_plan: &VlPlan) -> Loads {
     let share = share(paths.hosts.len());
     let empty = || Loads {
         load: vec![0; paths.num_channels()],
@@ -51,9 +51,9 @@ pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, lanes: &VlPlan) -> Loads
             let mut tree = Tree::new(paths);
             let mut found = empty();
             for to in hosts {
-                tree.settle(paths, to);
+                tree.compute(paths, to);
                 tree.count(paths, to, &mut found);
-                count_sls(paths, topo, lanes, to, &tree, &mut found.sl_pairs);
+                count_sls(paths, topo, vl_plan, to, &tree, &mut found.sl_pairs);
             }
             found
         })
@@ -67,15 +67,15 @@ fn share(items: usize) -> usize {
 
 const UNKNOWN: u32 = u32::MAX;
 const LOST: u32 = u32::MAX - 1;
-const ON_WAY: u32 = u32::MAX - 2;
+const ON_PATH: u32 = u32::MAX - 2;
 
-/// The paths of all switches to one host.
+/// Paths from all switches to one host.
 struct Tree {
-    /// Channels to cross, by switch.
+    /// Number of channels on the path, by switch.
     hops: Vec<u32>,
-    /// Switches that arrive, each after its next one.
+    /// Switches that reach the host, each after its next switch.
     order: Vec<usize>,
-    way: Vec<usize>,
+    path: Vec<usize>,
     flow: Vec<u64>,
 }
 
@@ -85,31 +85,31 @@ impl Tree {
         Self {
             hops: vec![UNKNOWN; n],
             order: Vec::with_capacity(n),
-            way: Vec::new(),
+            path: Vec::new(),
             flow: vec![0; n],
         }
     }
 
-    fn settle(&mut self, paths: &Paths<'_>, to: &Host) {
+    fn compute(&mut self, paths: &Paths<'_>, to: &Host) {
         self.hops.fill(UNKNOWN);
         self.order.clear();
         self.hops[to.switch] = 0;
         self.order.push(to.switch);
-        // Only paths of hosts count.
+        // Only paths from switches with hosts count.
         let sources = (0..paths.num_switches()).filter(|&s| paths.hosts_on(s) > 0);
         for start in sources {
             let mut at = start;
             while self.hops[at] == UNKNOWN {
-                self.hops[at] = ON_WAY;
-                self.way.push(at);
+                self.hops[at] = ON_PATH;
+                self.path.push(at);
                 match paths.step(at, to.lid) {
                     Some((_, next)) => at = next,
                     None => break,
                 }
             }
             let mut hops = self.hops[at];
-            while let Some(v) = self.way.pop() {
-                hops = if hops >= ON_WAY { LOST } else { hops + 1 };
+            while let Some(v) = self.path.pop() {
+                hops = if hops >= ON_PATH { LOST } else { hops + 1 };
                 self.hops[v] = hops;
                 if hops != LOST {
                     self.order.push(v);
@@ -143,7 +143,7 @@ impl Tree {
 fn count_sls(
     paths: &Paths<'_>,
     topo: &Topology,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
     to: &Host,
     tree: &Tree,
     pairs: &mut Vec<u64>,
@@ -155,7 +155,7 @@ fn count_sls(
         .and_then(|i| all.get(i));
     let Some(dest) = owner else { return };
     for &v in &tree.order {
-        let sl = usize::from(lanes.sl(Paths::switch(v), dest)) % SLS;
+        let sl = usize::from(vl_plan.sl(Paths::switch(v), dest)) % SLS;
         let hosts = paths.hosts_on(v) as u64 - u64::from(v == to.switch);
         if hosts > 0 {
             pairs.resize(pairs.len().max(sl + 1), 0);
@@ -164,7 +164,7 @@ fn count_sls(
     }
 }
 
-/// Over all channels the most that the lesser of sources and destinations is.
+/// Maximum over all channels of the lesser of sources and destinations.
 pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
     let switches: Vec<usize> = (0..paths.num_switches())
         .filter(|&s| paths.hosts_on(s) > 0)
@@ -175,15 +175,15 @@ pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
         .map(|switches| {
             let mut sources = empty();
             let mut seen = vec![usize::MAX; paths.num_channels()];
-            let mut way = Vec::new();
+            let mut path = Vec::new();
             for &from in switches {
                 let hosts = u32::try_from(paths.hosts_on(from)).unwrap_or(u32::MAX);
                 for to in &paths.hosts {
-                    way.clear();
-                    if !paths.follow(from, to, |c| way.push(c)) {
+                    path.clear();
+                    if !paths.follow(from, to, |c| path.push(c)) {
                         continue;
                     }
-                    for &c in &way {
+                    for &c in &path {
                         if std::mem::replace(&mut seen[c], from) != from {
                             sources[c] += hosts;
                         }
@@ -201,7 +201,7 @@ pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
     both.map(|(&s, &d)| u64::from(s.min(d))).max().unwrap_or(0)
 }
 
-/// Channels that all pairs would cross together on shortest paths. Pairs without a path of cables are left out.
+/// Total number of channels on shortest paths of all pairs. Unconnected pairs do not count.
 pub(super) fn shortest(paths: &Paths<'_>, topo: &Topology) -> u64 {
     let n = topo.num_switches();
     let hosts: Vec<u64> = (0..n).map(|s| paths.hosts_on(s) as u64).collect();

@@ -1,19 +1,18 @@
-//! How good routes are: figures that are compared between engines, with literature and with other subnet managers. For
-//! tables that are proven; it decides nothing.
+//! Quality figures of verified routes, for comparison with other engines, the literature and other subnet managers.
 //!
-//! One entry per end port: its base LID. Only channels between switches count: the cable of an end port carries what it
-//! must in any routing.
+//! Each end port counts with its base LID. Only channels between switches count, because the load of end-port links does not depend
+//! on the routing.
 //!
-//! | figure | what it says | source |
+//! | figure | meaning | source |
 //! |---|---|---|
-//! | [`Quality::max_load`] | edge-forwarding index: routes over the busiest channel, all pairs at once | Chung et al. 1987 |
-//! | [`Quality::bisection`] | effective bisection bandwidth: share of its link that a pair gets when a random half sends to the other | Hoefler, Schneider, Lumsdaine 2008 (ORCS: bisect) |
-//! | [`Quality::exchange`] | the same when the halves send to each other | ORCS: bisect_fb_sym |
-//! | [`Quality::all_to_all`] | most conflicts that any traffic can make on one channel: the lesser of its sources and destinations | Gliksberg et al. 2020 (A2A) |
-//! | [`Quality::random_permutation`] | flows over the busiest channel when everybody sends to one other | the same (RP) |
-//! | [`Quality::shift`] | the same for the stages of an all-to-all: everybody sends to the one so many places further | the same (SP); the test of ibmgtsim for fat trees wants at most 1 |
+//! | [`Quality::max_load`] | edge-forwarding index: routes over the busiest channel, over all pairs | Chung et al. 1987 |
+//! | [`Quality::bisection`] | effective bisection bandwidth: mean link share of a pair if a random half sends to the other | Hoefler, Schneider, Lumsdaine 2008 (ORCS: bisect) |
+//! | [`Quality::exchange`] | the same if the halves send to each other | ORCS: bisect_fb_sym |
+//! | [`Quality::all_to_all`] | maximum number of conflicts of any traffic on one channel: the lesser of its sources and destinations | Gliksberg et al. 2020 (A2A) |
+//! | [`Quality::random_permutation`] | flows over the busiest channel in a random permutation | the same (RP) |
+//! | [`Quality::shift`] | the same in a shift, a stage of an all-to-all | the same (SP); the fat-tree test of ibmgtsim requires at most 1 |
 //!
-//! Random figures come from a seed and are the same on any number of threads.
+//! Random figures depend on the seed only, not on the number of threads.
 
 mod dice;
 mod loads;
@@ -29,22 +28,22 @@ use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
 use paths::Paths;
 
-/// Most flows that are followed for one figure: of large fabrics fewer samples are taken than asked for.
+/// Maximum number of flows followed for one figure; limits the samples of large fabrics.
 const FLOWS_MAX: usize = 2_000_000;
 
-/// Samples that are taken of any fabric, if they are asked for.
+/// Minimum number of samples of any fabric, if requested.
 const SAMPLES_MIN: usize = 20;
 
-/// How much is sampled: at most so many of each, and of fabrics with very many end ports fewer.
+/// Maximum number of samples of each kind; fabrics with very many end ports get fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Random bisections.
     pub bisections: usize,
     /// Random permutations.
     pub permutations: usize,
-    /// Most shifts per order; where there are more, this many, spread evenly.
+    /// Maximum number of shifts per order, evenly distributed.
     pub shifts_max: usize,
-    /// What random numbers start from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -60,12 +59,12 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// As many samples as were asked for, or as many as are worth while.
-    fn samples(asked: usize, hosts: usize) -> usize {
-        asked.min((FLOWS_MAX / hosts.max(1)).max(SAMPLES_MIN))
+    /// The number of samples for a fabric, at most `requested`.
+    fn samples(requested: usize, hosts: usize) -> usize {
+        requested.min((FLOWS_MAX / hosts.max(1)).max(SAMPLES_MIN))
     }
 
-    /// A first look: a tenth of the default.
+    /// A tenth of the default.
     #[must_use]
     pub fn quick() -> Self {
         Self {
@@ -79,16 +78,16 @@ impl Effort {
 
 /// Mean and extremes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spread {
+pub struct SampleStats {
     /// Mean.
     pub mean: f64,
-    /// Least.
+    /// Minimum.
     pub min: f64,
-    /// Most.
+    /// Maximum.
     pub max: f64,
 }
 
-impl Spread {
+impl SampleStats {
     fn of(sample: &[f64]) -> Option<Self> {
         let mut all = sample.iter().copied();
         let first = all.next()?;
@@ -98,16 +97,16 @@ impl Spread {
     }
 }
 
-/// What shifts of one order do.
+/// Congestion of the shifts of one order of end ports.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Shift {
-    /// Shifts that were tried.
+pub struct ShiftCongestion {
+    /// Number of shifts evaluated.
     pub stages: usize,
-    /// Flows over the busiest channel in the worst of them; 1 at most is no congestion at all.
+    /// Flows over the busiest channel in the worst shift; at most 1 without congestion.
     pub worst: u32,
-    /// By how many places the worst one (the first of them) shifts; 0 where no channel carries anything.
+    /// Distance of the (first) worst shift; 0 if no channel carries flows.
     pub worst_by: usize,
-    /// Flows over the busiest channel, mean over the shifts.
+    /// Mean number of flows over the busiest channel of a shift.
     pub mean: f64,
 }
 
@@ -118,43 +117,43 @@ pub struct Quality {
     pub hosts: usize,
     /// Directed channels between switches.
     pub channels: usize,
-    /// Ordered pairs of end ports whose packets arrive.
+    /// Number of reachable ordered pairs of end ports.
     pub pairs: u64,
     /// Routes over the busiest channel (maximum edge-forwarding index).
     pub max_load: u64,
-    /// The same where links are not equally fast: routes over the channel that is busiest for its rate, as if it were as fast
-    /// as the fastest. `None` where not every channel's rate is known.
+    /// Maximum load relative to the link rate: load of a channel times the highest rate divided by its rate. `None` if the rate of
+    /// any channel is unknown.
     pub max_load_by_rate: Option<f64>,
-    /// Mean over all channels: with paths of these lengths no routing has a lesser maximum.
+    /// Mean load of all channels: lower bound of the maximum load for paths of these lengths.
     pub mean_load: f64,
-    /// Mean over all channels if all paths were shortest: no routing at all has a lesser maximum.
+    /// Mean load of all channels with shortest paths: lower bound of the maximum load of any routing.
     pub least_load: f64,
-    /// Pairs by channels crossed.
+    /// Pairs by number of channels on the path.
     pub hop_histogram: Vec<u64>,
     /// Effective bisection bandwidth, 1 at best; `None` with fewer than 2 end ports.
-    pub bisection: Option<Spread>,
-    /// The same when each pair sends both ways.
-    pub exchange: Option<Spread>,
-    /// Over all channels the most that the lesser of sources and destinations is.
+    pub bisection: Option<SampleStats>,
+    /// The same with bidirectional traffic.
+    pub exchange: Option<SampleStats>,
+    /// Maximum over all channels of the lesser of sources and destinations.
     pub all_to_all: u64,
-    /// Flows over the busiest channel under a random permutation: the median.
+    /// Median number of flows over the busiest channel in a random permutation.
     pub random_permutation: u32,
-    /// Shifts by LID.
-    pub shift: Shift,
-    /// Shifts in the order of switches (by their end ports' first LID) and ports: neighbours stand together.
-    pub shift_by_leaf: Shift,
+    /// Shifts in LID order.
+    pub shift: ShiftCongestion,
+    /// Shifts in the order of switches (by their lowest end-port LID), then ports.
+    pub shift_by_leaf: ShiftCongestion,
     /// Pairs by SL.
     pub sl_pairs: Vec<u64>,
 }
 
 impl Quality {
-    /// Most channels that a pair crosses.
+    /// Maximum number of channels on a path.
     #[must_use]
     pub fn max_hops(&self) -> usize {
         self.hop_histogram.len().saturating_sub(1)
     }
 
-    /// Mean channels crossed; 0 without pairs.
+    /// Mean number of channels on a path; 0 without pairs.
     #[must_use]
     pub fn mean_hops(&self) -> f64 {
         let hops: u64 = (0u64..).zip(&self.hop_histogram).map(|(h, n)| h * n).sum();
@@ -170,7 +169,7 @@ impl fmt::Display for Quality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} end ports, {} channels: busiest {} routes (mean {:.1}, least possible {:.1}), {:.2} hops (at most {})",
+            "{} end ports, {} channels; routes per channel: {} max, {:.1} mean (at least {:.1}); hops: {:.2} mean, {} max",
             self.hosts,
             self.channels,
             self.max_load,
@@ -182,7 +181,7 @@ impl fmt::Display for Quality {
         if let (Some(b), Some(x)) = (self.bisection, self.exchange) {
             write!(
                 f,
-                ", effective bisection bandwidth {:.1} % ({:.1} to {:.1}), both ways {:.1} %",
+                ", effective bisection bandwidth {:.1} % ({:.1} to {:.1}), bidirectional {:.1} %",
                 100.0 * b.mean,
                 100.0 * b.min,
                 100.0 * b.max,
@@ -197,11 +196,11 @@ impl fmt::Display for Quality {
     }
 }
 
-/// All figures. Pairs whose packets do not arrive are left out.
+/// Computes all figures. Unreachable pairs do not count.
 #[must_use]
-pub fn measure(topo: &Topology, tables: &Tables, lanes: &VlPlan, effort: &Effort) -> Quality {
+pub fn measure(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, effort: &Effort) -> Quality {
     let paths = Paths::new(topo, tables);
-    let loads = loads::loads(&paths, topo, lanes);
+    let loads = loads::loads(&paths, topo, vl_plan);
     let total: u64 = loads.load.iter().sum();
     let channels = topo.num_channels();
     let mean = |total: u64| {
@@ -216,13 +215,13 @@ pub fn measure(topo: &Topology, tables: &Tables, lanes: &VlPlan, effort: &Effort
         channels,
         pairs: loads.hop_histogram.iter().sum(),
         max_load: loads.load.iter().copied().max().unwrap_or(0),
-        max_load_by_rate: by_rate(topo, &loads.load),
+        max_load_by_rate: max_load_by_rate(topo, &loads.load),
         mean_load: mean(total),
         least_load: mean(loads::shortest(&paths, topo)),
         all_to_all: loads::all_to_all(&paths, &loads),
         hop_histogram: loads.hop_histogram,
-        bisection: Spread::of(&patterns::bisections(&paths, effort, false)),
-        exchange: Spread::of(&patterns::bisections(&paths, effort, true)),
+        bisection: SampleStats::of(&patterns::bisections(&paths, effort, false)),
+        exchange: SampleStats::of(&patterns::bisections(&paths, effort, true)),
         random_permutation: median(patterns::permutations(&paths, effort)),
         shift: patterns::shifts(&paths, &paths.by_lid(), effort),
         shift_by_leaf: patterns::shifts(&paths, &paths.by_leaf(), effort),
@@ -230,9 +229,8 @@ pub fn measure(topo: &Topology, tables: &Tables, lanes: &VlPlan, effort: &Effort
     }
 }
 
-/// The most routes over a channel, each weighed with how much slower than the fastest it is. Loads are by port, ports of
-/// all switches in one row.
-fn by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
+/// Maximum load relative to the link rate ([`Quality::max_load_by_rate`]). `loads` is by flat port number.
+fn max_load_by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
     let ports = topo
         .switches()
         .flat_map(|s| (0..=topo.num_ports(s)).map(move |p| (s, PortNum(p))));
@@ -250,16 +248,16 @@ fn by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
     weighed.max_by(f64::total_cmp)
 }
 
-/// Shifts in this order of end ports' LIDs. LIDs that no end port has are passed over.
+/// Shifts in this order of end-port LIDs. Unknown LIDs are ignored.
 #[must_use]
-pub fn shifts(topo: &Topology, tables: &Tables, order: &[Lid], effort: &Effort) -> Shift {
+pub fn shifts(topo: &Topology, tables: &Tables, order: &[Lid], effort: &Effort) -> ShiftCongestion {
     let paths = Paths::new(topo, tables);
     patterns::shifts(&paths, &paths.in_order(order), effort)
 }
 
-/// Shifts in the order of [`Quality::shift_by_leaf`], alone.
+/// Shifts in the order of [`Quality::shift_by_leaf`].
 #[must_use]
-pub fn shifts_by_leaf(topo: &Topology, tables: &Tables, effort: &Effort) -> Shift {
+pub fn shifts_by_leaf(topo: &Topology, tables: &Tables, effort: &Effort) -> ShiftCongestion {
     let paths = Paths::new(topo, tables);
     patterns::shifts(&paths, &paths.by_leaf(), effort)
 }

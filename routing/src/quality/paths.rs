@@ -1,4 +1,4 @@
-//! The paths of a routing, as the channels that packets of an end port cross. Read from the tables, one step at a time.
+//! Paths of a routing, as sequences of channels, read from the tables hop by hop.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
@@ -7,7 +7,7 @@ use crate::topology::{SwitchIdx, Topology};
 
 const NOWHERE: u32 = u32::MAX;
 
-/// An end port: where it hangs and its base LID.
+/// An end port: location and base LID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) switch: usize,
@@ -15,17 +15,17 @@ pub(super) struct Host {
     pub(super) lid: Lid,
 }
 
-/// The paths of a routing. A channel is the number of the port that it leaves by, ports of all switches in one row.
+/// The paths of a routing. A channel is the flat number of its output port over all switches.
 pub(super) struct Paths<'a> {
     /// Table entries by LID, of each switch.
     rows: Vec<&'a [u8]>,
-    /// Number of each switch's port 0, and the total.
+    /// Flat number of port 0 of each switch, and the total.
     base: Vec<usize>,
-    /// Switch that a channel leads to.
+    /// Next switch, by channel.
     peer: Vec<u32>,
     /// End ports with a LID, by switch and port.
     pub(super) hosts: Vec<Host>,
-    /// First of each switch's hosts, and the total.
+    /// First index of each switch in `hosts`, and the total.
     pub(super) host_base: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Paths<'a> {
                 topo.neighbor(s, PortNum(p))
                     .map_or(NOWHERE, |(peer, _)| peer.0)
             }));
-            // A LID claimed twice belongs to who came first.
+            // A LID with two owners belongs to the first.
             let owns = |port, lid| {
                 let here = topo.destinations_on(s).iter();
                 here.clone().any(|d| (d.port, d.lid) == (port, lid))
@@ -66,17 +66,17 @@ impl<'a> Paths<'a> {
         self.base.len() - 1
     }
 
-    /// One more than the highest channel.
+    /// Number of channels, including unused numbers.
     pub(super) fn num_channels(&self) -> usize {
         self.peer.len()
     }
 
-    /// How many hosts a switch has.
+    /// Number of hosts of a switch.
     pub(super) fn hosts_on(&self, switch: usize) -> usize {
         self.host_base[switch + 1] - self.host_base[switch]
     }
 
-    /// The channel by which a switch sends to a LID, and the switch at its end; `None` where it leads to no switch.
+    /// Output channel of a switch for a LID, and the next switch; `None` if the channel leads to no switch.
     #[inline(always)]
     pub(super) fn step(&self, switch: usize, lid: Lid) -> Option<(usize, usize)> {
         let port = *self.rows.get(switch)?.get(usize::from(lid.raw()))?;
@@ -85,8 +85,8 @@ impl<'a> Paths<'a> {
         (channel < self.base[switch + 1] && peer != NOWHERE).then_some((channel, peer as usize))
     }
 
-    /// Calls `f` with every channel from a switch to a host. Says whether packets arrive; if not, some channels were
-    /// called all the same.
+    /// Calls `f` with every channel from a switch to a host. Returns whether packets reach the host; if not, `f` was called with the
+    /// channels up to the error.
     #[inline(always)]
     pub(super) fn follow(&self, from: usize, to: &Host, mut f: impl FnMut(usize)) -> bool {
         let mut at = from;
@@ -103,7 +103,7 @@ impl<'a> Paths<'a> {
         false
     }
 
-    /// Hosts (places in [`Self::hosts`]) by LID.
+    /// Hosts (indices in [`Self::hosts`]) by LID.
     pub(super) fn by_lid(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.hosts.len()).collect();
         order.sort_by_key(|&h| self.hosts[h].lid);
@@ -132,7 +132,7 @@ impl<'a> Paths<'a> {
             .collect()
     }
 
-    /// A switch as engines call it.
+    /// The switch with this index.
     pub(super) fn switch(index: usize) -> SwitchIdx {
         SwitchIdx::at(index)
     }

@@ -1,13 +1,13 @@
-//! Traffic patterns in which every end port sends to one other: random halves, random permutations, shifts.
+//! Traffic patterns in which every end port sends to one other: random bisections, random permutations, shifts.
 
 use rayon::prelude::*;
 
 use super::dice::Dice;
 use super::paths::Paths;
-use super::{Effort, Shift};
+use super::{Effort, ShiftCongestion};
 
-/// The mean share of a link that a pair gets, for each of the random bisections: 1 / the flows on the busiest channel of
-/// its path (ORCS). The first half sends to the second, or both to each other.
+/// Mean link share of a pair, for each random bisection: 1 / flows on the busiest channel of its path (ORCS). The first half sends to
+/// the second or, with `both_ways`, both send to each other.
 pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) -> Vec<f64> {
     let half = paths.hosts.len() / 2;
     if half == 0 {
@@ -33,7 +33,7 @@ pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) ->
         .collect()
 }
 
-/// Flows over the busiest channel, for each of the random permutations.
+/// Flows over the busiest channel, for each random permutation.
 pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
     (0..Effort::samples(effort.permutations, paths.hosts.len()))
         .into_par_iter()
@@ -41,7 +41,7 @@ pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
             || Flows::new(paths),
             |flows, sample| {
                 let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
-                // Other numbers than those of the bisections.
+                // A stream independent of the bisections.
                 Dice::new(!effort.seed, sample).shuffle(&mut hosts);
                 let pairs: Vec<(usize, usize)> = hosts.into_iter().enumerate().collect();
                 flows.send(paths, &pairs)
@@ -50,9 +50,8 @@ pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
         .collect()
 }
 
-/// Shifts of hosts in this order: of all numbers of places, or as many as the effort allows, one from each of as many
-/// stretches of equal length.
-pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shift {
+/// Shifts of hosts in this order: all distances, or as many as `effort` allows, one from each of equally long intervals.
+pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> ShiftCongestion {
     let all = order.len().saturating_sub(1);
     let stages = all.min(Effort::samples(effort.shifts_max, order.len()));
     let busiest: Vec<(u32, usize)> = (0..stages)
@@ -71,7 +70,7 @@ pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shi
         .collect();
     let total: u64 = busiest.iter().map(|&(flows, _)| u64::from(flows)).sum();
     let worst = busiest.iter().map(|b| b.0).max().unwrap_or(0);
-    Shift {
+    ShiftCongestion {
         stages,
         worst,
         worst_by: busiest
@@ -89,27 +88,27 @@ pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shi
 /// Flows on each channel under one pattern.
 struct Flows {
     by_channel: Vec<u32>,
-    way: Vec<usize>,
+    path: Vec<usize>,
 }
 
 impl Flows {
     fn new(paths: &Paths<'_>) -> Self {
         Self {
             by_channel: vec![0; paths.num_channels()],
-            way: Vec::new(),
+            path: Vec::new(),
         }
     }
 
-    /// Counts the flows of all pairs, and gives those on the busiest channel. Pairs that do not arrive send nothing.
+    /// Counts the flows of all pairs, and returns those on the busiest channel. Unreachable pairs do not count.
     fn send(&mut self, paths: &Paths<'_>, pairs: &[(usize, usize)]) -> u32 {
         self.by_channel.fill(0);
         let mut most = 0;
         for &(from, to) in pairs {
-            let way = &mut self.way;
-            way.clear();
+            let path = &mut self.path;
+            path.clear();
             let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
-            if paths.follow(from, to, |c| way.push(c)) {
-                for &c in way.iter() {
+            if paths.follow(from, to, |c| path.push(c)) {
+                for &c in path.iter() {
                     self.by_channel[c] += 1;
                     most = most.max(self.by_channel[c]);
                 }
@@ -118,7 +117,7 @@ impl Flows {
         most
     }
 
-    /// What a pair gets of the busiest channel of its path: all if it crosses none, nothing if it does not arrive.
+    /// Share of a pair on the busiest channel of its path: 1 without channels, 0 if unreachable.
     fn share(&self, paths: &Paths<'_>, (from, to): (usize, usize)) -> f64 {
         let mut worst = 1;
         let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);

@@ -109,9 +109,9 @@ impl Attach<'_> {
             // A switch that goes up because that is shorter may block a switch above it that can only go down.
             for (channel, routes, is_added) in std::mem::take(&mut self.counted) {
                 if is_added {
-                    self.loads.lose(channel, routes);
+                    self.loads.remove_routes(channel, routes);
                 } else {
-                    self.loads.gain(channel, routes);
+                    self.loads.add_routes(channel, routes);
                 }
             }
             self.column.restart_lid(orphans);
@@ -273,9 +273,9 @@ impl Attach<'_> {
         while let Some((next, port)) = self.column.hop(at) {
             let channel = self.channels.at(at, port);
             if is_added {
-                self.loads.gain(channel, weight);
+                self.loads.add_routes(channel, weight);
             } else {
-                self.loads.lose(channel, weight);
+                self.loads.remove_routes(channel, weight);
             }
             self.counted.push((channel, weight, is_added));
             at = next;

@@ -97,13 +97,13 @@ impl Loads {
     }
 
     /// Adds a route of `end_ports` end ports to a channel.
-    pub(super) fn gain(&mut self, channel: usize, end_ports: u64) {
+    pub(super) fn add_routes(&mut self, channel: usize, end_ports: u64) {
         self.now[channel] += end_ports;
         self.gained[channel] = true;
     }
 
     /// Removes a route of `end_ports` end ports from a channel.
-    pub(super) fn lose(&mut self, channel: usize, end_ports: u64) {
+    pub(super) fn remove_routes(&mut self, channel: usize, end_ports: u64) {
         self.now[channel] = self.now[channel].saturating_sub(end_ports);
     }
 

@@ -1,8 +1,8 @@
-//! Recognises dragonflies: groups of densely cabled switches, and global links from group to group.
+//! Detection of dragonflies: groups of densely connected switches, and global links between groups.
 //!
-//! In a dragonfly the switches of a group are a full mesh; in a dragonfly+ they are leaves and spines, and global links
-//! join spines. What tells local cables from global ones is in how many triangles (or, without triangles, squares) a
-//! cable is. Only for the choice of an engine and its reasons: nothing is routed by it.
+//! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and spines, and global links connect
+//! spines. Local links are in more triangles (or, without triangles, squares) than global links. The result is used for engine
+//! selection and diagnostics, not for routing.
 
 use std::fmt;
 
@@ -12,27 +12,27 @@ use crate::hints::Hints;
 use crate::topology::Topology;
 
 use super::grid::{Grid, grid};
-use super::plain::Plain;
+use super::simple_graph::SimpleGraph;
 
-/// How the switches of a group are cabled.
+/// How the switches of a group are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
-    /// Each to each: a dragonfly.
+    /// Each to all others: a dragonfly.
     FullMesh,
-    /// Each leaf to each spine: a dragonfly+.
+    /// Each leaf to all spines: a dragonfly+.
     LeafSpine,
 }
 
 /// A dragonfly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dragonfly {
-    /// How groups are cabled.
+    /// How the switches of groups are connected.
     pub kind: GroupKind,
-    /// How many groups there are.
+    /// Number of groups.
     pub groups: usize,
-    /// The group of each switch.
+    /// Group of each switch.
     pub group_of: Vec<usize>,
-    /// Pairs of neighbouring switches in different groups.
+    /// Number of pairs of neighbouring switches in different groups.
     pub global_links: usize,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Dragonfly {
         };
         write!(
             f,
-            "{name}: {} groups ({inside}) of {} switches in all, {} global links",
+            "{name}: {} groups ({inside}), {} switches, {} global links",
             self.groups,
             self.group_of.len(),
             self.global_links
@@ -52,23 +52,23 @@ impl fmt::Display for Dragonfly {
     }
 }
 
-/// Why a fabric is no dragonfly.
+/// Why a fabric is not a dragonfly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DragonflyMismatch {
-    /// Some switches have no path of links to the others.
-    #[error("the switches do not hang together")]
+    /// The switches are not connected.
+    #[error("the switches are not connected")]
     Disconnected,
-    /// No part of the fabric is densely cabled.
-    #[error("cables form neither triangles nor squares: there are no groups")]
+    /// No part of the fabric is densely connected.
+    #[error("no groups: links form neither triangles nor squares")]
     NoGroups,
     /// Too few groups.
-    #[error("densely cabled switches form {0} groups: at least 3 are needed")]
+    #[error("{0} groups, at least 3 required")]
     FewGroups(usize),
     /// Groups of different sizes.
-    #[error("densely cabled groups differ in size")]
+    #[error("groups differ in size")]
     GroupSizes,
     /// Leaves and spines of a group both have global links.
-    #[error("global links end on both sides of a group")]
+    #[error("leaves and spines have global links")]
     GlobalLinks,
     /// Pairs of groups without global links.
     #[error("only {linked} of {all} pairs of groups have global links")]
@@ -81,20 +81,20 @@ pub enum DragonflyMismatch {
     /// The fabric is a grid.
     #[error("it is a {0}")]
     Grid(Box<Grid>),
-    /// Groups are cabled in another way than those of dragonflies.
+    /// Groups are neither full meshes nor leaves and spines.
     #[error("groups are neither full meshes nor leaves and spines")]
     GroupKind,
     /// Groups have too few links.
-    #[error("groups are not densely cabled")]
+    #[error("groups have too few links")]
     SparseGroups,
 }
 
-/// Finds the groups.
+/// Detects a dragonfly.
 ///
 /// # Errors
-/// Why the fabric is no dragonfly.
+/// The fabric is not a dragonfly.
 pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
-    let g = Plain::new(topo);
+    let g = SimpleGraph::new(topo);
     if !g.connected() {
         return Err(DragonflyMismatch::Disconnected);
     }
@@ -119,14 +119,14 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     if size.iter().any(|&s| 3 * s < 2 * largest || s < 2) {
         return Err(DragonflyMismatch::GroupSizes);
     }
-    let side = inside(&g, kind, &group, &size)?;
+    let is_leaf = check_groups(&g, kind, &group, &size)?;
     let mut pairs = Vec::new();
     let mut global_links = 0;
     for &(a, b) in &g.edges {
         if group[a] != group[b] {
             global_links += 1;
             pairs.push((group[a].min(group[b]), group[a].max(group[b])));
-            if kind == GroupKind::LeafSpine && (side[a] || side[b]) {
+            if kind == GroupKind::LeafSpine && (is_leaf[a] || is_leaf[b]) {
                 return Err(DragonflyMismatch::GlobalLinks);
             }
         }
@@ -156,15 +156,15 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
 }
 
 /// The group of each vertex, and the size of each group.
-fn groups(g: &Plain, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
+fn groups(g: &SimpleGraph, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(figures) {
         if 2 * count > most {
             sets.union(a, b);
         }
     }
-    // A lost cable takes most figures away from its neighbours in a small group: pieces that are cabled to another piece
-    // as densely as to themselves belong to it.
+    // In a small group, a lost link removes most triangles of its neighbours. Pieces that are connected to each other as densely as
+    // within themselves are one group.
     let (piece, size) = numbered(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
     let mut between: Vec<(usize, usize)> = g
@@ -185,7 +185,7 @@ fn groups(g: &Plain, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>)
     numbered(g.len(), &sets)
 }
 
-/// Sets numbered by their lowest members: the set of each member, and the size of each set.
+/// Sets, numbered by their lowest members: set of each member, and size of each set.
 fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
     let mut number = vec![usize::MAX; n];
     let mut size: Vec<usize> = Vec::new();
@@ -203,9 +203,9 @@ fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
     (of, size)
 }
 
-/// Checks that groups are cabled as they should; for leaves and spines gives which switches are leaves.
-fn inside(
-    g: &Plain,
+/// Checks the links within groups; for leaves and spines, returns which switches are leaves.
+fn check_groups(
+    g: &SimpleGraph,
     kind: GroupKind,
     group: &[usize],
     size: &[usize],
@@ -221,7 +221,7 @@ fn inside(
         GroupKind::FullMesh => size.iter().map(|s| s * (s - 1) / 2).sum(),
         GroupKind::LeafSpine => {
             let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
-            // Switches with global links are spines; so is what is two cables from one.
+            // Switches with global links are spines; so are switches two hops from one.
             let mut colour: Vec<Option<bool>> =
                 (0..g.len()).map(|v| global(v).then_some(false)).collect();
             let mut stack: Vec<usize> = (0..g.len()).filter(|&v| colour[v].is_some()).collect();
@@ -254,8 +254,8 @@ fn inside(
     Ok(leaf)
 }
 
-/// Triangles that each edge is in.
-fn triangles(g: &Plain) -> Vec<usize> {
+/// Number of triangles of each edge.
+fn triangles(g: &SimpleGraph) -> Vec<usize> {
     let mut near = vec![usize::MAX; g.len()];
     let mut count = vec![0; g.edges.len()];
     for v in 0..g.len() {
@@ -271,21 +271,21 @@ fn triangles(g: &Plain) -> Vec<usize> {
     count
 }
 
-/// Squares that each edge is in.
-fn squares(g: &Plain) -> Vec<usize> {
+/// Number of squares of each edge.
+fn squares(g: &SimpleGraph) -> Vec<usize> {
     let mut count = vec![0; g.edges.len()];
-    let mut ways = vec![0usize; g.len()];
+    let mut paths = vec![0usize; g.len()];
     for a in 0..g.len() {
         for &(c, _) in g.neighbours(a) {
-            g.neighbours(c).iter().for_each(|&(b, _)| ways[b] += 1);
+            g.neighbours(c).iter().for_each(|&(b, _)| paths[b] += 1);
         }
         for &(c, e) in g.neighbours(a) {
             let others = g.neighbours(c).iter().filter(|&&(b, _)| b != a);
-            // Both ends of an edge see all its squares.
-            count[e] += others.map(|&(b, _)| ways[b] - 1).sum::<usize>();
+            // All squares of an edge are counted from both of its ends.
+            count[e] += others.map(|&(b, _)| paths[b] - 1).sum::<usize>();
         }
         for &(c, _) in g.neighbours(a) {
-            g.neighbours(c).iter().for_each(|&(b, _)| ways[b] = 0);
+            g.neighbours(c).iter().for_each(|&(b, _)| paths[b] = 0);
         }
     }
     count

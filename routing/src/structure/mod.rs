@@ -1,8 +1,6 @@
-//! What a fabric is built like, found from the graph alone.
-//!
-//! Nothing here knows engines, port numbers or names; engines and the automatic choice ask.
+//! Detection of the structure of a fabric from its graph, for engines and engine selection.
 
 pub mod dragonfly;
 pub mod grid;
-pub(crate) mod plain;
+pub(crate) mod simple_graph;
 pub mod tree;

@@ -1,12 +1,11 @@
-//! Fat trees of any kind, found from the graph: levels, roots, leaves, columns, and how far it is from a full tree.
+//! Detection of fat trees: levels, roots, leaves, columns.
 //!
-//! k-ary n-trees, XGFTs, PGFTs with parallel cables, rail pods, trees with thin, unequal or empty leaves, with missing
-//! and extra cables, with hosts or aggregation nodes on spines, with switches hung behind them. What makes a fabric a
-//! tree here is not a count of its cables, but that its end ports reach each other by climbing the levels and then
-//! descending; tori, dragonflies and random graphs fail that. It routes nothing and changes nothing.
+//! Covers k-ary n-trees, XGFTs, PGFTs with parallel links, rail pods, and trees with thin, unequal or empty leaves, with missing or
+//! additional links, with hosts or aggregation nodes on spines, and with switches attached behind them. A fabric is a tree if
+//! most pairs of end ports have an up/down path over the levels; tori, dragonflies and random graphs do not.
 //!
-//! The tree of Öhring and others (XGFT, 1995) and Zahavi (PGFT, 2011); order of end ports as in Gliksberg and others,
-//! "High-quality fault resiliency in fat trees" (2020).
+//! Trees as in Öhring et al. (XGFT, 1995) and Zahavi (PGFT, 2011); order of end ports as in Gliksberg et al., "High-quality fault
+//! resiliency in fat trees" (2020).
 
 mod columns;
 mod mismatch;
@@ -24,43 +23,43 @@ use crate::engine::graph::Graph;
 use crate::hints::Hints;
 use crate::topology::{EndPort, SwitchIdx, Topology};
 
-/// Of 100 pairs of end ports, so many must be connected up and down the levels.
+/// Minimum share of pairs of end ports with an up/down path, in percent.
 const CONNECTED_PERCENT: u64 = 75;
 
-/// A fabric seen as a tree.
+/// A detected tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// By switch: its level. Leaves are 0.
+    /// Level, by switch; 0 for leaves.
     pub rank: Vec<u32>,
-    /// By switch: how many hops outside of the tree it hangs (behind a leaf). Of two switches of one level, the one
-    /// with the smaller number is above.
-    pub hanging: Vec<u32>,
-    /// Switches of the highest level, by LID; the given ones, if roots are given.
+    /// Number of hops outside of the tree (behind a leaf), by switch. Of two switches of one level, the one with the smaller number
+    /// is above.
+    pub outside_hops: Vec<u32>,
+    /// Switches of the highest level, by LID; the configured roots, if there are any.
     pub roots: Vec<SwitchIdx>,
-    /// Switches with end ports that count, on the lowest level, those of a part of the tree next to each other.
+    /// Switches with compute end ports on the lowest level; those of one subtree are adjacent.
     pub leaves: Vec<SwitchIdx>,
-    /// By switch: its column among the parents of its children; [`NO_COLUMN`] for odd ones.
+    /// Column among the parents of its children, by switch; [`NO_COLUMN`] for irregular switches.
     pub column: Vec<u32>,
-    /// By level: how many columns a switch of it has above.
+    /// Number of columns above a switch, by level.
     pub arity: Vec<u32>,
-    /// By level: how many cables lead from a switch to one above, as a rule.
-    pub cables: Vec<u32>,
-    /// Cables between two switches of one level.
-    pub level_cables: usize,
-    /// Pairs of end ports (ordered, on different leaves), and how many of them are connected up and down the levels.
+    /// Usual number of parallel links from a switch to a parent, by level.
+    pub parallel_links: Vec<u32>,
+    /// Number of links between switches of one level.
+    pub level_links: usize,
+    /// Number of ordered pairs of end ports on different switches, and of those with an up/down path.
     pub pairs: (u64, u64),
-    /// By number of ports of the switches: the port on which each of them has an aggregation node (or the like).
+    /// Port of the aggregation node (or similar device), by number of ports of the switch.
     service_ports: Vec<Option<PortNum>>,
 }
 
 impl Tree {
-    /// How many levels of switches there are.
+    /// Number of levels of switches.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.arity.len()
     }
 
-    /// Whether an end port is one that every switch has, of whatever level: an aggregation node, no host.
+    /// Whether an end port is a device that the switches of all levels have: an aggregation node, not a host.
     #[must_use]
     pub fn is_service(&self, topo: &Topology, s: SwitchIdx, end_port: PortNum) -> bool {
         let ports = usize::from(topo.num_ports(s));
@@ -68,10 +67,10 @@ impl Tree {
     }
 }
 
-/// Looks for a tree.
+/// Detects a tree.
 ///
 /// # Errors
-/// The fabric is no tree: a sentence says why.
+/// The fabric is not a tree.
 pub fn tree(topo: &Topology, hints: &Hints) -> Result<Tree, TreeMismatch> {
     tree_in(topo, &Graph::with_ids(topo, &hints.ids), hints)
 }
@@ -85,75 +84,75 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
     if hosts == 0 && n > 1 {
         return Err(TreeMismatch::NoEndPorts);
     }
-    let crowd = crowds(&weight);
-    let given: Vec<usize> = hints
+    let is_edge = edge_switches(&weight);
+    let configured: Vec<usize> = hints
         .roots
         .iter()
         .map(|r| r.index())
         .filter(|&r| r < n)
         .collect();
-    let ranks = if given.is_empty() {
-        ranks::found(graph, &weight, &crowd)
+    let ranks = if configured.is_empty() {
+        ranks::detect(graph, &weight, &is_edge)
     } else {
-        ranks::below_roots(graph, &given)
+        ranks::below_roots(graph, &configured)
     };
     if ranks.rank.contains(&ranks::FAR) {
         return Err(TreeMismatch::Disconnected);
     }
     let rank = ranks.rank;
     let top = rank.iter().copied().max().unwrap_or(0);
-    let level_cables = (0..n)
+    let level_links = (0..n)
         .flat_map(|v| graph.slots(v).iter().map(move |s| (v, s)))
         .filter(|(v, s)| *v < s.peer && rank[*v] == rank[s.peer])
         .map(|(_, s)| graph.ports(*s).len())
         .sum();
     let pairs = connected_pairs(graph, &rank, &weight);
-    if given.is_empty() && pairs.1 * 100 < pairs.0 * CONNECTED_PERCENT {
+    if configured.is_empty() && pairs.1 * 100 < pairs.0 * CONNECTED_PERCENT {
         return Err(TreeMismatch::Pairs {
             pairs: pairs.0,
             connected: pairs.1,
             levels: top + 1,
-            level_links: level_cables,
+            level_links,
             links: topo.num_channels() / 2,
         });
     }
-    let columns = columns::found(graph, &rank);
-    let leaves = leaves_in_order(graph, &rank, &weight, &crowd, top);
+    let columns = columns::detect(graph, &rank);
+    let leaves = leaves_in_order(graph, &rank, &weight, &is_edge, top);
     let by_lid = graph.by_lid.iter().copied();
     let roots = by_lid.filter(|&v| {
-        if given.is_empty() {
+        if configured.is_empty() {
             rank[v] == top
         } else {
-            given.contains(&v)
+            configured.contains(&v)
         }
     });
     Ok(Tree {
         roots: roots.map(SwitchIdx::at).collect(),
         leaves: leaves.into_iter().map(SwitchIdx::at).collect(),
-        hanging: ranks.hanging,
+        outside_hops: ranks.outside_hops,
         column: columns.column,
         arity: columns.arity,
-        cables: columns.cables,
-        level_cables,
+        parallel_links: columns.parallel_links,
+        level_links,
         pairs,
         service_ports,
         rank,
     })
 }
 
-/// Switches with end ports, aggregation nodes aside.
-pub(crate) fn with_hosts(topo: &Topology) -> Vec<usize> {
+/// Switches with end ports other than aggregation nodes.
+pub(crate) fn switches_with_hosts(topo: &Topology) -> Vec<usize> {
     let weight = weights(topo, &Hints::default(), &service_ports(topo));
     (0..weight.len()).filter(|&v| weight[v] > 0).collect()
 }
 
-/// Which switches have an aggregation node on their last port, by number of ports: those of which more than half of all
-/// without a crowd have an end port there.
+/// Port of the aggregation node, by number of ports of the switch: the last port, if more than half of the switches with few end
+/// ports have one there.
 fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
     let ends = |s: SwitchIdx| topo.end_ports(s);
     let most = topo.switches().map(|s| ends(s).len()).max().unwrap_or(0);
     let (mut few, mut with) = (vec![0usize; 256], vec![0usize; 256]);
-    // With a host or two on some spines beside it.
+    // Some spines may have one or two hosts as well.
     for s in topo.switches().filter(|&s| 2 * ends(s).len() <= most) {
         let ports = topo.num_ports(s);
         few[usize::from(ports)] += 1;
@@ -166,9 +165,9 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
         .collect()
 }
 
-/// End ports that count on each switch: hosts, or compute ports where the operator says which they are.
+/// Number of compute end ports of each switch: the configured compute ports, or all hosts.
 fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u32> {
-    // A list that names no port of this fabric says nothing of it.
+    // A list without any port of this fabric is ignored.
     let compute = hints.compute.as_ref().filter(|c| !c.is_empty());
     let counts = |s: SwitchIdx, e: &EndPort| match compute {
         Some(compute) => compute.contains(&e.lid),
@@ -180,8 +179,8 @@ fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u
         .collect()
 }
 
-/// Whether more end ports hang on a switch than on half of what the median end port's switch has.
-fn crowds(weight: &[u32]) -> Vec<bool> {
+/// Whether a switch is an edge switch: it has more than half of the end ports of the switch of the median end port.
+fn edge_switches(weight: &[u32]) -> Vec<bool> {
     let mut sorted: Vec<u32> = weight.iter().copied().filter(|&w| w > 0).collect();
     sorted.sort_unstable();
     let all: u64 = sorted.iter().map(|&w| u64::from(w)).sum();
@@ -194,8 +193,8 @@ fn crowds(weight: &[u32]) -> Vec<bool> {
     weight.iter().map(|&w| w > 0 && 2 * w > median).collect()
 }
 
-/// Ordered pairs of end ports that count, on different switches, and how many of them are connected by climbing levels
-/// and then descending. 64 switches at a time.
+/// Number of ordered pairs of compute end ports on different switches, and of those with an up/down path. Evaluates 64 switches at a
+/// time.
 fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     let n = graph.len();
     let mut by_rank: Vec<usize> = (0..n).collect();
@@ -237,18 +236,18 @@ fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     (pairs, connected)
 }
 
-/// Leaves by LID within the smallest part of the tree that they share, and these parts by their first leaf's LID.
+/// Leaves by LID within the smallest subtree that they share, and subtrees by the LID of their first leaf.
 fn leaves_in_order(
     graph: &Graph,
     rank: &[u32],
     weight: &[u32],
-    crowd: &[bool],
+    is_edge: &[bool],
     top: u32,
 ) -> Vec<usize> {
     let mut leaves: Vec<usize> = graph.by_lid.clone();
-    leaves.retain(|&v| weight[v] > 0 && (rank[v] == 0 || crowd[v]));
-    // By leaf: the parts that it is in, the largest first, each by its first leaf.
-    let mut parts: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
+    leaves.retain(|&v| weight[v] > 0 && (rank[v] == 0 || is_edge[v]));
+    // By leaf: its subtrees, the largest first, each as its first leaf.
+    let mut subtrees: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
     for level in (1..top).rev() {
         let mut sets = UnionFind::<usize>::new(graph.len());
         for v in (0..graph.len()).filter(|&v| rank[v] <= level) {
@@ -259,11 +258,13 @@ fn leaves_in_order(
         }
         let mut first = vec![usize::MAX; graph.len()];
         for &v in &leaves {
-            let part = sets.find(v);
-            first[part] = first[part].min(graph.lid_rank[v]);
-            parts[v].push(first[part]);
+            let subtree = sets.find(v);
+            first[subtree] = first[subtree].min(graph.lid_rank[v]);
+            subtrees[v].push(first[subtree]);
         }
     }
-    leaves.sort_by(|&a, &b| (&parts[a], graph.lid_rank[a]).cmp(&(&parts[b], graph.lid_rank[b])));
+    leaves.sort_by(|&a, &b| {
+        (&subtrees[a], graph.lid_rank[a]).cmp(&(&subtrees[b], graph.lid_rank[b]))
+    });
     leaves
 }

@@ -178,7 +178,7 @@ fn complete_grids_are_detected() {
             let found = grid(&topo, &Hints::default())
                 .unwrap_or_else(|e| panic!("{shape:?} seed {seed}: {e}"));
             assert_eq!(dims_of(&found), canonical(shape), "{shape:?} seed {seed}");
-            assert!(found.is_whole(), "{found}");
+            assert!(found.is_complete(), "{found}");
             holds(&topo, &found);
         }
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle::{distances, follow};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::quality::{Effort, Quality, Shift, measure, shifts};
+use ferrosm_routing::quality::{Effort, Quality, ShiftCongestion, measure, shifts};
 use ferrosm_routing::{
     DegradedLink, Lft, PathSl, Request, SwitchIdx, Tables, Topology, TopologyBuilder, VlPlan,
     engine_by_name, verify,
@@ -93,7 +93,7 @@ fn figures_of_one_link_match_hand_count() {
     assert_eq!((q.max_hops(), q.mean_hops()), (1, 8.0 / 12.0));
     assert_eq!(q.all_to_all, 2);
     assert_eq!(q.sl_pairs, [12]);
-    let by_two = Shift {
+    let by_two = ShiftCongestion {
         stages: 3,
         worst: 2,
         worst_by: 2,

@@ -138,7 +138,7 @@ fn full_trees_are_detected_and_shifts_have_no_congestion() {
                 w.iter().map(|&w| w as u32).collect::<Vec<_>>()
             );
             assert_eq!(
-                tree.cables[..p.len()],
+                tree.parallel_links[..p.len()],
                 p.iter().map(|&p| p as u32).collect::<Vec<_>>()
             );
             let hosts = m.iter().product::<usize>();
@@ -308,7 +308,7 @@ fn non_trees_are_refused() {
             let RouteError::Shape(why) = route(engine, &topo).unwrap_err() else {
                 panic!("another error");
             };
-            assert!(why.to_string().starts_with("no tree: "), "{why}");
+            assert!(why.to_string().starts_with("not a tree: "), "{why}");
         }
         proven(&topo, &route("dnup", &topo).unwrap());
     }

@@ -372,9 +372,9 @@ impl RoutingJob {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
                 notes.push(format!(
-                        "tables are written in {} stages, because some old entries and some new ones do not go together",
-                        stages.len()
-                    ));
+                    "LFT update in {} stages (mixed old and new entries could loop or deadlock)",
+                    stages.len()
+                ));
                 let stages = stages.into_iter();
                 stages
                     .map(|stage| stage.into_iter().filter_map(here).collect())
@@ -382,9 +382,9 @@ impl RoutingJob {
             }
             Transition::Drain { first, conflict } => {
                 notes.push(format!(
-                        "routes that change are dropped before they are written anew, because in between {}",
-                        conflict.describe(&|s| self.name(s))
-                    ));
+                    "LFT update drains changing routes first (mixed old and new entries: {})",
+                    conflict.describe(&|s| self.name(s))
+                ));
                 let first = names(first);
                 let then = Vec::new();
                 return (LftWriteOrder::Drain { first, then }, in_the_way);
@@ -413,7 +413,7 @@ impl RoutingJob {
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
             VlChange::UnusedSls => {
-                notes.push("lanes that no path used are set up before routes take them".to_owned());
+                notes.push("SLtoVL tables of unused VLs are written before the routes".to_owned());
                 return None;
             }
             VlChange::PathSls(lids) => lids,
@@ -431,11 +431,11 @@ impl RoutingJob {
             return None;
         }
         notes.push(format!(
-            "routes to {} LIDs are dropped while their lanes change",
+            "routes to {} LIDs are drained while their VLs change",
             lids.len()
         ));
         notes.push(
-            "service levels of paths change: connections that are up keep theirs until they ask again"
+            "SLs of paths change: existing connections keep their SL until they query the path again"
                 .to_owned(),
         );
         let tables = self.installed.iter().zip(&routing.tables);
@@ -456,7 +456,7 @@ impl RoutingJob {
     fn refusal(&self, refused: &EngineRejection) -> EngineRefusal {
         EngineRefusal {
             engine: refused.engine.clone(),
-            why: refused.why(&|s| self.name(s)),
+            why: refused.describe_reason(&|s| self.name(s)),
         }
     }
 

@@ -141,7 +141,7 @@ fn drained(reports: &[Value]) -> bool {
     notes
         .flatten()
         .filter_map(Value::as_str)
-        .any(|note| note.starts_with("routes that change are dropped"))
+        .any(|note| note.starts_with("LFT update drains changing routes"))
 }
 
 /// Cables are pulled one after the other, and put in again: each time as many blocks are written as differ afterwards.

@@ -174,7 +174,7 @@ fn vl_usage<'a>(
 }
 
 fn quality_of(q: &Quality) -> QualityOf<'_> {
-    let shift = |s: quality::Shift| Shift {
+    let shift = |s: quality::ShiftCongestion| Shift {
         stages: s.stages,
         worst: s.worst,
         worst_by: s.worst_by,

@@ -96,7 +96,7 @@ pub(crate) fn frames(
     let frame = |parts: Vec<AxisPart>| {
         let axes = parts.iter().map(|p| p.axis).collect();
         let along = |s| parts.iter().map(|p| p.along(grid.coords(s))).collect();
-        Frame::new(axes, topo.switches().map(along), grid.is_whole())
+        Frame::new(axes, topo.switches().map(along), grid.is_complete())
     };
     Ok(pairings.into_iter().map(frame).collect())
 }

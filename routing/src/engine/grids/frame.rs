@@ -36,7 +36,7 @@ impl Frame {
             })
             .collect();
         let coords = (0..switches).map(|s| grid.coords(SwitchIdx::at(s)).to_vec());
-        Self::new(axes, coords, grid.is_whole())
+        Self::new(axes, coords, grid.is_complete())
     }
 
     /// Any axes, with distinct coordinates for each switch within the sizes of the axes.

@@ -1,30 +1,29 @@
-//! Which cables of a grid point the same way, as far as squares and triangles say so.
+//! Classes of parallel links of a grid, from its squares and triangles.
 //!
-//! In a product of paths, rings and full meshes (rings of four being two dimensions of two) every triangle lies in one
-//! full dimension, and opposite sides of every four-cycle belong to one dimension and point the same way. That stays
-//! true whatever is missing. So sides that are joined by such figures form *classes*, each within one dimension: a
-//! full dimension is one class, a place between two neighbouring layers of a ring or path is one. Two classes that
-//! meet in a square belong to different dimensions. Missing cables only split classes.
+//! In a product of paths, rings and full meshes (a ring of four counts as two dimensions of two), every triangle lies in one full
+//! dimension, and opposite sides of every four-cycle are parallel in one dimension, even if parts are missing. Links that are joined
+//! by such figures form *classes*, each within one dimension: a full dimension is one class; the links between two adjacent layers
+//! of a ring or path are one. Two classes that meet in a square are in different dimensions. Missing links can only split classes.
 
 use super::mismatch::GridMismatch;
-use crate::structure::plain::Plain;
+use crate::structure::simple_graph::SimpleGraph;
 
 /// The classes of a graph.
 #[derive(Debug)]
 pub(super) struct Classes {
     /// Class of each edge.
     pub(super) of: Vec<usize>,
-    /// Whether the edge, from its lower to its upper vertex, points against its class.
-    pub(super) turned: Vec<bool>,
-    /// Whether a class holds triangles: it is (part of) a full dimension, and has no direction.
+    /// Whether the edge, from its lower to its upper vertex, is opposite to the direction of its class.
+    pub(super) reversed: Vec<bool>,
+    /// Whether a class has triangles: it is (part of) a full dimension, without a direction.
     pub(super) full: Vec<bool>,
     base: Vec<usize>,
     crossing: Vec<usize>,
 }
 
 impl Classes {
-    /// Finds them, or says why the graph is no grid.
-    pub(super) fn new(g: &Plain) -> Result<Self, GridMismatch> {
+    /// Computes the classes.
+    pub(super) fn new(g: &SimpleGraph) -> Result<Self, GridMismatch> {
         let mut sets = Sets::new(g.edges.len());
         let mut in_triangle = vec![false; g.edges.len()];
         for (e, &(a, b)) in g.edges.iter().enumerate() {
@@ -38,20 +37,24 @@ impl Classes {
         }
         let squares = squares(g, &mut sets, &in_triangle)?;
         let mut number = vec![usize::MAX; g.edges.len()];
-        let (mut of, mut turned, mut full, mut at_odds) =
+        let (mut of, mut reversed, mut full, mut conflicting) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (e, &triangle) in in_triangle.iter().enumerate() {
-            let (root, odd) = sets.find(e);
+            let (root, is_reversed) = sets.find(e);
             if number[root] == usize::MAX {
                 number[root] = full.len();
                 full.push(false);
-                at_odds.push(sets.at_odds[root]);
+                conflicting.push(sets.conflicting[root]);
             }
             full[number[root]] |= triangle;
             of.push(number[root]);
-            turned.push(odd);
+            reversed.push(is_reversed);
         }
-        if full.iter().zip(&at_odds).any(|(full, odds)| !full && *odds) {
+        if full
+            .iter()
+            .zip(&conflicting)
+            .any(|(full, conflicting)| !full && *conflicting)
+        {
             return Err(GridMismatch::Contradiction);
         }
         let mut pairs = Vec::new();
@@ -67,7 +70,7 @@ impl Classes {
         pairs.dedup();
         Ok(Self {
             of,
-            turned,
+            reversed,
             base: (0..=full.len())
                 .map(|c| pairs.partition_point(|p| p.0 < c))
                 .collect(),
@@ -76,7 +79,7 @@ impl Classes {
         })
     }
 
-    /// Classes that are known to be in other dimensions.
+    /// Classes known to be in other dimensions.
     pub(super) fn crossing(&self, class: usize) -> &[usize] {
         &self.crossing[self.base[class]..self.base[class + 1]]
     }
@@ -86,7 +89,7 @@ impl Classes {
         self.crossing(a).binary_search(&b).is_ok()
     }
 
-    /// From a list of classes those that pairwise cross, the first first.
+    /// Classes of a list that pairwise cross, chosen greedily in order.
     pub(super) fn clique(&self, candidates: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut chosen: Vec<usize> = Vec::new();
         for c in candidates {
@@ -99,7 +102,7 @@ impl Classes {
 }
 
 /// Edges from two vertices to each of their common neighbours.
-fn common(g: &Plain, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+fn common(g: &SimpleGraph, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
     let (mut left, mut right) = (g.neighbours(a), g.neighbours(b));
     std::iter::from_fn(move || {
         while let (Some(&(p, e)), Some(&(q, f))) = (left.first(), right.first()) {
@@ -117,9 +120,9 @@ fn common(g: &Plain, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)>
     })
 }
 
-/// Joins the opposite sides of all squares without a diagonal; gives two neighbouring sides of each square.
+/// Joins the opposite sides of all squares without a diagonal; returns two adjacent sides of each square.
 fn squares(
-    g: &Plain,
+    g: &SimpleGraph,
     sets: &mut Sets,
     in_triangle: &[bool],
 ) -> Result<Vec<(usize, usize)>, GridMismatch> {
@@ -141,14 +144,14 @@ fn squares(
         wedges.sort_unstable();
         for same in wedges.chunk_by(|x, y| x.0 == y.0) {
             if let [(b, c, ac, cb), (_, d, ad, db)] = *same {
-                // From a to b over c or d: each first side is parallel to the other way's second side.
+                // From a to b over c or d: the first side of each path is parallel to the second side of the other.
                 sets.join(ac, db, (a > c) != (d > b));
                 sets.join(ad, cb, (a > d) != (c > b));
                 squares.push((ac, ad));
             } else if let [first, rest @ ..] = same
                 && rest.len() >= 2
             {
-                // Three or more common neighbours: only a full dimension without the cable from a to b.
+                // Three or more common neighbours: only in a full dimension without the link from a to b.
                 if !same.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
                     return Err(GridMismatch::SharedNeighbours);
                 }
@@ -163,36 +166,36 @@ fn squares(
     Ok(squares)
 }
 
-/// Disjoint sets of edges with a direction each.
+/// Disjoint sets of edges with directions.
 struct Sets {
     parent: Vec<usize>,
-    /// Whether an edge points against its parent.
-    odd: Vec<bool>,
-    /// By root: two edges of the set were said to be parallel both ways.
-    at_odds: Vec<bool>,
+    /// Whether an edge is opposite to its parent.
+    reversed: Vec<bool>,
+    /// By root: two edges of the set were joined in both directions.
+    conflicting: Vec<bool>,
 }
 
 impl Sets {
     fn new(n: usize) -> Self {
         Self {
             parent: (0..n).collect(),
-            odd: vec![false; n],
-            at_odds: vec![false; n],
+            reversed: vec![false; n],
+            conflicting: vec![false; n],
         }
     }
 
-    /// The root, and whether the edge points against it.
+    /// The root, and whether the edge is opposite to it.
     fn find(&mut self, e: usize) -> (usize, bool) {
         let (mut root, mut odd) = (e, false);
         while self.parent[root] != root {
-            odd ^= self.odd[root];
+            odd ^= self.reversed[root];
             root = self.parent[root];
         }
         let (mut at, mut rest) = (e, odd);
         while self.parent[at] != root && at != root {
-            let (next, step) = (self.parent[at], self.odd[at]);
+            let (next, step) = (self.parent[at], self.reversed[at]);
             self.parent[at] = root;
-            self.odd[at] = rest;
+            self.reversed[at] = rest;
             rest ^= step;
             at = next;
         }
@@ -203,13 +206,13 @@ impl Sets {
         let ((a, x), (b, y)) = (self.find(e), self.find(f));
         let odd = x ^ y ^ against;
         if a == b {
-            self.at_odds[a] |= odd;
+            self.conflicting[a] |= odd;
         } else {
-            // The lower root stays, whatever the order of joining.
+            // The lower root stays, independently of the order of joins.
             let (low, high) = (a.min(b), a.max(b));
             self.parent[high] = low;
-            self.odd[high] = odd;
-            self.at_odds[low] |= self.at_odds[high];
+            self.reversed[high] = odd;
+            self.conflicting[low] |= self.conflicting[high];
         }
     }
 }

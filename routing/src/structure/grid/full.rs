@@ -1,32 +1,32 @@
-//! Coordinates in the dimensions that are full meshes.
+//! Coordinates in full dimensions.
 //!
-//! A layer of a full dimension is what hangs together without the cables of that dimension.
+//! A layer of a full dimension is a connected component of the graph without the links of that dimension.
 
 use petgraph::unionfind::UnionFind;
 
-use crate::structure::plain::Plain;
+use crate::structure::simple_graph::SimpleGraph;
 
 use super::classes::Classes;
 
 /// Layers of all full dimensions.
 #[derive(Debug)]
 pub(super) struct Layers {
-    /// Layers of each dimension.
+    /// Number of layers, by dimension.
     pub(super) sizes: Vec<usize>,
-    /// The layer of each vertex in each dimension; `None` where too much is missing to tell.
+    /// Layer of each vertex in each dimension; `None` if too much is missing to determine it.
     pub(super) of: Vec<Option<usize>>,
 }
 
-/// Joins the vertices that full dimensions connect: number of nodes, and the node of each vertex.
-pub(super) fn joined(g: &Plain, classes: &Classes) -> (usize, Vec<usize>) {
+/// Contracts full dimensions: number of nodes, and the node of each vertex.
+pub(super) fn joined(g: &SimpleGraph, classes: &Classes) -> (usize, Vec<usize>) {
     components(g, |e| classes.full[classes.of[e]])
 }
 
-/// Finds the layers.
-pub(super) fn layers(g: &Plain, classes: &Classes) -> Layers {
+/// Computes the layers.
+pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
     let dims = dimensions(g, classes);
     let count = dims.iter().flatten().max().map_or(0, |d| d + 1);
-    // Cables of paths and rings cross every full dimension; one that is not seen to may be part of one.
+    // Links of paths and rings cross every full dimension. A class that does not may be part of a full dimension.
     let crosses_all = |class: usize| {
         let crossed = classes.crossing(class).iter().filter_map(|&c| dims[c]);
         crossed.fold(0u64, |all, d| all | 1 << d).count_ones() as usize == count
@@ -62,8 +62,8 @@ pub(super) fn layers(g: &Plain, classes: &Classes) -> Layers {
     layers
 }
 
-/// The full dimension of each class, as far as known.
-fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
+/// Full dimension of each class, if known.
+fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
     let mut axes = Vec::new();
     for v in 0..g.len() {
         let mut here: Vec<usize> = g
@@ -81,7 +81,7 @@ fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
     axes.truncate(64);
     let mut dims = vec![None; classes.full.len()];
     let mut crossed = vec![0u64; dims.len()];
-    let mut settle = |class: usize, dim: usize, crossed: &mut Vec<u64>| {
+    let mut assign = |class: usize, dim: usize, crossed: &mut Vec<u64>| {
         dims[class] = Some(dim);
         classes
             .crossing(class)
@@ -89,7 +89,7 @@ fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
             .for_each(|&c| crossed[c] |= 1 << dim);
     };
     for (dim, &class) in axes.iter().enumerate() {
-        settle(class, dim, &mut crossed);
+        assign(class, dim, &mut crossed);
     }
     let mut open: Vec<usize> = (0..classes.full.len())
         .filter(|c| classes.full[*c] && !axes.contains(c))
@@ -98,11 +98,11 @@ fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
     loop {
         let before = open.len();
         open.retain(|&class| {
-            let left = all & !crossed[class];
-            if left.count_ones() == 1 {
-                settle(class, left.trailing_zeros() as usize, &mut crossed);
+            let remaining = all & !crossed[class];
+            if remaining.count_ones() == 1 {
+                assign(class, remaining.trailing_zeros() as usize, &mut crossed);
             }
-            left.count_ones() != 1
+            remaining.count_ones() != 1
         });
         if open.len() == before {
             return dims;
@@ -110,8 +110,8 @@ fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
     }
 }
 
-/// Components over the edges that `keep` says, numbered by their lowest vertices.
-fn components(g: &Plain, keep: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+/// Connected components over the edges for which `keep` is true, numbered by their lowest vertices.
+fn components(g: &SimpleGraph, keep: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (e, &(a, b)) in g.edges.iter().enumerate() {
         if keep(e) {

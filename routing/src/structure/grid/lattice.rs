@@ -1,42 +1,41 @@
-//! Coordinates in the dimensions that are rings and paths.
+//! Coordinates in ring and path dimensions.
 //!
-//! Starting where most dimensions meet, nodes are placed in an unbounded lattice, one dimension after the other known
-//! by its classes of parallel cables: a class that crosses all dimensions but one belongs to that one. Where a cable
-//! leads to a node that is placed elsewhere already, the lattice closes to a ring. What is deduced holds for any part
-//! of a grid; only where nothing can be deduced any more a free place is guessed. The caller checks the result against
-//! every cable. A node here is a switch, or all switches that full dimensions join.
+//! From a node with the most dimensions, nodes are placed in an unbounded lattice. The dimension of a link follows from its class
+//! of parallel links: a class that crosses all dimensions but one belongs to that one. A link to a node that already has other
+//! coordinates closes a ring. If nothing more can be deduced, a free position is guessed; the caller checks the result against every
+//! link. A node is a switch, or a set of switches contracted over full dimensions.
 
 use std::collections::BTreeMap;
 
-use crate::structure::plain::Plain;
+use crate::structure::simple_graph::SimpleGraph;
 
 use super::classes::Classes;
 use super::mismatch::GridMismatch;
 
-/// Most dimensions that there can be.
+/// Maximum number of dimensions.
 const DIMS_MAX: usize = 16;
 
-/// How often [`grow`] may be tried.
+/// Number of different attempts of [`grow`].
 pub(super) const ATTEMPTS: usize = 24;
 
-/// Where the nodes are.
+/// Coordinates of the nodes.
 #[derive(Debug)]
 pub(super) struct Lattice {
     /// Number of dimensions.
     pub(super) dims: usize,
-    /// Length of each dimension that closes to a ring.
+    /// Length of each ring dimension; `None` for a path.
     pub(super) period: Vec<Option<i32>>,
     /// Coordinates, node by node.
     pub(super) at: Vec<i32>,
 }
 
-/// One direction of a cable between two nodes.
+/// One direction of a link between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     from: usize,
     to: usize,
     class: usize,
-    /// Whether it goes against the direction of its class.
+    /// Whether it is opposite to the direction of its class.
     against: bool,
 }
 
@@ -55,21 +54,20 @@ struct Growth<'a> {
     steps: Vec<Step>,
     base: Vec<usize>,
     dims: usize,
-    /// Dimension and sign of each class, as far as known.
+    /// Dimension and sign of each class, if known.
     direction: Vec<Option<(usize, i32)>>,
-    /// Dimensions that each class crosses, one bit each.
+    /// Mask of the dimensions that each class crosses.
     crossed: Vec<u32>,
     placed: Vec<bool>,
     at: Vec<i32>,
     period: Vec<Option<i32>>,
-    who: BTreeMap<Vec<i32>, usize>,
+    node_at: BTreeMap<Vec<i32>, usize>,
     attempt: usize,
 }
 
-/// Places all nodes. `node_of` says which node each vertex belongs to. Each `attempt` begins elsewhere and guesses
-/// something else.
+/// Places all nodes. `node_of`: node of each vertex. Each `attempt` has another start and other guesses.
 pub(super) fn grow(
-    g: &Plain,
+    g: &SimpleGraph,
     nodes: usize,
     node_of: &[usize],
     classes: &Classes,
@@ -77,7 +75,8 @@ pub(super) fn grow(
 ) -> Result<Lattice, GridMismatch> {
     let mut steps = Vec::new();
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        let (from, to, class, against) = (node_of[a], node_of[b], classes.of[e], classes.turned[e]);
+        let (from, to, class, against) =
+            (node_of[a], node_of[b], classes.of[e], classes.reversed[e]);
         if !classes.full[class] && from != to {
             steps.push(Step {
                 from,
@@ -133,12 +132,12 @@ pub(super) fn grow(
         placed: vec![false; nodes],
         at: vec![0; nodes * dims],
         period: vec![None; dims],
-        who: BTreeMap::new(),
+        node_at: BTreeMap::new(),
         attempt,
     };
     if nodes > 0 {
         for (dim, &class) in axes.iter().enumerate() {
-            growth.point(class, dim, 1);
+            growth.assign_class(class, dim, 1);
         }
         growth.place(origin, vec![0; dims])?;
         growth.run()?;
@@ -152,17 +151,23 @@ pub(super) fn grow(
 
 impl Growth<'_> {
     fn run(&mut self) -> Result<(), GridMismatch> {
-        while self.who.len() < self.placed.len() {
-            let before = self.who.len();
-            let deduced = self.spread()? | self.by_both_ends()? | self.by_elimination();
-            if !deduced && self.who.len() == before && !self.single(false)? && !self.single(true)? {
-                return Err(GridMismatch::Apart);
+        while self.node_at.len() < self.placed.len() {
+            let before = self.node_at.len();
+            let deduced = self.place_neighbours()?
+                | self.assign_by_both_ends()?
+                | self.assign_by_elimination();
+            if !deduced
+                && self.node_at.len() == before
+                && !self.place_single(false)?
+                && !self.place_single(true)?
+            {
+                return Err(GridMismatch::NoSquares);
             }
         }
-        // Rings may close with the last cables.
-        self.spread()?;
-        while self.by_both_ends()? {
-            self.spread()?;
+        // The last links may close rings.
+        self.place_neighbours()?;
+        while self.assign_by_both_ends()? {
+            self.place_neighbours()?;
         }
         Ok(())
     }
@@ -184,8 +189,8 @@ impl Growth<'_> {
         position
     }
 
-    /// The place next to a node.
-    fn beside(&self, v: usize, dim: usize, sign: i32) -> Vec<i32> {
+    /// The position next to a node.
+    fn neighbour_position(&self, v: usize, dim: usize, sign: i32) -> Vec<i32> {
         let mut position = self.position(v).to_vec();
         position[dim] += sign;
         self.wrapped(position)
@@ -194,26 +199,26 @@ impl Growth<'_> {
     fn place(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
         self.placed[v] = true;
         self.at[v * self.dims..][..self.dims].copy_from_slice(&position);
-        match self.who.insert(position, v) {
-            Some(_) => Err(GridMismatch::SamePlace),
+        match self.node_at.insert(position, v) {
+            Some(_) => Err(GridMismatch::DuplicatePosition),
             None => Ok(()),
         }
     }
 
-    fn point(&mut self, class: usize, dim: usize, sign: i32) {
+    fn assign_class(&mut self, class: usize, dim: usize, sign: i32) {
         self.direction[class] = Some((dim, sign));
         for &other in self.classes.crossing(class) {
             self.crossed[other] |= 1 << dim;
         }
     }
 
-    /// A dimension closes to a ring.
-    fn close(&mut self, dim: usize, length: i32) -> Result<(), GridMismatch> {
+    /// Closes a dimension to a ring.
+    fn close_ring(&mut self, dim: usize, length: i32) -> Result<(), GridMismatch> {
         if length < 3 {
             return Err(GridMismatch::ShortRing);
         }
         self.period[dim] = Some(length);
-        self.who.clear();
+        self.node_at.clear();
         for v in 0..self.placed.len() {
             if self.placed[v] {
                 let position = self.wrapped(self.position(v).to_vec());
@@ -223,41 +228,41 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Places every neighbour in a known direction; closes rings.
-    fn spread(&mut self) -> Result<bool, GridMismatch> {
+    /// Places all neighbours in known directions; closes rings.
+    fn place_neighbours(&mut self) -> Result<bool, GridMismatch> {
         let mut stack: Vec<usize> = (0..self.placed.len()).filter(|&v| self.placed[v]).collect();
-        let mut moved = false;
+        let mut progress = false;
         while let Some(v) = stack.pop() {
             for i in self.steps_of(v) {
                 let step = self.steps[i];
                 let Some((dim, sign)) = self.direction[step.class] else {
                     continue;
                 };
-                let target = self.beside(v, dim, step.sign(sign));
+                let target = self.neighbour_position(v, dim, step.sign(sign));
                 if !self.placed[step.to] {
                     self.place(step.to, target)?;
                     stack.push(step.to);
-                    moved = true;
+                    progress = true;
                     continue;
                 }
-                let apart = self.apart(&target, step.to);
-                match apart[..] {
+                let differing = self.differing_dims(&target, step.to);
+                match differing[..] {
                     [] => {}
                     [(dim, by)] if self.period[dim].is_none() => {
-                        self.close(dim, by.abs())?;
-                        moved = true;
+                        self.close_ring(dim, by.abs())?;
+                        progress = true;
                     }
                     _ => {
-                        return Err(GridMismatch::Askew);
+                        return Err(GridMismatch::TwistedRing);
                     }
                 }
             }
         }
-        Ok(moved)
+        Ok(progress)
     }
 
-    /// Dimensions in which a place differs from where a node is.
-    fn apart(&self, from: &[i32], v: usize) -> Vec<(usize, i32)> {
+    /// Dimensions in which a position differs from that of a node.
+    fn differing_dims(&self, from: &[i32], v: usize) -> Vec<(usize, i32)> {
         let by = self
             .position(v)
             .iter()
@@ -277,9 +282,9 @@ impl Growth<'_> {
         .collect()
     }
 
-    /// Classes one of whose cables joins two placed nodes.
-    fn by_both_ends(&mut self) -> Result<bool, GridMismatch> {
-        let mut moved = false;
+    /// Assigns classes of which a link connects two placed nodes.
+    fn assign_by_both_ends(&mut self) -> Result<bool, GridMismatch> {
+        let mut progress = false;
         for i in 0..self.steps.len() {
             let step = self.steps[i];
             if self.direction[step.class].is_some()
@@ -288,70 +293,72 @@ impl Growth<'_> {
             {
                 continue;
             }
-            let [(dim, by)] = self.apart(self.position(step.from), step.to)[..] else {
-                return Err(GridMismatch::AcrossGrid);
+            let [(dim, by)] = self.differing_dims(self.position(step.from), step.to)[..] else {
+                return Err(GridMismatch::LinkAcrossGrid);
             };
             if by.abs() != 1 {
                 if self.period[dim].is_some() {
-                    return Err(GridMismatch::AcrossRing);
+                    return Err(GridMismatch::LinkAcrossRing);
                 }
-                self.close(dim, by.abs() + 1)?;
+                self.close_ring(dim, by.abs() + 1)?;
             }
             let sign = if by.abs() == 1 { by } else { -by.signum() };
-            self.point(step.class, dim, step.sign(sign));
-            moved = true;
+            self.assign_class(step.class, dim, step.sign(sign));
+            progress = true;
         }
-        Ok(moved)
+        Ok(progress)
     }
 
-    /// Classes that cross all dimensions but one, on the free side of a placed node.
-    fn by_elimination(&mut self) -> bool {
+    /// Assigns classes that cross all dimensions but one, by the free side of a placed node.
+    fn assign_by_elimination(&mut self) -> bool {
         let all = (1u32 << self.dims) - 1;
-        let mut moved = false;
+        let mut progress = false;
         for i in 0..self.steps.len() {
             let step = self.steps[i];
-            let left = all & !self.crossed[step.class];
+            let remaining = all & !self.crossed[step.class];
             if self.direction[step.class].is_some()
                 || !self.placed[step.from]
-                || left.count_ones() != 1
+                || remaining.count_ones() != 1
             {
                 continue;
             }
-            let dim = left.trailing_zeros() as usize;
-            let taken = |sign| self.who.contains_key(&self.beside(step.from, dim, sign));
+            let dim = remaining.trailing_zeros() as usize;
+            let taken = |sign| {
+                self.node_at
+                    .contains_key(&self.neighbour_position(step.from, dim, sign))
+            };
             let sign = match (taken(-1), taken(1)) {
                 (true, false) => 1,
                 (false, true) => -1,
                 _ => continue,
             };
-            self.point(step.class, dim, step.sign(sign));
-            moved = true;
+            self.assign_class(step.class, dim, step.sign(sign));
+            progress = true;
         }
-        moved
+        progress
     }
 
-    /// Places one node between its placed neighbours: where only one place is free or, as a guess, at the first of
-    /// the fewest.
-    fn single(&mut self, guess: bool) -> Result<bool, GridMismatch> {
+    /// Places one node next to its placed neighbours: a node with one free position or, as a guess, a node with the fewest.
+    fn place_single(&mut self, guess: bool) -> Result<bool, GridMismatch> {
         let mut best: Option<(usize, usize, Vec<i32>)> = None;
         for v in 0..self.placed.len() {
             if self.placed[v] {
                 continue;
             }
-            let Some(mut places) = self.free_places(v) else {
+            let Some(mut positions) = self.free_positions(v) else {
                 continue;
             };
             if guess {
-                // Rather within what is known of the grid than at a new border.
-                places.sort_by_key(|(outside, _)| *outside);
+                // Prefer positions within the known extent of the grid.
+                positions.sort_by_key(|(outside, _)| *outside);
             }
-            let count = places.len();
+            let count = positions.len();
             let choice = if guess {
                 self.attempt % count.max(1)
             } else {
                 0
             };
-            let Some((_, first)) = places.into_iter().nth(choice) else {
+            let Some((_, first)) = positions.into_iter().nth(choice) else {
                 return Err(GridMismatch::NoNeighbours);
             };
             if count == 1 {
@@ -369,10 +376,10 @@ impl Growth<'_> {
         Ok(true)
     }
 
-    /// Free places beside all placed neighbours of a node, with whether they lie outside of what is placed so far;
-    /// `None` without placed neighbours.
-    fn free_places(&self, v: usize) -> Option<Vec<(bool, Vec<i32>)>> {
-        let mut places: Option<Vec<Vec<i32>>> = None;
+    /// Free positions next to all placed neighbours of a node, each with whether it is outside of the known extent; `None` without
+    /// placed neighbours.
+    fn free_positions(&self, v: usize) -> Option<Vec<(bool, Vec<i32>)>> {
+        let mut positions: Option<Vec<Vec<i32>>> = None;
         for i in self.steps_of(v) {
             let step = self.steps[i];
             if !self.placed[step.to] {
@@ -381,10 +388,10 @@ impl Growth<'_> {
             let crossed = self.crossed[step.class];
             let dims = (0..self.dims).filter(|&d| crossed >> d & 1 == 0);
             let beside: Vec<Vec<i32>> = dims
-                .flat_map(|d| [-1, 1].map(|sign| self.beside(step.to, d, sign)))
-                .filter(|p| !self.who.contains_key(p))
+                .flat_map(|d| [-1, 1].map(|sign| self.neighbour_position(step.to, d, sign)))
+                .filter(|p| !self.node_at.contains_key(p))
                 .collect();
-            places = Some(match places {
+            positions = Some(match positions {
                 None => beside,
                 Some(before) => before.into_iter().filter(|p| beside.contains(p)).collect(),
             });
@@ -397,6 +404,6 @@ impl Growth<'_> {
             })
         };
         let rated = |p: Vec<i32>| (outside(&p), p);
-        Some(places?.into_iter().map(rated).collect())
+        Some(positions?.into_iter().map(rated).collect())
     }
 }

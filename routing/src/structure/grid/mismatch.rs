@@ -1,65 +1,65 @@
-//! Why a fabric is no grid.
+//! Why a fabric is not a grid.
 
 use thiserror::Error;
 
-/// Why a fabric is no grid.
+/// Why a fabric is not a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GridMismatch {
-    /// Some switches have no path of links to the others.
-    #[error("the switches do not hang together")]
+    /// The switches are not connected.
+    #[error("the switches are not connected")]
     Disconnected,
-    /// Most places would have no switch.
-    #[error("most places of the grid would be without a switch: this is no grid")]
+    /// Most positions would have no switch.
+    #[error("most grid positions would have no switch")]
     Sparse,
     /// Two switches would have the same coordinates.
-    #[error("two switches would have the same place: this is no grid")]
-    SamePlace,
-    /// Some switches get no coordinates.
-    #[error("some switches fit nowhere in the grid")]
-    NoPlace,
-    /// A link joins switches that are no neighbours.
-    #[error("a cable leads across the grid")]
-    AcrossGrid,
-    /// A link joins switches of a ring that are no neighbours.
-    #[error("a cable leads across a ring")]
-    AcrossRing,
-    /// Too much is missing.
+    #[error("two switches would have the same coordinates")]
+    DuplicatePosition,
+    /// Some switches have no valid coordinates.
+    #[error("some switches have no valid coordinates")]
+    NoPosition,
+    /// A link connects switches that are not neighbours.
+    #[error("a link connects switches that are not neighbours in the grid")]
+    LinkAcrossGrid,
+    /// A link connects switches of a ring that are not neighbours.
+    #[error("a link connects switches that are not neighbours in a ring")]
+    LinkAcrossRing,
+    /// Too many switches or links are missing.
     #[error(
-        "a grid of {places} places of which {lost_switches} are empty, and {lost_links} of {links} links between \
-         neighbours missing, is too little of a grid"
+        "too many switches or links are missing: {lost_switches} of {positions} switches, {lost_links} of {links} links between \
+         neighbours"
     )]
     Incomplete {
-        /// Places for switches.
-        places: usize,
-        /// Places without a switch.
+        /// Positions of switches.
+        positions: usize,
+        /// Positions without a switch.
         lost_switches: usize,
         /// Pairs of neighbouring switches.
         links: usize,
         /// Those without a link.
         lost_links: usize,
     },
-    /// More dimensions than any grid that is built.
-    #[error("{0} dimensions: more than any grid that is built")]
+    /// More dimensions than supported.
+    #[error("{0} dimensions are more than supported")]
     Dimensions(usize),
-    /// The links of some switches are in no square with those of others.
-    #[error("the cables do not hang together as a grid does")]
-    Apart,
+    /// The links of some switches form no square with those of others.
+    #[error("some links form no square with others")]
+    NoSquares,
     /// A dimension would be a ring of two switches.
-    #[error("a ring of two switches: this is no grid")]
+    #[error("a dimension would be a ring of two switches")]
     ShortRing,
-    /// Rings close at other coordinates than they began.
-    #[error("rings of cables close askew: the fabric is twisted, or no grid")]
-    Askew,
-    /// A switch has links to switches that are no neighbours.
-    #[error("a switch has cables to places that are not neighbours")]
+    /// A ring closes at other coordinates than it started.
+    #[error("rings are twisted")]
+    TwistedRing,
+    /// A switch has links to positions that are not neighbours.
+    #[error("a switch has links to positions that are not neighbours")]
     NoNeighbours,
     /// Squares of links give a link two directions.
-    #[error("squares of cables contradict each other: the fabric is twisted, or no grid")]
+    #[error("squares of links give a link two directions")]
     Contradiction,
-    /// Squares of links have opposite links in one dimension.
-    #[error("squares of cables cross themselves: this is no grid")]
+    /// Adjacent links of a square are in one dimension.
+    #[error("adjacent links of a square are in one dimension")]
     CrossedSquares,
     /// Two switches share three neighbours.
-    #[error("two switches share three neighbours, as in trees: this is no grid")]
+    #[error("two switches share three neighbours, as in a tree")]
     SharedNeighbours,
 }

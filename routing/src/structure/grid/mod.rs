@@ -1,12 +1,12 @@
-//! Finds tori, meshes, hypercubes and HyperX: the dimensions, and the coordinates of every switch.
+//! Detection of tori, meshes, hypercubes and HyperX: dimensions, and coordinates of every switch.
 //!
-//! From the graph alone: parallel cables, port numbers and end ports say nothing here. A grid is a product of paths,
-//! rings and full meshes of switches; it may lack cables and some switches. `classes` finds which cables go the same
-//! way, `lattice` places the switches along rings and paths, `full` along full dimensions, and at the end every cable
-//! is checked against the coordinates: what is returned is a grid for certain, whatever was guessed on the way.
+//! Uses the simple graph only, without parallel links, port numbers and end ports. A grid is a product of paths, rings and full
+//! meshes of switches; links and some switches may be missing. `classes` finds parallel links, `lattice` computes coordinates along
+//! rings and paths, `full` along full dimensions. Finally, every link is checked against the coordinates, so that the result is
+//! a grid even if coordinates were guessed.
 //!
-//! A ring of four switches is also a square of two dimensions of two, in a 4x4 torus in more than one way. Here it is
-//! always two dimensions, which needs no lane against credit loops; engines that want rings join them.
+//! A ring of four switches is also a square of two dimensions of two. It counts as two dimensions, which need no additional VL
+//! against credit loops; engines that need rings join the dimensions.
 
 mod classes;
 mod full;
@@ -21,26 +21,26 @@ use ferrosm_mad::ids::PortNum;
 pub use mismatch::GridMismatch;
 
 use crate::hints::Hints;
-use crate::structure::plain::Plain;
+use crate::structure::simple_graph::SimpleGraph;
 use crate::topology::{SwitchIdx, Topology};
 
-/// How the switches of one line along a dimension are cabled.
+/// How the switches along a dimension are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DimKind {
-    /// Each to the next; also two switches.
+    /// Each to the next; two switches or more.
     Path,
-    /// Each to the next, the last to the first; five switches or more.
+    /// Each to the next, and the last to the first; five switches or more.
     Ring,
-    /// Each to each; three switches or more.
+    /// Each to all others; three switches or more.
     Full,
 }
 
 /// One dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim {
-    /// How it is cabled.
+    /// How its switches are connected.
     pub kind: DimKind,
-    /// Switches along it.
+    /// Number of switches along it.
     pub size: usize,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Dim {
     }
 }
 
-/// A family of grids.
+/// Family of grids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// At least one ring.
@@ -71,18 +71,18 @@ pub enum Family {
 /// A fabric with coordinates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
-    /// Dimensions, in the order in which most switches number their ports.
+    /// Dimensions, in the order of the port numbers of most switches.
     pub dims: Vec<Dim>,
-    /// Places without a switch.
+    /// Number of positions without a switch.
     pub lost_switches: usize,
-    /// Neighbouring switches without a cable between them.
+    /// Number of pairs of neighbouring switches without a link.
     pub lost_links: usize,
     coords: Vec<usize>,
     at: Vec<Option<SwitchIdx>>,
 }
 
 impl Grid {
-    /// Where a switch is: one coordinate for each dimension.
+    /// Coordinates of a switch, one for each dimension.
     #[must_use]
     pub fn coords(&self, s: SwitchIdx) -> &[usize] {
         &self.coords[s.index() * self.dims.len()..][..self.dims.len()]
@@ -95,22 +95,22 @@ impl Grid {
         if !inside || coords.len() != self.dims.len() {
             return None;
         }
-        self.at[place(&self.dims, coords)]
+        self.at[position_index(&self.dims, coords)]
     }
 
-    /// All places in order, the first dimension fastest.
+    /// All positions in order, the first dimension fastest.
     #[must_use]
-    pub fn places(&self) -> &[Option<SwitchIdx>] {
+    pub fn positions(&self) -> &[Option<SwitchIdx>] {
         &self.at
     }
 
-    /// Whether nothing is lost.
+    /// Whether no switch and no link is missing.
     #[must_use]
-    pub const fn is_whole(&self) -> bool {
+    pub const fn is_complete(&self) -> bool {
         self.lost_switches == 0 && self.lost_links == 0
     }
 
-    /// What people call it. A single switch is a mesh.
+    /// Family of the grid. A single switch is a mesh.
     #[must_use]
     pub fn family(&self) -> Family {
         let any = |kind| self.dims.iter().any(|d| d.kind == kind);
@@ -125,7 +125,7 @@ impl Grid {
         }
     }
 
-    /// Rings: dimensions in which dimension order alone has credit loops.
+    /// Number of rings, in which dimension-order routing on one VL has credit loops.
     #[must_use]
     pub fn rings(&self) -> usize {
         self.dims.iter().filter(|d| d.kind == DimKind::Ring).count()
@@ -142,10 +142,10 @@ impl fmt::Display for Grid {
         };
         let dims: Vec<String> = self.dims.iter().map(Dim::to_string).collect();
         write!(f, "{name}: {}", dims.join(", "))?;
-        if !self.is_whole() {
+        if !self.is_complete() {
             write!(
                 f,
-                "; {} switches and {} links between neighbours are missing",
+                "; missing: {} switches, {} links between neighbours",
                 self.lost_switches, self.lost_links
             )?;
         }
@@ -153,20 +153,20 @@ impl fmt::Display for Grid {
     }
 }
 
-/// Index of coordinates among all places.
-fn place(dims: &[Dim], coords: &[usize]) -> usize {
+/// Index of coordinates among all positions.
+fn position_index(dims: &[Dim], coords: &[usize]) -> usize {
     dims.iter()
         .zip(coords)
         .rev()
         .fold(0, |at, (dim, x)| at * dim.size + x)
 }
 
-/// Finds the grid.
+/// Detects a grid.
 ///
 /// # Errors
-/// Why the fabric is none, or too much of it is missing to tell.
+/// The fabric is not a grid, or too much of it is missing.
 pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, GridMismatch> {
-    let g = Plain::new(topo);
+    let g = SimpleGraph::new(topo);
     if !g.connected() {
         return Err(GridMismatch::Disconnected);
     }
@@ -183,14 +183,14 @@ pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, GridMismatch> {
             .find_map(|i| attempt(i).ok())
             .ok_or(e)
     })?;
-    turn(&g, &mut grid);
+    renumber(&g, &mut grid);
     sort_dims(topo, hints, &mut grid);
     Ok(grid)
 }
 
 /// Coordinates by vertex, all dimensions together.
 fn assemble(
-    g: &Plain,
+    g: &SimpleGraph,
     node_of: &[usize],
     lattice: &lattice::Lattice,
     full: &full::Layers,
@@ -218,10 +218,10 @@ fn assemble(
         size,
     });
     let dims: Vec<Dim> = lattice_dims.iter().map(|l| l.1).chain(full_dims).collect();
-    let places = dims
+    let positions = dims
         .iter()
         .try_fold(1usize, |all, d| all.checked_mul(d.size));
-    if places.is_none_or(|places| places > 2 * g.len()) {
+    if positions.is_none_or(|positions| positions > 2 * g.len()) {
         return Err(GridMismatch::Sparse);
     }
     let mut coords = Vec::with_capacity(g.len() * dims.len());
@@ -234,7 +234,7 @@ fn assemble(
     Ok((dims, coords))
 }
 
-/// Whether two places are next to each other.
+/// Whether two positions are neighbours.
 fn adjacent(dims: &[Dim], a: &[usize], b: &[usize]) -> bool {
     let mut differ = dims
         .iter()
@@ -251,8 +251,8 @@ fn adjacent(dims: &[Dim], a: &[usize], b: &[usize]) -> bool {
     }
 }
 
-/// Calls `visit` with every place beside this one.
-fn each_beside(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize])) {
+/// Calls `visit` with every neighbour position.
+fn for_each_neighbour(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize])) {
     let mut other = at.to_vec();
     for (d, dim) in dims.iter().enumerate() {
         for x in 0..dim.size {
@@ -265,12 +265,16 @@ fn each_beside(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Places what full dimensions left open, and checks everything: one switch in a place, cables only to neighbours, and
-/// not too much missing.
-fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, GridMismatch> {
+/// Completes coordinates that full dimensions left open, and checks the grid: one switch per position, links only between
+/// neighbours, not too much missing.
+fn checked(
+    g: &SimpleGraph,
+    dims: Vec<Dim>,
+    open: Vec<Option<usize>>,
+) -> Result<Grid, GridMismatch> {
     let width = dims.len();
-    let places: usize = dims.iter().map(|d| d.size).product();
-    let mut at: Vec<Option<usize>> = vec![None; places];
+    let positions: usize = dims.iter().map(|d| d.size).product();
+    let mut at: Vec<Option<usize>> = vec![None; positions];
     let mut coords = vec![0; g.len() * width];
     let mut waiting = Vec::new();
     for v in 0..g.len() {
@@ -279,8 +283,8 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
             waiting.push(v);
             continue;
         };
-        if at[place(&dims, &known)].replace(v).is_some() {
-            return Err(GridMismatch::SamePlace);
+        if at[position_index(&dims, &known)].replace(v).is_some() {
+            return Err(GridMismatch::DuplicatePosition);
         }
         coords[v * width..][..width].copy_from_slice(&known);
     }
@@ -292,28 +296,28 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
                 .neighbours(v)
                 .iter()
                 .map(|&(p, _)| (p, &coords[p * width..][..width]))
-                .filter(|(p, c)| at[place(&dims, c)] == Some(*p))
+                .filter(|(p, c)| at[position_index(&dims, c)] == Some(*p))
                 .map(|(_, c)| c)
                 .collect();
             let mut free: Option<Vec<usize>> = None;
             if let Some((first, rest)) = placed.split_first() {
-                each_beside(&dims, first, |c| {
+                for_each_neighbour(&dims, first, |c| {
                     let fits = rest.iter().all(|r| adjacent(&dims, r, c));
-                    if free.is_none() && fits && at[place(&dims, c)].is_none() {
+                    if free.is_none() && fits && at[position_index(&dims, c)].is_none() {
                         free = Some(c.to_vec());
                     }
                 });
             }
             match free {
                 Some(c) => {
-                    at[place(&dims, &c)] = Some(v);
+                    at[position_index(&dims, &c)] = Some(v);
                     coords[v * width..][..width].copy_from_slice(&c);
                 }
                 None => next.push(v),
             }
         }
         if next.len() == still {
-            return Err(GridMismatch::NoPlace);
+            return Err(GridMismatch::NoPosition);
         }
         waiting = next;
     }
@@ -323,19 +327,19 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
             &coords[a * width..][..width],
             &coords[b * width..][..width],
         ) {
-            return Err(GridMismatch::AcrossGrid);
+            return Err(GridMismatch::LinkAcrossGrid);
         }
     }
     let mut neighbours = 0;
     for v in 0..g.len() {
-        each_beside(&dims, &coords[v * width..][..width], |c| {
-            neighbours += usize::from(at[place(&dims, c)].is_some());
+        for_each_neighbour(&dims, &coords[v * width..][..width], |c| {
+            neighbours += usize::from(at[position_index(&dims, c)].is_some());
         });
     }
-    let (links, lost_switches) = (neighbours / 2, places - g.len());
-    if lost_switches * 4 > places || g.edges.len() * 5 < links * 3 {
+    let (links, lost_switches) = (neighbours / 2, positions - g.len());
+    if lost_switches * 4 > positions || g.edges.len() * 5 < links * 3 {
         return Err(GridMismatch::Incomplete {
-            places,
+            positions,
             lost_switches,
             links,
             lost_links: links - g.edges.len(),
@@ -357,9 +361,9 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
     })
 }
 
-/// Numbers the coordinates of each dimension by LIDs, so that they do not depend on where the search began: a lost
-/// cable must not turn the grid around.
-fn turn(g: &Plain, grid: &mut Grid) {
+/// Renumbers the coordinates of each dimension by LIDs, so that they do not depend on the start of the search and survive the loss
+/// of a link.
+fn renumber(g: &SimpleGraph, grid: &mut Grid) {
     for (d, dim) in grid.dims.clone().into_iter().enumerate() {
         let along: Vec<usize> = g
             .switch
@@ -368,7 +372,7 @@ fn turn(g: &Plain, grid: &mut Grid) {
             .collect();
         let n = dim.size;
         let first = along.first().copied().unwrap_or(0);
-        let renumber: Vec<usize> = match dim.kind {
+        let new_number: Vec<usize> = match dim.kind {
             DimKind::Full => {
                 let mut order: Vec<usize> = along.clone();
                 let mut seen = vec![false; n];
@@ -402,25 +406,25 @@ fn turn(g: &Plain, grid: &mut Grid) {
         };
         let width = grid.dims.len();
         for x in grid.coords.iter_mut().skip(d).step_by(width) {
-            *x = renumber[*x];
+            *x = new_number[*x];
         }
     }
     index(grid);
 }
 
-/// Makes `at` from `coords`.
+/// Computes `at` from `coords`.
 fn index(grid: &mut Grid) {
     grid.at.fill(None);
     let width = grid.dims.len();
     let count = grid.at.len() - grid.lost_switches;
     for s in 0..count {
         let c = &grid.coords[s * width..][..width];
-        grid.at[place(&grid.dims, c)] = Some(SwitchIdx::at(s));
+        grid.at[position_index(&grid.dims, c)] = Some(SwitchIdx::at(s));
     }
 }
 
-/// Brings the dimensions into the order of the lowest ports that lead along them, as the cabling rule of dimension order
-/// routing has it, if nine of ten switches agree; else into an order by LIDs. Either outlasts a lost cable.
+/// Sorts the dimensions by the lowest port along each, as in the cabling rule of dimension-order routing, if nine of ten switches
+/// agree; else by LIDs. Both orders survive the loss of a link.
 fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
     let width = grid.dims.len();
     let mut votes: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
@@ -450,11 +454,11 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
     let agreed = votes
         .into_iter()
         .find(|(_, count)| 10 * count >= 9 * voters);
-    let plain = topo.by_lid();
+    let switches = topo.by_lid();
     let first_along = |d: usize| {
-        plain
+        switches
             .iter()
-            .position(|&s| grid.coords(s)[d] != grid.coords(plain[0])[d])
+            .position(|&s| grid.coords(s)[d] != grid.coords(switches[0])[d])
     };
     let by_lid = || {
         let mut order: Vec<usize> = (0..width).collect();

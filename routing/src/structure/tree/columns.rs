@@ -1,9 +1,8 @@
-//! Which switches of a level stand for each other in different parts of a tree.
+//! Columns of a tree: corresponding switches of one level in different subtrees.
 //!
-//! In a full tree a switch is known by its column: the middle switches of all pods that are cabled to the same spines
-//! form one, whatever their LIDs. A destination then takes the same column everywhere, so that shift permutations meet
-//! on no cable. Columns are found by vote, so that lost, missing and extra cables change little, and each is numbered
-//! among those which its children have as parents.
+//! In a full tree, the middle switches of all pods with links to the same spines form one column. A destination uses the same column
+//! everywhere, so that shift permutations have no conflicts. Columns are determined by majority, so that missing and additional links
+//! have little effect. A column is numbered among the parents of its children.
 
 use petgraph::unionfind::UnionFind;
 
@@ -12,18 +11,18 @@ use crate::engine::graph::Graph;
 /// No column.
 pub const NONE: u32 = u32::MAX;
 
-/// Columns of all switches.
+/// Columns of a tree.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// By switch: which of its children's parents it is, from 0; [`NONE`] for odd ones.
+    /// Number of the column among the parents of its children, by switch; [`NONE`] for irregular switches.
     pub(super) column: Vec<u32>,
-    /// By level: how many columns the level above has for a switch of this one.
+    /// Number of columns above a switch, by level.
     pub(super) arity: Vec<u32>,
-    /// By level: how many cables lead from a switch to one above, as a rule.
-    pub(super) cables: Vec<u32>,
+    /// Usual number of parallel links from a switch to a parent, by level.
+    pub(super) parallel_links: Vec<u32>,
 }
 
-pub(super) fn found(graph: &Graph, rank: &[u32]) -> Columns {
+pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     let n = graph.len();
     let top = rank.iter().copied().max().unwrap_or(0);
     let mut by_rank: Vec<Vec<usize>> = vec![Vec::new(); top as usize + 1];
@@ -35,7 +34,7 @@ pub(super) fn found(graph: &Graph, rank: &[u32]) -> Columns {
         peers.filter(move |&p| rank[p] == of)
     };
 
-    // From the top: each switch there is a group; below, switches with the same parents (by group) are.
+    // From the top: each top switch is a group; below, switches with the same parent groups form a group.
     let mut group = vec![NONE; n];
     let mut groups_of: Vec<u32> = vec![0; top as usize + 1];
     for level in (0..=top).rev() {
@@ -84,7 +83,7 @@ pub(super) fn found(graph: &Graph, rank: &[u32]) -> Columns {
 
     let mut column = vec![NONE; n];
     let mut arity = vec![1; top as usize + 1];
-    let mut cables = vec![1; top as usize + 1];
+    let mut parallel_links = vec![1; top as usize + 1];
     for level in 0..top {
         let groups = groups_of[level as usize + 1] as usize;
         let (number, widest) = numbers(graph, &by_rank[level as usize], groups, |v| {
@@ -100,16 +99,16 @@ pub(super) fn found(graph: &Graph, rank: &[u32]) -> Columns {
             .filter(|s| rank[s.peer] == level + 1)
             .map(|s| u32::try_from(graph.ports(*s).len()).unwrap_or(1))
             .collect();
-        cables[level as usize] = most_common(&mut widths).unwrap_or(1);
+        parallel_links[level as usize] = most_common(&mut widths).unwrap_or(1);
     }
     Columns {
         column,
         arity,
-        cables,
+        parallel_links,
     }
 }
 
-/// Numbers the groups of parents among those that share children, and says how many there are at most together.
+/// Numbers the parent groups among those that share children, and returns the usual number of groups that share children.
 fn numbers(
     graph: &Graph,
     children: &[usize],
@@ -126,7 +125,7 @@ fn numbers(
         together.extend(above.windows(2).map(|w| (w[0], w[1])));
     }
     together.sort_unstable();
-    // Groups with few children for this level are odd: no destination is meant for them.
+    // Groups with few children for this level are irregular and get no destinations.
     let mut counts: Vec<usize> = seen.iter().copied().filter(|&c| c > 0).collect();
     counts.sort_unstable();
     let usual = counts.get(counts.len() / 2).copied().unwrap_or(0);
@@ -145,7 +144,7 @@ fn numbers(
         number[g] = next[family];
         next[family] += 1;
     }
-    // A family of odd size (a pod of its own) does not set the rule.
+    // A family of unusual size (such as a single different pod) does not decide.
     let mut sizes: Vec<u32> = (0..groups)
         .filter(|&g| number[g] != NONE)
         .map(|g| next[family.find(g)])
@@ -159,7 +158,7 @@ fn numbers(
     (number, widest)
 }
 
-/// The value that is there most often, the largest of several.
+/// The most frequent value; the largest if there are several.
 pub(super) fn most_common<T: Ord + Copy>(values: &mut [T]) -> Option<T> {
     values.sort_unstable();
     values

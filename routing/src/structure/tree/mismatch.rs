@@ -1,26 +1,26 @@
-//! Why a fabric is no tree.
+//! Why a fabric is not a tree.
 
 use thiserror::Error;
 
-/// Why a fabric is no tree.
+/// Why a fabric is not a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TreeMismatch {
     /// No switch has end ports.
-    #[error("no end ports: nothing tells leaves from roots")]
+    #[error("no end ports: cannot determine the leaves")]
     NoEndPorts,
-    /// Some switches have no path of links to the others.
-    #[error("the switches are not all connected")]
+    /// The switches are not connected.
+    #[error("the switches are not connected")]
     Disconnected,
-    /// Too few pairs of end ports have a path up and down the levels.
+    /// Too few pairs of end ports have an up/down path.
     #[error(
-        "no tree: {:.0} % of the pairs of end ports are connected by climbing {levels} levels of switches and descending, \
-         {level_links} of {links} cables join switches of one level",
+        "not a tree: only {:.0} % of the pairs of end ports have an up/down path over {levels} levels of switches, \
+         {level_links} of {links} links connect switches of one level",
         *.connected as f64 * 100.0 / *.pairs as f64
     )]
     Pairs {
         /// Pairs of end ports.
         pairs: u64,
-        /// Those with a path.
+        /// Pairs with an up/down path.
         connected: u64,
         /// Levels of switches.
         levels: u32,

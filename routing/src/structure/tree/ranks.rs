@@ -1,48 +1,48 @@
-//! How far above the leaves each switch is.
+//! Levels of switches.
 //!
-//! A leaf is a switch on which a crowd of end ports hangs, for this fabric: an aggregation node in every switch or a
-//! few servers on a spine are no crowd. All other switches are as high as their nearest leaf is far, except those that
-//! hang below others without a crowd of their own (a leaf with two hosts or none, a chain of switches behind a spine):
-//! they are farther from the crowd than their neighbours, so they are below them.
+//! A leaf is an edge switch: one with many end ports, compared with the others of the fabric. An aggregation node in every switch, or
+//! a few servers on a spine, do not count. The level of other switches is the distance to the nearest leaf, except for switches below
+//! others with few or no end ports (a leaf with two hosts, a chain of switches behind a spine): they are farther from the end ports
+//! than their neighbours, so they are below these.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::engine::graph::Graph;
 
-/// Not reached.
+/// Not reached from any source.
 pub(super) const FAR: u32 = u32::MAX;
 
 /// Levels of all switches.
 #[derive(Debug)]
 pub(super) struct Ranks {
-    /// By switch: 0 is a leaf.
+    /// Level, by switch; 0 for leaves.
     pub(super) rank: Vec<u32>,
-    /// By switch: how far it hangs outside of the tree proper. Among switches of one rank, smaller is higher.
-    pub(super) hanging: Vec<u32>,
+    /// Number of hops outside of the tree, by switch. Among switches of one rank, smaller is higher.
+    pub(super) outside_hops: Vec<u32>,
 }
 
-/// Levels from the graph. `weight` is the number of end ports that count on each switch, `crowd` whether that is a crowd.
-pub(super) fn found(graph: &Graph, weight: &[u32], crowd: &[bool]) -> Ranks {
-    if acyclic(graph) {
+/// Detects the levels. `weight`: number of compute end ports of each switch; `is_edge`: whether it is an edge switch.
+pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
+    if is_acyclic(graph) {
         return of_acyclic(graph, weight);
     }
     let n = graph.len();
-    let mut rank = distances(graph, (0..n).filter(|&v| crowd[v]));
+    let mut rank = distances(graph, (0..n).filter(|&v| is_edge[v]));
     let total: u64 = (0..n)
-        .filter(|&v| crowd[v])
+        .filter(|&v| is_edge[v])
         .map(|v| u64::from(weight[v]))
         .sum();
-    let sum = distance_sums(graph, weight, crowd);
-    let mut hanging = vec![0; n];
-    // Half a hop farther from the crowd than the mean of the neighbours: below them. A switch above them is nearer, even
-    // one that has lost a fifth of its cables.
+    let sum = distance_sums(graph, weight, is_edge);
+    let mut outside_hops = vec![0; n];
+    // A switch half a hop farther from the edge switches than the mean of its neighbours is below them. A switch above them is
+    // nearer, even if it has lost a fifth of its links.
     let mut below: Vec<usize> = (0..n)
         .filter(|&v| {
             let slots = graph.slots(v);
             let around: u128 = slots.iter().map(|s| u128::from(sum[s.peer])).sum();
             let count = slots.len() as u128;
-            !crowd[v]
+            !is_edge[v]
                 && count > 0
                 && 2 * u128::from(sum[v]) * count >= 2 * around + u128::from(total) * count
         })
@@ -58,14 +58,14 @@ pub(super) fn found(graph: &Graph, weight: &[u32], crowd: &[bool]) -> Ranks {
         };
         if let Some(above) = nearer().map(|p| rank[p]).min() {
             rank[v] = above.saturating_sub(1);
-            let out = nearer().map(|p| hanging[p]).min().unwrap_or(0);
-            hanging[v] = if above == 0 { out + 1 } else { out };
+            let out = nearer().map(|p| outside_hops[p]).min().unwrap_or(0);
+            outside_hops[v] = if above == 0 { out + 1 } else { out };
         }
     }
-    Ranks { rank, hanging }
+    Ranks { rank, outside_hops }
 }
 
-/// Levels below given roots.
+/// Levels below configured roots.
 pub(super) fn below_roots(graph: &Graph, roots: &[usize]) -> Ranks {
     let depth = distances(graph, roots.iter().copied());
     let deepest = depth
@@ -76,11 +76,11 @@ pub(super) fn below_roots(graph: &Graph, roots: &[usize]) -> Ranks {
         .unwrap_or(0);
     Ranks {
         rank: depth.iter().map(|&d| deepest - d.min(deepest)).collect(),
-        hanging: vec![0; graph.len()],
+        outside_hops: vec![0; graph.len()],
     }
 }
 
-/// Hops to the nearest of some switches.
+/// Hops to the nearest source switch.
 pub(crate) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut hops = vec![FAR; graph.len()];
     let mut queue: VecDeque<usize> = from.collect();
@@ -96,11 +96,11 @@ pub(crate) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec
     hops
 }
 
-/// For each switch, the hops to all end ports of crowds, added up. 64 crowds at a time.
-fn distance_sums(graph: &Graph, weight: &[u32], crowd: &[bool]) -> Vec<u64> {
+/// Sum of the hops from each switch to all end ports of edge switches. Evaluates 64 edge switches at a time.
+fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
     let n = graph.len();
     let mut sum = vec![0u64; n];
-    let sources: Vec<usize> = (0..n).filter(|&v| crowd[v]).collect();
+    let sources: Vec<usize> = (0..n).filter(|&v| is_edge[v]).collect();
     let (mut seen, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
     for word in sources.chunks(64) {
         seen.fill(0);
@@ -131,16 +131,15 @@ fn distance_sums(graph: &Graph, weight: &[u32], crowd: &[bool]) -> Vec<u64> {
     sum
 }
 
-/// Whether the switches form no circle, parallel cables aside.
-fn acyclic(graph: &Graph) -> bool {
+/// Whether the graph has no cycle, apart from parallel links.
+fn is_acyclic(graph: &Graph) -> bool {
     graph.num_slots() + 2 == 2 * graph.len()
 }
 
-/// Levels where there is one way between any two switches: heights over the deepest switch below, under the switch in
-/// the middle.
+/// Levels of an acyclic graph: the height of each switch below the central switch.
 fn of_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
     let n = graph.len();
-    // Leaves are taken off until one switch is left; of two, the more crowded one is below.
+    // Remove leaves until one switch remains; of the last two, the one with more end ports is below.
     let mut degree: Vec<usize> = (0..n).map(|v| graph.slots(v).len()).collect();
     let mut rank = vec![0u32; n];
     let mut edge: BTreeSet<(u32, Reverse<u32>, usize)> = BTreeSet::new();
@@ -148,13 +147,13 @@ fn of_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
     for v in (0..n).filter(|&v| degree[v] <= 1) {
         edge.insert(key(v, 0));
     }
-    let mut gone = vec![false; n];
-    while let Some((height, .., place)) = edge.pop_first() {
-        let v = graph.by_lid[place];
-        gone[v] = true;
+    let mut removed = vec![false; n];
+    while let Some((height, .., lid_rank)) = edge.pop_first() {
+        let v = graph.by_lid[lid_rank];
+        removed[v] = true;
         for slot in graph.slots(v) {
             let up = slot.peer;
-            if !gone[up] {
+            if !removed[up] {
                 if degree[up] <= 1 {
                     edge.remove(&key(up, rank[up]));
                 }
@@ -168,6 +167,6 @@ fn of_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
     }
     Ranks {
         rank,
-        hanging: vec![0; n],
+        outside_hops: vec![0; n],
     }
 }

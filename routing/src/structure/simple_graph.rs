@@ -1,23 +1,22 @@
-//! A topology as a plain graph: one edge between two switches, however many cables there are.
+//! A topology as a simple graph: one edge between two switches for any number of parallel links.
 //!
-//! Vertices are numbered by LID, so whatever is found in it does not depend on the order in which switches were
-//! discovered. Owned by one search for a structure.
+//! Vertices are numbered by LID, so that results do not depend on the discovery order.
 
 use crate::topology::{SwitchIdx, Topology};
 
-/// The graph, in compressed rows.
+/// The graph, in compressed sparse rows.
 #[derive(Debug)]
-pub(crate) struct Plain {
+pub(crate) struct SimpleGraph {
     /// The switch of each vertex.
     pub(crate) switch: Vec<usize>,
     /// The two vertices of each edge, the lower first.
     pub(crate) edges: Vec<(usize, usize)>,
     base: Vec<usize>,
-    /// Neighbour and edge.
+    /// Neighbours with the edges to them.
     neighbours: Vec<(usize, usize)>,
 }
 
-impl Plain {
+impl SimpleGraph {
     pub(crate) fn new(topo: &Topology) -> Self {
         let switch: Vec<usize> = topo.by_lid().into_iter().map(SwitchIdx::index).collect();
         let mut vertex = vec![0; switch.len()];
@@ -35,24 +34,24 @@ impl Plain {
         }
         edges.sort_unstable();
         edges.dedup();
-        let mut ends: Vec<(usize, usize, usize)> = edges
+        let mut adjacent: Vec<(usize, usize, usize)> = edges
             .iter()
             .enumerate()
             .flat_map(|(e, &(a, b))| [(a, b, e), (b, a, e)])
             .collect();
-        ends.sort_unstable();
+        adjacent.sort_unstable();
         let base = (0..=switch.len())
-            .map(|v| ends.partition_point(|end| end.0 < v))
+            .map(|v| adjacent.partition_point(|entry| entry.0 < v))
             .collect();
         Self {
             switch,
             edges,
             base,
-            neighbours: ends.into_iter().map(|(_, b, e)| (b, e)).collect(),
+            neighbours: adjacent.into_iter().map(|(_, b, e)| (b, e)).collect(),
         }
     }
 
-    /// How many vertices there are.
+    /// Number of vertices.
     pub(crate) fn len(&self) -> usize {
         self.switch.len()
     }
@@ -62,7 +61,7 @@ impl Plain {
         &self.neighbours[self.base[v]..self.base[v + 1]]
     }
 
-    /// Whether every vertex can be reached from every other.
+    /// Whether the graph is connected.
     pub(crate) fn connected(&self) -> bool {
         let mut seen = vec![false; self.len()];
         let mut stack: Vec<usize> = (0..self.len()).take(1).collect();
