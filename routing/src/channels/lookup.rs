@@ -13,7 +13,7 @@ use crate::tables::Lft;
 use crate::topology::Topology;
 use crate::vl_plan::SLS;
 
-/// Forwarding tables in which dependencies are looked up.
+/// Forwarding tables and the limits for reading dependencies from them.
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
     tables: &'a [&'a Lft],

@@ -99,7 +99,7 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
 }
 
 /// A load that some link has in any case: the traffic of a switch with end ports divided among its links. At least the
-/// traffic to one LID, so that a full tree with few hosts is left unchanged.
+/// traffic to one LID, so that a full tree with few hosts stays unchanged.
 pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
     let of = |s: SwitchIdx| {
@@ -443,7 +443,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// Chooses a path for every switch, from the destination outwards. An installed path is kept if no link on it
+    /// Chooses a path for every switch, from the destination outwards. An installed path stays if no link on it
     /// carries more than `enough`.
     fn choose_links(
         &self,

@@ -84,7 +84,7 @@ pub(crate) fn positions(order: &[usize]) -> Vec<u32> {
     positions
 }
 
-/// Whether hints define how load is counted or in which order ports are taken; Dmodc assignment is not used then.
+/// Whether hints define how load is counted or in which order ports are used; Dmodc assignment is not used then.
 pub(crate) fn has_balance_hints(hints: &Hints) -> bool {
     !hints.routing_order.is_empty() || !hints.port_order.is_empty() || !hints.not_counted.is_empty()
 }

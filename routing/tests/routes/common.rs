@@ -215,20 +215,20 @@ impl Lcg {
 /// A connected multigraph: a random tree with more random links, loopback plugs, and hosts with LMC 0 to 2 on any
 /// switch.
 pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let mut f = Fabric::switches(n, 250);
     for s in 1..n {
-        let parent = dice.below(s);
+        let parent = rng.below(s);
         f.cable(parent, s);
     }
     for _ in 0..extra {
-        let (a, b) = (dice.below(n), dice.below(n));
+        let (a, b) = (rng.below(n), rng.below(n));
         if f.free(a) > 2 && f.free(b) > 2 {
             f.cable(a, b);
         }
     }
     for _ in 0..hosts {
-        let (s, lids) = (dice.below(n), 1 << dice.below(3));
+        let (s, lids) = (rng.below(n), 1 << rng.below(3));
         if f.free(s) > 0 {
             f.host(s, lids);
         }

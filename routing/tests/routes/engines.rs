@@ -8,7 +8,7 @@
 
 use crate::common::*;
 use crate::oracle;
-use crate::oracle::{Verdict, detours, judge};
+use crate::oracle::{Verdict, check_tables, detours};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder, VlPlan,
@@ -26,7 +26,7 @@ fn route(engine: &str, topo: &Topology) -> Routing {
         .unwrap()
 }
 
-fn proven(engine: &str, fabric: &Fabric) -> Proof {
+fn verified(engine: &str, fabric: &Fabric) -> Proof {
     let topo = fabric.build();
     let routing = route(engine, &topo);
     assert_eq!(routing.engine, engine);
@@ -45,9 +45,9 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let updn = route("updn", &topo);
         prop_assert!(verify(&topo, &updn.tables, &VlPlan::single()).is_ok());
-        prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
+        prop_assert_eq!(check_tables(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
         let minhop = route("minhop", &topo);
-        let verdict = judge(&topo, &minhop.tables, &minhop.vl_plan);
+        let verdict = check_tables(&topo, &minhop.tables, &minhop.vl_plan);
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
         prop_assert_eq!(detours(&topo, &minhop.tables), 0);
     }
@@ -56,16 +56,16 @@ proptest! {
     #[test]
     fn up_down_routes_degraded_trees(seed: u64, sharp: bool) {
         let mut fabric = three_level(3);
-        let mut dice = Lcg(seed);
+        let mut rng = Lcg(seed);
         for _ in 0..fabric.cables.len() / 10 {
-            let less = fabric.without_cable(dice.below(fabric.cables.len()));
+            let less = fabric.without_cable(rng.below(fabric.cables.len()));
             if less.connected() {
                 fabric = less;
             }
         }
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
         let updn = route("updn", &topo);
-        prop_assert_eq!(judge(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
+        prop_assert_eq!(check_tables(&topo, &updn.tables, &updn.vl_plan), Verdict::Good);
     }
 
     /// Another order of discovery (same LIDs, same links) gives every switch the same table.
@@ -94,8 +94,8 @@ fn up_down_routes_regular_fabrics_other_than_trees() {
     fabrics.extend([[2, 3, 1], [3, 3, 3], [4, 4, 4], [5, 3, 2]].map(|s| torus(&s, 2)));
     fabrics.extend([(3, 2), (5, 4), (9, 4)].map(|(g, s)| dragonfly(g, s, 2)));
     for fabric in fabrics {
-        proven("updn", &fabric);
-        proven("updn", &fabric.with_sharp());
+        verified("updn", &fabric);
+        verified("updn", &fabric.with_sharp());
     }
 }
 
@@ -116,7 +116,10 @@ fn trees_keep_all_shortest_paths() {
         for fabric in [fabric.clone(), fabric.with_sharp()] {
             let topo = fabric.build();
             let tables = route("updn", &topo).tables;
-            assert_eq!(judge(&topo, &tables, &VlPlan::single()), Verdict::Good);
+            assert_eq!(
+                check_tables(&topo, &tables, &VlPlan::single()),
+                Verdict::Good
+            );
             let leaves: Vec<_> = topo
                 .switches()
                 .filter(|&s| topo.end_ports(s).len() > 1)
@@ -145,7 +148,7 @@ fn full_trees_have_optimal_balance() {
         (three_level(4), 128, 4),
         (three_level(6), 432, 6),
     ] {
-        assert_eq!(proven("updn", &fabric).max_load, hosts - each);
+        assert_eq!(verified("updn", &fabric).max_load, hosts - each);
     }
 }
 
@@ -182,12 +185,15 @@ fn lids_of_one_end_port_use_different_spines() {
     }
     let topo = fabric.build();
     let tables = route("updn", &topo).tables;
-    assert_eq!(judge(&topo, &tables, &VlPlan::single()), Verdict::Good);
+    assert_eq!(
+        check_tables(&topo, &tables, &VlPlan::single()),
+        Verdict::Good
+    );
     for end_port in topo.end_ports(SwitchIdx(0)) {
-        let ways: std::collections::BTreeSet<PortNum> = (0..4)
+        let ports: std::collections::BTreeSet<PortNum> = (0..4)
             .map(|offset| tables[1].get(Lid(end_port.lid.raw() + offset)))
             .collect();
-        assert_eq!(ways.len(), 4);
+        assert_eq!(ports.len(), 4);
     }
 }
 
@@ -250,7 +256,7 @@ fn routes_paths_of_more_than_127_hops() {
     fabric.host(0, 1);
     fabric.host(299, 1);
     for engine in EVERYWHERE {
-        assert_eq!(proven(engine, &fabric).max_hops, 299);
+        assert_eq!(verified(engine, &fabric).max_hops, 299);
     }
 }
 
@@ -263,7 +269,7 @@ fn routes_switch_with_200_neighbours() {
         fabric.cable(1, leaf);
         fabric.host(leaf, 1);
     }
-    assert_eq!(proven("updn", &fabric).max_hops, 2);
+    assert_eq!(verified("updn", &fabric).max_hops, 2);
 }
 
 /// One and two workers give the same tables and the same proof.

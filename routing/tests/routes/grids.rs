@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, detours, judge};
+use crate::oracle::{Verdict, check_tables, detours};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
@@ -29,7 +29,7 @@ use DimKind::{Full, Path, Ring};
 /// order if `seed` is not 0.
 fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) -> Fabric {
     let n: usize = dims.iter().map(|d| d.1).product();
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let mut name: Vec<usize> = (0..n).collect();
     let mut cables = Vec::new();
     for s in 0..n {
@@ -48,10 +48,10 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
     }
     if seed != 0 {
         for i in (1..n).rev() {
-            name.swap(i, dice.below(i + 1));
+            name.swap(i, rng.below(i + 1));
         }
         for i in (1..cables.len()).rev() {
-            cables.swap(i, dice.below(i + 1));
+            cables.swap(i, rng.below(i + 1));
         }
     }
     let degree: usize = dims.iter().map(|d| if d.0 == Full { d.1 } else { 2 }).sum();
@@ -65,10 +65,10 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
 
 /// Removes a share of the links, at least one, while the switches stay connected.
 fn degraded(fabric: &Fabric, per_thousand: usize, seed: u64) -> Fabric {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let mut fabric = fabric.clone();
     for _ in 0..(fabric.cables.len() * per_thousand).div_ceil(1000) {
-        let less = fabric.without_cable(dice.below(fabric.cables.len()));
+        let less = fabric.without_cable(rng.below(fabric.cables.len()));
         if less.connected() {
             fabric = less;
         }
@@ -308,15 +308,15 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return false;
     };
-    let mut waits = DiGraphMap::<(u32, u8, u8), ()>::new();
-    let lanes = &routing.vl_plan;
+    let mut dependencies = DiGraphMap::<(u32, u8, u8), ()>::new();
+    let vl_plan = &routing.vl_plan;
     let mut cross = |hops: &[(SwitchIdx, PortNum, PortNum)], sl: u8| {
         let used: Vec<(u32, u8, u8)> = hops
             .iter()
-            .map(|&(s, i, o)| (s.0, o.raw(), lanes.vl(s, i, o, sl)))
+            .map(|&(s, i, o)| (s.0, o.raw(), vl_plan.vl(s, i, o, sl)))
             .collect();
         used.windows(2).for_each(|w| {
-            waits.add_edge(w[0], w[1], ());
+            dependencies.add_edge(w[0], w[1], ());
         });
     };
     for d in topo.destinations() {
@@ -327,7 +327,7 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
                 hops.push((at, input, port));
                 (at, input) = topo.neighbor(at, port).unwrap();
             }
-            cross(&hops, lanes.sl(from, d));
+            cross(&hops, vl_plan.sl(from, d));
         }
     }
     assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1, "one root");
@@ -349,11 +349,11 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
             }
         }
     }
-    toposort(&waits, None).is_ok()
+    toposort(&dependencies, None).is_ok()
 }
 
 /// Routes and verifies; `None` if the engine refuses.
-fn proven(
+fn verified(
     engine: &str,
     topo: &Topology,
     vls: u8,
@@ -374,7 +374,7 @@ fn proven(
     assert!(proof.reversible, "{what}");
     if slow {
         assert_eq!(
-            judge(topo, &routing.tables, &routing.vl_plan),
+            check_tables(topo, &routing.tables, &routing.vl_plan),
             Verdict::Good,
             "{what}"
         );
@@ -399,7 +399,7 @@ fn dor_routes_complete_grids() {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
             let what = format!("dor {shape:?} {vls} VLs");
             let (routing, proof) =
-                proven("dor", &topo, vls, topo.num_switches() < 100, &what).unwrap();
+                verified("dor", &topo, vls, topo.num_switches() < 100, &what).unwrap();
             assert!(
                 matches!(routing.trees, TreeConstraint::Within { .. }),
                 "{what}"
@@ -426,7 +426,7 @@ fn dor_routes_degraded_grids() {
                 );
                 tried += 1;
                 good += usize::from(
-                    proven("dor", &topo, vls, topo.num_switches() < 50, &what).is_some(),
+                    verified("dor", &topo, vls, topo.num_switches() < 50, &what).is_some(),
                 );
             }
         }
@@ -447,7 +447,7 @@ fn torus_2qos_routes_complete_tori() {
         for vls in [1, 4, 7, 8, 15] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
             let what = format!("torus-2QoS {shape:?} {vls} VLs");
-            let found = proven("torus-2QoS", &topo, vls, topo.num_switches() < 100, &what);
+            let found = verified("torus-2QoS", &topo, vls, topo.num_switches() < 100, &what);
             assert_eq!(
                 found.is_some(),
                 vls >= 4 && (is_torus(shape) || shape.iter().all(|d| d.1 == 2)),
@@ -481,11 +481,11 @@ fn torus_2qos_routes_around_losses() {
         for seed in 1..5 {
             let whole = product(shape, 1, 1, seed);
             let small = whole.ports.len() < 50;
-            let before = proven("torus-2QoS", &whole.build(), 8, small, "whole")
+            let before = verified("torus-2QoS", &whole.build(), 8, small, "whole")
                 .unwrap()
                 .0;
             let cut = degraded(&whole, 1, seed).build();
-            let after = proven(
+            let after = verified(
                 "torus-2QoS",
                 &cut,
                 8,
@@ -499,7 +499,7 @@ fn torus_2qos_routes_around_losses() {
                 "{shape:?} seed {seed}"
             );
             let topo = without_switch(&whole, seed as usize * 3).build();
-            proven(
+            verified(
                 "torus-2QoS",
                 &topo,
                 8,
@@ -510,7 +510,7 @@ fn torus_2qos_routes_around_losses() {
             for per_thousand in [10, 50, 200] {
                 let topo = degraded(&whole, per_thousand, seed).build();
                 let what = format!("{shape:?} {per_thousand} per thousand, seed {seed}");
-                proven("torus-2QoS", &topo, 8, small, &what);
+                verified("torus-2QoS", &topo, 8, small, &what);
             }
         }
     }
@@ -668,7 +668,7 @@ fn parallel_links_are_balanced_and_stable() {
     }
     let topo = Arc::new(fabric.build());
     for engine in ["dor", "torus-2QoS"] {
-        let (routing, proof) = proven(engine, &topo, 8, true, engine).unwrap();
+        let (routing, proof) = verified(engine, &topo, 8, true, engine).unwrap();
         assert!(
             proof.max_load as f64 <= 2.2 * proof.mean_load,
             "{engine} {proof}"

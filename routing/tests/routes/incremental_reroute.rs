@@ -24,7 +24,7 @@ use ferrosm_routing::{
 use proptest::prelude::*;
 
 /// Routes, if the engine supports the fabric and its tables pass verification.
-fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
+fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
     let routing = engine_by_name(engine)
         .unwrap()
         .route(&Request::new(topo))
@@ -41,7 +41,13 @@ const ANY: RerouteLimits = RerouteLimits {
 };
 
 /// Whether the old path from a switch to a LID still exists.
-fn stands(old: &Topology, new: &Topology, routing: &Routing, from: SwitchIdx, lid: Lid) -> bool {
+fn path_exists(
+    old: &Topology,
+    new: &Topology,
+    routing: &Routing,
+    from: SwitchIdx,
+    lid: Lid,
+) -> bool {
     oracle::follow(old, &routing.tables, from, lid).is_ok_and(|crossed| {
         crossed
             .iter()
@@ -50,7 +56,7 @@ fn stands(old: &Topology, new: &Topology, routing: &Routing, from: SwitchIdx, li
 }
 
 /// Entries that changed although their path still exists; `None` if unchanged tables were copied.
-fn moved_for_nothing(
+fn needlessly_moved_entries(
     old: &Topology,
     new: &Topology,
     before: &Routing,
@@ -65,7 +71,7 @@ fn moved_for_nothing(
         for d in new.destinations() {
             let known = old.destinations().contains(d);
             count += usize::from(
-                known && was.get(d.lid) != is.get(d.lid) && stands(old, new, before, s, d.lid),
+                known && was.get(d.lid) != is.get(d.lid) && path_exists(old, new, before, s, d.lid),
             );
         }
     }
@@ -73,13 +79,13 @@ fn moved_for_nothing(
 }
 
 /// Removes some links without partitioning the fabric.
-fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
+fn lose(fabric: &Fabric, how_many: usize, rng: &mut Lcg) -> Fabric {
     let mut less = fabric.clone();
     for _ in 0..how_many {
         if less.cables.is_empty() {
             break;
         }
-        let fewer = less.without_cable(dice.below(less.cables.len()));
+        let fewer = less.without_cable(rng.below(less.cables.len()));
         if fewer.connected() {
             less = fewer;
         }
@@ -90,7 +96,7 @@ fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
 /// Reroutes and checks all guarantees. Returns whether there was an incremental reroute.
 fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     let (old, new) = (Arc::new(fabric.build()), less.build());
-    let before = proven(engine, &old)?;
+    let before = verified(engine, &old)?;
     let ready = Previous::from_routing(&old, &before);
     ready.last.as_ref().unwrap().prepare();
     let unready = Previous::from_routing(&old, &before);
@@ -99,14 +105,14 @@ fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     for previous in [&ready, &unready] {
         let request = Request::new(&new).with_previous(previous);
         if let Some(after) = reroute_within(&request, &ANY) {
-            is_as_promised(engine, (&old, &before), (&new, &after));
+            check_guarantees(engine, (&old, &before), (&new, &after));
             done = true;
         }
     }
     Some(done)
 }
 
-fn is_as_promised(
+fn check_guarantees(
     engine: &str,
     (old, before): (&Topology, &Routing),
     (new, after): (&Topology, &Routing),
@@ -114,11 +120,11 @@ fn is_as_promised(
     assert_eq!(after.engine, before.engine);
     verify(new, &after.tables, &after.vl_plan).unwrap_or_else(|e| panic!("{engine}: {e}"));
     assert_eq!(
-        oracle::judge(new, &after.tables, &after.vl_plan),
+        oracle::check_tables(new, &after.tables, &after.vl_plan),
         oracle::Verdict::Good
     );
     assert_eq!(
-        moved_for_nothing(old, new, before, after),
+        needlessly_moved_entries(old, new, before, after),
         Some(0),
         "{engine}"
     );
@@ -127,21 +133,21 @@ fn is_as_promised(
 /// Loses one link after the other, as the subnet manager does; each reroute starts from the cached state of the last.
 /// The reported figures equal those of a full verification, multicast trees within the constraint are deadlock-free,
 /// and transition plans do not depend on cached state. Returns the number of incremental reroutes.
-fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
+fn lose_links_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = whole.clone();
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let topo = Arc::new(fabric.build());
-    let Some(routing) = proven(engine, &topo) else {
+    let Some(routing) = verified(engine, &topo) else {
         return 0;
     };
     let mut previous = Previous::from_routing(&topo, &routing);
     let mut repaired = 0;
     for _ in 0..losses {
         let last = previous.last.clone().unwrap();
-        if dice.below(3) > 0 {
+        if rng.below(3) > 0 {
             last.prepare();
         }
-        let less = lose(&fabric, 1, &mut dice);
+        let less = lose(&fabric, 1, &mut rng);
         let next = Arc::new(less.build());
         let request = Request::new(&next).with_previous(&previous);
         let selection = route_with(&[engine, "updn"], &request);
@@ -151,10 +157,10 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
             verify(&next, &routing.tables, &routing.vl_plan).as_ref()
         );
         assert_eq!(
-            oracle::judge(&next, &routing.tables, &routing.vl_plan),
+            oracle::check_tables(&next, &routing.tables, &routing.vl_plan),
             oracle::Verdict::Good
         );
-        trees_are_safe(&next, &routing, &mut dice);
+        trees_are_safe(&next, &routing, &mut rng);
         let plan = |cache: &RerouteCache| {
             transition::plan_with(
                 &next,
@@ -180,7 +186,7 @@ fn lose_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
 }
 
 /// Checks that a tree of some end ports, within the constraint, is deadlock-free together with the routes.
-fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
+fn trees_are_safe(topo: &Topology, routing: &Routing, rng: &mut Lcg) {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return;
     };
@@ -192,7 +198,7 @@ fn trees_are_safe(topo: &Topology, routing: &Routing, dice: &mut Lcg) {
             ports[peer.index()].1.insert(back);
         }
         for end in topo.end_ports(s) {
-            if dice.below(2) == 0 {
+            if rng.below(2) == 0 {
                 ports[s.index()].1.insert(end.port);
             }
         }
@@ -213,7 +219,7 @@ proptest! {
     fn reroutes_continue_from_cached_state(
         n in 2usize..14, extra in 0usize..24, hosts in 1usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
     ) {
-        lose_one_by_one(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 6, !seed);
+        lose_links_one_by_one(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 6, !seed);
     }
 }
 
@@ -231,7 +237,7 @@ fn reroutes_one_lost_link_after_another() {
     ] {
         let repaired: Vec<usize> = engines
             .iter()
-            .map(|e| lose_one_by_one(e, &fabric, 6, 11))
+            .map(|e| lose_links_one_by_one(e, &fabric, 6, 11))
             .collect();
         assert!(
             repaired.iter().sum::<usize>() > 2 * engines.len(),
@@ -287,7 +293,7 @@ fn reroutes_nearly_every_single_loss() {
             let (mut tried, mut done) = (0, 0);
             for i in (0..fabric.cables.len()).step_by(1 + fabric.cables.len() / 40) {
                 let less = fabric.without_cable(i);
-                if proven(engine, &less.build()).is_some() {
+                if verified(engine, &less.build()).is_some() {
                     tried += 1;
                     done += usize::from(check(engine, &fabric, &less) == Some(true));
                 }
@@ -305,7 +311,7 @@ fn rerouted_tree_stays_short_and_balanced() {
     let fabric = three_level(4);
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
-        let before = proven(engine, &old).unwrap();
+        let before = verified(engine, &old).unwrap();
         let most = verify(&old, &before.tables, &before.vl_plan)
             .unwrap()
             .max_load;
@@ -334,18 +340,18 @@ fn rerouted_tree_stays_short_and_balanced() {
 #[test]
 fn reroutes_follow_one_another() {
     for (fabric, engine) in [(three_level(3), "updn"), (torus(&[4, 4], 2), "updn")] {
-        let mut dice = Lcg(11);
+        let mut rng = Lcg(11);
         let mut now = fabric.clone();
         let mut topo = Arc::new(now.build());
-        let mut routing = proven(engine, &topo).unwrap();
+        let mut routing = verified(engine, &topo).unwrap();
         let mut repaired = 0;
         for _ in 0..fabric.cables.len() / 10 {
-            let less = lose(&now, 1, &mut dice);
+            let less = lose(&now, 1, &mut rng);
             let next = Arc::new(less.build());
             let previous = Previous::from_routing(&topo, &routing);
             let after = reroute_within(&Request::new(&next).with_previous(&previous), &ANY);
             repaired += usize::from(after.is_some());
-            routing = after.unwrap_or_else(|| proven(engine, &next).unwrap());
+            routing = after.unwrap_or_else(|| verified(engine, &next).unwrap());
             verify(&next, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
             (now, topo) = (less, next);
         }
@@ -361,7 +367,7 @@ fn changes_other_than_losses_are_not_rerouted() {
         Arc::new(fabric.build()),
         Arc::new(fabric.without_cable(40).build()),
     );
-    let before = proven("updn", &full).unwrap();
+    let before = verified("updn", &full).unwrap();
     let same = reroute(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
         .unwrap();
     assert!(
@@ -370,7 +376,7 @@ fn changes_other_than_losses_are_not_rerouted() {
             .zip(&before.tables)
             .all(|(a, b)| Arc::ptr_eq(a, b))
     );
-    let fewer = proven("updn", &less).unwrap();
+    let fewer = verified("updn", &less).unwrap();
     assert!(
         reroute(&Request::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
             .is_none()
@@ -424,7 +430,7 @@ fn end_ports_are_added_and_removed() {
             ] {
                 let old = Arc::new(with_ends(&fabric, from));
                 let new = with_ends(&cabled, to);
-                let before = proven(engine, &old).unwrap();
+                let before = verified(engine, &old).unwrap();
                 let previous = Previous::from_routing(&old, &before);
                 let after = reroute_within(&Request::new(&new).with_previous(&previous), &ANY);
                 // A lost link may disconnect the order of switches; without a loss a reroute always exists.
@@ -435,7 +441,10 @@ fn end_ports_are_added_and_removed() {
                 repaired += 1;
                 verify(&new, &after.tables, &after.vl_plan)
                     .unwrap_or_else(|e| panic!("{engine}: {e}"));
-                assert_eq!(moved_for_nothing(&old, &new, &before, &after), Some(0));
+                assert_eq!(
+                    needlessly_moved_entries(&old, &new, &before, &after),
+                    Some(0)
+                );
                 for (_, _, lid) in all.iter().filter(|e| !to.contains(e)) {
                     let drops = after
                         .tables
@@ -454,7 +463,7 @@ fn end_ports_are_added_and_removed() {
 fn switch_order_keeps_one_root() {
     for fabric in [three_level(3), random(20, 25, 30, 3), torus(&[4, 4], 1)] {
         let old = Arc::new(fabric.build());
-        let before = proven("updn", &old).unwrap();
+        let before = verified("updn", &old).unwrap();
         for i in 0..fabric.cables.len() {
             let less = fabric.without_cable(i);
             if !less.connected() {
@@ -484,7 +493,7 @@ fn reroutes_are_independent_of_thread_count() {
     let fabric = three_level(4);
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
-        let before = proven(engine, &old).unwrap();
+        let before = verified(engine, &old).unwrap();
         let previous = Previous::from_routing(&old, &before);
         for cable in [0, 100, 200] {
             let new = fabric.without_cable(cable).build();

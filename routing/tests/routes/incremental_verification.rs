@@ -17,27 +17,27 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-fn overwrite(tables: &mut Tables, dice: &mut Lcg, top: Lid) {
-    let s = dice.below(tables.len());
+fn overwrite(tables: &mut Tables, rng: &mut Lcg, top: Lid) {
+    let s = rng.below(tables.len());
     let mut lft = Lft::clone(&tables[s]);
-    let lid = Lid(dice.below(usize::from(top.raw()) + 1) as u16);
-    lft.set(lid, PortNum(1 + dice.below(6) as u8));
+    let lid = Lid(rng.below(usize::from(top.raw()) + 1) as u16);
+    lft.set(lid, PortNum(1 + rng.below(6) as u8));
     tables[s] = Arc::new(lft);
 }
 
-fn some_lanes(topo: &Topology, dice: &mut Lcg) -> VlPlan {
+fn random_vl_plan(topo: &Topology, rng: &mut Lcg) -> VlPlan {
     let n = topo.num_switches();
     let lids = usize::from(topo.top_lid().raw()) + 1;
-    match dice.below(6) {
+    match rng.below(6) {
         0 | 1 => VlPlan::single(),
-        2 => VlPlan::modulo(3, PathSl::Uniform(dice.below(3) as u8)),
+        2 => VlPlan::modulo(3, PathSl::Uniform(rng.below(3) as u8)),
         3 => VlPlan::modulo(
             2,
-            PathSl::ByLid((0..lids).map(|_| dice.below(2) as u8).collect()),
+            PathSl::ByLid((0..lids).map(|_| rng.below(2) as u8).collect()),
         ),
         _ => {
             // Symmetric.
-            let salt = dice.below(4);
+            let salt = rng.below(4);
             let sl = |a: usize, b: usize| ((a.min(b) * 7 + a.max(b) * 3) / (1 + salt) % 2) as u8;
             let row = |a: usize| (0..n).map(|b| sl(a, b)).collect();
             VlPlan::modulo(2, PathSl::BySwitches((0..n).map(row).collect()))
@@ -54,27 +54,27 @@ proptest! {
     fn ledger_never_changes_results(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
         let whole = random(n, extra, hosts, seed);
         let mut fabric = whole.clone();
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         let mut ledger = IncrementalVerifier::new();
         let mut topo = Arc::new(fabric.build());
-        let mut lanes = VlPlan::single();
+        let mut vl_plan = VlPlan::single();
         let route = |topo: &Topology, engine: &str, previous: &Previous| {
             let engine = engine_by_name(engine).unwrap();
             engine.route(&Request::new(topo).with_previous(previous)).unwrap()
         };
         let mut routing = route(&topo, "updn", &Previous::none());
         for _ in 0..12 {
-            match dice.below(8) {
+            match rng.below(8) {
                 0..=2 if !fabric.cables.is_empty() => {
-                    let less = fabric.without_cable(dice.below(fabric.cables.len()));
+                    let less = fabric.without_cable(rng.below(fabric.cables.len()));
                     if less.connected() {
                         fabric = less;
                     }
                 }
                 3 => fabric.cables.clone_from(&whole.cables),
-                4 => overwrite(&mut routing.tables, &mut dice, topo.top_lid()),
+                4 => overwrite(&mut routing.tables, &mut rng, topo.top_lid()),
                 5 => routing = route(&topo, "minhop", &Previous::none()),
-                6 => lanes = some_lanes(&topo, &mut dice),
+                6 => vl_plan = random_vl_plan(&topo, &mut rng),
                 7 if fabric.hosts.len() > 1 => drop(fabric.hosts.pop()),
                 _ => {}
             }
@@ -83,8 +83,8 @@ proptest! {
                 routing = route(&next, "updn", &Previous::from_tables_of(&routing));
                 topo = next;
             }
-            let remembered = ledger.verify(&topo, &routing.tables, &lanes);
-            prop_assert_eq!(remembered, verify(&topo, &routing.tables, &lanes));
+            let cached_result = ledger.verify(&topo, &routing.tables, &vl_plan);
+            prop_assert_eq!(cached_result, verify(&topo, &routing.tables, &vl_plan));
         }
     }
 }
@@ -98,9 +98,9 @@ const ANY: RerouteLimits = RerouteLimits {
 
 /// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one continued
 /// ledger. Returns the number of incremental reroutes.
-fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
+fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = whole.clone();
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let mut ledger = IncrementalVerifier::new();
     let engine = engine_by_name(engine).unwrap();
     let mut topo = Arc::new(fabric.build());
@@ -118,14 +118,14 @@ fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> us
         );
         // Continuing from a copy does not affect the original.
         let before = ledger.clone();
-        let less = if dice.below(4) == 0 && fabric.hosts.len() > 1 {
+        let less = if rng.below(4) == 0 && fabric.hosts.len() > 1 {
             let mut less = fabric.clone();
-            less.hosts.remove(dice.below(less.hosts.len()));
+            less.hosts.remove(rng.below(less.hosts.len()));
             less
         } else if fabric.cables.is_empty() {
             break;
         } else {
-            fabric.without_cable(dice.below(fabric.cables.len()))
+            fabric.without_cable(rng.below(fabric.cables.len()))
         };
         if !less.connected() {
             continue;
@@ -154,7 +154,7 @@ proptest! {
     fn ledger_verifies_incremental_reroutes(
         n in 2usize..14, extra in 0usize..24, hosts in 0usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
     ) {
-        lose_and_repair(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 8, !seed);
+        lose_and_reroute(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 8, !seed);
     }
 }
 
@@ -176,7 +176,7 @@ fn ledger_verifies_incremental_reroutes_of_vls_and_trees() {
     ] {
         let repaired: usize = engines
             .iter()
-            .map(|e| lose_and_repair(e, &fabric, 10, 5))
+            .map(|e| lose_and_reroute(e, &fabric, 10, 5))
             .sum();
         assert!(repaired > 3 * engines.len(), "{engines:?}: {repaired}");
     }

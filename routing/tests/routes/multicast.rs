@@ -20,7 +20,7 @@ use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;
 
-fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
+fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
     let engine = engine_by_name(engine).unwrap();
     let routing = engine.route(&Request::new(topo)).ok()?;
     verify(topo, &routing.tables, &routing.vl_plan).ok()?;
@@ -28,17 +28,17 @@ fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
 }
 
 /// Some end ports and switches.
-fn some_members(topo: &Topology, dice: &mut Lcg) -> Vec<Member> {
+fn some_members(topo: &Topology, rng: &mut Lcg) -> Vec<Member> {
     let mut all: BTreeMap<(SwitchIdx, PortNum), bool> = BTreeMap::new();
-    for _ in 0..1 + dice.below(8) {
-        let switch = SwitchIdx(dice.below(topo.num_switches()) as u32);
+    for _ in 0..1 + rng.below(8) {
+        let switch = SwitchIdx(rng.below(topo.num_switches()) as u32);
         let ends = topo.end_ports(switch);
         let port = if ends.is_empty() {
             PortNum::ZERO
         } else {
-            ends[dice.below(ends.len())].port
+            ends[rng.below(ends.len())].port
         };
-        all.insert((switch, port), dice.below(4) > 0);
+        all.insert((switch, port), rng.below(4) > 0);
     }
     let member = |((switch, port), receives)| Member {
         switch,
@@ -90,7 +90,7 @@ type Node = (u32, u8, u8);
 
 /// All dependencies of the routes on their VLs, packet by packet.
 fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
-    let mut waits = DiGraphMap::new();
+    let mut dependencies = DiGraphMap::new();
     for d in topo.destinations() {
         for from in topo.switches() {
             let ends = topo.end_ports(from);
@@ -105,14 +105,14 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
                     let vl = routing.vl_plan.vl(at, input, port, sl);
                     let node = (at.0, port.raw(), vl);
                     if let Some(before) = before.replace(node) {
-                        waits.add_edge(before, node, ());
+                        dependencies.add_edge(before, node, ());
                     }
                     (at, input) = topo.neighbor(at, port).unwrap();
                 }
             }
         }
     }
-    waits
+    dependencies
 }
 
 /// All dependencies of packets on a tree, which arrive on any port and leave on all others.
@@ -121,7 +121,7 @@ fn multicast(
     routing: &Routing,
     tree: &MulticastTree,
     sl: u8,
-    waits: &mut DiGraphMap<Node, ()>,
+    dependencies: &mut DiGraphMap<Node, ()>,
 ) {
     for (s, set) in tree.ports() {
         for input in set.iter() {
@@ -144,7 +144,7 @@ fn multicast(
             {
                 for &vl in &vls {
                     let then = routing.vl_plan.vl(s, input, out, sl);
-                    waits.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), then), ());
+                    dependencies.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), then), ());
                 }
             }
         }
@@ -153,7 +153,7 @@ fn multicast(
 
 /// Ten groups with members that join and leave: valid trees at every step, and deadlock-free together at the end.
 fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
-    let Some(routing) = proven(engine, topo) else {
+    let Some(routing) = verified(engine, topo) else {
         return false;
     };
     let Ok(forest) = SpanningForest::new(topo, &routing) else {
@@ -164,19 +164,19 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
         );
         return false;
     };
-    let mut dice = Lcg(seed);
-    let mut waits = unicast(topo, &routing);
+    let mut rng = Lcg(seed);
+    let mut dependencies = unicast(topo, &routing);
     for group in 0..10 {
-        let mut members = some_members(topo, &mut dice);
+        let mut members = some_members(topo, &mut rng);
         let mut tree = forest.tree(&members, group);
         is_tree_of(topo, &tree, &members);
-        multicast(topo, &routing, &tree, forest.sl, &mut waits);
+        multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
         for _ in 0..4 {
-            if members.len() > 1 && dice.below(2) == 0 {
-                let gone = members.swap_remove(dice.below(members.len()));
+            if members.len() > 1 && rng.below(2) == 0 {
+                let gone = members.swap_remove(rng.below(members.len()));
                 forest.leave(&mut tree, gone.switch, gone.port);
             } else {
-                let come = some_members(topo, &mut dice)[0];
+                let come = some_members(topo, &mut rng)[0];
                 members.retain(|m| (m.switch, m.port) != (come.switch, come.port));
                 members.push(come);
                 let before = tree.clone();
@@ -189,10 +189,13 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
                 }
             }
             is_tree_of(topo, &tree, &members);
-            multicast(topo, &routing, &tree, forest.sl, &mut waits);
+            multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
         }
     }
-    assert!(toposort(&waits, None).is_ok(), "{engine}: a credit loop");
+    assert!(
+        toposort(&dependencies, None).is_ok(),
+        "{engine}: a credit loop"
+    );
     true
 }
 
@@ -225,7 +228,10 @@ fn groups_on_regular_fabrics_are_deadlock_free() {
         let topo = fabric.build();
         for engine in ENGINE_NAMES {
             let done = groups_are_safe(engine, &topo, 9);
-            assert!(done || !all || proven(engine, &topo).is_none(), "{engine}");
+            assert!(
+                done || !all || verified(engine, &topo).is_none(),
+                "{engine}"
+            );
         }
     }
 }
@@ -234,7 +240,7 @@ fn groups_on_regular_fabrics_are_deadlock_free() {
 #[test]
 fn tree_roots_are_central_and_alternate() {
     let topo = two_level(6, 3, 3, 1).build();
-    let routing = proven("updn", &topo).unwrap();
+    let routing = verified("updn", &topo).unwrap();
     let forest = SpanningForest::new(&topo, &routing).unwrap();
     let on = |s: u32, p: u8| Member {
         switch: SwitchIdx(s),
@@ -256,7 +262,7 @@ fn tree_roots_are_central_and_alternate() {
 #[test]
 fn small_groups_and_invalid_members() {
     let topo = three_level(2).build();
-    let routing = proven("updn", &topo).unwrap();
+    let routing = verified("updn", &topo).unwrap();
     let forest = SpanningForest::new(&topo, &routing).unwrap();
     let on = |s: u32, p: u8, receives| Member {
         switch: SwitchIdx(s),
@@ -274,7 +280,7 @@ fn small_groups_and_invalid_members() {
     let lost = forest.tree(&[on(0, 1, true), on(999, 1, true), on(1, 200, true)], 7);
     assert_eq!((lost.unreachable.len(), lost.num_links()), (2, 0));
     assert_eq!(forest.tree(&[], 7).ports().count(), 0);
-    // The second member leaves again: only the first is left, then none.
+    // The second member leaves again: only the first remains, then none.
     let mut tree = sender;
     forest.leave(&mut tree, SwitchIdx(7), PortNum(1));
     assert_eq!(tree.ports().count(), 1);

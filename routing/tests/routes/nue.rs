@@ -11,7 +11,7 @@ use crate::oracle;
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, detours, judge, reversible};
+use crate::oracle::{Verdict, check_tables, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
@@ -29,7 +29,7 @@ fn route(topo: &Topology, vls: u8) -> Routing {
 }
 
 /// Routes and verifies, replies included.
-fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
+fn verified(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(topo, vls);
     assert!(routing.vl_plan.vls <= vls);
     let proof = verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
@@ -38,10 +38,10 @@ fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
 }
 
 /// Routes and verifies, also by the oracle.
-fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
-    let (routing, proof) = proven(topo, vls);
+fn verified_by_oracle(topo: &Topology, vls: u8) -> (Routing, Proof) {
+    let (routing, proof) = verified(topo, vls);
     assert_eq!(
-        judge(topo, &routing.tables, &routing.vl_plan),
+        check_tables(topo, &routing.tables, &routing.vl_plan),
         Verdict::Good
     );
     assert!(reversible(topo, &routing.tables, &routing.vl_plan));
@@ -50,9 +50,9 @@ fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
 
 /// Removes about this percentage of the links while the fabric stays connected.
 fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     for _ in 0..(fabric.cables.len() * percent).div_ceil(100) {
-        let less = fabric.without_cable(dice.below(fabric.cables.len()));
+        let less = fabric.without_cable(rng.below(fabric.cables.len()));
         if less.connected() {
             fabric = less;
         }
@@ -82,7 +82,7 @@ proptest! {
     fn routes_any_connected_graph_on_any_number_of_vls(
         n in 1usize..24, extra in 0usize..40, hosts in 0usize..30, vls in 1u8..=15, seed: u64,
     ) {
-        judged(&random(n, extra, hosts, seed).build(), vls);
+        verified_by_oracle(&random(n, extra, hosts, seed).build(), vls);
     }
 
     /// Every shape with 0 to 20 % of its links removed, with and without an aggregation node in every switch.
@@ -92,7 +92,7 @@ proptest! {
     ) {
         let fabric = degraded(shape(kind, seed), percent, seed);
         let fabric = if sharp { fabric.with_sharp() } else { fabric };
-        judged(&fabric.build(), vls);
+        verified_by_oracle(&fabric.build(), vls);
     }
 
     /// One and four threads give the same tables and SLs.
@@ -140,7 +140,7 @@ proptest! {
         let topo = degraded(shape(kind, seed), 10, seed).build();
         let routing = route(&topo, vls);
         let TreeConstraint::Within { up, sl } = &routing.trees else { panic!("nue has an escape tree") };
-        let mut waits = oracle::dependencies(&topo, &routing.tables, &routing.vl_plan);
+        let mut dependencies = oracle::dependencies(&topo, &routing.tables, &routing.vl_plan);
         prop_assert_eq!(*sl, 0);
         for v in topo.switches() {
             // Ports of the tree, and the channels that arrive there.
@@ -151,11 +151,11 @@ proptest! {
             for input in &ends {
                 for output in ends.iter().filter(|o| o.port != input.port) {
                     let into = (input.peer.0, input.peer_port.raw(), 0);
-                    waits.add_edge(into, (v.0, output.port.raw(), 0), ());
+                    dependencies.add_edge(into, (v.0, output.port.raw(), 0), ());
                 }
             }
         }
-        prop_assert!(petgraph::algo::toposort(&waits, None).is_ok());
+        prop_assert!(petgraph::algo::toposort(&dependencies, None).is_ok());
         // The tree spans all switches: exactly one has no parent.
         prop_assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1);
         for mut v in topo.switches() {
@@ -175,7 +175,7 @@ proptest! {
     /// Up to 200 switches: verification only, because the oracle would take too long.
     #[test]
     fn routes_large_graphs(n in 100usize..=200, extra in 0usize..300, vls in 1u8..=15, seed: u64) {
-        proven(&degraded(random(n, extra, 100, seed), 5, seed).build(), vls);
+        verified(&degraded(random(n, extra, 100, seed), 5, seed).build(), vls);
     }
 }
 
@@ -190,7 +190,7 @@ fn trees_need_one_vl_and_are_balanced() {
     ] {
         let topo = fabric.build();
         for vls in [1, 8] {
-            let (routing, proof) = proven(&topo, vls);
+            let (routing, proof) = verified(&topo, vls);
             assert_eq!(routing.vl_plan.vls, 1);
             assert_eq!(detours(&topo, &routing.tables), 0);
             let leaf = topo.end_ports(SwitchIdx(0)).len() as u64;
@@ -220,7 +220,7 @@ fn beats_up_down_and_improves_with_more_vls() {
         let updn = verify(&topo, &updn.tables, &updn.vl_plan).unwrap();
         let mut last: Option<Proof> = None;
         for vls in [1, 2, enough] {
-            let (_, proof) = proven(&topo, vls);
+            let (_, proof) = verified(&topo, vls);
             let (ours, theirs) = (proof.mean_hops(), updn.mean_hops());
             assert!(
                 ours <= theirs,
@@ -262,7 +262,7 @@ fn link_with_fewest_vls_limits_vls() {
     let first = topo.links(SwitchIdx(0))[0];
     b.vls((SwitchIdx(0), first.port), 2);
     let narrow = b.build();
-    let (routing, _) = judged(&narrow, 8);
+    let (routing, _) = verified_by_oracle(&narrow, 8);
     assert!(routing.vl_plan.vls <= 2);
 }
 
@@ -310,8 +310,8 @@ fn routes_small_and_irregular_fabrics() {
     assert!(route(&TopologyBuilder::new().build(), 4).tables.is_empty());
     let mut one = Fabric::switches(1, 8);
     one.hosts_on([0], 3);
-    judged(&one.build(), 3);
-    judged(&ring(5, 0).build(), 3);
+    verified_by_oracle(&one.build(), 3);
+    verified_by_oracle(&ring(5, 0).build(), 3);
     let mut b = TopologyBuilder::new();
     let (x, y, z) = (
         b.switch(4, Lid(1)),
@@ -322,7 +322,7 @@ fn routes_small_and_irregular_fabrics() {
     b.link((y, PortNum(2)), (z, PortNum(2)));
     b.link((z, PortNum(1)), (x, PortNum(2)));
     b.end_port((z, PortNum(3)), Lid(9), 4);
-    judged(&b.build(), 2);
+    verified_by_oracle(&b.build(), 2);
     let islands = Fabric::switches(2, 4).build();
     let nue = engine_by_name("nue").unwrap();
     assert_eq!(

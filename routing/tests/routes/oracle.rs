@@ -62,17 +62,17 @@ pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec
 }
 
 /// A channel and its VL: switch, output port, VL.
-pub(crate) type Lane = (u32, u8, u8);
+pub(crate) type VirtualChannel = (u32, u8, u8);
 
 /// The virtual channels that a packet with this SL crosses, unless it is dropped because of its VL.
-pub(crate) fn lanes_crossed(
+pub(crate) fn channels_crossed(
     topo: &Topology,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
     crossed: &[(u32, u8)],
     entry: PortNum,
     sl: u8,
     to: &Destination,
-) -> Option<Vec<Lane>> {
+) -> Option<Vec<VirtualChannel>> {
     if sl > 15 {
         return None;
     }
@@ -80,53 +80,53 @@ pub(crate) fn lanes_crossed(
     let mut used = Vec::new();
     for &(switch, port) in crossed {
         let (s, p) = (SwitchIdx(switch), PortNum(port));
-        let vl = lanes.vl(s, input, p, sl);
-        if vl >= lanes.vls.min(topo.vls(s, p)) {
+        let vl = vl_plan.vl(s, input, p, sl);
+        if vl >= vl_plan.vls.min(topo.vls(s, p)) {
             return None;
         }
         used.push((switch, port, vl));
         input = topo.neighbor(s, p)?.1;
     }
     let kept = to.port == PortNum::ZERO;
-    (kept || lanes.vl(to.switch, input, to.port, sl) < 15).then_some(used)
+    (kept || vl_plan.vl(to.switch, input, to.port, sl) < 15).then_some(used)
 }
 
 /// Checks tables by following every packet on its VLs.
-pub(crate) fn judge(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> Verdict {
-    judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
+pub(crate) fn check_tables(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Verdict {
+    check_with_sls(topo, tables, |from, to| vec![vl_plan.sl(from, to)], vl_plan)
 }
 
 /// Whether the tables also pass if the packets of a path use the SL of the reverse path, of any packets between the
 /// same two switches.
-pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &VlPlan) -> bool {
+pub(crate) fn reversible(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
         let ends = !topo.end_ports(to.switch).is_empty();
         let back = topo.destinations_on(from).iter();
         let back = back.filter(|d| ends || d.port != PortNum::ZERO);
-        let mut sls: Vec<u8> = back.map(|d| lanes.sl(to.switch, d)).collect();
-        sls.push(lanes.sl(from, to));
+        let mut sls: Vec<u8> = back.map(|d| vl_plan.sl(to.switch, d)).collect();
+        sls.push(vl_plan.sl(from, to));
         sls
     };
-    judge_with(topo, tables, both, lanes) == Verdict::Good
+    check_with_sls(topo, tables, both, vl_plan) == Verdict::Good
 }
 
 /// Channel dependency graph, if every packet arrives.
 pub(crate) fn dependencies(
     topo: &Topology,
     tables: &Tables,
-    lanes: &VlPlan,
-) -> DiGraphMap<Lane, ()> {
-    follow_all(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes).0
+    vl_plan: &VlPlan,
+) -> DiGraphMap<VirtualChannel, ()> {
+    follow_all(topo, tables, |from, to| vec![vl_plan.sl(from, to)], vl_plan).0
 }
 
-fn judge_with(
+fn check_with_sls(
     topo: &Topology,
     tables: &Tables,
     sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
 ) -> Verdict {
-    let (waits, verdict) = follow_all(topo, tables, sls, lanes);
-    if verdict == Verdict::Good && toposort(&waits, None).is_err() {
+    let (dependencies, verdict) = follow_all(topo, tables, sls, vl_plan);
+    if verdict == Verdict::Good && toposort(&dependencies, None).is_err() {
         Verdict::CreditLoop
     } else {
         verdict
@@ -138,9 +138,9 @@ fn follow_all(
     topo: &Topology,
     tables: &Tables,
     sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
-    lanes: &VlPlan,
-) -> (DiGraphMap<Lane, ()>, Verdict) {
-    let mut waits = DiGraphMap::<Lane, ()>::new();
+    vl_plan: &VlPlan,
+) -> (DiGraphMap<VirtualChannel, ()>, Verdict) {
+    let mut dependencies = DiGraphMap::<VirtualChannel, ()>::new();
     let (mut lost, mut loops, mut dropped) = (false, false, false);
     for d in topo.destinations() {
         for from in topo.switches() {
@@ -159,9 +159,9 @@ fn follow_all(
             };
             for sl in sls(from, d) {
                 for entry in entries(topo, from, d) {
-                    match lanes_crossed(topo, lanes, &crossed, entry, sl, d) {
+                    match channels_crossed(topo, vl_plan, &crossed, entry, sl, d) {
                         Some(used) => used.windows(2).for_each(|pair| {
-                            waits.add_edge(pair[0], pair[1], ());
+                            dependencies.add_edge(pair[0], pair[1], ());
                         }),
                         None => dropped = true,
                     }
@@ -178,7 +178,7 @@ fn follow_all(
     } else {
         Verdict::Good
     };
-    (waits, verdict)
+    (dependencies, verdict)
 }
 
 /// Hops between all ordered pairs of switches, breadth first.

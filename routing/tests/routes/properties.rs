@@ -12,7 +12,7 @@
 )]
 
 use crate::common::*;
-use crate::oracle::{Verdict, judge};
+use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     ENGINE_NAMES, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
@@ -25,7 +25,7 @@ const ANYTHING: [&str; 6] = ["updn", "dnup", "minhop", "sssp", "nue", "auto"];
 /// Engines that do not prevent credit loops; verification decides.
 const MAY_DEADLOCK: [&str; 3] = ["minhop", "sssp", "dor"];
 /// Maximum number of switches for the oracle.
-const JUDGED: usize = 40;
+const ORACLE_SWITCHES_MAX: usize = 40;
 
 /// A graph with random LIDs and VLs.
 #[derive(Debug, Clone)]
@@ -36,37 +36,37 @@ struct Case {
     /// Switches without a LID.
     without_lid: Vec<bool>,
     /// Data VLs that an engine may use.
-    lanes: u8,
+    usable_vls: u8,
 }
 
 impl Case {
-    fn drawn(n: usize, extra: usize, hosts: usize, lanes: u8, seed: u64) -> Self {
-        let mut dice = Lcg(seed);
+    fn random(n: usize, extra: usize, hosts: usize, usable_vls: u8, seed: u64) -> Self {
+        let mut rng = Lcg(seed);
         let fabric = random(n, extra, hosts, seed);
         // Half of all graphs have links with fewer VLs than others.
-        let narrow = dice.below(2) == 0;
+        let narrow = rng.below(2) == 0;
         let vls = fabric.cables.iter().map(|_| {
-            let few = narrow && dice.below(8) == 0;
-            if few { 1 << dice.below(4) } else { 15 }
+            let few = narrow && rng.below(8) == 0;
+            if few { 1 << rng.below(4) } else { 15 }
         });
         let vls = vls.map(|n: u8| n.min(15)).collect();
-        let few = dice.below(4) == 0;
+        let few = rng.below(4) == 0;
         Self {
             vls,
-            without_lid: (0..n).map(|_| few && dice.below(6) == 0).collect(),
+            without_lid: (0..n).map(|_| few && rng.below(6) == 0).collect(),
             fabric,
-            lanes,
+            usable_vls,
         }
     }
 
     /// Removes this number of links, and all links of this number of switches, where the rest stays connected.
     fn after_faults(mut self, cables: usize, switches: usize, seed: u64) -> Self {
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         for _ in 0..cables {
             if self.fabric.cables.is_empty() {
                 break;
             }
-            let lost = dice.below(self.fabric.cables.len());
+            let lost = rng.below(self.fabric.cables.len());
             let mut less = self.clone();
             less.fabric.cables.remove(lost);
             less.vls.remove(lost);
@@ -75,7 +75,7 @@ impl Case {
             }
         }
         for _ in 0..switches {
-            let gone = dice.below(self.fabric.ports.len());
+            let gone = rng.below(self.fabric.ports.len());
             let less = self.without_switch(gone);
             if less.fabric.ports.len() > 1 && less.fabric.connected() {
                 self = less;
@@ -145,26 +145,26 @@ fn cases(most: usize) -> impl Strategy<Value = Case> {
         0usize..6,
         0usize..3,
     )
-        .prop_map(|(n, extra, hosts, lanes, seed, cables, switches)| {
+        .prop_map(|(n, extra, hosts, usable_vls, seed, cables, switches)| {
             let (extra, hosts) = (n * extra / 40, n * hosts / 50);
-            Case::drawn(n, extra, hosts, lanes, seed).after_faults(cables, switches, seed)
+            Case::random(n, extra, hosts, usable_vls, seed).after_faults(cables, switches, seed)
         })
 }
 
-fn route(engine: &str, topo: &Topology, lanes: u8) -> Result<Routing, RouteError> {
+fn route(engine: &str, topo: &Topology, usable_vls: u8) -> Result<Routing, RouteError> {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).with_vls(lanes))
+        .route(&Request::new(topo).with_vls(usable_vls))
 }
 
 /// Whether a refusal of a connected graph is documented and useful for the operator.
-fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String> {
+fn documented(engine: &str, error: &RouteError, usable_vls: u8) -> Result<(), String> {
     let fine = match error {
         RouteError::Shape(_) | RouteError::Hint(_) => {
             error.to_string().len() > 10 && !ANYTHING.contains(&engine)
         }
         RouteError::TooFewVls { needed, usable } => {
-            *needed > usize::from(*usable) && *usable <= lanes && !ANYTHING.contains(&engine)
+            *needed > usize::from(*usable) && *usable <= usable_vls && !ANYTHING.contains(&engine)
         }
         RouteError::Disconnected { .. }
         | RouteError::PathTooLong
@@ -178,14 +178,14 @@ fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String>
     }
 }
 
-fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
-    let routing = match route(engine, topo, lanes) {
+fn check(engine: &str, topo: &Topology, usable_vls: u8) -> Result<(), String> {
+    let routing = match route(engine, topo, usable_vls) {
         Ok(routing) => routing,
-        Err(error) => return documented(engine, &error, lanes),
+        Err(error) => return documented(engine, &error, usable_vls),
     };
-    if routing.vl_plan.vls > lanes.min(topo.common_vls()) || routing.vl_plan.vls == 0 {
+    if routing.vl_plan.vls > usable_vls.min(topo.common_vls()) || routing.vl_plan.vls == 0 {
         return Err(format!(
-            "{engine} uses {} of {lanes} lanes",
+            "{engine} uses {} of {usable_vls} VLs",
             routing.vl_plan.vls
         ));
     }
@@ -195,7 +195,7 @@ fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
         Err(failure) if failure.cycle.is_some() && MAY_DEADLOCK.contains(&engine) => true,
         Err(failure) => return Err(format!("{engine}: {failure}")),
     };
-    if topo.num_switches() > JUDGED {
+    if topo.num_switches() > ORACLE_SWITCHES_MAX {
         return Ok(());
     }
     let expected = if deadlocks {
@@ -203,7 +203,7 @@ fn check(engine: &str, topo: &Topology, lanes: u8) -> Result<(), String> {
     } else {
         Verdict::Good
     };
-    match judge(topo, &routing.tables, &routing.vl_plan) {
+    match check_tables(topo, &routing.tables, &routing.vl_plan) {
         verdict if verdict == expected => Ok(()),
         verdict => Err(format!(
             "{engine}: the proof says {:?}, the judge {verdict:?}",
@@ -220,7 +220,7 @@ proptest! {
     fn every_engine_routes_correctly_or_reports_reason(case in cases(200)) {
         let topo = case.build(0);
         for engine in ENGINE_NAMES {
-            if let Err(what) = check(engine, &topo, case.lanes) {
+            if let Err(what) = check(engine, &topo, case.usable_vls) {
                 return Err(TestCaseError::fail(what));
             }
         }
@@ -234,7 +234,7 @@ proptest! {
         let n = here.num_switches();
         let moved = |s: usize| (s + turn) % n;
         for engine in ENGINE_NAMES {
-            match (route(engine, &here, case.lanes), route(engine, &there, case.lanes)) {
+            match (route(engine, &here, case.usable_vls), route(engine, &there, case.usable_vls)) {
                 (Ok(x), Ok(y)) => {
                     for s in 0..n {
                         prop_assert_eq!(&x.tables[s], &y.tables[moved(s)], "{}: table of switch {}", engine, s);
@@ -261,7 +261,7 @@ proptest! {
         for engine in ENGINE_NAMES {
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| route(engine, &topo, case.lanes).map(|r| (r.tables, r.vl_plan, r.order, r.trees)))
+                pool.install(|| route(engine, &topo, case.usable_vls).map(|r| (r.tables, r.vl_plan, r.order, r.trees)))
             };
             let one = with(1);
             prop_assert_eq!(&one, &with(2), "{}", engine);
@@ -309,12 +309,12 @@ fn regular_shapes_with_faults_are_routed_correctly_or_refused() {
                 vls: vec![15; cables],
                 without_lid: vec![false; n],
                 fabric: fabric.clone(),
-                lanes: 8,
+                usable_vls: 8,
             };
             let topo = whole.after_faults(faults, 0, seed).build(0);
             for engine in ENGINE_NAMES {
-                for lanes in [1, 2, 8] {
-                    check(engine, &topo, lanes)
+                for usable_vls in [1, 2, 8] {
+                    check(engine, &topo, usable_vls)
                         .unwrap_or_else(|what| panic!("{name}, {faults} faults: {what}"));
                 }
             }

@@ -209,8 +209,8 @@ fn static_routing_on_full_tree_has_less_than_full_bisection() {
         seed: 3,
     };
     let measure = |tables: &Tables| measure(&clos.topo, tables, &VlPlan::single(), &effort);
-    let mut dice = Lcg(11);
-    let random = measure(&clos.tables(|_, _, _| dice.below(16)));
+    let mut rng = Lcg(11);
+    let random = measure(&clos.tables(|_, _, _| rng.below(16)));
     let closed = measure(&clos.tables(|_, _, place| place));
     let narrow = measure(&clos.tables(|_, _, _| 0));
     for (q, one_way, both_ways) in [
@@ -260,9 +260,9 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let tables = route("updn", &topo);
         let sls = |from: usize| (0..n).map(|to| (from.min(to) % 3) as u8).collect();
-        let lanes = VlPlan::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
+        let vl_plan = VlPlan::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
         let effort = Effort { shifts_max: 1000, ..Effort::quick() };
-        let q = measure(&topo, &tables, &lanes, &effort);
+        let q = measure(&topo, &tables, &vl_plan, &effort);
         let mut ends: Vec<(Lid, SwitchIdx)> = topo
             .switches()
             .flat_map(|s| topo.end_ports(s).iter().map(move |e| (e.lid, s)))

@@ -152,7 +152,7 @@ fn switch_without_tables_gets_its_previous_tables() {
     assert_eq!(after, before.tables);
 }
 
-/// A torus and a random graph lose each link in turn. The order of the switches is kept, so routes over other links
+/// A torus and a random graph lose each link in turn. The order of the switches stays, so routes over other links
 /// hardly move; up/down passes verification, and restoring the link moves nothing else.
 #[test]
 fn switch_order_survives_a_lost_link() {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, judge};
+use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
@@ -23,14 +23,14 @@ use proptest::prelude::*;
 /// Tables in which all packets follow one random spanning tree: no loop, no credit loop, and little in common with
 /// other tables.
 fn by_tree(topo: &Topology, seed: u64) -> Tables {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let n = topo.num_switches();
     let mut up: Vec<Option<PortNum>> = vec![None; n];
-    let mut inside = vec![dice.below(n)];
+    let mut inside = vec![rng.below(n)];
     while inside.len() < n {
-        let s = SwitchIdx(inside[dice.below(inside.len())] as u32);
+        let s = SwitchIdx(inside[rng.below(inside.len())] as u32);
         let links = topo.links(s);
-        let link = links[dice.below(links.len())];
+        let link = links[rng.below(links.len())];
         if !inside.contains(&link.peer.index()) {
             up[link.peer.index()] = Some(link.peer_port);
             inside.push(link.peer.index());
@@ -73,12 +73,12 @@ fn write(
     state: &mut Tables,
     to: &Tables,
     mut blocks: Vec<(usize, u16)>,
-    dice: &mut Lcg,
+    rng: &mut Lcg,
 ) -> Option<Verdict> {
     while !blocks.is_empty() {
-        let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
+        let (s, block) = blocks.swap_remove(rng.below(blocks.len()));
         write_block(&mut state[s], &to[s], block);
-        let verdict = judge(topo, state, &VlPlan::single());
+        let verdict = check_tables(topo, state, &VlPlan::single());
         if matches!(verdict, Verdict::Loops | Verdict::CreditLoop) {
             return Some(verdict);
         }
@@ -97,25 +97,25 @@ fn differing(state: &Tables, to: &Tables) -> Vec<(usize, u16)> {
 
 /// Follows a plan, with random orders within its stages.
 fn follow(topo: &Topology, old: &Tables, new: &Tables, plan: &Transition, seed: u64) {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let mut state = old.clone();
     match plan {
         Transition::AnyOrder => {
             let blocks = differing(&state, new);
-            assert_eq!(write(topo, &mut state, new, blocks, &mut dice), None);
+            assert_eq!(write(topo, &mut state, new, blocks, &mut rng), None);
         }
         Transition::Stages(stages) => {
             for stage in stages {
                 let blocks = stage.iter().map(|&(s, b)| (s.index(), b)).collect();
-                assert_eq!(write(topo, &mut state, new, blocks, &mut dice), None);
+                assert_eq!(write(topo, &mut state, new, blocks, &mut rng), None);
             }
             let rest = differing(&state, new);
-            assert_eq!(write(topo, &mut state, new, rest, &mut dice), None);
+            assert_eq!(write(topo, &mut state, new, rest, &mut rng), None);
         }
         Transition::Drain { first, .. } => {
             for to in [first, new] {
                 let blocks = differing(&state, to);
-                assert_eq!(write(topo, &mut state, to, blocks, &mut dice), None);
+                assert_eq!(write(topo, &mut state, to, blocks, &mut rng), None);
             }
         }
     }
@@ -172,13 +172,13 @@ proptest! {
             return Ok(());
         };
         let mut old = known(&routing.tables);
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         for _ in 0..differing {
-            let s = dice.below(n);
-            let d = topo.destinations()[dice.below(topo.destinations().len())];
+            let s = rng.below(n);
+            let d = topo.destinations()[rng.below(topo.destinations().len())];
             let ports = usize::from(topo.num_ports(SwitchIdx(s as u32)));
             let mut lft = Lft::clone(old[s].as_ref().unwrap());
-            lft.set(d.lid, PortNum(dice.below(ports + 1) as u8));
+            lft.set(d.lid, PortNum(rng.below(ports + 1) as u8));
             old[s] = Some(Arc::new(lft));
         }
         let run = LastRun {
@@ -188,10 +188,10 @@ proptest! {
             cache: RerouteCache::new(),
         };
         run.prepare();
-        let (new, lanes) = (&routing.tables, &routing.vl_plan);
+        let (new, vl_plan) = (&routing.tables, &routing.vl_plan);
         prop_assert_eq!(
-            plan_with(&topo, &old, new, lanes, &run.cache),
-            plan(&topo, &old, new, lanes)
+            plan_with(&topo, &old, new, vl_plan, &run.cache),
+            plan(&topo, &old, new, vl_plan)
         );
     }
 }
@@ -214,7 +214,7 @@ fn drained_lids_do_not_conflict_with_others() {
 /// All three kinds of plans occur, and drains name their reason.
 #[test]
 fn every_kind_of_plan_occurs() {
-    let (mut any, mut stages, mut drains, mut circles) = (0, 0, 0, 0);
+    let (mut any, mut stages, mut drains, mut credit_loops) = (0, 0, 0, 0);
     for seed in 0..60 {
         let topo = if seed % 2 == 0 {
             ring(4 + seed as usize % 4, 1)
@@ -228,11 +228,13 @@ fn every_kind_of_plan_occurs() {
             Transition::Stages(_) => stages += 1,
             Transition::Drain { conflict, .. } => {
                 drains += 1;
-                circles += usize::from(matches!(conflict, Conflict::CreditLoop(_)));
+                credit_loops += usize::from(matches!(conflict, Conflict::CreditLoop(_)));
             }
         }
     }
-    println!("{any} in any order, {stages} in stages, {drains} drained ({circles} for circles)");
+    println!(
+        "{any} in any order, {stages} in stages, {drains} drained ({credit_loops} for credit loops)"
+    );
     assert!(any > 0 && stages > 0 && drains > 0);
 }
 
@@ -241,10 +243,10 @@ fn every_kind_of_plan_occurs() {
 fn unchanged_tables_need_no_order() {
     let topo = three_level(2).build();
     let tables = some_tables(&topo, 0, 0);
-    let lanes = VlPlan::single();
+    let vl_plan = VlPlan::single();
     assert_eq!(
-        plan(&topo, &known(&tables), &tables, &lanes),
+        plan(&topo, &known(&tables), &tables, &vl_plan),
         Transition::AnyOrder
     );
-    assert_eq!(plan(&topo, &[], &tables, &lanes), Transition::AnyOrder);
+    assert_eq!(plan(&topo, &[], &tables, &vl_plan), Transition::AnyOrder);
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Lane, dependencies};
+use crate::oracle::{VirtualChannel, dependencies};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
@@ -24,14 +24,14 @@ use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;
 
-type Waits = DiGraphMap<Lane, ()>;
+type DependencyGraph = DiGraphMap<VirtualChannel, ()>;
 
 const fn at(s: usize) -> SwitchIdx {
     SwitchIdx(s as u32)
 }
 
 /// Union of two dependency graphs.
-fn both(a: &Waits, b: &Waits) -> Waits {
+fn both(a: &DependencyGraph, b: &DependencyGraph) -> DependencyGraph {
     let mut all = a.clone();
     all.extend(b.all_edges());
     all
@@ -39,11 +39,16 @@ fn both(a: &Waits, b: &Waits) -> Waits {
 
 /// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link leave over all
 /// others.
-fn waits_at(topo: &Topology, lanes: &VlPlan, group: &GroupEntries, s: SwitchIdx) -> Waits {
-    let mut waits = Waits::new();
-    let vl = group.sl % lanes.vls.max(1);
+fn group_dependencies_at(
+    topo: &Topology,
+    vl_plan: &VlPlan,
+    group: &GroupEntries,
+    s: SwitchIdx,
+) -> DependencyGraph {
+    let mut dependencies = DependencyGraph::new();
+    let vl = group.sl % vl_plan.vls.max(1);
     let Some((_, ports)) = group.ports.iter().find(|p| p.0 == s) else {
-        return waits;
+        return dependencies;
     };
     let cables: Vec<PortNum> = ports
         .iter()
@@ -52,27 +57,31 @@ fn waits_at(topo: &Topology, lanes: &VlPlan, group: &GroupEntries, s: SwitchIdx)
     for &input in &cables {
         let (u, back) = topo.neighbor(s, input).unwrap();
         for out in cables.iter().filter(|out| **out != input) {
-            waits.add_edge((u.0, back.0, vl), (s.0, out.0, vl), ());
+            dependencies.add_edge((u.0, back.0, vl), (s.0, out.0, vl), ());
         }
     }
-    waits
+    dependencies
 }
 
-fn waits_of(topo: &Topology, lanes: &VlPlan, group: &GroupEntries) -> Waits {
+fn group_dependencies(topo: &Topology, vl_plan: &VlPlan, group: &GroupEntries) -> DependencyGraph {
     let parts = group.ports.iter();
-    parts.fold(Waits::new(), |all, (s, _)| {
-        both(&all, &waits_at(topo, lanes, group, *s))
+    parts.fold(DependencyGraph::new(), |all, (s, _)| {
+        both(&all, &group_dependencies_at(topo, vl_plan, group, *s))
     })
 }
 
 /// Dependencies if every switch may use any of the next hops that `next` returns for a LID.
-fn mixture(topo: &Topology, lanes: &VlPlan, next: impl Fn(usize, Lid) -> Vec<PortNum>) -> Waits {
-    let mut waits = Waits::new();
+fn mixed_dependencies(
+    topo: &Topology,
+    vl_plan: &VlPlan,
+    next: impl Fn(usize, Lid) -> Vec<PortNum>,
+) -> DependencyGraph {
+    let mut dependencies = DependencyGraph::new();
     for d in topo.destinations() {
-        let vl = lanes.sl(at(0), d) % lanes.vls.max(1);
+        let vl = vl_plan.sl(at(0), d) % vl_plan.vls.max(1);
         let leaves = |s: SwitchIdx| -> Vec<(SwitchIdx, PortNum)> {
-            let ways = next(s.index(), d.lid).into_iter();
-            let real = ways.filter(|p| s != d.switch && topo.neighbor(s, *p).is_some());
+            let ports = next(s.index(), d.lid).into_iter();
+            let real = ports.filter(|p| s != d.switch && topo.neighbor(s, *p).is_some());
             real.map(|p| (s, p)).collect()
         };
         let sends = |s: &SwitchIdx| d.port != PortNum::ZERO || !topo.end_ports(*s).is_empty();
@@ -83,12 +92,12 @@ fn mixture(topo: &Topology, lanes: &VlPlan, next: impl Fn(usize, Lid) -> Vec<Por
                 continue;
             }
             for (t, q) in leaves(topo.neighbor(s, p).unwrap().0) {
-                waits.add_edge((s.0, p.0, vl), (t.0, q.0, vl), ());
+                dependencies.add_edge((s.0, p.0, vl), (t.0, q.0, vl), ());
                 open.push((t, q));
             }
         }
     }
-    waits
+    dependencies
 }
 
 /// Tables, the order of writes between them, and the installed groups.
@@ -103,22 +112,22 @@ struct Case {
 }
 
 impl Case {
-    fn new(topo: Topology, old: &Tables, new: &Tables, lanes: VlPlan) -> Self {
+    fn new(topo: Topology, old: &Tables, new: &Tables, vl_plan: VlPlan) -> Self {
         let old: Vec<Option<Arc<Lft>>> = old.iter().cloned().map(Some).collect();
         let kept = RerouteCache::new();
-        let transition = plan_with(&topo, &old, new, &lanes, &kept);
+        let transition = plan_with(&topo, &old, new, &vl_plan, &kept);
         Self {
             topo: Arc::new(topo),
             old,
             new: new.clone(),
-            vl_plan: lanes,
+            vl_plan,
             cache: kept,
             transition,
             groups: Vec::new(),
         }
     }
 
-    fn told(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
+    fn removed_entries(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
         let of = Replacement {
             topo: &self.topo,
             old: &self.old,
@@ -131,7 +140,7 @@ impl Case {
     }
 
     /// Cached result of the verification of the new tables.
-    fn remembered(&self) -> RerouteCache {
+    fn cached_result(&self) -> RerouteCache {
         let run = LastRun {
             topo: Arc::clone(&self.topo),
             routing: Routing {
@@ -154,7 +163,7 @@ impl Case {
     }
 
     /// Each moment of the update, with all entries that may be in use during it.
-    fn moments(&self) -> Vec<Waits> {
+    fn moments(&self) -> Vec<DependencyGraph> {
         let stages: &[Vec<(SwitchIdx, u16)>] = match &self.transition {
             Transition::Stages(stages) => stages,
             Transition::AnyOrder | Transition::Drain { .. } => &[],
@@ -165,7 +174,7 @@ impl Case {
         };
         (0..stages.len().max(1))
             .map(|now| {
-                mixture(&self.topo, &self.vl_plan, |v, lid| {
+                mixed_dependencies(&self.topo, &self.vl_plan, |v, lid| {
                     let was = match &self.transition {
                         Transition::Drain { first, .. } => first[v].get(lid),
                         Transition::AnyOrder | Transition::Stages(_) => self.was(v).get(lid),
@@ -184,8 +193,8 @@ impl Case {
     /// One group after the other: all of its entries stay if possible, otherwise as many of its switches as possible.
     fn expected(&self) -> Vec<Vec<SwitchIdx>> {
         let mut moments = self.moments();
-        let mut fits = |more: &Waits| {
-            let all: Vec<Waits> = moments.iter().map(|m| both(m, more)).collect();
+        let mut fits = |more: &DependencyGraph| {
+            let all: Vec<DependencyGraph> = moments.iter().map(|m| both(m, more)).collect();
             let free = !all.iter().any(is_cyclic_directed);
             if free {
                 moments = all;
@@ -195,8 +204,9 @@ impl Case {
         let mut go = Vec::new();
         for group in &self.groups {
             let mut gone = Vec::new();
-            if !fits(&waits_of(&self.topo, &self.vl_plan, group)) {
-                let alone = |s: SwitchIdx| waits_at(&self.topo, &self.vl_plan, group, s);
+            if !fits(&group_dependencies(&self.topo, &self.vl_plan, group)) {
+                let alone =
+                    |s: SwitchIdx| group_dependencies_at(&self.topo, &self.vl_plan, group, s);
                 let switches = group.ports.iter().map(|p| p.0);
                 gone.extend(switches.filter(|s| !fits(&alone(*s))));
             }
@@ -206,11 +216,14 @@ impl Case {
     }
 
     /// Dependencies of the packets of the entries that stay.
-    fn stay(&self, go: &[Vec<SwitchIdx>]) -> Waits {
-        let mut all = Waits::new();
+    fn stay(&self, go: &[Vec<SwitchIdx>]) -> DependencyGraph {
+        let mut all = DependencyGraph::new();
         for (group, go) in self.groups.iter().zip(go) {
             for (s, _) in group.ports.iter().filter(|p| !go.contains(&p.0)) {
-                all = both(&all, &waits_at(&self.topo, &self.vl_plan, group, *s));
+                all = both(
+                    &all,
+                    &group_dependencies_at(&self.topo, &self.vl_plan, group, *s),
+                );
             }
         }
         all
@@ -222,12 +235,12 @@ impl Case {
         state: &mut Tables,
         to: &Tables,
         blocks: &[(usize, u16)],
-        dice: &mut Lcg,
-    ) -> Waits {
+        rng: &mut Lcg,
+    ) -> DependencyGraph {
         let mut blocks = blocks.to_vec();
         let mut all = dependencies(&self.topo, state, &self.vl_plan);
         while !blocks.is_empty() {
-            let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
+            let (s, block) = blocks.swap_remove(rng.below(blocks.len()));
             write_block(&mut state[s], &to[s], block);
             all = both(&all, &dependencies(&self.topo, state, &self.vl_plan));
         }
@@ -235,8 +248,8 @@ impl Case {
     }
 
     /// Follows the plan, and checks all entries in use between two pauses together with the groups that stay.
-    fn follow(&self, stay: &Waits, seed: u64) {
-        let mut dice = Lcg(seed);
+    fn follow(&self, stay: &DependencyGraph, seed: u64) {
+        let mut rng = Lcg(seed);
         let mut state: Tables = (0..self.new.len())
             .map(|v| Arc::new(self.was(v).clone()))
             .collect();
@@ -260,7 +273,7 @@ impl Case {
                 let named: BTreeSet<(usize, u16)> = blocks.iter().flatten().copied().collect();
                 for free in differ(&state, &self.new) {
                     if !named.contains(&free) {
-                        let stage = dice.below(blocks.len());
+                        let stage = rng.below(blocks.len());
                         blocks[stage].push(free);
                     }
                 }
@@ -272,9 +285,9 @@ impl Case {
             }
         }
         for (to, blocks) in steps {
-            let waits = self.write(&mut state, &to, &blocks, &mut dice);
+            let dependencies = self.write(&mut state, &to, &blocks, &mut rng);
             assert!(
-                !is_cyclic_directed(&both(&waits, stay)),
+                !is_cyclic_directed(&both(&dependencies, stay)),
                 "{:?}",
                 self.transition
             );
@@ -302,13 +315,13 @@ fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
 }
 
 /// A random tree: the port towards the parent of every switch but one.
-fn some_tree(topo: &Topology, dice: &mut Lcg) -> BTreeMap<usize, PortNum> {
+fn some_tree(topo: &Topology, rng: &mut Lcg) -> BTreeMap<usize, PortNum> {
     let n = topo.num_switches();
     let mut up = BTreeMap::new();
-    let mut inside = vec![dice.below(n)];
+    let mut inside = vec![rng.below(n)];
     while inside.len() < n {
-        let links = topo.links(at(inside[dice.below(inside.len())]));
-        let link = links[dice.below(links.len())];
+        let links = topo.links(at(inside[rng.below(inside.len())]));
+        let link = links[rng.below(links.len())];
         if !inside.contains(&link.peer.index()) {
             up.insert(link.peer.index(), link.peer_port);
             inside.push(link.peer.index());
@@ -333,21 +346,24 @@ fn over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries 
 
 /// Two trees, random VLs per LID, and groups that were compatible with the old tree.
 fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Case {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     let topo = random(n, extra, n, seed).build();
-    let sls = (0..=topo.top_lid().0).map(|_| dice.below(usize::from(vls)) as u8);
-    let lanes = match vls {
+    let sls = (0..=topo.top_lid().0).map(|_| rng.below(usize::from(vls)) as u8);
+    let vl_plan = match vls {
         1 => VlPlan::single(),
         _ => VlPlan::modulo(vls, PathSl::ByLid(sls.collect())),
     };
-    let old = by_tree(&topo, &some_tree(&topo, &mut dice));
-    let new = by_tree(&topo, &some_tree(&topo, &mut dice));
-    let mut case = Case::new(topo, &old, &new, lanes);
+    let old = by_tree(&topo, &some_tree(&topo, &mut rng));
+    let new = by_tree(&topo, &some_tree(&topo, &mut rng));
+    let mut case = Case::new(topo, &old, &new, vl_plan);
     let mut beside = dependencies(&case.topo, &old, &case.vl_plan);
     for _ in 0..groups {
-        let up = some_tree(&case.topo, &mut dice);
-        let group = over(&case.topo, &up, dice.below(usize::from(vls)) as u8);
-        let all = both(&beside, &waits_of(&case.topo, &case.vl_plan, &group));
+        let up = some_tree(&case.topo, &mut rng);
+        let group = over(&case.topo, &up, rng.below(usize::from(vls)) as u8);
+        let all = both(
+            &beside,
+            &group_dependencies(&case.topo, &case.vl_plan, &group),
+        );
         if !is_cyclic_directed(&all) {
             beside = all;
             case.groups.push(group);
@@ -366,8 +382,8 @@ proptest! {
     ) {
         let case = random_case(n, extra, seed, vls, groups);
         let expected = case.expected();
-        prop_assert_eq!(&case.told(&case.cache), &expected);
-        prop_assert_eq!(&case.told(&case.remembered()), &expected);
+        prop_assert_eq!(&case.removed_entries(&case.cache), &expected);
+        prop_assert_eq!(&case.removed_entries(&case.cached_result()), &expected);
     }
 
     /// With the entries that stay no credit loop can form, in any order of writes within the plan.
@@ -376,7 +392,7 @@ proptest! {
         n in 3usize..8, extra in 1usize..8, seed: u64, groups in 1usize..6,
     ) {
         let case = random_case(n, extra, seed, 1, groups);
-        let stay = case.stay(&case.told(&case.cache));
+        let stay = case.stay(&case.removed_entries(&case.cache));
         for order in 0..2 {
             case.follow(&stay, seed ^ order);
         }
@@ -417,7 +433,7 @@ fn triangle() -> Case {
 #[test]
 fn only_the_conflicting_entry_is_removed() {
     let case = triangle();
-    assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![at(0)]]);
     assert_eq!(case.expected(), [vec![], vec![at(0)]]);
 }
 
@@ -427,9 +443,9 @@ fn group_on_its_own_vl_has_no_conflict() {
     let mut case = triangle();
     case.vl_plan = VlPlan::modulo(2, PathSl::Uniform(0));
     case.groups[1].sl = 1;
-    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![]]);
     case.groups[1].sl = 2;
-    assert_eq!(case.told(&case.cache), [vec![], vec![at(0)]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![at(0)]]);
 }
 
 /// If nothing is written, or the switches are new, no entry is removed.
@@ -437,10 +453,10 @@ fn group_on_its_own_vl_has_no_conflict() {
 fn unchanged_tables_remove_no_entry() {
     let mut case = triangle();
     case.new = case.old.iter().flatten().cloned().collect();
-    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![]]);
     let mut case = triangle();
     case.old = vec![None; 3];
-    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![]]);
 }
 
 /// Entries with ports that the switch does not have are ignored.
@@ -450,5 +466,5 @@ fn entries_with_invalid_ports_are_ignored() {
     for (_, ports) in &mut case.groups[1].ports {
         *ports = ports.iter().map(|p| PortNum(p.0 + 200)).collect();
     }
-    assert_eq!(case.told(&case.cache), [vec![], vec![]]);
+    assert_eq!(case.removed_entries(&case.cache), [vec![], vec![]]);
 }

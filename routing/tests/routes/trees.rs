@@ -8,7 +8,7 @@
 )]
 
 use crate::common::*;
-use crate::oracle::{Verdict, judge};
+use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::structure::tree::{Tree, tree};
 use ferrosm_routing::{
@@ -31,7 +31,7 @@ fn route_with_hints(engine: &str, topo: &Topology, hints: &Hints) -> Result<Rout
         .route(&Request::new(topo).with_hints(hints))
 }
 
-fn proven(topo: &Topology, routing: &Routing) -> Proof {
+fn verified(topo: &Topology, routing: &Routing) -> Proof {
     verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -72,9 +72,9 @@ fn sharp(mut fabric: Fabric) -> Fabric {
 }
 
 fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
-    let mut dice = Lcg(seed);
+    let mut rng = Lcg(seed);
     for _ in 0..fabric.cables.len() * percent / 100 {
-        let less = fabric.without_cable(dice.below(fabric.cables.len()));
+        let less = fabric.without_cable(rng.below(fabric.cables.len()));
         if less.connected() {
             fabric = less;
         }
@@ -153,7 +153,7 @@ fn full_trees_are_detected_and_shifts_have_no_congestion() {
                     "{engine} {m:?} {w:?} {p:?}"
                 );
                 if engine != "minhop" {
-                    proven(&topo, &routing);
+                    verified(&topo, &routing);
                     assert!(matches!(routing.trees, TreeConstraint::Ordered(_)));
                 }
             }
@@ -175,11 +175,11 @@ proptest! {
         let mut children = vec![hosts];
         children.extend(&m);
         let mut fabric = without(pgft(&children, &w[..levels], &p[..levels]), percent, seed);
-        let mut dice = Lcg(seed);
+        let mut rng = Lcg(seed);
         for _ in 0..odd {
-            let at = dice.below(fabric.ports.len());
-            match dice.below(4) {
-                0 => fabric.host(at, 1 << dice.below(3)),
+            let at = rng.below(fabric.ports.len());
+            match rng.below(4) {
+                0 => fabric.host(at, 1 << rng.below(3)),
                 1 => {
                     fabric.hosts.retain(|&(s, ..)| s != at);
                 }
@@ -189,7 +189,7 @@ proptest! {
                     fabric = with_one_more(fabric, at);
                 }
                 _ => {
-                    let other = dice.below(fabric.ports.len());
+                    let other = rng.below(fabric.ports.len());
                     fabric.cable(at, other);
                 }
             }
@@ -202,7 +202,7 @@ proptest! {
             match route(engine, &topo) {
                 Ok(routing) => {
                     prop_assert!(verify(&topo, &routing.tables, &routing.vl_plan).is_ok());
-                    prop_assert_eq!(judge(&topo, &routing.tables, &routing.vl_plan), Verdict::Good);
+                    prop_assert_eq!(check_tables(&topo, &routing.tables, &routing.vl_plan), Verdict::Good);
                 }
                 Err(RouteError::Shape(_)) => prop_assert!(matches!(engine, "dmodc" | "ftree")),
                 Err(other) => panic!("{engine}: {other}"),
@@ -267,7 +267,7 @@ fn degraded_trees_stay_balanced() {
             let bound = topo.switches().map(must).max().unwrap();
             for engine in ["dmodc", "updn"] {
                 let routing = route(engine, &topo).unwrap();
-                proven(&topo, &routing);
+                verified(&topo, &routing);
                 let (_, load) = congestion(&topo, &routing.tables);
                 println!("{engine} {percent} % seed {seed}: {load} of {bound}");
                 assert!(
@@ -287,7 +287,7 @@ fn ftree_accepts_a_lost_link() {
     for i in (0..fabric.cables.len()).step_by(7) {
         let topo = fabric.without_cable(i).build();
         let routing = route("ftree", &topo).unwrap();
-        proven(&topo, &routing);
+        verified(&topo, &routing);
         assert!(congestion(&topo, &routing.tables).0 <= 3, "cable {i}");
     }
 }
@@ -310,7 +310,7 @@ fn non_trees_are_refused() {
             };
             assert!(why.to_string().starts_with("not a tree: "), "{why}");
         }
-        proven(&topo, &route("dnup", &topo).unwrap());
+        verified(&topo, &route("dnup", &topo).unwrap());
     }
 }
 
@@ -330,13 +330,13 @@ fn ftree_refuses_impure_trees() {
         let topo = fabric.build();
         let error = route("ftree", &topo).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
-        proven(&topo, &route("dmodc", &topo).unwrap());
+        verified(&topo, &route("dmodc", &topo).unwrap());
         let hints = Hints {
             roots: (4..8).map(SwitchIdx).collect(),
             ..Hints::default()
         };
         let routing = route_with_hints("ftree", &topo, &hints).unwrap();
-        proven(&topo, &routing);
+        verified(&topo, &routing);
     }
 }
 
@@ -367,7 +367,7 @@ fn compute_and_io_ports_are_numbered_separately() {
         ..Hints::default()
     };
     let routing = route_with_hints("ftree", &topo, &hints).unwrap();
-    proven(&topo, &routing);
+    verified(&topo, &routing);
     for &leaf in &leaves[1..] {
         let ports: std::collections::BTreeSet<PortNum> = topo.end_ports(leaf)[..4]
             .iter()
@@ -386,9 +386,9 @@ fn configured_roots_are_on_top() {
         ..Hints::default()
     };
     let routing = route_with_hints("updn", &topo, &hints).unwrap();
-    proven(&topo, &routing);
+    verified(&topo, &routing);
     assert_eq!(
-        judge(&topo, &routing.tables, &routing.vl_plan),
+        check_tables(&topo, &routing.tables, &routing.vl_plan),
         Verdict::Good
     );
     let order = routing.order.unwrap();
@@ -416,7 +416,7 @@ fn balance_hints_are_applied() {
     };
     let both = |hints: &Hints| {
         let routing = route_with_hints("updn", &topo, hints).unwrap();
-        proven(&topo, &routing);
+        verified(&topo, &routing);
         let mut used = uplinks(&routing);
         used.sort_unstable();
         used
@@ -487,7 +487,7 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
         for (i, &((a, pa), (b, pb))) in fabric.cables.iter().enumerate().step_by(5) {
             let less = fabric.without_cable(i).build();
             let during = after(&less, &before);
-            proven(&less, &during);
+            verified(&less, &during);
             let entries = |x: &Tables, y: &Tables| -> usize {
                 let pairs = x.iter().zip(y);
                 pairs
@@ -554,13 +554,13 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
             .route(&Request::new(&topo).with_vls(1))
             .unwrap();
         assert!(one.vl_plan.is_single());
-        let crowded = proven(&topo, &one);
+        let crowded = verified(&topo, &one);
         let routing = route("dmodc", &topo).unwrap();
         assert_eq!(routing.vl_plan.vls, 3);
-        let proof = proven(&topo, &routing);
+        let proof = verified(&topo, &routing);
         assert!(proof.reversible);
         assert_eq!(
-            judge(&topo, &routing.tables, &routing.vl_plan),
+            check_tables(&topo, &routing.tables, &routing.vl_plan),
             Verdict::Good
         );
         println!("{} of {}", proof.max_load, crowded.max_load);
@@ -579,7 +579,7 @@ fn minhop_routes_degraded_trees() {
         for seed in 1..4 {
             let topo = without(fabric.clone(), percent, seed).build();
             let routing = route("minhop", &topo).unwrap();
-            proven(&topo, &routing);
+            verified(&topo, &routing);
             let (hops, least) = hops_of(&topo, &routing.tables);
             assert_eq!(hops, least, "{percent} % seed {seed}");
         }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, judge};
+use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
@@ -26,7 +26,7 @@ fn tables(engine: &str, topo: &Topology) -> Tables {
         .tables
 }
 
-fn spoil(tables: &mut Tables, switch: usize, lid: u16, port: u8) {
+fn corrupt(tables: &mut Tables, switch: usize, lid: u16, port: u8) {
     let mut lft = Lft::clone(&tables[switch]);
     lft.set(Lid(lid), PortNum(port));
     tables[switch] = Arc::new(lft);
@@ -68,14 +68,14 @@ proptest! {
     ) {
         let topo = random(n, extra, hosts, seed).build();
         let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         for _ in 0..spoiled {
-            let s = dice.below(n);
-            let port = [0, 0xFF, 1, 2, 3, 4, 5][dice.below(7)];
-            spoil(&mut tables, s, dice.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
+            let s = rng.below(n);
+            let port = [0, 0xFF, 1, 2, 3, 4, 5][rng.below(7)];
+            corrupt(&mut tables, s, rng.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
         }
         let outcome = verify(&topo, &tables, &VlPlan::single());
-        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables, &VlPlan::single()));
+        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), check_tables(&topo, &tables, &VlPlan::single()));
     }
 
     /// A reported credit loop is real: for consecutive channels some LID uses one right after the other.
@@ -114,7 +114,7 @@ fn minhop_on_a_ring_has_a_credit_loop() {
 fn dropped_packet_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
-    spoil(&mut tables, 1, 6, 0xFF);
+    corrupt(&mut tables, 1, 6, 0xFF);
     let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (2, 0));
     let first = &failure.unreachable.first[0];
@@ -137,7 +137,7 @@ fn dropped_packet_is_rejected() {
 fn packet_at_wrong_end_port_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
-    spoil(&mut tables, 1, 6, 1);
+    corrupt(&mut tables, 1, 6, 1);
     let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert!(
         failure
@@ -152,7 +152,7 @@ fn packet_at_wrong_end_port_is_rejected() {
 fn packet_delivered_to_owning_switch_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
-    spoil(&mut tables, 2, 6, 0);
+    corrupt(&mut tables, 2, 6, 0);
     assert_eq!(
         verify(&topo, &tables, &VlPlan::single())
             .unwrap_err()
@@ -167,7 +167,7 @@ fn packet_delivered_to_owning_switch_is_rejected() {
 fn forwarding_loop_is_rejected() {
     let topo = row();
     let mut tables = tables("updn", &topo);
-    spoil(&mut tables, 1, 6, 2);
+    corrupt(&mut tables, 1, 6, 2);
     let failure = verify(&topo, &tables, &VlPlan::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
     let path = "loop through switch 0 (path: switch 0 port 2, switch 1 port 2, switch 0 port 2)";
@@ -198,7 +198,7 @@ fn only_switches_with_end_ports_must_reach_switches() {
     let mut t = tables("updn", &topo);
     let spines = topo.switches().filter(|&s| topo.end_ports(s).is_empty());
     let (a, b): (Vec<_>, Vec<_>) = spines.map(|s| (s.index(), topo.lid(s).raw())).unzip();
-    spoil(&mut t, a[0], b[1], 0xFF);
+    corrupt(&mut t, a[0], b[1], 0xFF);
     assert_eq!(
         verify(&topo, &t, &VlPlan::single())
             .unwrap()
@@ -207,7 +207,7 @@ fn only_switches_with_end_ports_must_reach_switches() {
     );
     let topo = fabric.with_sharp().build();
     let mut t = tables("updn", &topo);
-    spoil(&mut t, a[0], b[1], 0xFF);
+    corrupt(&mut t, a[0], b[1], 0xFF);
     assert_eq!(
         verify(&topo, &t, &VlPlan::single())
             .unwrap_err()
@@ -249,7 +249,7 @@ fn first_engine_that_passes_is_selected() {
     assert!(
         selection.rejected[0]
             .to_string()
-            .contains("no routing engine named `ftre`")
+            .contains("unknown routing engine `ftre`")
     );
     assert!(matches!(&selection.rejected[1].reason, RejectReason::Verify(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();

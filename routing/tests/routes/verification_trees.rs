@@ -9,7 +9,7 @@
 
 use crate::common::*;
 use crate::oracle;
-use crate::oracle::Lane;
+use crate::oracle::VirtualChannel;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::verify::{TreeFault, TreePorts, verify_with_trees};
@@ -27,36 +27,36 @@ fn tables(engine: &str, topo: &Topology) -> Tables {
 }
 
 /// A random spanning tree of a connected graph, reduced to what connects its members.
-fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
+fn random_tree(topo: &Topology, rng: &mut Lcg, sl: u8) -> TreePorts {
     let n = topo.num_switches();
     let mut sets = vec![PortSet::new(); n];
     let mut reached = vec![false; n];
-    reached[dice.below(n)] = true;
+    reached[rng.below(n)] = true;
     for _ in 1..n {
-        let mut ways: Vec<_> = topo
+        let mut ports: Vec<_> = topo
             .switches()
             .filter(|s| reached[s.index()])
             .flat_map(|s| topo.links(s).iter().map(move |l| (s, *l)))
             .filter(|(_, l)| !reached[l.peer.index()])
             .collect();
-        let (s, l) = ways.swap_remove(dice.below(ways.len()));
+        let (s, l) = ports.swap_remove(rng.below(ports.len()));
         reached[l.peer.index()] = true;
         sets[s.index()].insert(l.port);
         sets[l.peer.index()].insert(l.peer_port);
     }
     for s in topo.switches() {
         for e in topo.end_ports(s) {
-            if dice.below(2) == 0 {
+            if rng.below(2) == 0 {
                 sets[s.index()].insert(e.port);
             }
         }
-        if dice.below(4) == 0 {
+        if rng.below(4) == 0 {
             sets[s.index()].insert(PortNum::ZERO);
         }
     }
     // Some branches without members stay; no packet enters the tree there.
-    for _ in 0..dice.below(2 * n) {
-        let s = SwitchIdx(dice.below(n) as u32);
+    for _ in 0..rng.below(2 * n) {
+        let s = SwitchIdx(rng.below(n) as u32);
         let mut ports = sets[s.index()].iter();
         if let (Some(port), None) = (ports.next(), ports.next())
             && let Some((peer, back)) = topo.neighbor(s, port)
@@ -75,23 +75,23 @@ fn random_tree(topo: &Topology, dice: &mut Lcg, sl: u8) -> TreePorts {
 /// Adds the dependencies of the copies of a packet, hop by hop from its input port.
 fn follow(
     topo: &Topology,
-    lanes: &VlPlan,
+    vl_plan: &VlPlan,
     tree: &TreePorts,
     at: SwitchIdx,
     input: PortNum,
-    before: Option<Lane>,
-    waits: &mut DiGraphMap<Lane, ()>,
+    before: Option<VirtualChannel>,
+    dependencies: &mut DiGraphMap<VirtualChannel, ()>,
 ) {
     let set = tree.ports.iter().find(|p| p.0 == at).unwrap().1;
     for output in set.iter().filter(|&p| p != input) {
         let Some((next, port)) = topo.neighbor(at, output) else {
             continue;
         };
-        let lane = (at.0, output.raw(), lanes.vl(at, input, output, tree.sl));
+        let channel = (at.0, output.raw(), vl_plan.vl(at, input, output, tree.sl));
         if let Some(before) = before {
-            waits.add_edge(before, lane, ());
+            dependencies.add_edge(before, channel, ());
         }
-        follow(topo, lanes, tree, next, port, Some(lane), waits);
+        follow(topo, vl_plan, tree, next, port, Some(channel), dependencies);
     }
 }
 
@@ -105,42 +105,42 @@ proptest! {
         by_ports: bool,
     ) {
         let topo = random(n, extra, hosts, seed).build();
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         let tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
         let maps = topo.switches().map(|s| {
             let ports = topo.num_ports(s);
             let mut maps = SlToVlMaps::uniform(ports, std::array::from_fn(|sl| (sl % 2) as u8));
-            for _ in 0..dice.below(20) {
-                let (input, output) = (dice.below(8) as u8, dice.below(8) as u8);
-                let map = std::array::from_fn(|_| dice.below(2) as u8);
+            for _ in 0..rng.below(20) {
+                let (input, output) = (rng.below(8) as u8, rng.below(8) as u8);
+                let map = std::array::from_fn(|_| rng.below(2) as u8);
                 maps.set(PortNum(input % ports), PortNum(output % ports), map);
             }
             maps
         });
         let maps = maps.collect();
-        let lanes = VlPlan {
+        let vl_plan = VlPlan {
             sl2vl: if by_ports { SlToVl::PerPorts(maps) } else { SlToVl::Modulo },
             ..VlPlan::modulo(2, PathSl::Uniform(0))
         };
         let trees: Vec<TreePorts> = (0..count)
             .map(|_| {
-                let sl = dice.below(2) as u8;
-                random_tree(&topo, &mut dice, sl)
+                let sl = rng.below(2) as u8;
+                random_tree(&topo, &mut rng, sl)
             })
             .collect();
-        let mut waits = oracle::dependencies(&topo, &tables, &lanes);
+        let mut dependencies = oracle::dependencies(&topo, &tables, &vl_plan);
         for tree in &trees {
             for (s, set) in &tree.ports {
                 for input in set.iter().filter(|&p| topo.neighbor(*s, p).is_none()) {
-                    follow(&topo, &lanes, tree, *s, input, None, &mut waits);
+                    follow(&topo, &vl_plan, tree, *s, input, None, &mut dependencies);
                 }
             }
         }
-        let safe = toposort(&waits, None).is_ok();
-        match verify_with_trees(&topo, &tables, &lanes, &trees) {
+        let safe = toposort(&dependencies, None).is_ok();
+        match verify_with_trees(&topo, &tables, &vl_plan, &trees) {
             Ok(proof) => {
                 prop_assert!(safe);
-                prop_assert_eq!(proof.dependencies, waits.edge_count() as u64);
+                prop_assert_eq!(proof.dependencies, dependencies.edge_count() as u64);
             }
             Err(failure) => {
                 prop_assert!(!safe, "{}", failure);
@@ -172,9 +172,9 @@ fn invalid_trees_are_rejected() {
         Some((SwitchIdx(0), PortNum(3)))
     );
     let t = tables("updn", &topo);
-    let fault = |tree: TreePorts, lanes: &VlPlan| {
+    let fault = |tree: TreePorts, vl_plan: &VlPlan| {
         let whole = self::tree(&[(0, &[1, 2]), (1, &[1, 2])]);
-        let failure = verify_with_trees(&topo, &t, lanes, &[whole, tree]).unwrap_err();
+        let failure = verify_with_trees(&topo, &t, vl_plan, &[whole, tree]).unwrap_err();
         let broken = failure.tree.clone().unwrap();
         assert_eq!(broken.tree, 1);
         assert!(
@@ -246,15 +246,15 @@ fn tree_with_forbidden_turn_needs_its_own_vl() {
             ports: ports.collect(),
         }
     };
-    let lanes = VlPlan::modulo(2, PathSl::Uniform(0));
+    let vl_plan = VlPlan::modulo(2, PathSl::Uniform(0));
     let safe = |sl| {
         (0..4)
-            .map(|gap| verify_with_trees(&topo, &t, &lanes, &[chain(gap, sl)]).is_ok())
+            .map(|gap| verify_with_trees(&topo, &t, &vl_plan, &[chain(gap, sl)]).is_ok())
             .collect::<Vec<_>>()
     };
     let on_one_lane = safe(0);
     assert!(on_one_lane.contains(&false) && on_one_lane.contains(&true));
     assert_eq!(safe(1), [true; 4]);
     // Two chains on the other VL that omit different links form a credit loop.
-    assert!(verify_with_trees(&topo, &t, &lanes, &[chain(0, 1), chain(2, 1)]).is_err());
+    assert!(verify_with_trees(&topo, &t, &vl_plan, &[chain(0, 1), chain(2, 1)]).is_err());
 }

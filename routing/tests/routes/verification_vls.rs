@@ -11,7 +11,7 @@ use crate::oracle;
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, judge, reversible};
+use crate::oracle::{Verdict, check_tables, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::verify::{ChannelVl, VerifyError};
 use ferrosm_routing::{
@@ -141,18 +141,18 @@ impl Torus {
     }
 
     /// The result of verification, after the oracle has agreed.
-    fn verify(&self, lanes: &VlPlan) -> Result<Proof, VerifyError> {
-        let outcome = verify(&self.topo, &self.tables, lanes);
-        let judged = judge(&self.topo, &self.tables, lanes);
+    fn verify(&self, vl_plan: &VlPlan) -> Result<Proof, VerifyError> {
+        let outcome = verify(&self.topo, &self.tables, vl_plan);
+        let verified_by_oracle = check_tables(&self.topo, &self.tables, vl_plan);
         match &outcome {
             Ok(proof) => {
-                assert_eq!(judged, Verdict::Good);
+                assert_eq!(verified_by_oracle, Verdict::Good);
                 assert_eq!(
                     proof.reversible,
-                    reversible(&self.topo, &self.tables, lanes)
+                    reversible(&self.topo, &self.tables, vl_plan)
                 );
             }
-            Err(failure) => assert_eq!(judged, verdict(failure)),
+            Err(failure) => assert_eq!(verified_by_oracle, verdict(failure)),
         }
         outcome
     }
@@ -181,11 +181,11 @@ fn sls_by_path_make_torus_deadlock_free() {
         let cycle = torus.verify(&VlPlan::single()).unwrap_err().cycle.unwrap();
         assert!(cycle.len() == sides[0] || sides.len() > 1);
         assert!(cycle.iter().all(|&(_, _, vl)| vl == 0));
-        let lanes = 1 << sides.len();
+        let vl_plan = 1 << sides.len();
         let proof = torus
-            .verify(&VlPlan::modulo(lanes, torus.crossings()))
+            .verify(&VlPlan::modulo(vl_plan, torus.crossings()))
             .unwrap();
-        assert_eq!(proof.vls_used, lanes);
+        assert_eq!(proof.vls_used, vl_plan);
         assert_eq!(proof.reversible, sides.iter().all(|side| side % 2 == 1));
     }
     let ring = Torus::new(&[5]);
@@ -262,8 +262,8 @@ fn link_with_few_vls_and_invalid_sl_are_rejected() {
     let fabric = ring(5, 1);
     let topo = narrowed(&fabric, 1);
     let tables = tables("updn", &topo);
-    let lanes = VlPlan::modulo(2, PathSl::Uniform(1));
-    let failure = verify(&topo, &tables, &lanes).unwrap_err();
+    let vl_plan = VlPlan::modulo(2, PathSl::Uniform(1));
+    let failure = verify(&topo, &tables, &vl_plan).unwrap_err();
     assert!(
         failure
             .dropped
@@ -280,14 +280,14 @@ fn link_with_few_vls_and_invalid_sl_are_rejected() {
 #[test]
 fn verification_is_independent_of_thread_count() {
     let topo = torus(&[4, 4], 3).build();
-    let mut dice = Lcg(5);
+    let mut rng = Lcg(5);
     let tables = ["updn", "minhop"].map(|engine| tables(engine, &topo));
     for _ in 0..20 {
-        let lanes = random_lanes(&topo, &mut dice, 0);
+        let vl_plan = random_vl_plan(&topo, &mut rng, 0);
         for tables in &tables {
             let of = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                pool.unwrap().install(|| verify(&topo, tables, &lanes))
+                pool.unwrap().install(|| verify(&topo, tables, &vl_plan))
             };
             let alone = of(1);
             assert_eq!(alone, of(2));
@@ -297,40 +297,40 @@ fn verification_is_independent_of_thread_count() {
 }
 
 /// A random SL and VL mapping of any kind; with `wrong` of 0, only existing SLs and VLs are used.
-fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> VlPlan {
-    let vls = 1 + dice.below(4) as u8;
-    let sls = [1, 2, usize::from(vls), 16][dice.below(4)];
-    let row = |dice: &mut Lcg, n: usize| -> Arc<[u8]> {
-        let mut row: Vec<u8> = (0..n).map(|_| dice.below(sls) as u8).collect();
-        if wrong > 0 && dice.below(12) == 0 {
-            row[dice.below(n)] = 16 + dice.below(3) as u8;
+fn random_vl_plan(topo: &Topology, rng: &mut Lcg, wrong: usize) -> VlPlan {
+    let vls = 1 + rng.below(4) as u8;
+    let sls = [1, 2, usize::from(vls), 16][rng.below(4)];
+    let row = |rng: &mut Lcg, n: usize| -> Arc<[u8]> {
+        let mut row: Vec<u8> = (0..n).map(|_| rng.below(sls) as u8).collect();
+        if wrong > 0 && rng.below(12) == 0 {
+            row[rng.below(n)] = 16 + rng.below(3) as u8;
         }
         row.into()
     };
     let (n, lids) = (topo.num_switches(), usize::from(topo.top_lid().raw()) + 1);
-    let path_sl = match dice.below(5) {
-        0 => PathSl::Uniform(dice.below(sls) as u8),
-        1 => PathSl::ByLid(row(dice, lids)),
-        2 => PathSl::BySwitches((0..n).map(|_| row(dice, n)).collect()),
+    let path_sl = match rng.below(5) {
+        0 => PathSl::Uniform(rng.below(sls) as u8),
+        1 => PathSl::ByLid(row(rng, lids)),
+        2 => PathSl::BySwitches((0..n).map(|_| row(rng, n)).collect()),
         3 => {
-            let mut square: Vec<Vec<u8>> = (0..n).map(|_| row(dice, n).to_vec()).collect();
+            let mut square: Vec<Vec<u8>> = (0..n).map(|_| row(rng, n).to_vec()).collect();
             (0..n).for_each(|a| (0..a).for_each(|b| square[a][b] = square[b][a]));
             PathSl::BySwitches(square.into_iter().map(Arc::from).collect())
         }
-        _ => PathSl::BySwitchAndLid((0..n).map(|_| row(dice, lids)).collect()),
+        _ => PathSl::BySwitchAndLid((0..n).map(|_| row(rng, lids)).collect()),
     };
-    if dice.below(2) == 0 {
+    if rng.below(2) == 0 {
         return VlPlan::modulo(vls, path_sl);
     }
     let modulo = std::array::from_fn(|sl| sl as u8 % vls);
     let maps = topo.switches().map(|s| {
         let ports = topo.num_ports(s);
         let mut maps = SlToVlMaps::uniform(ports, modulo);
-        for _ in 0..dice.below(60) {
-            let (input, output) = (dice.below(12) as u8, dice.below(12) as u8);
-            let mut map = std::array::from_fn(|_| dice.below(usize::from(vls)) as u8);
-            if wrong > 0 && dice.below(30) == 0 {
-                map[dice.below(sls)] = [vls, 15][dice.below(2)];
+        for _ in 0..rng.below(60) {
+            let (input, output) = (rng.below(12) as u8, rng.below(12) as u8);
+            let mut map = std::array::from_fn(|_| rng.below(usize::from(vls)) as u8);
+            if wrong > 0 && rng.below(30) == 0 {
+                map[rng.below(sls)] = [vls, 15][rng.below(2)];
             }
             maps.set(PortNum(input % ports), PortNum(output % ports), map);
         }
@@ -365,7 +365,7 @@ fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
 }
 
 /// Whether some packet goes from each of these virtual channels to the next, according to the oracle.
-fn is_real(topo: &Topology, tables: &Tables, lanes: &VlPlan, cycle: &[ChannelVl]) -> bool {
+fn is_real(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, cycle: &[ChannelVl]) -> bool {
     let mut pairs = std::collections::BTreeSet::new();
     for d in topo.destinations() {
         for from in topo.switches() {
@@ -373,17 +373,17 @@ fn is_real(topo: &Topology, tables: &Tables, lanes: &VlPlan, cycle: &[ChannelVl]
                 continue;
             };
             for entry in oracle::entries(topo, from, d) {
-                let sl = lanes.sl(from, d);
-                let used = oracle::lanes_crossed(topo, lanes, &crossed, entry, sl, d).unwrap();
+                let sl = vl_plan.sl(from, d);
+                let used = oracle::channels_crossed(topo, vl_plan, &crossed, entry, sl, d).unwrap();
                 pairs.extend(used.windows(2).map(|w| (w[0], w[1])));
             }
         }
     }
-    let lane = |i: usize| {
+    let channel = |i: usize| {
         let (s, p, vl) = cycle[i % cycle.len()];
         (s.0, p.raw(), vl)
     };
-    (0..cycle.len()).all(|i| pairs.contains(&(lane(i), lane(i + 1))))
+    (0..cycle.len()).all(|i| pairs.contains(&(channel(i), channel(i + 1))))
 }
 
 proptest! {
@@ -398,27 +398,27 @@ proptest! {
         minhop: bool, spoiled in 0usize..2, wrong in 0usize..3, narrow in 0usize..8,
     ) {
         let fabric = random(n, extra, hosts, seed);
-        let mut dice = Lcg(!seed);
+        let mut rng = Lcg(!seed);
         let topo = if narrow == 0 { narrowed(&fabric, 2) } else { fabric.build() };
         let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
-        let spoiled = if dice.below(3) == 0 { spoiled } else { 0 };
+        let spoiled = if rng.below(3) == 0 { spoiled } else { 0 };
         for _ in 0..spoiled {
-            let (s, lid) = (dice.below(n), dice.below(usize::from(topo.top_lid().raw()) + 1));
+            let (s, lid) = (rng.below(n), rng.below(usize::from(topo.top_lid().raw()) + 1));
             let mut lft = Lft::clone(&tables[s]);
-            lft.set(Lid(lid as u16), PortNum([0, 0xFF, 1, 2, 3][dice.below(5)]));
+            lft.set(Lid(lid as u16), PortNum([0, 0xFF, 1, 2, 3][rng.below(5)]));
             tables[s] = Arc::new(lft);
         }
-        let lanes = random_lanes(&topo, &mut dice, wrong / 2);
-        let judged = judge(&topo, &tables, &lanes);
-        match verify(&topo, &tables, &lanes) {
+        let vl_plan = random_vl_plan(&topo, &mut rng, wrong / 2);
+        let verified_by_oracle = check_tables(&topo, &tables, &vl_plan);
+        match verify(&topo, &tables, &vl_plan) {
             Ok(proof) => {
-                prop_assert_eq!(judged, Verdict::Good);
-                prop_assert_eq!(proof.reversible, reversible(&topo, &tables, &lanes));
+                prop_assert_eq!(verified_by_oracle, Verdict::Good);
+                prop_assert_eq!(proof.reversible, reversible(&topo, &tables, &vl_plan));
             }
             Err(failure) => {
-                prop_assert_eq!(judged, verdict(&failure));
+                prop_assert_eq!(verified_by_oracle, verdict(&failure));
                 if let Some(cycle) = &failure.cycle {
-                    prop_assert!(is_real(&topo, &tables, &lanes, cycle));
+                    prop_assert!(is_real(&topo, &tables, &vl_plan, cycle));
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::oracle;
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, dependencies, detours, judge, reversible};
+use crate::oracle::{Verdict, check_tables, dependencies, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
@@ -28,7 +28,7 @@ fn route(engine: &str, topo: &Topology, vls: u8) -> Result<Routing, RouteError> 
     engine_by_name(engine).unwrap().route(&request)
 }
 
-fn proven(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
+fn verified(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(engine, topo, vls).unwrap_or_else(|e| panic!("{engine}: {e}"));
     let proof = verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
     (routing, proof)
@@ -38,7 +38,7 @@ fn proven(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
 fn check(topo: &Topology, routing: &Routing, vls: u8) {
     assert!(routing.vl_plan.vls <= vls);
     assert_eq!(
-        judge(topo, &routing.tables, &routing.vl_plan),
+        check_tables(topo, &routing.tables, &routing.vl_plan),
         Verdict::Good
     );
     assert!(verify(topo, &routing.tables, &routing.vl_plan).is_ok());
@@ -67,14 +67,14 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
         while let Some(port) = up[at.index()] {
             at = topo.neighbor(at, port).unwrap().0;
             steps += 1;
-            assert!(steps <= topo.num_switches(), "the tree has a circle");
+            assert!(steps <= topo.num_switches(), "the tree has a cycle");
         }
     }
     let vl = sl % routing.vl_plan.vls;
-    let mut waits = DiGraphMap::<(u32, u8), ()>::new();
+    let mut dependency_graph = DiGraphMap::<(u32, u8), ()>::new();
     for (x, y, ()) in dependencies(topo, &routing.tables, &routing.vl_plan).all_edges() {
         if x.2 == vl && y.2 == vl {
-            waits.add_edge((x.0, x.1), (y.0, y.1), ());
+            dependency_graph.add_edge((x.0, x.1), (y.0, y.1), ());
         }
     }
     let mut cables = vec![Vec::new(); topo.num_switches()];
@@ -88,11 +88,14 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
     for s in topo.switches() {
         for &(input, from, out_there) in &cables[s.index()] {
             for &(output, ..) in cables[s.index()].iter().filter(|c| c.0 != input) {
-                waits.add_edge((from.0, out_there.raw()), (s.0, output.raw()), ());
+                dependency_graph.add_edge((from.0, out_there.raw()), (s.0, output.raw()), ());
             }
         }
     }
-    assert!(toposort(&waits, None).is_ok(), "tree and packets");
+    assert!(
+        toposort(&dependency_graph, None).is_ok(),
+        "tree and packets"
+    );
 }
 
 proptest! {
@@ -121,7 +124,7 @@ proptest! {
         }
         let sssp = route("sssp", &topo, 1).unwrap();
         prop_assert_eq!(detours(&topo, &sssp.tables), 0);
-        let verdict = judge(&topo, &sssp.tables, &sssp.vl_plan);
+        let verdict = check_tables(&topo, &sssp.tables, &sssp.vl_plan);
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
     }
 
@@ -189,11 +192,11 @@ fn regular_fabrics_need_few_vls() {
         }
         for (engine, most) in [("dfsssp", dfsssp), ("lash", lash)] {
             let topo = fabric.build();
-            let (routing, _) = proven(engine, &topo, 8);
+            let (routing, _) = verified(engine, &topo, 8);
             check(&topo, &routing, 8);
             assert!(
                 routing.vl_plan.vls <= most,
-                "{engine}, {name}: {} lanes",
+                "{engine}, {name}: {} VLs",
                 routing.vl_plan.vls
             );
             assert!(
@@ -201,7 +204,7 @@ fn regular_fabrics_need_few_vls() {
                 "{name}"
             );
             let topo = less.build();
-            let (routing, _) = proven(engine, &topo, 8);
+            let (routing, _) = verified(engine, &topo, 8);
             check(&topo, &routing, 8);
         }
     }
@@ -212,7 +215,7 @@ fn regular_fabrics_need_few_vls() {
 fn torus_6x6x6_fits_eight_vls() {
     let topo = torus(&[6, 6, 6], 1).build();
     for engine in WITH_LANES {
-        let (routing, proof) = proven(engine, &topo, 8);
+        let (routing, proof) = verified(engine, &topo, 8);
         assert!(proof.reversible, "{engine}");
         assert!(matches!(routing.trees, TreeConstraint::Within { .. }));
     }
@@ -228,7 +231,7 @@ fn trees_need_one_vl_and_have_optimal_balance() {
     ] {
         let topo = fabric.build();
         for engine in ["sssp", "dfsssp", "lash"] {
-            let (routing, proof) = proven(engine, &topo, 15);
+            let (routing, proof) = verified(engine, &topo, 15);
             assert_eq!(proof.max_load, best, "{engine}");
             assert!(routing.vl_plan.is_single());
             if engine != "sssp" {
@@ -252,7 +255,7 @@ fn too_few_vls_are_refused_with_the_required_number() {
                 usable: 1
             }
         );
-        assert_eq!(proven(engine, &topo, 2).0.vl_plan.vls, 2);
+        assert_eq!(verified(engine, &topo, 2).0.vl_plan.vls, 2);
     }
 }
 
@@ -260,14 +263,14 @@ fn too_few_vls_are_refused_with_the_required_number() {
 #[test]
 fn routes_are_spread_over_vls() {
     let topo = ring(16, 1).build();
-    let (routing, _) = proven("lash", &topo, 8);
+    let (routing, _) = verified("lash", &topo, 8);
     let VlPlan {
         path_sl: PathSl::BySwitches(rows),
         vls,
         ..
     } = &routing.vl_plan
     else {
-        panic!("lanes by pairs of switches");
+        panic!("expected SLs by pairs of switches");
     };
     let all = rows.iter().flat_map(|row| row.iter());
     let mut count = vec![0; usize::from(*vls)];

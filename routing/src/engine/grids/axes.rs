@@ -144,7 +144,7 @@ fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, Rou
     pairings.into_iter().map(parts).collect()
 }
 
-/// All ways to pair these dimensions, with one left over if their number is odd.
+/// All possibilities to pair these dimensions, with one left over if their number is odd.
 fn all_pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
     let Some((&first, rest)) = dims.split_first() else {
         return vec![Vec::new()];

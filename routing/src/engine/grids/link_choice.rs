@@ -1,6 +1,6 @@
 //! Forwarding tables from next hops: the choice among parallel links.
 //!
-//! LIDs of end ports take the links of a slot in turn. An installed entry is kept if its link still leads to the same
+//! LIDs of end ports take the links of a slot in turn. An installed entry stays if its link still leads to the same
 //! neighbour, unless a link of that slot would be idle.
 
 use std::sync::Arc;

@@ -135,11 +135,11 @@ fn route_in(
             escape.dependency_graph_without_tree(net, FURTHER_VL_BUDGET)
         });
         let mut pairs = PairVls::new(net, cdgs, budget);
-        let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
-        for &dest in &dests {
+        let host_dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
+        for &dest in &host_dests {
             pairs.shorten(&mut trees, dest, &min_hops(net, dest))?;
         }
-        pairs.balance(&mut trees, &dests);
+        pairs.balance(&mut trees, &host_dests);
         hops = all_hops(net, &trees);
         let scope = BalanceScope {
             net,

@@ -45,7 +45,7 @@ pub(crate) enum PathPreference<'a> {
     Orders(&'a SwitchOrders),
 }
 
-/// Computes the trees of all LIDs. Installed next hops are kept if they are still on a shortest path, unless a link was
+/// Computes the trees of all LIDs. Installed next hops stay in use if they are still on a shortest path, unless a link was
 /// added. The flag is `true` if nothing installed was considered.
 pub(crate) fn weigh_lids<C: HopCell>(
     request: &Request<'_>,
@@ -73,7 +73,7 @@ pub(crate) fn weigh_lids<C: HopCell>(
     if previous.lfts.iter().all(Option::is_none) {
         return Ok((fresh()?, true));
     }
-    // If everything were kept, a restored link would stay idle.
+    // If all entries stayed, a restored link would stay idle.
     let idle = links.idle_links(topo, previous);
     if !idle.is_empty() {
         let trees = fresh()?;
@@ -302,7 +302,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// Weighs all LIDs. LIDs whose installed trees are kept completely come first, so that the others see that load.
+    /// Weighs all LIDs. LIDs whose installed trees stay complete come first, so that the others see that load.
     fn weigh_all(
         mut self,
         request: &Request<'_>,

@@ -84,7 +84,7 @@ struct Candidate {
     max_load: u64,
     /// Spanning tree on the first layer.
     up: Option<Vec<Option<PortNum>>>,
-    /// Installed paths were kept as far as possible.
+    /// Installed paths are reused as far as possible.
     kept: bool,
 }
 
@@ -403,7 +403,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }))
     }
 
-    /// Assigns the pairs to layers: the previous layers if installed paths are kept, otherwise the best of several
+    /// Assigns the pairs to layers: the previous layers if installed paths stay, otherwise the best of several
     /// orders of the pairs.
     fn assign_pairs(
         &self,

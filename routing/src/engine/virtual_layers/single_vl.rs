@@ -127,7 +127,7 @@ fn dependencies_of_lid(
     }
 }
 
-/// Marks the switches that packets between end ports pass on the way to a LID, including the last.
+/// Marks the switches that packets between end ports pass on their path to a LID, including the last.
 fn mark_used(
     graph: &Graph,
     channels: &NeighborChannels,
