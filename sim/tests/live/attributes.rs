@@ -1,5 +1,5 @@
-//! Attributes and fields that differ between nodes: products, old agents, options; and what an
-//! agent refuses for a node's own sizes.
+//! Attributes and fields that differ between nodes: hardware models, old agents, options; and requests that agents
+//! reject because of a node's sizes.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, ExtendedPortInfo, FecMode, GuidInfo, LinkSpeed, LinkSpeedWidthPairs,
@@ -29,7 +29,7 @@ fn status(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> Option<Sta
     answer.map(|a| a.mad.status())
 }
 
-/// A chain of one switch whose node has other sizes.
+/// A chain of one switch with a node of other sizes.
 fn with_caps(node: usize, change: impl FnOnce(&mut HardwareCaps)) -> Rig {
     let mut spec = chain(1);
     let mut caps = spec.nodes[node].caps();
@@ -39,7 +39,7 @@ fn with_caps(node: usize, change: impl FnOnce(&mut HardwareCaps)) -> Rig {
 }
 
 #[test]
-fn every_product_says_what_it_is_and_how_large_its_tables_are() {
+fn hardware_models_report_their_identity_and_sizes() {
     for model in HARDWARE_MODELS {
         let node = if model.kind == NodeType::Switch { 1 } else { 2 };
         let mut spec = chain(1);
@@ -68,7 +68,7 @@ fn every_product_says_what_it_is_and_how_large_its_tables_are() {
         );
         let linked = rig.port_info(&path_to(node), 1);
         let speed = model.max_speed;
-        assert_ne!(speed, LinkSpeed::Fdr10, "it would be told as QDR");
+        assert_ne!(speed, LinkSpeed::Fdr10, "it would be reported as QDR");
         assert_eq!(linked.speed(), Some(speed), "{}", model.family);
         if node == 1 {
             let info = SwitchInfo::decode(&read(&mut rig, 1, id::SWITCH_INFO, 0));
@@ -79,16 +79,16 @@ fn every_product_says_what_it_is_and_how_large_its_tables_are() {
 }
 
 #[test]
-fn nodes_of_no_known_product_have_everything() {
+fn unknown_models_support_all_attributes() {
     let ca = caps(NodeType::Ca, 0x1234, 1);
     assert!(!ca.ext_port_info && ca.linear_fdb_cap == 0);
     let switch = caps(NodeType::Switch, 0x02C9, 0xFFFF);
     assert!(switch.ext_port_info && switch.linear_fdb_cap == 0xC000);
 }
 
-/// PortInfo with and without bit 31, of a port whose link could be HDR.
+/// PortInfo with and without bit 31, of a port with an HDR link.
 #[test]
-fn each_model_of_agent_takes_the_word_on_extended_speeds_in_its_way() {
+fn agent_models_handle_bit_31_differently() {
     let table = [
         (AgentModel::Current, LinkSpeed::Hdr, LinkSpeed::Hdr, true),
         (AgentModel::OnRequest, LinkSpeed::Hdr, LinkSpeed::Qdr, true),
@@ -118,7 +118,7 @@ fn each_model_of_agent_takes_the_word_on_extended_speeds_in_its_way() {
 }
 
 #[test]
-fn an_agent_that_refuses_bit_31_answers_without_it() {
+fn agent_that_rejects_bit_31_replies_without_it() {
     let mut spec = chain(1);
     spec.nodes[1].options.agent = AgentModel::RefusesExtendedSpeeds;
     let mut rig = Rig::new(&spec);
@@ -141,7 +141,7 @@ fn an_agent_that_refuses_bit_31_answers_without_it() {
 }
 
 #[test]
-fn without_the_word_a_set_leaves_the_extended_speeds_alone() {
+fn set_without_bit_31_keeps_extended_speeds() {
     for (modifier, enabled) in [(1, 7), (PortInfo::modifier(PortNum(1)).0, 1)] {
         let mut spec = chain(1);
         spec.nodes[2].options.agent = AgentModel::OnRequest;
@@ -161,7 +161,7 @@ fn without_the_word_a_set_leaves_the_extended_speeds_alone() {
 }
 
 #[test]
-fn a_description_can_be_set_where_the_node_says_so_and_the_sm_is_told() {
+fn node_description_can_be_set_if_supported_and_is_reported() {
     let text = NodeDescription::new("rack 7").encode();
     let mut rig = Rig::new(&chain(1));
     assert_eq!(rig.set(&path_to(2), id::NODE_DESCRIPTION, 0, text), NONE);
@@ -178,11 +178,15 @@ fn a_description_can_be_set_where_the_node_says_so_and_the_sm_is_told() {
     let details = LocalChangeDetails::decode(&notice.data_details);
     assert_eq!(details.change_flags, LocalChangeDetails::NODE_DESCRIPTION);
     assert_eq!(rig.set(&path_to(2), id::NODE_DESCRIPTION, 0, text), OK);
-    assert_eq!(rig.fabric.pending_traps(), 1, "the same text is no change");
+    assert_eq!(
+        rig.fabric.pending_traps(),
+        1,
+        "an equal text is not a change"
+    );
 }
 
 #[test]
-fn attributes_without_a_modifier_refuse_one() {
+fn attributes_without_modifier_reject_one() {
     let mut rig = Rig::new(&chain(1));
     for attr in [id::NODE_INFO, id::NODE_DESCRIPTION, id::VENDOR_DIAG] {
         assert_eq!(status(&mut rig, 2, attr, 0), OK);
@@ -191,7 +195,7 @@ fn attributes_without_a_modifier_refuse_one() {
 }
 
 #[test]
-fn a_switch_refuses_tops_and_ports_that_it_does_not_have() {
+fn switch_rejects_invalid_tops_and_ports() {
     type Change = fn(&mut SwitchInfo);
     let illegal: [(&str, Change); 6] = [
         ("LinearFDBTop", |i| i.linear_fdb_top = 0xC000),
@@ -229,7 +233,7 @@ fn a_switch_refuses_tops_and_ports_that_it_does_not_have() {
 }
 
 #[test]
-fn what_a_switch_cannot_change_stays_as_it_is() {
+fn read_only_fields_of_switch_info_are_unchanged() {
     let mut rig = Rig::new(&chain(1));
     let before = rig.switch_info(&path_to(1));
     let written = SwitchInfo {
@@ -250,7 +254,7 @@ fn what_a_switch_cannot_change_stays_as_it_is() {
 }
 
 #[test]
-fn a_switch_without_multicast_top_neither_shows_nor_takes_it() {
+fn multicast_top_requires_its_capability() {
     let mut spec = chain(1);
     spec.nodes[1].options.fewer_capabilities = CapMask::MULTICAST_FDB_TOP;
     let mut rig = Rig::new(&spec);
@@ -262,7 +266,7 @@ fn a_switch_without_multicast_top_neither_shows_nor_takes_it() {
 }
 
 #[test]
-fn tables_end_where_their_caps_say() {
+fn tables_have_the_size_of_their_caps() {
     let mut rig = with_caps(1, |c| {
         c.linear_fdb_cap = 128;
         c.multicast_fdb_cap = 32;
@@ -281,12 +285,12 @@ fn tables_end_where_their_caps_say() {
     assert_eq!(rig.set(&path_to(2), id::GUID_INFO, 1, guids.encode()), OK);
     let stored = GuidInfo::decode(&read(&mut rig, 2, id::GUID_INFO, 1)).guids;
     assert_eq!(stored[..2], guids.guids[..2]);
-    assert_eq!(stored[2..], [PortGuid(0); 6], "there are ten");
+    assert_eq!(stored[2..], [PortGuid(0); 6], "ten entries are supported");
     assert_eq!(status(&mut rig, 2, id::GUID_INFO, 2), BAD);
 }
 
 #[test]
-fn p_keys_beyond_the_cap_are_empty_and_the_same_key_may_stand_twice() {
+fn p_keys_beyond_the_cap_are_empty_and_duplicates_are_stored() {
     let mut rig = with_caps(2, |c| c.partition_cap = 40);
     let all = PKeyBlock {
         keys: [PKey(0x8007); 32],
@@ -299,14 +303,14 @@ fn p_keys_beyond_the_cap_are_empty_and_the_same_key_may_stand_twice() {
     assert_eq!(
         status(&mut rig, 2, id::PKEY_TABLE, 1 << 16),
         OK,
-        "of a host, reserved"
+        "reserved for a CA"
     );
     let pkeys = rig.fabric.pkeys(PortAt::new(2, 1));
     assert_eq!((pkeys.len(), pkeys[0]), (40, PKey::DEFAULT_FULL));
 }
 
 #[test]
-fn port_0_and_external_ports_of_a_switch_have_caps_of_their_own() {
+fn port_0_and_external_ports_have_separate_caps() {
     let mut rig = with_caps(1, |c| {
         c.partition_cap = 64;
         c.partition_enforcement_cap = 32;
@@ -318,7 +322,7 @@ fn port_0_and_external_ports_of_a_switch_have_caps_of_their_own() {
 }
 
 #[test]
-fn arbitration_has_as_many_blocks_as_its_caps_need() {
+fn arbitration_blocks_follow_from_the_caps() {
     let mut rig = with_caps(1, |c| {
         c.vl_arb_low_cap = 40;
         c.vl_arb_high_cap = 64;
@@ -358,7 +362,7 @@ fn arbitration_has_as_many_blocks_as_its_caps_need() {
 }
 
 #[test]
-fn with_one_lane_there_is_nothing_to_map_or_to_arbitrate() {
+fn vl_tables_do_not_exist_with_one_vl() {
     let mut rig = with_caps(2, |c| c.vl_cap = 1);
     assert_eq!(status(&mut rig, 2, id::SL_TO_VL, 0), NONE);
     assert_eq!(status(&mut rig, 2, id::VL_ARBITRATION, 1 << 16), NONE);
@@ -370,7 +374,7 @@ fn with_one_lane_there_is_nothing_to_map_or_to_arbitrate() {
 }
 
 #[test]
-fn short_forms_of_sl_to_vl_need_a_switch_that_knows_them() {
+fn short_forms_of_sl_to_vl_require_their_capability() {
     let table = SlToVl { vls: [Vl(2); 16] }.encode();
     for (optimized, expected) in [(0, BAD), (1, OK), (3, OK)] {
         let mut rig = with_caps(1, |c| c.optimized_sl_to_vl = optimized);
@@ -385,7 +389,7 @@ fn short_forms_of_sl_to_vl_need_a_switch_that_knows_them() {
 
 /// Bit 16 alone: one input port, all output ports.
 #[test]
-fn sl_to_vl_of_one_input_can_be_set_for_all_outputs() {
+fn sl_to_vl_of_one_input_is_set_for_all_outputs() {
     let mut rig = Rig::new(&chain(1));
     let table = SlToVl { vls: [Vl(4); 16] }.encode();
     assert_eq!(rig.set(&path_to(1), id::SL_TO_VL, 0x1_0300, table), OK);
@@ -398,7 +402,7 @@ fn sl_to_vl_of_one_input_can_be_set_for_all_outputs() {
 }
 
 #[test]
-fn attributes_behind_a_capability_do_not_exist_without_it() {
+fn attributes_require_their_capability() {
     let mut spec = chain(1);
     spec.nodes[2].options.fewer_capabilities = CapMask::LED_INFO;
     spec.nodes[2].options.fewer_capabilities2 = CapMask2::PORT_INFO_EXTENDED;
@@ -420,7 +424,7 @@ fn attributes_behind_a_capability_do_not_exist_without_it() {
 }
 
 #[test]
-fn error_correction_follows_the_speed_and_what_is_enabled() {
+fn fec_mode_follows_from_speed_and_enabled_modes() {
     let mut spec = chain(1);
     for link in &mut spec.links {
         link.speed = LinkSpeed::Edr;
@@ -429,7 +433,7 @@ fn error_correction_follows_the_speed_and_what_is_enabled() {
     let attr = id::PORT_INFO_EXTENDED;
     let info = PortInfoExtended::decode(&read(&mut rig, 1, attr, 2));
     assert_eq!(info.fec_mode_active, FecMode::Rs);
-    assert_eq!(info.hdr_fec_mode_supported, 0, "it cannot do HDR");
+    assert_eq!(info.hdr_fec_mode_supported, 0, "HDR is not supported");
     assert_eq!(info.edr_fec_mode_enabled, info.edr_fec_mode_supported);
     let none = PortInfoExtended {
         edr_fec_mode_enabled: 1,
@@ -447,7 +451,7 @@ fn error_correction_follows_the_speed_and_what_is_enabled() {
 }
 
 #[test]
-fn fdr10_can_be_turned_off_and_counts_at_the_next_training() {
+fn fdr10_change_applies_at_the_next_training() {
     let mut spec = chain(1);
     for link in &mut spec.links {
         link.speed = LinkSpeed::Fdr10;
@@ -476,7 +480,7 @@ fn fdr10_can_be_turned_off_and_counts_at_the_next_training() {
 }
 
 #[test]
-fn pairs_of_speed_and_width_are_those_of_port_info() {
+fn speed_width_pairs_match_port_info() {
     let mut spec = chain(1);
     spec.nodes[1].options.more_capabilities = CapMask::LINK_SPEED_WIDTH_PAIRS;
     let mut rig = Rig::new(&spec);
@@ -490,7 +494,7 @@ fn pairs_of_speed_and_width_are_those_of_port_info() {
 }
 
 #[test]
-fn a_port_tells_its_round_trip_where_it_says_that_it_measures_it() {
+fn round_trip_latency_requires_its_capability() {
     for bits in [0, CapMask::LINK_ROUND_TRIP_LATENCY] {
         let mut spec = chain(1);
         spec.nodes[2].options.more_capabilities = bits;
@@ -503,7 +507,7 @@ fn a_port_tells_its_round_trip_where_it_says_that_it_measures_it() {
 }
 
 #[test]
-fn suppression_of_multicast_traps_is_stored_where_it_is_supported() {
+fn multicast_trap_suppression_requires_its_capability() {
     for bits in [0, CapMask::MULTICAST_PKEY_TRAP_SUPPRESSION] {
         let mut spec = chain(1);
         spec.nodes[2].options.more_capabilities = bits;
@@ -518,9 +522,9 @@ fn suppression_of_multicast_traps_is_stored_where_it_is_supported() {
     }
 }
 
-/// The planes of an XDR adapter are ports that share one GUID.
+/// The planes of an XDR adapter are ports with a common GUID.
 #[test]
-fn planes_of_an_adapter_share_a_port_guid_and_have_links_of_their_own() {
+fn planes_of_an_adapter_share_a_port_guid() {
     let mut spec: FabricSpec = chain(1);
     let guid = spec.nodes[2].port_guids[0];
     spec.nodes[2].port_guids[1] = guid;
@@ -535,7 +539,7 @@ fn planes_of_an_adapter_share_a_port_guid_and_have_links_of_their_own() {
 }
 
 #[test]
-fn a_router_answers_as_an_adapter_does() {
+fn router_replies_as_a_ca() {
     let mut spec = chain(1);
     spec.nodes[2].kind = NodeType::Router;
     let mut rig = Rig::new(&spec);

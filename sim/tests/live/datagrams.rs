@@ -1,4 +1,4 @@
-//! Queue pairs of programs on a configured fabric: who gets a datagram, who does not, and what is counted.
+//! Queue pairs of programs on a configured fabric: delivery, drops and counters.
 
 use ferrosm_mad::attr::{PKeyBlock, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, Lid, Qpn, Sl, Tid};
@@ -13,7 +13,7 @@ use ferrosm_sim::umad::Errno;
 use crate::packets::{configured, set_mft};
 use crate::rig::{Rig, path_to};
 
-/// The right end of the chain, LID 5.
+/// The CA at the right end of the chain, LID 5.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
 const NEAR: PortAt = PortAt { node: 0, port: 1 };
 const Q_KEY: u32 = 0x1234;
@@ -47,7 +47,7 @@ impl Hosts {
         self.create(at, READY)
     }
 
-    /// Sends, and brings what comes of it to where it belongs.
+    /// Sends a message and delivers the resulting packets.
     fn send(&mut self, from: QpId, message: &DatagramOut<'_>) -> Result<(), Errno> {
         let packet = self.qps.send(&mut self.rig.fabric, from, message)?;
         let mut out = Vec::new();
@@ -96,7 +96,7 @@ fn to(id: QpId, payload: &[u8]) -> DatagramOut<'_> {
 }
 
 #[test]
-fn datagrams_of_every_length_arrive_as_they_were_sent() {
+fn datagrams_of_every_length_arrive_unchanged() {
     let mut hosts = Hosts::new();
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
     let bytes: Vec<u8> = (0..=255).collect();
@@ -113,20 +113,20 @@ fn datagrams_of_every_length_arrive_as_they_were_sent() {
     assert_eq!(
         counted.rcv_data - before,
         words as u64,
-        "headers and padding count"
+        "headers and padding are counted"
     );
     assert_eq!(
         hosts.send(a, &to(b, &[0; 257])),
         Err(Errno::ENOSPC),
-        "a packet has no room for more than {}",
+        "the maximum payload is {}",
         Datagram::MAX_LEN
     );
     assert_eq!(hosts.take(b), None);
 }
 
-/// What looks like a management packet is none on a queue pair of a program.
+/// A payload that looks like a MAD is not processed as one on a program's queue pair.
 #[test]
-fn no_agent_looks_into_a_datagram() {
+fn agents_ignore_datagrams() {
     let mut hosts = Hosts::new();
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
     for class in [0x01, 0x81, 0x04, 0x03] {
@@ -134,12 +134,12 @@ fn no_agent_looks_into_a_datagram() {
         payload[..4].copy_from_slice(&[1, class, 1, 1]);
         hosts.send(a, &to(b, &payload)).unwrap();
         assert_eq!(hosts.take(b).unwrap().payload, payload, "class {class:#x}");
-        assert_eq!(hosts.take(a), None, "nobody answers");
+        assert_eq!(hosts.take(a), None, "no reply");
     }
 }
 
 #[test]
-fn a_wrong_q_key_is_counted_and_a_wrong_queue_pair_is_not() {
+fn wrong_q_keys_are_counted_but_wrong_queue_pairs_are_not() {
     let mut hosts = Hosts::new();
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
     let mut message = to(b, b"x");
@@ -150,18 +150,18 @@ fn a_wrong_q_key_is_counted_and_a_wrong_queue_pair_is_not() {
     hosts.send(a, &message).unwrap();
     assert!(
         hosts.take(b).is_some(),
-        "that bit means the sender's own Q_Key"
+        "the bit selects the sender's own Q_Key"
     );
     message.dest_qpn = Qpn(99);
     hosts.send(a, &message).unwrap();
     message.dest_qpn = Qpn(1);
     hosts.send(a, &message).unwrap();
-    assert_eq!(hosts.violations(FAR), 2, "QP1 has a Q_Key of its own");
+    assert_eq!(hosts.violations(FAR), 2, "QP1 has its own Q_Key");
     assert_eq!(hosts.take(b), None);
 }
 
 #[test]
-fn a_queue_pair_is_of_one_partition() {
+fn queue_pair_receives_from_its_partition_only() {
     let mut hosts = Hosts::new();
     for node in [0, 4] {
         let mut block = PKeyBlock::decode(&[0; 64]);
@@ -194,7 +194,7 @@ fn a_queue_pair_is_of_one_partition() {
 }
 
 #[test]
-fn a_group_is_who_is_attached() {
+fn multicast_reaches_attached_queue_pairs() {
     let mut hosts = Hosts::new();
     for node in 1..=3 {
         set_mft(&mut hosts.rig, node, 0b110);
@@ -238,9 +238,9 @@ fn a_group_is_who_is_attached() {
     assert_eq!(hosts.qps.attach(b, MGID, Lid(5)), Err(Errno::EINVAL));
 }
 
-/// A program that may set QP1's Q_Key asks an agent, and is answered at its own queue pair.
+/// A program with the Q_Key of QP1 can send a request to an agent; the reply arrives at its queue pair.
 #[test]
-fn a_queue_pair_can_ask_an_agent() {
+fn queue_pair_can_send_requests_to_an_agent() {
     let mut hosts = Hosts::new();
     let parameters = QpParameters {
         q_key: 0x8001_0000,
@@ -270,10 +270,10 @@ fn a_queue_pair_can_ask_an_agent() {
 }
 
 #[test]
-fn states_and_numbers() {
+fn qp_states_and_numbers() {
     let mut hosts = Hosts::new();
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
-    assert_eq!((a.qpn, b.qpn), (Qpn(2), Qpn(2)), "each adapter counts");
+    assert_eq!((a.qpn, b.qpn), (Qpn(2), Qpn(2)), "QPNs are per adapter");
     for state in [
         QpState::Reset,
         QpState::Init,
@@ -309,5 +309,5 @@ fn states_and_numbers() {
     hosts.qps.destroy(a);
     assert_eq!(hosts.qps.modify(fabric, a, READY), Err(Errno::EBADF));
     let next = hosts.ready(NEAR);
-    assert_ne!(next.qpn, a.qpn, "a number rests before it comes again");
+    assert_ne!(next.qpn, a.qpn, "a QPN is not reused immediately");
 }

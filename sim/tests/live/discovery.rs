@@ -1,4 +1,4 @@
-//! A small manager that finds all nodes: the least that a world must be able to host.
+//! A minimal SM that discovers all nodes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -10,11 +10,10 @@ use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::Manager;
 
-const PATIENCE: Duration = Duration::from_millis(50);
-const TRIES: u32 = 8;
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
+const ATTEMPTS: u32 = 8;
 
-/// Asks for NodeInfo, again when no answer comes; once started, along every route to a node not
-/// seen yet.
+/// Sends NodeInfo queries with retries; once started, to every node not yet discovered.
 #[derive(Default)]
 pub(crate) struct Explorer {
     pub(crate) found: BTreeSet<NodeGuid>,
@@ -32,11 +31,11 @@ impl Explorer {
             explores: true,
             ..Self::default()
         };
-        explorer.ask(DrPath::LOCAL, Instant::START, TRIES);
+        explorer.query(DrPath::LOCAL, Instant::START, ATTEMPTS);
         explorer
     }
 
-    pub(crate) fn ask(&mut self, path: DrPath, now: Instant, tries: u32) {
+    pub(crate) fn query(&mut self, path: DrPath, now: Instant, tries: u32) {
         self.next_tid += 1;
         let tid = Tid(self.next_tid);
         let mad = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE).directed(&path, tid);
@@ -44,7 +43,8 @@ impl Explorer {
             to: Address::DIRECTED,
             mad,
         });
-        self.waiting.insert(tid, (path, now + PATIENCE, tries - 1));
+        self.waiting
+            .insert(tid, (path, now + REQUEST_TIMEOUT, tries - 1));
     }
 }
 
@@ -69,7 +69,7 @@ impl Manager for Explorer {
         };
         for port in ports {
             if let Some(path) = path.extend(PortNum(port)) {
-                self.ask(path, now, TRIES);
+                self.query(path, now, ATTEMPTS);
             }
         }
     }
@@ -89,7 +89,7 @@ impl Manager for Explorer {
             if let Some((path, _, tries)) = self.waiting.remove(&tid)
                 && tries > 0
             {
-                self.ask(path, now, tries);
+                self.query(path, now, tries);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The I/O unit of a storage target, by the bytes of IBA 16.3.3.
+//! The I/O unit of a storage target, byte by byte (IBA 16.3.3).
 
 use ferrosm_mad::attr::{Notice, TrapNumber};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, Qpn, Tid};
@@ -8,7 +8,7 @@ use ferrosm_sim::fabric::{DropReason, MadOutcome};
 
 use crate::rig::{Rig, chain, path_to};
 
-/// CA 2 of the chain has LID 3 and node GUID 0x3000.
+/// CA 2 of the chain, with LID 3 and node GUID 0x3000.
 const TARGET: usize = 2;
 const GUID: [u8; 8] = [0, 0, 0, 0, 0, 0, 0x30, 0];
 const IS_DM: u32 = 1 << 19;
@@ -56,12 +56,12 @@ fn get(rig: &mut Rig, attr: u16, modifier: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_target_tells_its_unit_its_controller_and_its_service() {
+fn target_reports_unit_controller_and_service() {
     let mut rig = rig(true);
     assert_eq!(get(&mut rig, 1, 0)[..8], [1, 1, 0, 0, 0, 0, 0, 20]);
 
     let unit = get(&mut rig, 0x10, 0);
-    assert_eq!(unit[..4], [0, 1, 16, 0], "changes, slots, no option ROM");
+    assert_eq!(unit[..4], [0, 1, 16, 0], "change ID, slots, no option ROM");
     let slots: Vec<u8> = unit[4..12].iter().flat_map(|b| [b >> 4, b & 15]).collect();
     assert_eq!((slots[0], &slots[1..]), (1, &[0; 15][..]));
 
@@ -75,11 +75,11 @@ fn a_target_tells_its_unit_its_controller_and_its_service() {
     let services = get(&mut rig, 0x12, 1 << 16);
     assert_eq!(&services[..25], b"SRP.T10:0000000000003000\0");
     assert_eq!(services[40..48], GUID);
-    assert!(services[48..].iter().all(|b| *b == 0), "a single one");
+    assert!(services[48..].iter().all(|b| *b == 0), "one service");
 }
 
 #[test]
-fn what_is_not_there_has_a_status() {
+fn missing_objects_have_an_error_status() {
     let mut rig = rig(true);
     for (method, attr, modifier, status) in [
         (Method::Get, 0x11, 0, 0x1C),
@@ -98,9 +98,9 @@ fn what_is_not_there_has_a_status() {
     }
 }
 
-/// Nobody answers at a host that is none, the bit in CapabilityMask goes with the target, and trap 144 tells both ways.
+/// Without a target, requests are dropped and the CapabilityMask bit is clear; trap 144 reports both changes.
 #[test]
-fn a_target_comes_and_goes() {
+fn targets_can_be_started_and_stopped() {
     let mut rig = rig(false);
     let is_dm = |rig: &mut Rig| rig.port_info(&path_to(TARGET), 1).capability_mask.0 & IS_DM != 0;
     let question = request(Method::Get, 1, 0);
@@ -119,13 +119,13 @@ fn a_target_comes_and_goes() {
             assert_eq!(notice.issuer_lid, Lid(3));
             rig.repress(trap);
         }
-        // The gate between two traps of a port.
+        // Minimum interval between two traps of a port.
         rig.now = rig.now + core::time::Duration::from_secs(10);
         let verdict = if on { MadOutcome::Replied } else { nobody };
         assert_eq!(rig.send(&question).0, verdict);
     }
     assert!(rig.fabric.set_srp_target(99, true).is_err());
-    // It is installed on the host, and begins again with it.
+    // The target is installed on the host and starts again with it.
     rig.fabric.reboot(TARGET);
     assert!(is_dm(&mut rig));
 }

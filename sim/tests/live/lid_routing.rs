@@ -1,4 +1,4 @@
-//! Packets that go by LID go where the tables say, and nowhere else.
+//! LID-routed packets follow the LFTs.
 
 use ferrosm_mad::attr::{LftBlock, NodeInfo, PortState, SlToVl, id};
 use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl, Vl};
@@ -16,7 +16,7 @@ fn configured() -> Rig {
 }
 
 #[test]
-fn every_lid_reaches_its_owner() {
+fn every_lid_is_reachable() {
     let mut rig = configured();
     for node in 0..5 {
         let lid = Lid(node + 1);
@@ -28,7 +28,7 @@ fn every_lid_reaches_its_owner() {
 }
 
 #[test]
-fn without_tables_nothing_arrives() {
+fn without_lfts_packets_are_dropped() {
     let mut rig = Rig::new(&chain(1));
     rig.change_port(&path_to(0), 1, |info| info.lid = Lid(1))
         .unwrap();
@@ -39,12 +39,12 @@ fn without_tables_nothing_arrives() {
     assert_eq!(
         rig.by_lid(Lid(1)).0,
         MadOutcome::Replied,
-        "its own LID is nobody else's business"
+        "a request to its own LID needs no LFT"
     );
 }
 
 #[test]
-fn wrong_entries_lose_the_packet() {
+fn wrong_lft_entries_drop_packets() {
     for (entry, reason) in [
         (0xFF, DropReason::NoRoute),
         (9, DropReason::NoRoute),
@@ -64,7 +64,7 @@ fn wrong_entries_lose_the_packet() {
 }
 
 #[test]
-fn the_answer_needs_a_way_back() {
+fn reply_needs_a_route_back() {
     let mut rig = configured();
     rig.fabric.corrupt_lft(3, Lid(1), 0xFF);
     assert_eq!(
@@ -75,7 +75,7 @@ fn the_answer_needs_a_way_back() {
 }
 
 #[test]
-fn linear_fdb_top_cuts_the_table_off() {
+fn linear_fdb_top_limits_the_lft() {
     let mut rig = configured();
     let mut info = rig.switch_info(&path_to(2));
     info.linear_fdb_top = 4;
@@ -91,7 +91,7 @@ fn linear_fdb_top_cuts_the_table_off() {
 }
 
 #[test]
-fn a_port_answers_to_all_lids_of_its_lmc() {
+fn port_owns_all_lids_of_its_lmc() {
     let mut rig = configured();
     let status = rig.change_port(&path_to(4), 1, |info| {
         info.lid = Lid(8);
@@ -119,7 +119,7 @@ fn a_port_answers_to_all_lids_of_its_lmc() {
     }
 }
 
-/// A query to the SA port of the far end, on an SL.
+/// A query to the SA at the right end of the chain, on an SL.
 fn query(sl: u8) -> MadOut {
     let mad = sa_query();
     MadOut {
@@ -134,7 +134,7 @@ fn query(sl: u8) -> MadOut {
 }
 
 #[test]
-fn data_packets_need_active_ports_and_management_packets_do_not() {
+fn data_packets_need_active_ports() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(4, 1)).unwrap();
     let (verdict, out) = rig.send(&query(0));
@@ -152,7 +152,7 @@ fn data_packets_need_active_ports_and_management_packets_do_not() {
 }
 
 #[test]
-fn a_service_level_without_a_lane_is_lost() {
+fn sl_without_vl_is_dropped() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(4, 1)).unwrap();
     let mut table = SlToVl { vls: [Vl(0); 16] };
@@ -167,7 +167,7 @@ fn a_service_level_without_a_lane_is_lost() {
 }
 
 #[test]
-fn what_nobody_listens_for_is_lost() {
+fn packets_without_receiver_are_dropped() {
     let mut rig = configured();
     assert_eq!(
         rig.send(&query(0)).0,
@@ -177,6 +177,6 @@ fn what_nobody_listens_for_is_lost() {
     assert_eq!(
         asked.mad.status(),
         Status::BAD_METHOD_ATTR,
-        "no SM runs there, and the agent says so"
+        "without an SM, the agent replies with an error"
     );
 }

@@ -27,7 +27,7 @@ fn protected(node: usize, bits: u8, lease: u16) -> Rig {
 }
 
 #[test]
-fn each_level_protects_as_much_as_it_says() {
+fn protection_levels_follow_the_specification() {
     for node in [1, 2] {
         for bits in 0..=3 {
             let mut rig = protected(node, bits, 0);
@@ -61,7 +61,7 @@ fn each_level_protects_as_much_as_it_says() {
                 rig.fabric.counters(node).m_key_violations,
                 u32::from(dropped)
             );
-            // And with the right one.
+            // Read and write with the right key.
             rig.m_key = KEY;
             assert_eq!(rig.port_info(&path, port.0).m_key, KEY);
             assert_eq!(
@@ -74,31 +74,31 @@ fn each_level_protects_as_much_as_it_says() {
 }
 
 #[test]
-fn a_switch_is_protected_by_the_key_of_its_port_0() {
+fn switch_is_protected_by_the_m_key_of_port_0() {
     let mut rig = protected(1, 2, 0);
     assert!(rig.get(&path_to(1), id::LFT, 0).is_none());
     assert!(rig.get(&path_to(1), id::PORT_INFO, 2).is_none());
     assert!(
         rig.get(&path_to(2), id::NODE_INFO, 0).is_some(),
-        "others are not"
+        "other nodes are not"
     );
     rig.m_key = KEY;
     assert!(rig.get(&path_to(1), id::LFT, 0).is_some());
 }
 
 #[test]
-fn the_lease_ends_protection_unless_the_right_key_comes_in_time() {
+fn expired_lease_ends_protection() {
     let read = |rig: &mut Rig| rig.get(&path_to(2), id::NODE_INFO, 0).is_some();
     let mut rig = protected(2, 2, 10);
     assert!(!read(&mut rig), "the violation starts the lease");
     rig.now = rig.now + Duration::from_secs(9);
     rig.m_key = KEY;
-    assert!(read(&mut rig), "the right key stops it");
+    assert!(read(&mut rig), "the right key stops the lease");
     rig.m_key = MKey::NONE;
     rig.now = rig.now + Duration::from_secs(9);
-    assert!(!read(&mut rig), "this starts it again");
+    assert!(!read(&mut rig), "the violation restarts the lease");
     rig.now = rig.now + Duration::from_secs(9);
-    assert!(!read(&mut rig), "and this does not prolong it");
+    assert!(!read(&mut rig), "a further violation does not prolong it");
     rig.now = rig.now + Duration::from_secs(1);
     assert!(read(&mut rig));
     let mut for_ever = protected(2, 2, 0);
@@ -108,17 +108,21 @@ fn the_lease_ends_protection_unless_the_right_key_comes_in_time() {
 }
 
 #[test]
-fn the_end_of_the_lease_clears_the_level_and_leaves_the_key() {
+fn expired_lease_clears_the_level_but_not_the_key() {
     let mut rig = protected(2, 3, 1);
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
     rig.now = rig.now + Duration::from_secs(1);
-    assert_eq!(rig.port_info(&path_to(2), 1).m_key, KEY, "level 0 shows it");
+    assert_eq!(
+        rig.port_info(&path_to(2), 1).m_key,
+        KEY,
+        "protection level 0 shows the key"
+    );
     let status = rig.change_port(&path_to(2), 1, |info| info.m_key = MKey::NONE);
-    assert_eq!(status, None, "and still lets nobody else write");
+    assert_eq!(status, None, "but a write requires it");
 }
 
 #[test]
-fn a_new_key_ends_the_lease_that_the_old_one_was_on() {
+fn new_m_key_ends_the_lease() {
     let mut rig = protected(2, 2, 10);
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
     rig.m_key = KEY;
@@ -134,7 +138,7 @@ fn a_new_key_ends_the_lease_that_the_old_one_was_on() {
 }
 
 #[test]
-fn violations_are_counted_up_to_the_end_of_the_field_and_cleared_by_writing_zero() {
+fn m_key_violations_saturate_and_are_cleared_by_zero() {
     let mut rig = protected(2, 2, 0);
     let at = PortAt::new(2, 1);
     for _ in 0..3 {
@@ -150,7 +154,7 @@ fn violations_are_counted_up_to_the_end_of_the_field_and_cleared_by_writing_zero
 }
 
 #[test]
-fn an_sm_gets_its_requests_whatever_the_key_says() {
+fn sm_info_requests_bypass_the_m_key_check() {
     let mut rig = protected(2, 3, 0);
     rig.fabric.attach(PortAt::new(2, 1)).unwrap();
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
@@ -163,7 +167,7 @@ fn an_sm_gets_its_requests_whatever_the_key_says() {
 }
 
 #[test]
-fn a_violation_is_reported_by_trap_256_with_its_request_and_the_way_back() {
+fn violations_are_reported_by_trap_256() {
     let mut rig = protected(2, 2, 0);
     rig.m_key = MKey::new(0xBAD);
     assert!(rig.get(&path_to(2), id::LED_INFO, 1).is_none());
@@ -189,7 +193,7 @@ fn a_violation_is_reported_by_trap_256_with_its_request_and_the_way_back() {
 }
 
 #[test]
-fn a_way_back_of_more_than_thirty_hops_is_truncated_and_one_by_lid_has_none() {
+fn return_path_in_trap_256_has_at_most_30_hops() {
     let far = 32;
     let mut rig = Rig::new(&chain(far - 1));
     rig.configure_chain();
@@ -216,5 +220,5 @@ fn a_way_back_of_more_than_thirty_hops_is_truncated_and_one_by_lid_has_none() {
     let told = details(&mut rig);
     assert!(!told.dr_notice && !told.dr_path_truncated);
     assert_eq!((told.dr_hop_count, told.dr_return_path), (0, [0; 30]));
-    assert_eq!(told.dr_slid, Lid(1), "who asked");
+    assert_eq!(told.dr_slid, Lid(1), "the requester");
 }

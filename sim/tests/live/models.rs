@@ -1,4 +1,4 @@
-//! The fabric against models that know only the paper it was built from.
+//! Compares the fabric with models built from its description alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::rig::Rig;
 
-/// Both directions of every cable.
+/// Both directions of every link.
 fn cables(spec: &FabricSpec) -> BTreeMap<PortAt, PortAt> {
     spec.links
         .iter()
@@ -36,9 +36,9 @@ fn shapes() -> impl Strategy<Value = FabricSpec> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A directed route ends where the cables lead, or nowhere if they do not.
+    /// A directed route ends where the links lead, or is dropped.
     #[test]
-    fn directed_routes_follow_the_cables(
+    fn directed_routes_follow_the_links(
         spec in shapes(),
         hops in proptest::collection::vec(0u8..12, 0..12),
     ) {
@@ -48,7 +48,7 @@ proptest! {
         let mut path = DrPath::LOCAL;
         let mut here = Some(rig.at);
         for (index, hop) in hops.into_iter().enumerate() {
-            // The first hop of an adapter must be its own port.
+            // The first hop of a CA must be its own port.
             let hop = if index == 0 && !is_switch(rig.at.node) { rig.at.port } else { hop };
             path = path.extend(PortNum(hop)).unwrap();
             here = here
@@ -64,9 +64,9 @@ proptest! {
         }
     }
 
-    /// A packet by LID goes exactly where the tables send it, however wrong they are.
+    /// LID-routed packets follow the LFTs, even if these are wrong.
     #[test]
-    fn packets_follow_the_tables(
+    fn lid_routed_packets_follow_the_lfts(
         spec in shapes(),
         noise in proptest::collection::vec(any::<u16>(), 40),
         top in 0u16..12,
@@ -75,7 +75,7 @@ proptest! {
         let mut rig = Rig::new(&spec);
         let cables = cables(&spec);
         let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
-        // A few nodes get LIDs; switch tables are noise, mostly of existing ports.
+        // Some nodes have LIDs; LFT entries are random, mostly existing ports.
         let end_port = |n: usize| PortAt::new(n, u8::from(!is_switch(n)));
         let owners: BTreeMap<u16, PortAt> =
             (1..10).zip((0..spec.nodes.len()).map(end_port)).collect();
@@ -122,9 +122,9 @@ proptest! {
     }
 }
 
-/// Writes LinearFDBTop of every switch that can be reached.
+/// Writes LinearFDBTop of every reachable switch.
 fn set_tops(rig: &mut Rig, spec: &FabricSpec, top: u16) {
-    for (node, path) in explore(rig, spec) {
+    for (node, path) in discover(rig, spec) {
         if spec.nodes[node].kind == NodeType::Switch {
             let mut info = rig.switch_info(&path);
             info.linear_fdb_top = top;
@@ -133,8 +133,8 @@ fn set_tops(rig: &mut Rig, spec: &FabricSpec, top: u16) {
     }
 }
 
-/// All nodes that answer, and a route to each, found with nothing but Get(NodeInfo).
-fn explore(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
+/// Discovers all nodes and a DR path to each by Get(NodeInfo).
+fn discover(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
     let by_guid: BTreeMap<_, _> = spec
         .nodes
         .iter()

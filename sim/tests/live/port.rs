@@ -13,7 +13,7 @@ use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{chain, path_to};
 
-const AT_ONCE: Duration = Duration::ZERO;
+const NO_WAIT: Duration = Duration::ZERO;
 
 fn net() -> SimNet {
     SimNet::new(Fabric::new(&chain(2)).unwrap())
@@ -28,13 +28,13 @@ fn get(attr: ferrosm_mad::ids::AttrId, node: usize, tid: u64) -> MadOut {
 }
 
 #[test]
-fn answers_wait_in_order() {
+fn replies_are_queued_in_order() {
     let mut port = net().attach(None).unwrap();
     for tid in 1..=3 {
         port.send(&get(id::NODE_INFO, 2, tid)).unwrap();
     }
     for tid in 1..=3 {
-        let Received::Mad(mad) = port.receive(AT_ONCE).unwrap() else {
+        let Received::Mad(mad) = port.receive(NO_WAIT).unwrap() else {
             panic!("no answer")
         };
         assert_eq!(mad.mad.tid(), Tid(tid));
@@ -46,7 +46,7 @@ fn answers_wait_in_order() {
 }
 
 #[test]
-fn an_open_port_is_an_sm_s_and_a_closed_one_is_not() {
+fn open_port_has_is_sm_set() {
     let net = net();
     let at = PortAt::new(0, 1);
     let is_sm = || net.with(|f| f.port_info(at).unwrap().capability_mask.has(CapMask::IS_SM));
@@ -56,20 +56,23 @@ fn an_open_port_is_an_sm_s_and_a_closed_one_is_not() {
     assert_eq!(net.attach(Some(at)).unwrap_err(), AttachError::InUse(at));
     let (sender, receiver) = port.split();
     drop(receiver);
-    assert!(is_sm(), "one half is enough");
+    assert!(is_sm(), "the other half is open");
     drop(sender);
     assert!(!is_sm());
     assert!(net.attach(Some(at)).is_ok());
-    assert!(net.attach(Some(PortAt::new(1, 1))).is_err(), "no end port");
+    assert!(
+        net.attach(Some(PortAt::new(1, 1))).is_err(),
+        "not an end port"
+    );
 }
 
 #[test]
-fn two_managers_talk_to_each_other() {
+fn two_sms_exchange_sm_info() {
     let net = net();
     let mut a = net.attach(None).unwrap();
     let mut b = net.attach(Some(PortAt::new(3, 1))).unwrap();
     a.send(&get(id::SM_INFO, 3, 9)).unwrap();
-    let Received::Mad(asked) = b.receive(AT_ONCE).unwrap() else {
+    let Received::Mad(asked) = b.receive(NO_WAIT).unwrap() else {
         panic!("no question")
     };
     let info = SmInfo {
@@ -83,7 +86,7 @@ fn two_managers_talk_to_each_other() {
         mad,
     })
     .unwrap();
-    let Received::Mad(answer) = a.receive(AT_ONCE).unwrap() else {
+    let Received::Mad(answer) = a.receive(NO_WAIT).unwrap() else {
         panic!("no answer")
     };
     assert_eq!(answer.mad.tid(), Tid(9));
@@ -91,7 +94,7 @@ fn two_managers_talk_to_each_other() {
 }
 
 #[test]
-fn lost_requests_are_reported_where_that_is_wanted() {
+fn lost_requests_are_reported_on_request() {
     let mut port = net().attach(None).unwrap();
     let lost = MadOut {
         to: Address::DIRECTED,
@@ -99,8 +102,8 @@ fn lost_requests_are_reported_where_that_is_wanted() {
             .directed(&"0,1,4".parse().unwrap(), Tid(3)),
     };
     port.send(&lost).unwrap();
-    assert_eq!(port.receive(AT_ONCE).unwrap(), Received::TimedOut);
+    assert_eq!(port.receive(NO_WAIT).unwrap(), Received::TimedOut);
     port.report_failures(true);
     port.send(&lost).unwrap();
-    assert_eq!(port.receive(AT_ONCE).unwrap(), Received::SendFailed(Tid(3)));
+    assert_eq!(port.receive(NO_WAIT).unwrap(), Received::SendFailed(Tid(3)));
 }

@@ -22,7 +22,7 @@ fn directed(mad: Mad) -> MadOut {
 }
 
 #[test]
-fn every_depth_up_to_63_hops_answers_with_the_way_back() {
+fn replies_from_up_to_63_hops_have_the_return_path() {
     let mut rig = Rig::new(&chain(62));
     for node in 0..=63 {
         let answer = rig.get(&path_to(node), id::NODE_INFO, 0).unwrap();
@@ -31,7 +31,7 @@ fn every_depth_up_to_63_hops_answers_with_the_way_back() {
         assert_eq!(
             info.local_port_num,
             PortNum(1),
-            "all are reached from the left"
+            "input port is the left one"
         );
         let header = smp::DirectedHeader::decode(answer.mad.as_bytes());
         assert!(header.d);
@@ -48,7 +48,7 @@ fn every_depth_up_to_63_hops_answers_with_the_way_back() {
 }
 
 #[test]
-fn a_hop_count_beyond_63_is_dropped() {
+fn hop_counts_above_63_are_dropped() {
     let mut rig = Rig::new(&chain(1));
     let mut mad = node_info().directed(&path_to(1), Tid(1));
     mad.as_bytes_mut()[7] = 64;
@@ -59,7 +59,7 @@ fn a_hop_count_beyond_63_is_dropped() {
 }
 
 #[test]
-fn a_route_may_go_back_and_forth() {
+fn routes_may_revisit_nodes() {
     let mut rig = Rig::new(&chain(2));
     let path: DrPath = "0,1,2,1,2,2".parse().unwrap();
     let answer = rig.get(&path, id::NODE_INFO, 0).unwrap();
@@ -69,7 +69,7 @@ fn a_route_may_go_back_and_forth() {
 }
 
 #[test]
-fn a_channel_adapter_passes_nothing_on() {
+fn cas_do_not_forward() {
     let mut rig = Rig::new(&chain(1));
     let mad = node_info().directed(&"0,1,2,1".parse().unwrap(), Tid(1));
     assert_eq!(
@@ -84,12 +84,12 @@ fn a_channel_adapter_passes_nothing_on() {
     assert_eq!(
         rig.fabric.all_counters().all_gets(),
         0,
-        "no agent was asked"
+        "no agent received the request"
     );
 }
 
 #[test]
-fn ports_without_a_link_swallow() {
+fn unconnected_ports_drop() {
     let mut rig = Rig::new(&chain(2));
     for path in ["0,1,3", "0,1,9", "0,1,0"] {
         let mad = node_info().directed(&path.parse().unwrap(), Tid(1));
@@ -105,7 +105,7 @@ fn ports_without_a_link_swallow() {
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_some());
 }
 
-/// A request with these ends of its directed part.
+/// A request with these DrSLID and DrDLID.
 fn with_ends(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
     let mut mad = node_info().directed(path, Tid(1));
     mad.as_bytes_mut()[32..34].copy_from_slice(&dr_slid.to_be_bytes());
@@ -114,7 +114,7 @@ fn with_ends(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
 }
 
 #[test]
-fn a_part_by_lid_needs_the_tables() {
+fn lid_routed_parts_need_lfts() {
     let mut rig = Rig::new(&chain(1));
     let mad = with_ends(&path_to(1), 0xFFFF, 7);
     assert_eq!(
@@ -124,11 +124,11 @@ fn a_part_by_lid_needs_the_tables() {
 }
 
 #[test]
-fn a_route_may_begin_and_end_by_lid() {
+fn directed_route_may_start_and_end_lid_routed() {
     const NONE: u16 = 0xFFFF;
     let mut rig = Rig::new(&chain(4));
     rig.configure_chain();
-    // Nodes 0 to 5 have LIDs 1 to 6. By LID to `first`, then `path`, then by LID to `last`.
+    // Nodes 0 to 5 have LIDs 1 to 6. LID-routed to `first`, then along `path`, then LID-routed to `last`.
     for (first, path, last, node) in [
         (2, "0,2,2", NONE, 3),
         (3, "0,1", NONE, 1),
@@ -154,7 +154,7 @@ fn a_route_may_begin_and_end_by_lid() {
 }
 
 #[test]
-fn only_a_switch_turns_from_lid_to_route_and_back() {
+fn only_switches_join_lid_routed_and_directed_parts() {
     let mut rig = Rig::new(&chain(1));
     rig.configure_chain();
     let mut by_lid_to_a_host = directed(with_ends(&"0,1".parse().unwrap(), 1, 0xFFFF));
@@ -168,7 +168,7 @@ fn only_a_switch_turns_from_lid_to_route_and_back() {
         rig.send(&directed(out_of_a_host)).0,
         MadOutcome::Dropped(DropReason::NotASwitch)
     );
-    // The link header and the ends of the route must tell the same.
+    // The LRH and the ends of the directed route must agree.
     let no_sender = MadOut {
         to: Address::smp(Lid(2)),
         mad: with_ends(&path_to(1), 0xFFFF, 0xFFFF),
@@ -179,7 +179,7 @@ fn only_a_switch_turns_from_lid_to_route_and_back() {
 }
 
 #[test]
-fn a_loopback_plug_answers_from_the_same_switch() {
+fn loopback_plug_leads_to_the_same_switch() {
     let mut spec = chain(1);
     spec.links.push(crate::rig::cable((1, 3), (1, 3)));
     spec.nodes[1].num_ports = 6;
@@ -194,7 +194,7 @@ fn a_loopback_plug_answers_from_the_same_switch() {
 }
 
 #[test]
-fn a_switch_can_be_where_the_manager_sits() {
+fn sm_can_run_on_a_switch() {
     let mut spec = chain(2);
     spec.nodes.remove(0);
     spec.links.remove(0);
@@ -212,9 +212,9 @@ fn a_switch_can_be_where_the_manager_sits() {
 }
 
 proptest! {
-    /// Whatever bytes a manager sends, the fabric neither panics nor answers more than once.
+    /// Any bytes from an SM: the fabric does not panic and replies at most once.
     #[test]
-    fn any_bytes_get_at_most_one_answer(
+    fn any_bytes_get_at_most_one_reply(
         bytes in proptest::collection::vec(any::<u8>(), 256),
         class in prop_oneof![Just(1u8), Just(0x81), Just(3), any::<u8>()],
         method in prop_oneof![Just(1u8), Just(2), Just(5), Just(7), any::<u8>()],

@@ -1,4 +1,4 @@
-//! Attributes that are written and read in blocks, and what an agent refuses.
+//! Attributes that are read and written in blocks, and requests that agents reject.
 
 use ferrosm_mad::attr::{
     GuidInfo, LedInfo, LftBlock, MftBlock, NodeDescription, PKeyBlock, SlToVl, VlArb, VlArbEntry,
@@ -21,7 +21,7 @@ fn read(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> [u8; 64] {
 }
 
 #[test]
-fn a_written_lft_block_is_read_back_and_others_drop() {
+fn lft_blocks_are_read_as_written() {
     let mut rig = Rig::new(&chain(1));
     let block = LftBlock {
         ports: core::array::from_fn(|i| PortNum((i % 4) as u8)),
@@ -40,7 +40,7 @@ fn a_written_lft_block_is_read_back_and_others_drop() {
 }
 
 #[test]
-fn a_multicast_mask_is_where_its_position_says() {
+fn mft_masks_follow_their_position() {
     let mut spec = chain(1);
     spec.nodes[1].num_ports = 40;
     let mut rig = Rig::new(&spec);
@@ -57,7 +57,7 @@ fn a_multicast_mask_is_where_its_position_says() {
 }
 
 #[test]
-fn partition_tables_start_with_the_default_partition() {
+fn p_key_tables_start_with_the_default_partition() {
     let mut rig = Rig::new(&chain(1));
     for (node, at, modifier) in [
         (2, PortAt::new(2, 1), PKeyBlock::modifier(0, PortNum(0)).0),
@@ -78,13 +78,13 @@ fn partition_tables_start_with_the_default_partition() {
     assert_eq!(
         rig.fabric.pkeys(PortAt::new(1, 2))[1],
         PKey(0),
-        "another port has its own"
+        "each port has its own table"
     );
     assert_eq!(rig.fabric.pkeys(PortAt::new(2, 1)).len(), 128);
 }
 
 #[test]
-fn sl_to_vl_tables_are_written_one_by_one_or_all_at_once() {
+fn sl_to_vl_tables_are_written_singly_or_together() {
     let mut rig = Rig::new(&chain(1));
     let table = |vl: u8| SlToVl { vls: [Vl(vl); 16] }.encode();
     let vl = |rig: &Rig, input, output| {
@@ -94,7 +94,7 @@ fn sl_to_vl_tables_are_written_one_by_one_or_all_at_once() {
             .vls[9]
             .0
     };
-    assert_eq!(vl(&rig, 1, 2), 1, "SL n is on VL n modulo 8 at first");
+    assert_eq!(vl(&rig, 1, 2), 1, "default: SL n maps to VL n modulo 8");
     let one = SlToVl::modifier(PortNum(1), PortNum(2)).0;
     assert_eq!(rig.set(&path_to(1), id::SL_TO_VL, one, table(5)), OK);
     assert_eq!([vl(&rig, 1, 2), vl(&rig, 2, 2), vl(&rig, 1, 3)], [5, 1, 1]);
@@ -107,7 +107,7 @@ fn sl_to_vl_tables_are_written_one_by_one_or_all_at_once() {
 }
 
 #[test]
-fn arbitration_guids_and_leds_are_stored() {
+fn arbitration_guids_and_led_are_stored() {
     let mut rig = Rig::new(&chain(1));
     let mut arb = VlArb::decode(&[0; 64]);
     arb.entries[0] = VlArbEntry {
@@ -138,7 +138,7 @@ fn arbitration_guids_and_leds_are_stored() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused() {
+fn nonexistent_blocks_are_rejected() {
     let field = Status::BAD_FIELD;
     let attribute = Status::BAD_METHOD_ATTR;
     let mut rig = Rig::new(&chain(1));
@@ -180,7 +180,7 @@ fn what_does_not_exist_is_refused() {
 }
 
 #[test]
-fn reading_only_attributes_cannot_be_set() {
+fn read_only_attributes_cannot_be_set() {
     let mut rig = Rig::new(&chain(1));
     for attr in [id::NODE_INFO, id::NODE_DESCRIPTION, id::VENDOR_DIAG] {
         let status = rig.set(&path_to(2), attr, 0, [7; 64]);
@@ -190,7 +190,7 @@ fn reading_only_attributes_cannot_be_set() {
 }
 
 #[test]
-fn versions_and_methods_are_checked_in_this_order() {
+fn version_is_checked_before_method() {
     let mut rig = Rig::new(&chain(1));
     for (version, method, status) in [
         (2, 1, Status::BAD_VERSION),
@@ -216,7 +216,7 @@ fn versions_and_methods_are_checked_in_this_order() {
 }
 
 #[test]
-fn fdr10_is_told_by_the_vendor_s_attribute() {
+fn fdr10_is_reported_by_the_vendor_attribute() {
     let mut spec = chain(1);
     spec.links[0].speed = ferrosm_mad::attr::LinkSpeed::Fdr10;
     spec.nodes[2].vendor_id = 1;
@@ -230,9 +230,9 @@ fn fdr10_is_told_by_the_vendor_s_attribute() {
 }
 
 proptest! {
-    /// A table is a memory: what was written last at a place is what is read there.
+    /// A table behaves as memory: an entry reads as last written.
     #[test]
-    fn lft_is_a_memory(writes in proptest::collection::vec((0u32..20, any::<u8>()), 1..30)) {
+    fn lft_behaves_as_memory(writes in proptest::collection::vec((0u32..20, any::<u8>()), 1..30)) {
         let mut rig = Rig::new(&chain(1));
         let mut model = std::collections::BTreeMap::new();
         for (block, fill) in writes {

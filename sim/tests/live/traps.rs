@@ -1,4 +1,4 @@
-//! Traps: sent through the tables, repeated until repressed.
+//! Traps: forwarded by LFTs, repeated until repressed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
 
-/// SubnetTimeout after power-on, 4.096 µs × 2^18.
+/// SubnetTimeOut after power-on: 4.096 us * 2^18.
 const SPACING: Duration = Duration::from_nanos(4096 << 18);
 
 fn configured() -> Rig {
@@ -33,7 +33,7 @@ fn notice(mad: &MadIn) -> Notice {
 }
 
 #[test]
-fn a_lost_link_sets_port_state_change_and_sends_trap_128() {
+fn link_down_sets_port_state_change_and_sends_trap_128() {
     let mut rig = configured();
     assert!(!rig.fabric.switch_info(2).unwrap().port_state_change);
     rig.fabric.cut(PortAt::new(2, 2)).unwrap();
@@ -51,7 +51,7 @@ fn a_lost_link_sets_port_state_change_and_sends_trap_128() {
 }
 
 #[test]
-fn port_state_change_is_cleared_by_writing_1_only() {
+fn port_state_change_is_cleared_by_writing_1() {
     let mut rig = configured();
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
     for (written, left) in [(false, true), (true, false)] {
@@ -66,7 +66,7 @@ fn port_state_change_is_cleared_by_writing_1_only() {
 }
 
 #[test]
-fn a_trap_is_repeated_at_subnet_timeout_until_it_is_repressed() {
+fn traps_repeat_at_subnet_timeout_until_repressed() {
     let mut rig = configured();
     rig.fabric.cut(PortAt::new(2, 2)).unwrap();
     let first = rig.advance()[0];
@@ -83,7 +83,7 @@ fn a_trap_is_repeated_at_subnet_timeout_until_it_is_repressed() {
 }
 
 #[test]
-fn a_repress_with_another_tid_or_a_wrong_key_does_nothing() {
+fn repress_with_wrong_tid_or_m_key_has_no_effect() {
     let mut rig = configured();
     rig.fabric.cut(PortAt::new(2, 2)).unwrap();
     let first = rig.advance()[0];
@@ -102,7 +102,7 @@ fn a_repress_with_another_tid_or_a_wrong_key_does_nothing() {
     assert_eq!(
         rig.fabric.pending_traps(),
         1 + 1,
-        "and reported by a trap of its own"
+        "and reported by its own trap"
     );
     rig.m_key = key;
     assert_eq!(rig.repress(&first), MadOutcome::Consumed);
@@ -110,7 +110,7 @@ fn a_repress_with_another_tid_or_a_wrong_key_does_nothing() {
 }
 
 #[test]
-fn two_changes_are_one_trap_while_it_waits_and_two_traps_keep_their_distance() {
+fn pending_traps_are_merged_and_traps_are_rate_limited() {
     let mut rig = configured();
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
@@ -119,13 +119,13 @@ fn two_changes_are_one_trap_while_it_waits_and_two_traps_keep_their_distance() {
     assert_eq!(traps.len(), 1);
     assert_eq!(rig.repress(&traps[0]), MadOutcome::Consumed);
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
-    assert!(rig.advance().is_empty(), "too early");
+    assert!(rig.advance().is_empty(), "before the minimum interval");
     rig.now = rig.now + SPACING;
     assert_eq!(rig.advance().len(), 1);
 }
 
 #[test]
-fn without_lid_or_sm_lid_or_route_there_is_no_trap_128() {
+fn trap_128_needs_lid_sm_lid_and_route() {
     let mut fresh = Rig::new(&chain(2));
     fresh.fabric.cut(PortAt::new(2, 2)).unwrap();
     assert!(fresh.advance().is_empty());
@@ -134,15 +134,15 @@ fn without_lid_or_sm_lid_or_route_there_is_no_trap_128() {
     lost.fabric.cut(PortAt::new(2, 2)).unwrap();
     assert!(
         lost.advance().is_empty(),
-        "the table of the switch between loses it"
+        "the LFT of the switch in between drops it"
     );
     lost.fabric.corrupt_lft(1, Lid(1), 1);
     lost.now = lost.now + SPACING;
-    assert_eq!(lost.advance().len(), 1, "the repetition gets through");
+    assert_eq!(lost.advance().len(), 1, "the repetition is delivered");
 }
 
 #[test]
-fn an_sm_that_arms_and_activates_ports_is_not_told_about_it() {
+fn commanded_state_changes_send_no_trap() {
     let mut rig = Rig::new(&chain(2));
     rig.configure_chain();
     assert!(rig.advance().is_empty());
@@ -154,7 +154,7 @@ fn an_sm_that_arms_and_activates_ports_is_not_told_about_it() {
 }
 
 #[test]
-fn injected_traps_say_what_happened() {
+fn injected_traps_have_their_details() {
     let mut rig = configured();
     rig.fabric
         .inject_trap(PortAt::new(1, 2), TrapNumber::LocalLinkIntegrity);
@@ -182,7 +182,7 @@ fn injected_traps_say_what_happened() {
 }
 
 #[test]
-fn a_program_that_becomes_an_sm_is_announced_by_trap_144() {
+fn setting_is_sm_sends_trap_144() {
     let mut rig = configured();
     rig.fabric.set_is_sm(PortAt::new(3, 1), true).unwrap();
     let n = notice(&rig.advance()[0]);
@@ -192,7 +192,7 @@ fn a_program_that_becomes_an_sm_is_announced_by_trap_144() {
 }
 
 #[test]
-fn a_reboot_loses_tables_addresses_and_keys_and_the_neighbours_report_it() {
+fn reboot_resets_the_node_and_neighbours_report_it() {
     let mut rig = configured();
     assert_eq!(
         rig.change_port(&path_to(2), 0, |i| i.m_key = MKey::new(9)),
@@ -220,12 +220,12 @@ fn a_reboot_loses_tables_addresses_and_keys_and_the_neighbours_report_it() {
     assert_eq!(
         notice(&traps[0]).issuer_lid,
         Lid(2),
-        "switch 1 saw it; switch 2 has no LID"
+        "switch 1 reports it; switch 2 has no LID"
     );
 }
 
 #[test]
-fn without_power_a_node_is_silent() {
+fn nodes_without_power_do_not_reply() {
     let mut rig = configured();
     rig.fabric.power_off(2);
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
@@ -237,7 +237,7 @@ fn without_power_a_node_is_silent() {
 }
 
 #[test]
-fn a_moved_cable_is_a_link_at_the_new_port() {
+fn moved_cable_is_a_link_at_the_new_port() {
     let mut rig = configured();
     rig.fabric
         .move_cable(PortAt::new(2, 2), PortAt::new(1, 4))
@@ -251,18 +251,22 @@ fn a_moved_cable_is_a_link_at_the_new_port() {
 }
 
 #[test]
-fn only_an_active_port_sends_traps_and_one_that_is_active_again_goes_on() {
+fn only_active_ports_send_traps() {
     let mut rig = configured();
     let host = PortAt::new(3, 1);
     rig.fabric.inject_trap(host, TrapNumber::FlowControl);
     rig.fabric.bounce(host).unwrap();
     assert!(
         rig.advance().iter().all(|t| notice(t).issuer_lid != Lid(4)),
-        "it is in Initialize"
+        "the port is in Initialize"
     );
-    assert_eq!(rig.fabric.pending_traps(), 2, "switch 2's is the other");
+    assert_eq!(
+        rig.fabric.pending_traps(),
+        2,
+        "the other one is of switch 2"
+    );
     rig.fabric.inject_trap(host, TrapNumber::BufferOverrun);
-    assert_eq!(rig.fabric.pending_traps(), 2, "and takes no new one");
+    assert_eq!(rig.fabric.pending_traps(), 2, "no trap was added");
     for state in [PortState::Armed, PortState::Active] {
         assert_eq!(rig.set_state(&path_to(3), 1, state), Some(Status::OK));
         assert_eq!(rig.set_state(&path_to(2), 2, state), Some(Status::OK));
@@ -277,7 +281,7 @@ fn only_an_active_port_sends_traps_and_one_that_is_active_again_goes_on() {
 }
 
 #[test]
-fn a_node_that_cannot_send_traps_sends_none() {
+fn traps_require_the_capability() {
     let mut spec = chain(2);
     spec.nodes[3].options.fewer_capabilities = CapMask::TRAP;
     let mut rig = Rig::new(&spec);
@@ -288,7 +292,7 @@ fn a_node_that_cannot_send_traps_sends_none() {
 }
 
 #[test]
-fn each_local_change_has_its_flag_and_no_change_has_no_trap() {
+fn local_changes_set_their_flag_in_trap_144() {
     let host = PortAt::new(3, 1);
     let table = [
         (LocalChange::LinkWidthEnabled(1), 2),
@@ -329,7 +333,7 @@ fn each_local_change_has_its_flag_and_no_change_has_no_trap() {
 }
 
 #[test]
-fn a_change_is_not_told_by_a_node_that_says_it_tells_none() {
+fn trap_144_requires_the_capability() {
     let mut spec = chain(2);
     spec.nodes[3].options.fewer_capabilities =
         CapMask::OTHER_LOCAL_CHANGES | CapMask::CAP_MASK_NOTICE;
@@ -341,7 +345,7 @@ fn a_change_is_not_told_by_a_node_that_says_it_tells_none() {
 }
 
 #[test]
-fn a_node_keeps_a_hundred_notices_and_no_more() {
+fn nodes_keep_at_most_100_notices() {
     let mut rig = configured();
     let key = |i: &mut PortInfo| {
         i.m_key = MKey::new(9);
@@ -355,7 +359,7 @@ fn a_node_keeps_a_hundred_notices_and_no_more() {
 }
 
 #[test]
-fn the_notice_queue_is_read_and_cleared_by_its_toggle() {
+fn notices_are_read_and_removed_by_toggle() {
     let mut spec = chain(2);
     spec.nodes[2].options.more_capabilities = CapMask::NOTICE;
     let mut rig = Rig::new(&spec);
@@ -390,16 +394,20 @@ fn the_notice_queue_is_read_and_cleared_by_its_toggle() {
     assert_eq!(first.trap_number, TrapNumber::LocalLinkIntegrity);
     assert_eq!((first.notice_count, first.notice_toggle), (2, false));
     let same = clear(&mut rig, true);
-    assert_eq!(same, first, "the wrong toggle: a Set that came twice");
+    assert_eq!(same, first, "a wrong toggle is a duplicate Set");
     let second = clear(&mut rig, false);
     assert_eq!(second.trap_number, TrapNumber::BufferOverrun);
     assert_eq!((second.notice_count, second.notice_toggle), (1, true));
     assert_eq!(clear(&mut rig, true).notice_type, NoticeType::Empty);
-    assert_eq!(rig.fabric.pending_traps(), 0, "what is cleared is not sent");
+    assert_eq!(
+        rig.fabric.pending_traps(),
+        0,
+        "a cleared notice is not sent"
+    );
 }
 
 #[test]
-fn two_ports_of_an_adapter_keep_their_distances_for_themselves() {
+fn trap_rate_limit_is_per_port() {
     let mut spec = chain(1);
     spec.links.push(crate::rig::cable((2, 2), (1, 3)));
     let mut rig = Rig::new(&spec);

@@ -1,4 +1,4 @@
-//! The umad device as a program meets it: layouts, registration, errors, reads, the issm device.
+//! The umad device as seen by a program: layouts, registration, errors, reads, the issm device.
 
 use ferrosm_mad::attr::CapMask;
 use ferrosm_sim::spec::PortAt;
@@ -8,7 +8,7 @@ use ferrosm_sim::umad::{MAX_AGENTS, QUEUE_MESSAGES, ReadOutcome};
 use crate::umad_rig::*;
 
 #[test]
-fn the_old_layout_is_used_until_p_key_indices_are_enabled() {
+fn old_layout_is_used_until_p_key_indices_are_enabled() {
     let mut hosts = Hosts::new();
     let file = hosts.open(LEFT);
     assert_eq!(hosts.layout(file), HeaderLayout::Old);
@@ -33,7 +33,7 @@ fn the_old_layout_is_used_until_p_key_indices_are_enabled() {
     assert_eq!(
         hosts.layout(old),
         HeaderLayout::Old,
-        "settled by the first agent"
+        "fixed by the first agent"
     );
 
     let new = hosts.agent(LEFT, &SA_CLIENT);
@@ -45,7 +45,7 @@ fn the_old_layout_is_used_until_p_key_indices_are_enabled() {
 }
 
 #[test]
-fn an_old_layout_program_talks_with_p_key_index_0() {
+fn old_layout_uses_p_key_index_0() {
     let mut hosts = Hosts::new();
     let file = hosts.open(LEFT);
     let mut arg = [0; 28];
@@ -69,11 +69,11 @@ fn an_old_layout_program_talks_with_p_key_index_0() {
     let mut answer = body;
     answer[3] = 0x83;
     hosts.write(peer, &to(1), &answer);
-    assert_eq!(hosts.read(file), None, "nothing was waited for");
+    assert_eq!(hosts.read(file), None, "no response was expected");
 }
 
 #[test]
-fn ids_are_the_lowest_free_of_32() {
+fn agent_ids_are_the_lowest_free_of_32() {
     let mut hosts = Hosts::new();
     let file = hosts.open(LEFT);
     for id in 0..MAX_AGENTS as u32 {
@@ -93,7 +93,7 @@ fn ids_are_the_lowest_free_of_32() {
 }
 
 #[test]
-fn a_method_has_one_owner_at_a_port_whichever_file_it_is() {
+fn method_has_one_owner_per_port() {
     let mut hosts = Hosts::new();
     let first = hosts.agent(LEFT, &DIRECTED);
     let second = hosts.open(LEFT);
@@ -104,10 +104,14 @@ fn a_method_has_one_owner_at_a_port_whichever_file_it_is() {
     assert_eq!(
         hosts.try_register(second, &only(&[7])),
         Err(Errno::EINVAL),
-        "taken by the other file"
+        "owned by the other file"
     );
     assert_eq!(hosts.try_register(second, &only(&[6])), Ok(0));
-    assert_eq!(hosts.try_register(second, &only(&[])), Ok(1), "wants none");
+    assert_eq!(
+        hosts.try_register(second, &only(&[])),
+        Ok(1),
+        "requests no methods"
+    );
     let lid_routed = Register {
         class: 1,
         ..DIRECTED
@@ -115,7 +119,7 @@ fn a_method_has_one_owner_at_a_port_whichever_file_it_is() {
     assert_eq!(
         hosts.try_register(second, &lid_routed),
         Ok(2),
-        "0x01 and 0x81 stand side by side"
+        "0x01 and 0x81 are independent"
     );
     let elsewhere = hosts.open(RIGHT);
     assert_eq!(hosts.try_register(elsewhere, &DIRECTED), Ok(0));
@@ -124,7 +128,7 @@ fn a_method_has_one_owner_at_a_port_whichever_file_it_is() {
 }
 
 #[test]
-fn queue_pair_class_rmpp_and_flags_must_fit() {
+fn registration_checks_qp_class_rmpp_and_flags() {
     let mut hosts = Hosts::new();
     let file = hosts.open(LEFT);
     let refused = [
@@ -169,12 +173,12 @@ fn queue_pair_class_rmpp_and_flags_must_fit() {
     assert_eq!(
         arg[12..16],
         abi::FLAGS_SUPPORTED.to_ne_bytes(),
-        "the supported flags are written back"
+        "the supported flags are returned"
     );
 }
 
 #[test]
-fn wrong_calls_have_the_kernels_errors() {
+fn invalid_calls_return_the_kernels_errors() {
     let mut hosts = Hosts::new();
     let file = hosts.agent(LEFT, &SA_CLIENT);
     let ioctl =
@@ -188,18 +192,18 @@ fn wrong_calls_have_the_kernels_errors() {
     assert_eq!(
         hosts.umad.open(&mut hosts.fabric, no_port),
         Err(Errno::ENXIO),
-        "a switch has a device for port 0 only"
+        "a switch has only a device for port 0"
     );
     let get = mad(3, 2, 1, 1, 0x11);
     assert_eq!(
         hosts.try_write(file, &to(3), &get[..35]),
         Err(Errno::EINVAL),
-        "no whole RMPP header"
+        "incomplete RMPP header"
     );
     assert_eq!(
         hosts.try_write(file, &to(3), &get[..55]),
         Err(Errno::EINVAL),
-        "no whole SA header"
+        "incomplete SA header"
     );
     assert_eq!(hosts.try_write(file, &to(3), &get[..56]), Ok(()));
     assert_eq!(
@@ -215,14 +219,14 @@ fn wrong_calls_have_the_kernels_errors() {
     assert_eq!(
         hosts.try_write(file, &to(3), &mad(4, 1, 1, 1, 0x12)),
         Err(Errno::EINVAL),
-        "an agent with RMPP sends classes with RMPP only"
+        "an agent with RMPP can send only classes with RMPP"
     );
     hosts.close(file);
     assert_eq!(hosts.try_register(file, &SA), Err(Errno::EBADF));
 }
 
 #[test]
-fn a_read_needs_room_for_the_first_256_bytes_and_says_how_much_there_is() {
+fn read_needs_room_for_the_first_256_bytes() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -246,15 +250,19 @@ fn a_read_needs_room_for_the_first_256_bytes_and_says_how_much_there_is() {
     assert_eq!(message.read(&mut small), Err(Errno::ENOSPC));
     assert_eq!(small[16..20], (whole as u32).to_ne_bytes(), "header.length");
     assert_eq!(small[64 + 56..64 + 256], [7; 200]);
-    assert_eq!(small[320..], [0xEE; 80], "no more than 256 bytes of it");
+    assert_eq!(small[320..], [0xEE; 80], "only its first 256 bytes");
     let mut room = vec![0; 4096];
     assert_eq!(message.read(&mut room), Ok(whole));
     assert_eq!(room[64 + 56..whole], [7; 500]);
-    assert_eq!(hosts.umad.queued(client), 1, "reading is not popping");
+    assert_eq!(
+        hosts.umad.queued(client),
+        1,
+        "reading does not remove the message"
+    );
 }
 
 #[test]
-fn a_file_becomes_readable_once_and_again_after_it_was_asked_about() {
+fn file_is_listed_as_readable_once() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -270,11 +278,11 @@ fn a_file_becomes_readable_once_and_again_after_it_was_asked_about() {
     while hosts.read(server).is_some() {}
     hosts.write(client, &to(3), &mad(3, 2, 1, 5, 0x11));
     hosts.close(server);
-    assert_eq!(hosts.umad.poll_readable(), None, "closed in the meantime");
+    assert_eq!(hosts.umad.poll_readable(), None, "closed before");
 }
 
 #[test]
-fn a_queue_holds_200_000_messages() {
+fn queue_is_limited_to_200_000_messages() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -288,11 +296,15 @@ fn a_queue_holds_200_000_messages() {
     assert_eq!(hosts.umad.dropped(server), 3);
     assert!(hosts.read(server).is_some());
     hosts.write(client, &to(3), &get);
-    assert_eq!(hosts.umad.queued(server), QUEUE_MESSAGES, "room again");
+    assert_eq!(
+        hosts.umad.queued(server),
+        QUEUE_MESSAGES,
+        "room after a read"
+    );
 }
 
 #[test]
-fn the_issm_device_is_one_programs_at_a_time() {
+fn issm_device_is_exclusive() {
     let mut hosts = Hosts::new();
     let is_sm = |hosts: &Hosts| {
         let info = hosts.fabric.port_info(LEFT).unwrap();
@@ -316,7 +328,7 @@ fn the_issm_device_is_one_programs_at_a_time() {
 }
 
 #[test]
-fn programs_may_come_and_go_at_one_port_by_the_hundred() {
+fn hundreds_of_programs_can_use_one_port() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let files: Vec<_> = (0..300).map(|_| hosts.agent(LEFT, &SA_CLIENT)).collect();

@@ -1,4 +1,4 @@
-//! Two hosts on one switch, their MAD layers, and short words for what a program does with them.
+//! Two hosts on one switch with their MAD layers, and helpers for programs' calls.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use ferrosm_sim::umad::{FileId, UmadLayer};
 
 use crate::rig::{Rig, chain, path_to};
 
-/// The first host: LID 1.
+/// The first host, LID 1.
 pub(crate) const LEFT: PortAt = PortAt { node: 0, port: 1 };
-/// The switch between them: LID 2.
+/// The switch between them, LID 2.
 pub(crate) const MIDDLE: PortAt = PortAt { node: 1, port: 0 };
-/// The second host: LID 3.
+/// The second host, LID 3.
 pub(crate) const RIGHT: PortAt = PortAt { node: 2, port: 1 };
 
-/// What the wire does with a packet.
+/// What happens to a packet on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// Behind everything that is under way.
+    /// Delivered after all packets in flight.
     Late,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct Hosts {
     pub(crate) fabric: Fabric,
     pub(crate) umad: UmadLayer,
     pub(crate) now: Instant,
-    /// Packets that were sent since this was emptied.
+    /// Packets sent since this was cleared.
     pub(crate) sent: Vec<Packet>,
 }
 
-/// A registration with REGISTER_AGENT2.
+/// A registration by REGISTER_AGENT2.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Register {
     pub(crate) qpn: u32,
@@ -65,7 +65,7 @@ impl Register {
     }
 }
 
-/// A subnet manager's agent for directed routes.
+/// An SM's agent for directed routes.
 pub(crate) const DIRECTED: Register = Register {
     qpn: 0,
     class: 0x81,
@@ -76,7 +76,7 @@ pub(crate) const DIRECTED: Register = Register {
     oui: 0,
 };
 
-/// A subnet administrator's agent.
+/// An SA's agent.
 pub(crate) const SA: Register = Register {
     qpn: 1,
     class: 3,
@@ -87,7 +87,7 @@ pub(crate) const SA: Register = Register {
     oui: 0,
 };
 
-/// An SA client's.
+/// An SA client's agent.
 pub(crate) const SA_CLIENT: Register = Register { methods: &[], ..SA };
 
 /// The header of a MAD to QP1 of a LID.
@@ -99,7 +99,7 @@ pub(crate) fn to(lid: u16) -> UserHeader {
     }
 }
 
-/// The first bytes of a MAD: class, version, method, TID, attribute.
+/// First bytes of a MAD: class, version, method, TID, attribute.
 pub(crate) fn mad(class: u8, version: u8, method: u8, tid: u64, attr: u16) -> Vec<u8> {
     let mut b = vec![0; 256];
     b[..4].copy_from_slice(&[1, class, version, method]);
@@ -108,7 +108,7 @@ pub(crate) fn mad(class: u8, version: u8, method: u8, tid: u64, attr: u16) -> Ve
     b
 }
 
-/// An SA message with the RMPP Active flag and this data.
+/// An SA message with the RMPP Active flag and data.
 pub(crate) fn sa_message(method: u8, tid: u64, data: &[u8]) -> Vec<u8> {
     let mut b = mad(3, 2, method, tid, 0x11);
     b.truncate(56);
@@ -124,7 +124,7 @@ pub(crate) fn tid(mad: &[u8]) -> u64 {
 }
 
 impl Hosts {
-    /// All ports Active, node i has LID i + 1.
+    /// All ports Active; node i has LID i + 1.
     pub(crate) fn new() -> Self {
         let mut rig = Rig::new(&chain(1));
         rig.configure_chain();
@@ -155,7 +155,7 @@ impl Hosts {
         self.try_register(file, what).unwrap()
     }
 
-    /// A new file with one agent.
+    /// Opens a file and registers an agent.
     pub(crate) fn agent(&mut self, at: PortAt, what: &Register) -> FileId {
         let file = self.open(at);
         assert_eq!(self.register(file, what), 0);
@@ -174,13 +174,13 @@ impl Hosts {
         self.umad.write(&self.fabric, file, &message, self.now)
     }
 
-    /// Writes, and lets everything happen that happens at once.
+    /// Writes a MAD and delivers all packets.
     pub(crate) fn write(&mut self, file: FileId, header: &UserHeader, mad: &[u8]) {
         self.try_write(file, header, mad).unwrap();
         self.run();
     }
 
-    /// Carries packets until none are left; every one of them has its fate.
+    /// Delivers packets until none are left, each with its fate.
     pub(crate) fn run_with(&mut self, mut fate: impl FnMut(&Packet) -> Fate) {
         let mut late = Vec::new();
         loop {
@@ -211,12 +211,12 @@ impl Hosts {
         self.run_with(|_| Fate::Arrives);
     }
 
-    /// A packet that no write made.
+    /// Delivers a packet that was not written by a program.
     pub(crate) fn inject(&mut self, mut packet: Packet) {
         self.carry(&mut packet);
     }
 
-    /// To its end, and the answer of a device back.
+    /// Delivers a packet and a device's reply.
     fn carry(&mut self, packet: &mut Packet) {
         for _ in 0..2 {
             if self.fabric.forward_unicast(packet).is_err() {
@@ -233,7 +233,7 @@ impl Hosts {
         }
     }
 
-    /// Lets time pass, timer by timer.
+    /// Advances the time, timer by timer.
     pub(crate) fn pass_with(&mut self, time: Duration, mut fate: impl FnMut(&Packet) -> Fate) {
         let end = self.now + time;
         while let Some(next) = self.umad.poll_timeout().filter(|t| *t <= end) {
@@ -248,7 +248,7 @@ impl Hosts {
         self.pass_with(Duration::from_millis(ms), |_| Fate::Arrives);
     }
 
-    /// What an SM would set, by way of the first host's port, which a program must have open.
+    /// Sets an attribute as an SM through the first host's port, which must be open.
     pub(crate) fn set(&mut self, node: usize, attr: AttrId, data: [u8; 64]) {
         let request = SmpRequest::set(attr, AttrMod(0), MKey::NONE, data);
         let mad = request.directed(&path_to(node), Tid(1));
@@ -259,7 +259,7 @@ impl Hosts {
         assert_eq!(out[0].mad.mad.status(), Status::OK);
     }
 
-    /// Lets the switch use its table up to a LID.
+    /// Sets the switch's LinearFDBTop.
     pub(crate) fn route_up_to(&mut self, lid: u16) {
         let mut info = self.fabric.switch_info(MIDDLE.node).unwrap();
         info.linear_fdb_top = lid;

@@ -1,4 +1,4 @@
-//! The kernel's RMPP between two hosts: long messages, windows, losses, aborts, and its end.
+//! The kernel's RMPP between two hosts: long messages, windows, losses, aborts, termination.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Pair {
         }
     }
 
-    /// The client asks for a table; the TID as the server sees it.
+    /// The client requests a table; returns the TID that the server sees.
     fn ask(&mut self, timeout_ms: u32) -> u64 {
         let header = UserHeader {
             timeout_ms,
@@ -67,7 +67,7 @@ impl Pair {
         tid(&asked)
     }
 
-    /// The server writes its answer, but no packet moves yet.
+    /// The server writes its response; no packet is delivered yet.
     fn answer(&mut self, tid: u64, retries: u32, data: &[u8]) {
         let header = UserHeader { retries, ..to(1) };
         let message = sa_message(0x80 | GET_TABLE, tid, data);
@@ -76,7 +76,7 @@ impl Pair {
             .unwrap();
     }
 
-    /// A packet from the server's port, as an ill-behaved peer would make it.
+    /// A packet from the server's port, as from a misbehaving peer.
     fn raw_from_server(&mut self, mad: &[u8]) {
         let raw = Register {
             rmpp_version: 0,
@@ -106,7 +106,7 @@ fn data_header(number: u32) -> RmppHeader {
 }
 
 #[test]
-fn every_length_arrives_as_it_was_sent() {
+fn messages_of_any_length_arrive_unchanged() {
     for len in [
         0, 1, 8, 199, 200, 201, 399, 400, 401, 12_999, 13_000, 13_001, 50_000,
     ] {
@@ -122,7 +122,10 @@ fn every_length_arrives_as_it_was_sent() {
         assert!(body[56..] == sent, "{len} bytes");
         assert_eq!(body[3], 0x80 | GET_TABLE);
         pair.hosts.pass_ms(9_999);
-        assert!(pair.hosts.umad.poll_timeout().is_some(), "still remembered");
+        assert!(
+            pair.hosts.umad.poll_timeout().is_some(),
+            "the reception is remembered"
+        );
         pair.hosts.pass_ms(1);
         assert_eq!(pair.hosts.umad.poll_timeout(), None);
         assert_eq!(pair.hosts.umad.queued(pair.server), 0, "nothing reported");
@@ -153,9 +156,12 @@ fn ten_megabytes_arrive() {
     assert_eq!(
         segments.len(),
         sent.len().div_ceil(200),
-        "none was repeated"
+        "no segment was repeated"
     );
-    assert!(most <= 2 * 64, "the window bounds what is under way");
+    assert!(
+        most <= 2 * 64,
+        "packets in flight are limited by the window"
+    );
 }
 
 #[test]
@@ -186,14 +192,14 @@ fn windows_open_by_64_and_flags_mark_the_ends() {
         .iter()
         .find(|p| rmpp(p).rmpp_type == RmppType::Ack)
         .unwrap();
-    assert_eq!(ack.mad.as_bytes()[3], GET_TABLE, "the R bit is turned");
+    assert_eq!(ack.mad.as_bytes()[3], GET_TABLE, "the R bit is inverted");
     assert_eq!(ack.mad.tid().0, tid);
 }
 
-/// With losses below 30 %, repetitions and overtaking, the bytes arrive as they were sent or the
-/// sender hears of a timeout; nothing else arrives, ever.
+/// With losses below 30 %, duplicates and reordering, either the bytes arrive unchanged or the sender gets a
+/// timeout; nothing else is delivered.
 #[test]
-fn lossy_links_lose_time_but_no_bytes() {
+fn lossy_links_do_not_corrupt_messages() {
     let mut arrived = 0;
     for seed in 0..60 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -229,7 +235,7 @@ fn lossy_links_lose_time_but_no_bytes() {
 }
 
 #[test]
-fn an_unacknowledged_response_times_out_at_its_sender() {
+fn unacknowledged_responses_time_out_at_the_sender() {
     for (retries, seconds) in [(0, 2), (3, 8)] {
         let mut pair = Pair::new();
         let tid = pair.ask(1000);
@@ -249,7 +255,7 @@ fn an_unacknowledged_response_times_out_at_its_sender() {
 }
 
 #[test]
-fn progress_gives_the_retries_back() {
+fn progress_restores_the_retries() {
     let mut pair = Pair::new();
     let tid = pair.ask(u32::MAX);
     let sent = data(200 * 300);
@@ -273,7 +279,7 @@ fn progress_gives_the_retries_back() {
 }
 
 #[test]
-fn a_response_under_way_is_not_written_twice() {
+fn duplicate_of_an_incomplete_response_is_rejected() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
     pair.answer(tid, 3, &data(500));
@@ -290,7 +296,7 @@ fn a_response_under_way_is_not_written_twice() {
 }
 
 #[test]
-fn a_transfer_of_more_than_40_seconds_is_aborted_by_its_receiver() {
+fn receiver_aborts_transfers_after_40_seconds() {
     let mut pair = Pair::new();
     let tid = pair.ask(u32::MAX);
     pair.answer(tid, 1000, &data(500));
@@ -314,12 +320,12 @@ fn a_transfer_of_more_than_40_seconds_is_aborted_by_its_receiver() {
     pair.hosts.sent.clear();
     pair.hosts
         .pass_with(Duration::from_secs(100), all_but_the_second);
-    assert!(pair.hosts.sent.is_empty(), "the sender has given up");
-    assert_eq!(pair.hosts.umad.queued(pair.server), 0, "without a word");
+    assert!(pair.hosts.sent.is_empty(), "the sender has stopped");
+    assert_eq!(pair.hosts.umad.queued(pair.server), 0, "without notice");
 }
 
 #[test]
-fn what_makes_no_sense_is_aborted_with_the_reason() {
+fn invalid_segments_are_aborted_with_a_reason() {
     let good = data_header(1);
     let cases = [
         (RmppHeader { version: 2, ..good }, RmppStatus::Unv),
@@ -383,10 +389,10 @@ fn what_makes_no_sense_is_aborted_with_the_reason() {
     }
 }
 
-/// A peer whose long requests have any numbers, lengths and flags: what is handed to the program is no longer than what came,
-/// nothing is kept for ever, and a transfer beside it arrives whole.
+/// A peer sends long requests with random numbers, lengths and flags: delivered messages are not longer than what
+/// was sent, nothing is stored for ever, and a concurrent transfer succeeds.
 #[test]
-fn hostile_segments_hurt_nobody_else() {
+fn hostile_segments_do_not_affect_other_transfers() {
     const SEGMENTS: usize = 300;
     let mut handed = 0;
     for seed in 0..40 {
@@ -447,14 +453,14 @@ fn hostile_segments_hurt_nobody_else() {
         assert_eq!(
             pair.hosts.umad.poll_timeout(),
             None,
-            "seed {seed}: something is kept"
+            "seed {seed}: state remains"
         );
     }
-    assert!(handed > 40, "{handed} messages were whole");
+    assert!(handed > 40, "{handed} messages were complete");
 }
 
 #[test]
-fn abort_and_stop_end_a_transfer_without_a_word_to_the_program() {
+fn abort_and_stop_end_transfers_without_notice() {
     for (rmpp_type, status) in [
         (RmppType::Abort, RmppStatus::T2L),
         (RmppType::Abort, RmppStatus::Unspecified),
@@ -465,7 +471,7 @@ fn abort_and_stop_end_a_transfer_without_a_word_to_the_program() {
         pair.answer(tid, 3, &data(5000));
         pair.hosts.run_with(|_| Fate::Lost);
         pair.hosts.sent.clear();
-        // The client's side says it, with the method of the request.
+        // Sent by the client, with the method of the request.
         let mut mad = segment(
             tid,
             RmppHeader {
@@ -482,14 +488,14 @@ fn abort_and_stop_end_a_transfer_without_a_word_to_the_program() {
             ..SA
         };
         let file = pair.hosts.agent(LEFT, &raw);
-        // A request's TID gets the agent's own high half, so this goes past the write.
+        // The kernel replaces the high half of a request's TID, so this bypasses the write.
         assert_eq!(pair.hosts.try_write(file, &to(3), mad.as_bytes()), Ok(()));
         let mut packet = pair.hosts.umad.poll_transmit().unwrap();
         packet.mad = mad;
         pair.hosts.inject(packet);
         pair.hosts.run();
         pair.hosts.pass_ms(60_000);
-        assert!(pair.hosts.sent.is_empty(), "no more tries");
+        assert!(pair.hosts.sent.is_empty(), "no more retries");
         assert_eq!(pair.hosts.umad.queued(pair.server), 0);
     }
 }
@@ -499,7 +505,7 @@ fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
     pair.answer(tid, 3, &data(300));
-    // The last ACK is lost, so the last segment comes again.
+    // The last ACK is lost, so the last segment is repeated.
     let mut lost = false;
     let fate = |packet: &Packet| {
         let h = rmpp(packet);
@@ -519,15 +525,11 @@ fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
     assert_eq!(acks.last().unwrap().segment_number, 2);
     assert_eq!(of_type(&pair.hosts, RmppType::Data).len(), 3);
     assert_eq!(pair.hosts.read(pair.client), None, "not delivered again");
-    assert_eq!(
-        pair.hosts.umad.queued(pair.server),
-        0,
-        "the sender is content"
-    );
+    assert_eq!(pair.hosts.umad.queued(pair.server), 0, "the sender is done");
 }
 
 #[test]
-fn double_sided_a_long_request_turns_round_and_gets_a_long_answer() {
+fn double_sided_transfers_reverse_direction() {
     let mut pair = Pair::new();
     let question = data(3000);
     let header = UserHeader {
@@ -562,7 +564,7 @@ fn double_sided_a_long_request_turns_round_and_gets_a_long_answer() {
 }
 
 #[test]
-fn a_long_request_without_an_answer_times_out_once_it_has_arrived() {
+fn long_request_without_response_times_out_once() {
     let mut pair = Pair::new();
     let header = UserHeader {
         timeout_ms: 3000,
@@ -576,11 +578,11 @@ fn a_long_request_without_an_answer_times_out_once_it_has_arrived() {
     assert_eq!(pair.hosts.umad.queued(pair.client), 0);
     pair.hosts.pass_ms(1);
     assert_eq!(pair.hosts.read(pair.client).unwrap().0.status, 110);
-    assert!(pair.hosts.sent.is_empty(), "it is not sent again");
+    assert!(pair.hosts.sent.is_empty(), "the request is not sent again");
 }
 
 #[test]
-fn programs_with_their_own_rmpp_see_every_packet() {
+fn programs_with_their_own_rmpp_receive_every_packet() {
     let user = Register {
         flags: FLAG_USER_RMPP,
         ..SA_CLIENT
@@ -626,7 +628,11 @@ fn programs_with_their_own_rmpp_see_every_packet() {
     assert!(got[..450] == data(450));
     hosts.write(client, &to(3), &ack(&last));
     hosts.pass_ms(60_000);
-    assert_eq!(hosts.umad.queued(server), 0, "all was acknowledged");
+    assert_eq!(
+        hosts.umad.queued(server),
+        0,
+        "all segments were acknowledged"
+    );
     assert_eq!(
         hosts.try_write(client, &to(3), &sa_message(GET_MULTI, 1, &data(300))),
         Err(Errno::EINVAL),
@@ -635,7 +641,7 @@ fn programs_with_their_own_rmpp_see_every_packet() {
 }
 
 #[test]
-fn the_class_header_is_in_every_segment_and_data_begins_where_the_class_says() {
+fn segments_have_the_class_header_before_the_data() {
     for (class, oui, offset) in [
         (3u8, 0, 56usize),
         (6, 0, 64),
@@ -691,8 +697,8 @@ fn the_class_header_is_in_every_segment_and_data_begins_where_the_class_says() {
     }
 }
 
-/// So many packets arrive, all others are lost.
-fn the_first(arrive: u32) -> impl FnMut(&Packet) -> Fate {
+/// The first `arrive` packets are delivered, all others are lost.
+fn deliver_first(arrive: u32) -> impl FnMut(&Packet) -> Fate {
     let mut count = 0;
     move |_| {
         count += 1;
@@ -705,26 +711,26 @@ fn the_first(arrive: u32) -> impl FnMut(&Packet) -> Fate {
 }
 
 #[test]
-fn a_closed_file_takes_its_transfers_with_it() {
-    // The sender goes: the receiver gives up after 40 s.
+fn closing_a_file_ends_its_transfers() {
+    // The sender closes its file: the receiver aborts after 40 s.
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
     pair.answer(tid, 3, &data(100_000));
-    pair.hosts.run_with(the_first(40));
+    pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.server);
     pair.hosts.pass_ms(60_000);
     assert_eq!(
         pair.hosts.read(pair.client).unwrap().0.status,
         110,
-        "the request was never answered"
+        "the request got no response"
     );
     assert_eq!(pair.hosts.umad.poll_timeout(), None);
 
-    // The receiver goes: the sender hears nothing more and times out.
+    // The receiver closes its file: the sender times out.
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
     pair.answer(tid, 1, &data(100_000));
-    pair.hosts.run_with(the_first(40));
+    pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.client);
     pair.hosts.pass_ms(60_000);
     assert_eq!(pair.hosts.read(pair.server).unwrap().0.status, 110);
@@ -732,7 +738,7 @@ fn a_closed_file_takes_its_transfers_with_it() {
 }
 
 #[test]
-fn rmpp_from_nowhere_is_not_delivered() {
+fn unsolicited_rmpp_is_not_delivered() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
     let mut single = data_header(1);

@@ -1,4 +1,4 @@
-//! Sending and receiving plain MADs: TIDs, timeouts, who gets what, what is answered by itself.
+//! Sending and receiving plain MADs: TIDs, timeouts, receivers, replies of the kernel.
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, Gid, Lid, Lmc, MKey, PKey, PortGuid, Qpn, Sl, Tid};
@@ -17,7 +17,7 @@ fn asking(lid: u16, timeout_ms: u32, retries: u32) -> UserHeader {
     }
 }
 
-/// The server's answer to the oldest request, with nothing changed but the method.
+/// The server's response to the oldest request, equal except for the method.
 fn answer(hosts: &mut Hosts, server: FileId) {
     let (header, mut body) = hosts.read(server).unwrap();
     body[3] |= 0x80;
@@ -30,7 +30,7 @@ fn answer(hosts: &mut Hosts, server: FileId) {
 }
 
 #[test]
-fn the_kernel_owns_the_high_half_of_a_requests_tid() {
+fn kernel_sets_the_high_half_of_request_tids() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -44,7 +44,7 @@ fn the_kernel_owns_the_high_half_of_a_requests_tid() {
         assert_eq!(tid(&body) as u32, 0x42, "the low half is the program's");
         assert!(tid(&body) >> 32 != 0 && tid(&body) >> 56 == 0, "24 bits");
     }
-    assert_ne!(seen[0], seen[1], "each agent has its own");
+    assert_ne!(seen[0], seen[1], "the high half is per agent");
     let mut response = mad(3, 2, 0x81, seen[0], 0x11);
     hosts.write(server, &to(1), &response);
     let (header, body) = hosts.read(client).unwrap();
@@ -71,7 +71,7 @@ fn the_kernel_owns_the_high_half_of_a_requests_tid() {
 }
 
 #[test]
-fn a_request_is_sent_again_and_then_times_out_with_24_bytes() {
+fn requests_are_retried_and_time_out_with_24_bytes() {
     let mut hosts = Hosts::new();
     let client = hosts.agent(LEFT, &SA_CLIENT);
     let mut header = asking(7, 100, 2);
@@ -81,21 +81,25 @@ fn a_request_is_sent_again_and_then_times_out_with_24_bytes() {
         assert_eq!(hosts.sent.len(), sent);
         hosts.pass_ms(99);
         assert_eq!(hosts.umad.queued(client), 0);
-        assert_eq!(hosts.sent.len(), sent, "not before its time");
+        assert_eq!(hosts.sent.len(), sent, "no retry before the timeout");
         hosts.pass_ms(1);
     }
-    assert_eq!(hosts.sent.len(), 3, "one try and two retries");
+    assert_eq!(hosts.sent.len(), 3, "one attempt and two retries");
     let (failed, body) = hosts.read(client).unwrap();
     assert_eq!(failed.status, 110, "ETIMEDOUT");
-    assert_eq!((failed.lid, failed.retries), (Lid(7), 2), "as written");
-    assert_eq!(failed.length, 0x5555, "not updated either");
+    assert_eq!(
+        (failed.lid, failed.retries),
+        (Lid(7), 2),
+        "as written by the program"
+    );
+    assert_eq!(failed.length, 0x5555, "unchanged as well");
     assert_eq!(body.len(), 24);
     assert_eq!(body[..], hosts.sent[0].mad.as_bytes()[..24], "TID as sent");
     assert_eq!(hosts.umad.poll_timeout(), None);
 }
 
 #[test]
-fn an_answer_ends_the_tries_and_a_late_one_is_dropped() {
+fn response_ends_retries_and_late_ones_are_dropped() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -105,22 +109,26 @@ fn an_answer_ends_the_tries_and_a_late_one_is_dropped() {
     answer(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1);
     answer(&mut hosts, server);
-    assert_eq!(hosts.umad.queued(client), 1, "the second answer is late");
+    assert_eq!(hosts.umad.queued(client), 1, "the second response is late");
     assert_eq!(hosts.umad.unmatched(client), 1);
     hosts.pass_ms(1000);
-    assert_eq!(hosts.umad.queued(client), 1, "no timeout after the answer");
+    assert_eq!(
+        hosts.umad.queued(client),
+        1,
+        "no timeout after the response"
+    );
 
     hosts.write(client, &to(3), &mad(3, 2, 1, 2, 0x11));
     answer(&mut hosts, server);
     assert_eq!(
         hosts.umad.queued(client),
         1,
-        "timeout 0 expects no answer and gets none"
+        "with timeout 0, no response is expected or delivered"
     );
 }
 
 #[test]
-fn a_tid_is_not_used_twice_at_once() {
+fn duplicate_tids_are_rejected() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -133,7 +141,7 @@ fn a_tid_is_not_used_twice_at_once() {
     assert_eq!(
         hosts.try_write(client, &to(2), &get),
         Err(Errno::EINVAL),
-        "even to another peer, even without a timeout"
+        "also to another peer, also without a timeout"
     );
     answer(&mut hosts, server);
     assert_eq!(hosts.try_write(client, &asking(3, 100, 0), &get), Ok(()));
@@ -152,13 +160,13 @@ fn a_tid_is_not_used_twice_at_once() {
         assert_eq!(
             hosts.try_write(client, &to(3), &response),
             Ok(()),
-            "a plain response is sent at once, so it is never under way twice"
+            "a plain response completes at once, so there is no duplicate"
         );
     }
 }
 
 #[test]
-fn what_an_agent_waited_for_ends_with_it() {
+fn removing_an_agent_cancels_its_requests() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -175,7 +183,7 @@ fn what_an_agent_waited_for_ends_with_it() {
     hosts.umad.ioctl(client, unregister, &mut id).unwrap();
     answer(&mut hosts, server);
     answer(&mut hosts, server);
-    assert_eq!(hosts.umad.queued(client), 1, "the first agent's");
+    assert_eq!(hosts.umad.queued(client), 1, "of the first agent");
     hosts.write(client, &asking(3, 100, 5), &mad(3, 2, 1, 2, 0x11));
     hosts.close(client);
     assert_eq!(hosts.umad.poll_timeout(), None);
@@ -185,7 +193,7 @@ fn what_an_agent_waited_for_ends_with_it() {
 }
 
 #[test]
-fn the_header_tells_where_a_mad_came_from() {
+fn header_contains_the_source_of_a_mad() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -213,7 +221,7 @@ fn the_header_tells_where_a_mad_came_from() {
 }
 
 #[test]
-fn an_answer_to_other_path_bits_is_not_for_the_request() {
+fn response_to_other_path_bits_is_not_matched() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -230,13 +238,13 @@ fn an_answer_to_other_path_bits_is_not_for_the_request() {
     assert_eq!(seen.lid, Lid(5));
     body[3] = 0x81;
     hosts.write(server, &to(4), &body);
-    assert_eq!(hosts.umad.queued(client), 0, "came to path bits 0");
+    assert_eq!(hosts.umad.queued(client), 0, "arrived at path bits 0");
     hosts.write(server, &to(5), &body);
     assert_eq!(hosts.umad.queued(client), 1);
 }
 
 #[test]
-fn a_grh_goes_there_and_back() {
+fn grh_is_sent_and_received() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -261,7 +269,7 @@ fn a_grh_goes_there_and_back() {
     assert_eq!((seen.flow_label, seen.traffic_class), (0x12345, 9));
     body[3] = 0x81;
     hosts.write(server, &to(1), &body);
-    assert_eq!(hosts.umad.queued(client), 0, "an answer without a GRH");
+    assert_eq!(hosts.umad.queued(client), 0, "a response without GRH");
     let back = UserHeader {
         lid: Lid(1),
         gid: left,
@@ -286,7 +294,7 @@ fn a_grh_goes_there_and_back() {
 }
 
 #[test]
-fn the_p_key_index_chooses_the_p_key_and_tells_it() {
+fn p_key_index_selects_and_reports_the_p_key() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -315,13 +323,16 @@ fn the_p_key_index_chooses_the_p_key_and_tells_it() {
         ..asking(3, 100, 0)
     };
     hosts.write(client, &header, &mad(3, 2, 1, 99, 0x11));
-    assert!(hosts.sent.is_empty(), "no such key: lost in the adapter");
+    assert!(
+        hosts.sent.is_empty(),
+        "no such P_Key: dropped by the adapter"
+    );
     hosts.pass_ms(100);
-    assert_eq!(hosts.umad.queued(client), 3, "and it times out");
+    assert_eq!(hosts.umad.queued(client), 3, "the request times out");
 }
 
 #[test]
-fn unsolicited_mads_go_by_class_version_and_method() {
+fn unsolicited_mads_are_matched_by_class_version_and_method() {
     let mut hosts = Hosts::new();
     let all = [
         hosts.agent(RIGHT, &SA),
@@ -376,7 +387,7 @@ fn unsolicited_mads_go_by_class_version_and_method() {
 }
 
 #[test]
-fn a_get_or_set_that_nobody_wants_is_answered_by_the_kernel() {
+fn kernel_replies_to_requests_without_agent() {
     let mut hosts = Hosts::new();
     let _somebody = hosts.open(RIGHT);
     let client = hosts.agent(LEFT, &SA_CLIENT);
@@ -396,7 +407,7 @@ fn a_get_or_set_that_nobody_wants_is_answered_by_the_kernel() {
         hosts.pass_ms(100);
         assert_eq!(hosts.read(client).unwrap().0.status, 110, "{method:#x}");
     }
-    // SMInfo is left to the programs, here there is no SM.
+    // SMInfo is left to programs; here, no SM is open.
     let sm = hosts.agent(LEFT, &DIRECTED);
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
     let smp = request.directed(&path_to(2), Tid(5));
@@ -407,7 +418,7 @@ fn a_get_or_set_that_nobody_wants_is_answered_by_the_kernel() {
     hosts.write(sm, &header, smp.as_bytes());
     let (_, body) = hosts.read(sm).unwrap();
     assert_eq!(body[3..6], [0x81, 0x80, 0x0C], "with the D bit");
-    // Communication management knows Send only; anything else does not come in at all.
+    // Communication management supports Send only; other methods are not received.
     let cm = Register {
         qpn: 1,
         class: 7,
@@ -419,11 +430,15 @@ fn a_get_or_set_that_nobody_wants_is_answered_by_the_kernel() {
     hosts.pass_ms(100);
     assert_eq!(hosts.read(cm).unwrap().0.status, 110);
     hosts.write(cm, &asking(3, 100, 0), &mad(7, 2, 1, 2, 1));
-    assert_eq!(hosts.read(cm).unwrap().1[3], 0x81, "but for ClassPortInfo");
+    assert_eq!(
+        hosts.read(cm).unwrap().1[3],
+        0x81,
+        "except for ClassPortInfo"
+    );
 }
 
 #[test]
-fn directed_routes_end_at_devices_or_at_programs() {
+fn directed_routes_reach_devices_and_programs() {
     let mut hosts = Hosts::new();
     let left = hosts.agent(LEFT, &DIRECTED);
     let right = hosts.agent(RIGHT, &DIRECTED);
@@ -440,11 +455,11 @@ fn directed_routes_end_at_devices_or_at_programs() {
         let (seen, body) = hosts.read(left).unwrap();
         assert_eq!(seen.lid, Lid::PERMISSIVE);
         assert_eq!(body[3..6], [0x81, 0x80, 0], "{hops} hops");
-        assert_eq!(body[6], 0, "the hop pointer is back");
+        assert_eq!(body[6], 0, "the hop pointer is 0 again");
     }
     assert_eq!(hosts.umad.queued(right), 0);
 
-    // SMInfo goes to the program, whose answer finds its way back.
+    // SMInfo is delivered to the program, whose response returns along the route.
     let smp = get(id::SM_INFO, &path_to(2), 4);
     hosts.write(left, &header, smp.as_bytes());
     let (seen, mut body) = hosts.read(right).unwrap();
@@ -457,7 +472,7 @@ fn directed_routes_end_at_devices_or_at_programs() {
     hosts.write(right, &back, &body);
     assert_eq!(hosts.read(left).unwrap().1[3], 0x81);
 
-    // To itself: the own program answers its own question.
+    // To the own node: the program responds to its own request.
     let smp = get(id::SM_INFO, &DrPath::LOCAL, 5);
     hosts.write(left, &header, smp.as_bytes());
     let (seen, mut body) = hosts.read(left).unwrap();
@@ -469,7 +484,7 @@ fn directed_routes_end_at_devices_or_at_programs() {
 }
 
 #[test]
-fn a_local_request_that_nobody_answers_is_complete_all_the_same() {
+fn local_request_without_response_completes() {
     let mut hosts = Hosts::new();
     let sm = Register {
         methods: &[],
@@ -489,16 +504,16 @@ fn a_local_request_that_nobody_answers_is_complete_all_the_same() {
     assert_eq!(
         hosts.try_write(left, &header, smp.as_bytes()),
         Ok(()),
-        "so its TID is free again"
+        "its TID can be reused"
     );
     hosts.run();
     hosts.pass_ms(60_000);
-    assert_eq!(hosts.read(left), None, "and no timeout is reported");
+    assert_eq!(hosts.read(left), None, "no timeout is reported");
     assert_eq!(hosts.umad.poll_timeout(), None);
 }
 
 #[test]
-fn a_directed_route_must_leave_by_the_own_port() {
+fn directed_routes_must_start_at_the_own_port() {
     let mut hosts = Hosts::new();
     let left = hosts.agent(LEFT, &DIRECTED);
     let header = UserHeader {
@@ -516,14 +531,14 @@ fn a_directed_route_must_leave_by_the_own_port() {
     assert_eq!(
         hosts.try_write(switch, &header, smp.as_bytes()),
         Ok(()),
-        "a switch has more than one way"
+        "a switch has several ports"
     );
     hosts.run();
     assert_eq!(hosts.read(switch).unwrap().1[3], 0x81);
 }
 
 #[test]
-fn lid_routed_smps_reach_the_own_device_and_others() {
+fn lid_routed_smps_reach_own_and_other_devices() {
     let mut hosts = Hosts::new();
     let sm = hosts.agent(
         LEFT,
@@ -546,7 +561,7 @@ fn lid_routed_smps_reach_the_own_device_and_others() {
 }
 
 #[test]
-fn qp0_and_qp1_do_not_mix() {
+fn qp0_and_qp1_are_separate() {
     let mut hosts = Hosts::new();
     let sm = Register {
         class: 1,

@@ -1,4 +1,4 @@
-//! The files by which a program finds its devices, as libibumad reads them.
+//! sysfs files, as libibumad reads them.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::umad_rig::*;
 fn files(hosts: &Hosts, cas: &[usize]) -> BTreeMap<String, String> {
     let all = sysfs::files(&hosts.fabric, cas);
     let map: BTreeMap<_, _> = all.iter().cloned().collect();
-    assert_eq!(map.len(), all.len(), "each path once");
+    assert_eq!(map.len(), all.len(), "no duplicate paths");
     map
 }
 
 #[test]
-fn a_host_with_two_adapters_has_four_umad_devices() {
+fn host_with_two_adapters_has_four_umad_devices() {
     let hosts = Hosts::new();
     let files = files(&hosts, &[2, 0]);
     assert_eq!(files["infiniband_mad/abi_version"], "5\n");
@@ -42,7 +42,7 @@ fn a_host_with_two_adapters_has_four_umad_devices() {
 }
 
 #[test]
-fn a_port_reads_as_it_is_now() {
+fn port_files_have_current_values() {
     let mut hosts = Hosts::new();
     let port = "infiniband/mlx5_0/ports/1";
     let read = |hosts: &Hosts, name: &str| files(hosts, &[0])[&format!("{port}/{name}")].clone();
@@ -86,7 +86,7 @@ fn a_port_reads_as_it_is_now() {
 }
 
 #[test]
-fn counters_are_what_the_port_counts() {
+fn counter_files_have_the_port_counters() {
     let mut hosts = Hosts::new();
     let counters = "infiniband/mlx5_0/ports/1/counters";
     let read = |hosts: &Hosts, name: &str| {
@@ -106,7 +106,7 @@ fn counters_are_what_the_port_counts() {
 }
 
 #[test]
-fn a_switch_has_port_0_alone() {
+fn switch_has_only_port_0() {
     let hosts = Hosts::new();
     let files = files(&hosts, &[1]);
     assert_eq!(files["infiniband/mlx5_0/node_type"], "2: switch\n");

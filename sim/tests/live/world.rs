@@ -45,7 +45,7 @@ fn idle(spec: &FabricSpec, seed: u64) -> (World<Explorer>, ManagerId) {
 
 fn ask(world: &mut World<Explorer>, id: ManagerId, path: DrPath, times: u32) {
     world
-        .with_manager(id, |m, now| (0..times).for_each(|_| m.ask(path, now, 1)))
+        .with_manager(id, |m, now| (0..times).for_each(|_| m.query(path, now, 1)))
         .unwrap();
 }
 
