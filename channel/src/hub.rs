@@ -41,7 +41,7 @@ impl Hub {
     }
 
     /// Sleeps until the doorbell rings, `timeout` is over, or a signal arrives; at most 250 ms. `still_idle` is
-    /// called after the clients were told to ring; if it returns false, there is no sleep. Only one thread may
+    /// called after the clients know that they must ring; if it returns false, there is no sleep. Only one thread may
     /// sleep here.
     ///
     /// # Errors
