@@ -91,8 +91,9 @@ impl Waiters {
 
     /// Whether the program keeps polling a device whose server is dead.
     fn ignore_death_notices(&self) -> bool {
-        let told = |umad: &Umad| umad.death_notices.load(Ordering::Relaxed) >= MAX_DEATH_NOTICES;
-        self.0.iter().any(|(_, umad)| told(umad))
+        let reported =
+            |umad: &Umad| umad.death_notices.load(Ordering::Relaxed) >= MAX_DEATH_NOTICES;
+        self.0.iter().any(|(_, umad)| reported(umad))
     }
 
     /// Devices polled for messages.

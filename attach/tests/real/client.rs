@@ -118,8 +118,8 @@ fn reads_and_writes_follow_the_kernels_rules() {
         assert_eq!((write(fd, &short), errno()), (-1, libc::EINVAL));
         let stranger = message(7, ANSWER, 256, 256);
         assert_eq!((write(fd, &stranger), errno()), (-1, libc::EIO));
-        let nobody = message(99, ANSWER, 256, 256);
-        assert_eq!((write(fd, &nobody), errno()), (-1, libc::EINVAL));
+        let unknown_agent = message(99, ANSWER, 256, 256);
+        assert_eq!((write(fd, &unknown_agent), errno()), (-1, libc::EINVAL));
         let mut buffer = vec![0; HEADER + 5000];
         assert_eq!((read(fd, &mut buffer), errno()), (-1, libc::EAGAIN));
         assert_eq!(poll(fd, 0), (0, 0));

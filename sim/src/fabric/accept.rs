@@ -41,14 +41,14 @@ impl Fabric {
         }
         if self.is_for_io_unit(packet) {
             let status = self.io_unit(packet);
-            packet.answer(status);
+            packet.make_reply(status);
             return AcceptOutcome::Reply;
         }
         if !packet.is_for_agent() {
             if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {
                 // Without an SM, the agent replies that the attribute is unsupported, as Linux and managed
                 // switches do.
-                packet.answer(Status::BAD_METHOD_ATTR);
+                packet.make_reply(Status::BAD_METHOD_ATTR);
                 return AcceptOutcome::Reply;
             }
             return self.deliver(end, packet);
@@ -56,12 +56,12 @@ impl Fabric {
         // The agent replies to other base versions without processing the request.
         if packet.mad.as_bytes()[0] != 1 {
             packet.mad.as_bytes_mut()[0] = 1;
-            packet.answer(Status::BAD_VERSION);
+            packet.make_reply(Status::BAD_VERSION);
             return AcceptOutcome::Reply;
         }
         if packet.mad.mgmt_class() == MgmtClass::Perf {
             let status = self.pma(end, packet);
-            packet.answer(status);
+            packet.make_reply(status);
             return AcceptOutcome::Reply;
         }
         if packet.mad.method() == Method::TrapRepress {
@@ -74,7 +74,7 @@ impl Fabric {
         let Some(status) = self.sma(end, packet, now) else {
             return self.dropped(DropReason::MKey);
         };
-        packet.answer(status);
+        packet.make_reply(status);
         AcceptOutcome::Reply
     }
 

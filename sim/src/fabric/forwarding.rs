@@ -208,11 +208,11 @@ impl Fabric {
         let byte = port.sl_to_vl(input)[usize::from(sl / 2)];
         let vl = if sl & 1 == 0 { byte >> 4 } else { byte & 0xF };
         // OperationalVLs 1 to 5 stands for 1, 2, 4, 8 and 15 VLs.
-        let lanes = match port.info[43] >> 4 {
+        let data_vls = match port.info[43] >> 4 {
             5 => 15,
             code => 1u8 << code.saturating_sub(1).min(3),
         };
-        if vl >= lanes {
+        if vl >= data_vls {
             self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
             return Err(DropReason::NoVl);
         }

@@ -141,7 +141,7 @@ impl Packet {
     }
 
     /// Turns a request into its reply. The attribute data remains.
-    pub(crate) fn answer(&mut self, status: Status) {
+    pub(crate) fn make_reply(&mut self, status: Status) {
         let directed = self.is_directed();
         let method = self.mad.method();
         let b = self.mad.as_bytes_mut();

@@ -269,11 +269,11 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         })
         .collect();
     // A ring in random order makes it connected.
-    let mut circle: Vec<usize> = (0..n).collect();
-    shuffle(&mut rng, &mut circle);
+    let mut ring: Vec<usize> = (0..n).collect();
+    shuffle(&mut rng, &mut ring);
     let mut degree = vec![0; n];
     let mut cables = std::collections::BTreeSet::new();
-    let mut lay = |a: usize, b: usize, degree: &mut Vec<usize>| {
+    let mut connect = |a: usize, b: usize, degree: &mut Vec<usize>| {
         let new = a != b && cables.insert((a.min(b), a.max(b)));
         if new {
             degree[a] += 1;
@@ -283,7 +283,7 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         new
     };
     for i in 0..n {
-        lay(circle[i], circle[(i + 1) % n], &mut degree);
+        connect(ring[i], ring[(i + 1) % n], &mut degree);
     }
     let mut open: Vec<usize> = (0..n).filter(|i| degree[*i] < r).collect();
     let mut tries = 20 * n * r;
@@ -293,7 +293,7 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
             open[below(&mut rng, open.len())],
             open[below(&mut rng, open.len())],
         );
-        if lay(a, b, &mut degree) {
+        if connect(a, b, &mut degree) {
             open.retain(|i| (*i != a && *i != b) || degree[*i] < r);
         }
     }

@@ -255,8 +255,8 @@ fn documented_sizes_are_correct() {
         let name = spec.trim_matches('`');
         let spec = from_spec(name).unwrap();
         let found = [spec.switch_count(), spec.ca_count(), spec.links.len()];
-        let told = [switches, hosts, cables].map(|n| n.parse::<usize>().ok());
-        assert_eq!(found.map(Some), told, "{name}");
+        let reported = [switches, hosts, cables].map(|n| n.parse::<usize>().ok());
+        assert_eq!(found.map(Some), reported, "{name}");
         shapes.insert(name.split(':').next().unwrap().to_owned());
     }
     // Every shape that the error for unknown shapes lists has a row.

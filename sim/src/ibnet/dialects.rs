@@ -310,7 +310,7 @@ fn errors_have_a_position_and_reason() {
 fn errors_are_reported_together_up_to_a_limit() {
     let mut lines = String::new();
     for port in 1..=30 {
-        lines.push_str(&format!("[{port}] \"nobody\"[1]\n"));
+        lines.push_str(&format!("[{port}] \"unknown\"[1]\n"));
     }
     let errors = read(&format!("Switch 36 \"sw\"\n{lines}")).unwrap_err();
     assert_eq!((errors.list.len(), errors.left_off), (20, 10));

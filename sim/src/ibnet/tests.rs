@@ -284,8 +284,8 @@ fn errors_have_their_line() {
         ),
     ];
     for (text, message) in cases {
-        let told = read(&text).unwrap_err().to_string();
-        assert_eq!(told.lines().next(), Some(message), "{told}");
+        let reported = read(&text).unwrap_err().to_string();
+        assert_eq!(reported.lines().next(), Some(message), "{reported}");
     }
 }
 

@@ -181,7 +181,7 @@ impl Net {
             && packet.is_for_agent()
             && packet.mad.method() == Method::Set
         {
-            packet.answer(status);
+            packet.make_reply(status);
         } else {
             match self.fabric.accept(&mut packet, self.now) {
                 AcceptOutcome::Reply => {}

@@ -326,8 +326,8 @@ impl MulticastCheck<'_, '_> {
                     Peer::None => {}
                     Peer::EndPort(end) => self.count_copy(end, &mut copies),
                     Peer::Switch(next) => {
-                        if let Some((channel, lane)) = from {
-                            channels.add(channel, lane, port, vl);
+                        if let Some((channel, vl)) = from {
+                            channels.add(channel, vl, port, vl);
                         }
                         if self.last_visit[next.node] == self.packet {
                             copies.revisited = copies.revisited.or(Some(next.node));

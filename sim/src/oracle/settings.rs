@@ -145,7 +145,7 @@ fn check_timers(
 /// A written SLtoVLMappingTable selects active VLs, or VL15 to drop. Reports the first entry that does not.
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     let facts = scope.port(at);
-    let lanes = data_vl_count(facts.info.operational_vls);
+    let data_vls = data_vl_count(facts.info.operational_vls);
     let wrong = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
         let vl = |sl: u8| {
             let byte = table[usize::from(sl / 2)];
@@ -155,7 +155,7 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
                 byte & 0xF
             }
         };
-        let beyond = |sl: &u8| vl(*sl) >= lanes && vl(*sl) != 15;
+        let beyond = |sl: &u8| vl(*sl) >= data_vls && vl(*sl) != 15;
         (0..16).find(beyond).map(|sl| (input, sl, vl(sl)))
     });
     if let Some((input, sl, vl)) = wrong {
@@ -164,7 +164,7 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
             input: PortNum(input),
             sl: Sl(sl),
             vl,
-            data_vls: lanes,
+            data_vls,
         });
     }
 }

@@ -59,7 +59,7 @@ fn walk(
             break;
         }
         let out = PortAt::new(at.node, port);
-        let Some(lane) = vl(state, out, at.port, sl) else {
+        let Some(next_vl) = vl(state, out, at.port, sl) else {
             found.no_vl = true;
             return;
         };
@@ -67,7 +67,7 @@ fn walk(
         if peer == owner {
             break;
         }
-        path.push((out, lane));
+        path.push((out, next_vl));
         at = peer;
     }
     found

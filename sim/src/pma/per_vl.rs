@@ -44,28 +44,28 @@ impl Fabric {
                 if attr == id::PORT_VL_OP_PACKETS || attr == id::PORT_VL_OP_DATA {
                     self.select_op_code(slot, data[0]);
                 }
-                let lanes = &mut self.tallies[slot].rare_mut().per_vl;
+                let per_vl = &mut self.tallies[slot].rare_mut().per_vl;
                 match attr {
                     id::PORT_VL_OP_PACKETS => {
                         let requested = PortVlOpPackets::decode(data);
                         replace_selected(
-                            &mut lanes.op_packets,
+                            &mut per_vl.op_packets,
                             &requested.port_vl_op_packets,
                             select,
                         );
                     }
                     id::PORT_VL_OP_DATA => {
                         let requested = PortVlOpData::decode(data);
-                        replace_selected(&mut lanes.op_data, &requested.port_vl_op_data, select);
+                        replace_selected(&mut per_vl.op_data, &requested.port_vl_op_data, select);
                     }
                     id::PORT_VL_XMIT_WAIT_COUNTERS => {
                         let requested = PortVlXmitWaitCounters::decode(data).port_vl_xmit_wait;
-                        replace_selected(&mut lanes.xmit_wait, &requested, select);
+                        replace_selected(&mut per_vl.xmit_wait, &requested, select);
                     }
                     _ => {
                         let requested = PortVlXmitFlowCtlUpdateErrors::decode(data);
                         replace_selected(
-                            &mut lanes.flow_ctl_update_errors,
+                            &mut per_vl.flow_ctl_update_errors,
                             &requested.port_vl_xmit_flow_ctl_update_errors,
                             select,
                         );
@@ -73,7 +73,7 @@ impl Fabric {
                 }
             }
         }
-        let lanes = || {
+        let per_vl = || {
             let tallies = &self.tallies[r.slots.clone()];
             tallies.iter().filter_map(|t| t.rare()).map(|r| &r.per_vl)
         };
@@ -85,7 +85,7 @@ impl Fabric {
                 port_select,
                 counter_select: 0,
                 port_vl_op_packets: std::array::from_fn(|vl| {
-                    lanes().fold(0, |sum: u16, l| sum.saturating_add(l.op_packets[vl]))
+                    per_vl().fold(0, |sum: u16, l| sum.saturating_add(l.op_packets[vl]))
                 }),
             }
             .encode_onto(data),
@@ -94,7 +94,7 @@ impl Fabric {
                 port_select,
                 counter_select: 0,
                 port_vl_op_data: std::array::from_fn(|vl| {
-                    lanes().fold(0, |sum: u32, l| sum.saturating_add(l.op_data[vl]))
+                    per_vl().fold(0, |sum: u32, l| sum.saturating_add(l.op_data[vl]))
                 }),
             }
             .encode_onto(data),
@@ -102,7 +102,7 @@ impl Fabric {
                 port_select,
                 counter_select: 0,
                 port_vl_xmit_wait: std::array::from_fn(|vl| {
-                    lanes().fold(0, |sum: u16, l| sum.saturating_add(l.xmit_wait[vl]))
+                    per_vl().fold(0, |sum: u16, l| sum.saturating_add(l.xmit_wait[vl]))
                 }),
             }
             .encode_onto(data),
@@ -110,7 +110,7 @@ impl Fabric {
                 port_select,
                 counter_select: 0,
                 port_vl_xmit_flow_ctl_update_errors: std::array::from_fn(|vl| {
-                    lanes().fold(0, |sum: u8, l| {
+                    per_vl().fold(0, |sum: u8, l| {
                         sum.saturating_add(l.flow_ctl_update_errors[vl]).min(3)
                     })
                 }),

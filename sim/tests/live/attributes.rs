@@ -51,9 +51,9 @@ fn hardware_models_report_their_identity_and_sizes() {
         let mut rig = Rig::new(&spec);
         let c = model.caps;
         let info = NodeInfo::decode(&read(&mut rig, node, id::NODE_INFO, 0));
-        let told = (info.vendor_id, info.device_id, info.partition_cap);
+        let reported = (info.vendor_id, info.device_id, info.partition_cap);
         let expected = (model.vendor_id, model.device_id, c.partition_cap);
-        assert_eq!(told, expected, "{}", model.family);
+        assert_eq!(reported, expected, "{}", model.family);
         assert_eq!(info.revision, c.revision);
         let end = if node == 1 { 0 } else { 1 };
         let port = rig.port_info(&path_to(node), end);
@@ -72,8 +72,8 @@ fn hardware_models_report_their_identity_and_sizes() {
         assert_eq!(linked.speed(), Some(speed), "{}", model.family);
         if node == 1 {
             let info = SwitchInfo::decode(&read(&mut rig, 1, id::SWITCH_INFO, 0));
-            let told = (info.linear_fdb_cap, info.multicast_fdb_cap);
-            assert_eq!(told, (c.linear_fdb_cap, c.multicast_fdb_cap));
+            let reported = (info.linear_fdb_cap, info.multicast_fdb_cap);
+            assert_eq!(reported, (c.linear_fdb_cap, c.multicast_fdb_cap));
         }
     }
 }
@@ -475,8 +475,11 @@ fn fdr10_change_applies_at_the_next_training() {
     assert!(!rig.fabric.is_fdr10(at));
     let info = rig.fabric.port_info(at).unwrap();
     assert_eq!(info.speed(), Some(LinkSpeed::Qdr));
-    let told = ExtendedPortInfo::decode(&read(&mut rig, 1, attr, 2));
-    assert_eq!((told.link_speed_enabled, told.link_speed_active), (0, 0));
+    let reported = ExtendedPortInfo::decode(&read(&mut rig, 1, attr, 2));
+    assert_eq!(
+        (reported.link_speed_enabled, reported.link_speed_active),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -488,8 +491,8 @@ fn speed_width_pairs_match_port_info() {
     let pairs = LinkSpeedWidthPairs::decode(&read(&mut rig, 1, attr, 0));
     let widths = rig.port_info(&path_to(1), 2).link_width_supported;
     assert_eq!((pairs.num_tables, pairs.port_mask[31]), (1, 0b1_1110));
-    let told = [pairs.speed_2_5, pairs.speed_5, pairs.speed_10];
-    assert_eq!(told, [widths; 3]);
+    let reported = [pairs.speed_2_5, pairs.speed_5, pairs.speed_10];
+    assert_eq!(reported, [widths; 3]);
     assert_eq!(rig.set(&path_to(1), attr, 0, [0; 64]), NONE);
 }
 

@@ -92,8 +92,8 @@ fn missing_objects_have_an_error_status() {
         (Method::Get, 0x13, 0, 0x0C),
         (Method::Set, 1, 0, 0x0C),
     ] {
-        let (told, data) = ask(&mut rig, method, attr, modifier);
-        assert_eq!(told, status, "{attr:#x} {modifier:#x}");
+        let (reported, data) = ask(&mut rig, method, attr, modifier);
+        assert_eq!(reported, status, "{attr:#x} {modifier:#x}");
         assert!(data.iter().all(|b| *b == 0));
     }
 }
@@ -103,17 +103,17 @@ fn missing_objects_have_an_error_status() {
 fn targets_can_be_started_and_stopped() {
     let mut rig = rig(false);
     let is_dm = |rig: &mut Rig| rig.port_info(&path_to(TARGET), 1).capability_mask.0 & IS_DM != 0;
-    let question = request(Method::Get, 1, 0);
+    let request_mad = request(Method::Get, 1, 0);
     assert!(!is_dm(&mut rig));
-    let nobody = MadOutcome::Dropped(DropReason::NoClient);
-    assert_eq!(rig.send(&question).0, nobody);
+    let no_receiver = MadOutcome::Dropped(DropReason::NoClient);
+    assert_eq!(rig.send(&request_mad).0, no_receiver);
     for on in [true, false, false, true] {
         let before = is_dm(&mut rig);
         rig.fabric.set_srp_target(TARGET, on).unwrap();
         assert_eq!(is_dm(&mut rig), on);
-        let told = rig.advance();
-        assert_eq!(told.len(), usize::from(before != on));
-        for trap in &told {
+        let reported = rig.advance();
+        assert_eq!(reported.len(), usize::from(before != on));
+        for trap in &reported {
             let notice = Notice::decode(smp::data(&trap.mad));
             assert_eq!(notice.trap_number, TrapNumber::LocalChange);
             assert_eq!(notice.issuer_lid, Lid(3));
@@ -121,8 +121,8 @@ fn targets_can_be_started_and_stopped() {
         }
         // Minimum interval between two traps of a port.
         rig.now = rig.now + core::time::Duration::from_secs(10);
-        let verdict = if on { MadOutcome::Replied } else { nobody };
-        assert_eq!(rig.send(&question).0, verdict);
+        let verdict = if on { MadOutcome::Replied } else { no_receiver };
+        assert_eq!(rig.send(&request_mad).0, verdict);
     }
     assert!(rig.fabric.set_srp_target(99, true).is_err());
     // The target is installed on the host and starts again with it.

@@ -212,13 +212,19 @@ fn return_path_in_trap_256_has_at_most_30_hops() {
         let notice = Notice::decode(smp::data(&trap.mad));
         MKeyViolationDetails::decode(&notice.data_details)
     };
-    let told = details(&mut rig);
-    assert!(told.dr_notice && told.dr_path_truncated);
-    assert_eq!((told.dr_hop_count, told.dr_return_path), (30, [1; 30]));
+    let reported = details(&mut rig);
+    assert!(reported.dr_notice && reported.dr_path_truncated);
+    assert_eq!(
+        (reported.dr_hop_count, reported.dr_return_path),
+        (30, [1; 30])
+    );
     rig.now = rig.now + Duration::from_secs(2);
     assert_eq!(rig.by_lid(Lid(33)).0, MadOutcome::Dropped(DropReason::MKey));
-    let told = details(&mut rig);
-    assert!(!told.dr_notice && !told.dr_path_truncated);
-    assert_eq!((told.dr_hop_count, told.dr_return_path), (0, [0; 30]));
-    assert_eq!(told.dr_slid, Lid(1), "the requester");
+    let reported = details(&mut rig);
+    assert!(!reported.dr_notice && !reported.dr_path_truncated);
+    assert_eq!(
+        (reported.dr_hop_count, reported.dr_return_path),
+        (0, [0; 30])
+    );
+    assert_eq!(reported.dr_slid, Lid(1), "the requester");
 }

@@ -77,15 +77,15 @@ fn replies_are_immediate_without_faults() {
 
 /// Arrival times of the replies, in microseconds.
 fn arrivals(net: &mut Net, node: usize, times: u64) -> Vec<u64> {
-    let (mut out, begun) = (Vec::new(), net.now());
+    let (mut out, start) = (Vec::new(), net.now());
     for tid in 0..times {
         let packet = get_request(&path_to(node), id::NODE_INFO, tid);
-        net.send(packet, begun, &mut out);
+        net.send(packet, start, &mut out);
     }
     let mut seen = vec![0; out.len()];
     while let Some(next) = net.next_time() {
         net.advance(next, &mut out);
-        seen.resize(out.len(), next.since(begun).as_micros() as u64);
+        seen.resize(out.len(), next.since(start).as_micros() as u64);
     }
     seen
 }

@@ -153,7 +153,7 @@ impl Plan {
                 state: PortState::Active,
                 pkeys: keys_of(&keys_behind),
                 sl_to_vl: inputs
-                    .map(|input| (input, routes.lanes(*at, input)))
+                    .map(|input| (input, routes.vls(*at, input)))
                     .collect(),
                 vl_arb_low: (0..4).map(|vl| (vl, 8)).collect(),
             };

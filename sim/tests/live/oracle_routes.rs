@@ -130,29 +130,29 @@ impl Routes {
     }
 
     /// VL of each SL from an input to an output port; VL15 drops.
-    pub(crate) fn lanes(&self, output: PortAt, input: u8) -> [u8; 16] {
+    pub(crate) fn vls(&self, output: PortAt, input: u8) -> [u8; 16] {
         let there = self.peers.get(&output).map(|p| p.node);
         let from = self.peers.get(&PortAt::new(output.node, input));
         let is_trunk = |node: &NodeIdx| self.egress.contains_key(&(*node, 2));
-        let mut lanes = [15; 16];
-        lanes[0] = 0;
+        let mut vls = [15; 16];
+        vls[0] = 0;
         match self.shape {
             Shape::Tree => {}
             Shape::Ring => {
                 let passes = from.is_some_and(|p| is_trunk(&p.node)) && is_trunk(&output.node);
-                lanes[0] = u8::from(passes);
+                vls[0] = u8::from(passes);
             }
             Shape::Torus => {
                 let cells = self.cells.get(&output.node);
                 let cells = cells.zip(there.and_then(|n| self.cells.get(&n)));
                 for sl in 0..4u8 {
                     let axis = cells.map(|(here, there)| u8::from(here[0] == there[0]));
-                    lanes[usize::from(sl)] = axis.map_or(0, |axis| sl >> axis & 1);
+                    vls[usize::from(sl)] = axis.map_or(0, |axis| sl >> axis & 1);
                 }
             }
         }
-        lanes[usize::from(GROUP_SL.raw())] = GROUP_VL;
-        lanes
+        vls[usize::from(GROUP_SL.raw())] = GROUP_VL;
+        vls
     }
 
     /// SL of a path, if it depends on the path.

@@ -73,7 +73,7 @@ fn two_sms_exchange_sm_info() {
     let mut b = net.attach(Some(PortAt::new(3, 1))).unwrap();
     a.send(&get(id::SM_INFO, 3, 9)).unwrap();
     let Received::Mad(asked) = b.receive(NO_WAIT).unwrap() else {
-        panic!("no question")
+        panic!("no request")
     };
     let info = SmInfo {
         sm_state: SmState::Standby,

@@ -259,10 +259,10 @@ fn set_reply_contains_client_reregister_if_supported() {
             rig.m_key,
             info.encode(),
         );
-        let answer = rig.ask(&path, &request).unwrap();
+        let answer = rig.request(&path, &request).unwrap();
         assert_eq!(answer.mad.status(), Status::OK);
-        let told = PortInfo::decode(smp::data(&answer.mad)).client_reregister;
-        assert_eq!(told, shown, "node {node} port {port}");
+        let reported = PortInfo::decode(smp::data(&answer.mad)).client_reregister;
+        assert_eq!(reported, shown, "node {node} port {port}");
         assert!(!rig.port_info(&path, port).client_reregister);
     }
     assert_eq!(rig.fabric.client_reregisters(PortAt::new(2, 1)), 0);
@@ -360,12 +360,12 @@ fn speeds_are_reported_in_their_fields() {
         }
         let mut rig = Rig::new(&spec);
         let i = rig.port_info(&path_to(1), 2);
-        let told = [
+        let reported = [
             i.link_speed_active,
             i.link_speed_ext_active,
             i.link_speed_ext_active2,
         ];
-        assert_eq!(told, active, "{speed:?}");
+        assert_eq!(reported, active, "{speed:?}");
         let can = [
             i.link_speed_supported,
             i.link_speed_ext_supported,

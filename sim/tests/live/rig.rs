@@ -104,7 +104,7 @@ impl Rig {
     }
 
     /// The reply to a request, if any.
-    pub(crate) fn ask(&mut self, path: &DrPath, request: &SmpRequest) -> Option<MadIn> {
+    pub(crate) fn request(&mut self, path: &DrPath, request: &SmpRequest) -> Option<MadIn> {
         self.tid += 1;
         let mad = request.directed(path, Tid(self.tid));
         let (_, out) = self.send(&MadOut {
@@ -115,7 +115,7 @@ impl Rig {
     }
 
     pub(crate) fn get(&mut self, path: &DrPath, attr: AttrId, modifier: u32) -> Option<MadIn> {
-        self.ask(path, &SmpRequest::get(attr, AttrMod(modifier), self.m_key))
+        self.request(path, &SmpRequest::get(attr, AttrMod(modifier), self.m_key))
     }
 
     pub(crate) fn set(
@@ -126,7 +126,7 @@ impl Rig {
         data: [u8; 64],
     ) -> Option<Status> {
         let request = SmpRequest::set(attr, AttrMod(modifier), self.m_key, data);
-        self.ask(path, &request).map(|m| m.mad.status())
+        self.request(path, &request).map(|m| m.mad.status())
     }
 
     pub(crate) fn port_info(&mut self, path: &DrPath, port: u8) -> PortInfo {

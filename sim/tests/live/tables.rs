@@ -172,7 +172,7 @@ fn nonexistent_blocks_are_rejected() {
                 m_key: MKey::NONE,
                 data: [0; 64],
             };
-            let answer = rig.ask(&path_to(node), &request).unwrap();
+            let answer = rig.request(&path_to(node), &request).unwrap();
             assert_eq!(answer.mad.status(), status, "{method} {attr} {modifier:#x}");
         }
     }

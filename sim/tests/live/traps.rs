@@ -387,7 +387,7 @@ fn notices_are_read_and_removed_by_toggle() {
             ..Notice::default()
         };
         let request = SmpRequest::set(id::NOTICE, AttrMod(0), MKey::NONE, data.encode());
-        let answer = rig.ask(&path, &request).unwrap();
+        let answer = rig.request(&path, &request).unwrap();
         Notice::decode(smp::data(&answer.mad))
     };
     let first = read(&mut rig);

@@ -225,7 +225,8 @@ fn lossy_links_do_not_corrupt_messages() {
                 arrived += 1;
             }
             None => {
-                let (header, _) = failed.unwrap_or_else(|| panic!("seed {seed}: nobody heard"));
+                let (header, _) =
+                    failed.unwrap_or_else(|| panic!("seed {seed}: no timeout reported"));
                 assert_eq!(header.status, 110);
             }
         }
@@ -382,9 +383,9 @@ fn invalid_segments_are_aborted_with_a_reason() {
         pair.raw_from_server(segment(tid, header).as_bytes());
         pair.hosts.run();
         let aborts = of_type(&pair.hosts, RmppType::Abort);
-        let told = aborts.last().unwrap_or_else(|| panic!("{header:?}"));
-        assert_eq!(told.status, reason.0, "{header:?}");
-        assert_eq!((told.version, told.segment_number), (1, 0));
+        let reported = aborts.last().unwrap_or_else(|| panic!("{header:?}"));
+        assert_eq!(reported.status, reason.0, "{header:?}");
+        assert_eq!((reported.version, reported.segment_number), (1, 0));
         assert_eq!(pair.hosts.umad.queued(pair.client), 0);
     }
 }
@@ -531,16 +532,16 @@ fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
 #[test]
 fn double_sided_transfers_reverse_direction() {
     let mut pair = Pair::new();
-    let question = data(3000);
+    let request_data = data(3000);
     let header = UserHeader {
         timeout_ms: 5000,
         retries: 2,
         ..to(3)
     };
-    let request = sa_message(GET_MULTI, 5, &question);
+    let request = sa_message(GET_MULTI, 5, &request_data);
     pair.hosts.write(pair.client, &header, &request);
     let (_, asked) = pair.hosts.read(pair.server).unwrap();
-    assert!(asked[56..] == question);
+    assert!(asked[56..] == request_data);
     let turned = of_type(&pair.hosts, RmppType::Ack);
     let last = turned.last().unwrap();
     assert_eq!(

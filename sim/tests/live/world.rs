@@ -401,8 +401,8 @@ fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status,
 fn foreign_sm_replies_as_configured_and_hands_over() {
     let (mut world, _) = idle(&chain(2), 1);
     let get = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
-    let nobody = Status::BAD_METHOD_ATTR;
-    assert_eq!(sm_info(&mut world, &get).unwrap().0, nobody);
+    let unsupported = Status::BAD_METHOD_ATTR;
+    assert_eq!(sm_info(&mut world, &get).unwrap().0, unsupported);
     let foreign = ForeignSm::new(PortGuid(0x77), 9, SmState::Standby);
     let id = world.add_foreign_sm(PortAt::new(3, 1), foreign).unwrap();
     let (_, first) = sm_info(&mut world, &get).unwrap();
@@ -424,7 +424,7 @@ fn foreign_sm_replies_as_configured_and_hands_over() {
         [SmControl::Handover]
     );
     world.kill(id);
-    assert_eq!(sm_info(&mut world, &get).unwrap().0, nobody);
+    assert_eq!(sm_info(&mut world, &get).unwrap().0, unsupported);
 }
 
 #[test]

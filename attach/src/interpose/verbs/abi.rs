@@ -542,9 +542,9 @@ mod tests {
             .arg(&source)
             .status();
         assert!(built.unwrap().success(), "requires cc and libibverbs-dev");
-        let told = Command::new(&program).output().unwrap().stdout;
+        let reported = Command::new(&program).output().unwrap().stdout;
         std::fs::remove_dir_all(&dir).unwrap();
-        let theirs: Vec<usize> = String::from_utf8(told)
+        let theirs: Vec<usize> = String::from_utf8(reported)
             .unwrap()
             .lines()
             .map(|line| line.parse().unwrap())
