@@ -61,8 +61,8 @@ impl Umad {
     /// Opens `umadN`. Also returns the program's descriptor.
     pub(crate) fn open(config: &Config, index: u32) -> Result<(Self, OwnedFd), Errno> {
         let connection = Connection::open(config).map_err(Failure::errno)?;
-        let asked = connection.send_request(&Request::OpenUmad { index });
-        let (reply, fds) = asked.map_err(Failure::errno)?;
+        let result = connection.send_request(&Request::OpenUmad { index });
+        let (reply, fds) = result.map_err(Failure::errno)?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());
         }
@@ -134,12 +134,12 @@ impl Umad {
     /// A umad ioctl; `arg` is the argument structure.
     pub(crate) fn ioctl(&self, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
         let connection = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = Request::Ioctl {
+        let ioctl = Request::Ioctl {
             request,
             arg: arg.to_vec(),
         };
         // As after the removal of a device.
-        let (reply, _) = connection.send_request(&asked).map_err(|_| Errno::PIPE)?;
+        let (reply, _) = connection.send_request(&ioctl).map_err(|_| Errno::PIPE)?;
         let Reply::Ioctl { errno, arg: after } = reply else {
             return Err(Errno::PIPE);
         };
@@ -189,8 +189,8 @@ impl Umad {
 /// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is closed.
 pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<OwnedFd, Errno> {
     let connection = Connection::open(config).map_err(Failure::errno)?;
-    let asked = connection.send_request(&Request::OpenIssm { index, nonblock });
-    let (reply, _) = asked.map_err(Failure::errno)?;
+    let result = connection.send_request(&Request::OpenIssm { index, nonblock });
+    let (reply, _) = result.map_err(Failure::errno)?;
     if reply != Reply::Opened {
         return Err(unexpected(&reply).errno());
     }

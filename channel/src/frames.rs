@@ -214,7 +214,7 @@ impl Reply {
             Self::Ioctl { errno, arg } => {
                 out.number(7).number(errno.cast_unsigned()).bytes(arg);
             }
-            Self::Verbs(answer) => answer.put(out.number(8)),
+            Self::Verbs(reply) => reply.put(out.number(8)),
         }
         out.into_bytes()
     }

@@ -211,15 +211,15 @@ fn drop_cables(plan: &mut Plan, o: &Options) {
     let mut trunks: Vec<usize> = (0..plan.links.len())
         .filter(|i| plan.is_trunk(plan.links[*i]))
         .collect();
-    let mut wanted = trunks.len() * o.drop_ppm / 1_000_000;
+    let mut to_drop = trunks.len() * o.drop_ppm / 1_000_000;
     shuffle(&mut rng, &mut trunks);
     // The links of a random spanning tree remain; the others are dropped in random order.
     let mut sets = DisjointSets::new(plan.nodes.len());
     let mut kept = vec![true; plan.links.len()];
     for i in trunks {
         let (a, b) = plan.links[i];
-        if !sets.join(a.node, b.node) && wanted > 0 {
-            wanted -= 1;
+        if !sets.join(a.node, b.node) && to_drop > 0 {
+            to_drop -= 1;
             kept[i] = false;
         }
     }

@@ -328,11 +328,11 @@ mod tests {
     #[test]
     fn extended_port_info_is_implemented_by_the_models_that_opensm_queries() {
         for p in HARDWARE_MODELS.iter().filter(|p| p.vendor_id == MELLANOX) {
-            let asked = matches!(
+            let queried = matches!(
                 p.device_id,
                 0x1003..=0x101b | 0xa2d2 | 0xc738..=0xc73b | 0xc839 | 0xcb20 | 0xcf08 | 0xcf09 | 0xd2f0
             );
-            assert_eq!(p.caps.ext_port_info, asked, "{}", p.family);
+            assert_eq!(p.caps.ext_port_info, queried, "{}", p.family);
         }
     }
 }

@@ -71,8 +71,8 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mu
                 b_state,
             });
         }
-        let want = a.mtu_cap.min(b.mtu_cap).min(expect.max_mtu);
-        if (a.neighbor_mtu, b.neighbor_mtu) != (want, want) {
+        let expected = a.mtu_cap.min(b.mtu_cap).min(expect.max_mtu);
+        if (a.neighbor_mtu, b.neighbor_mtu) != (expected, expected) {
             let (a_mtu, b_mtu) = (a.neighbor_mtu, b.neighbor_mtu);
             let (a, b) = names();
             verdict.violations.push(Violation::Mtu {
@@ -80,11 +80,11 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mu
                 b,
                 a_mtu,
                 b_mtu,
-                want,
+                expected,
             });
         }
-        let want = a.vl_cap.min(b.vl_cap).min(expect.max_operational_vls);
-        if (a.operational_vls, b.operational_vls) != (want, want) {
+        let expected = a.vl_cap.min(b.vl_cap).min(expect.max_operational_vls);
+        if (a.operational_vls, b.operational_vls) != (expected, expected) {
             let (a_vls, b_vls) = (a.operational_vls, b.operational_vls);
             let (a, b) = names();
             verdict.violations.push(Violation::OperationalVls {
@@ -92,7 +92,7 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mu
                 b,
                 a_vls,
                 b_vls,
-                want,
+                expected,
             });
         }
     }

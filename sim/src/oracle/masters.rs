@@ -54,7 +54,7 @@ fn check_sms(
         [one] if *one == expect.master => {}
         [other] => faults.push(MastershipFault::WrongMaster {
             port: name(*other),
-            wanted: name(expect.master),
+            expected: name(expect.master),
         }),
         multiple => faults.push(MastershipFault::MultipleMasters(
             multiple.iter().map(|at| name(*at)).collect(),

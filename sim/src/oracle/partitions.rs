@@ -47,25 +47,29 @@ fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Partiti
         let port = || scope.state.name(*at);
         let first = scope.port(*at).pkeys.as_ref().and_then(|k| k.first());
         let first = first.copied().unwrap_or(PKey(0));
-        let wanted = expect.partitions.keys.get(at).map(Vec::as_slice);
-        let (right, wanted_first) = match wanted {
-            Some(wanted) => (sorted(wanted) == sorted(&has), wanted.first().copied()),
+        let expected = expect.partitions.keys.get(at).map(Vec::as_slice);
+        let (right, expected_first) = match expected {
+            Some(expected) => (sorted(expected) == sorted(&has), expected.first().copied()),
             None => (
                 has == [PKey::DEFAULT_FULL] || has == [PKey::DEFAULT_LIMITED],
                 Some(has.first().copied().unwrap_or(PKey::DEFAULT_FULL)),
             ),
         };
         if !right {
-            let wanted = wanted.unwrap_or_default().to_vec();
+            let expected = expected.unwrap_or_default().to_vec();
             let port = port();
-            faults.push(PartitionFault::WrongPKeys { port, has, wanted });
-        } else if let Some(wanted) = wanted_first
-            && first != wanted
+            faults.push(PartitionFault::WrongPKeys {
+                port,
+                actual: has,
+                expected,
+            });
+        } else if let Some(expected) = expected_first
+            && first != expected
         {
             faults.push(PartitionFault::WrongIndex0 {
                 port: port(),
-                has: first,
-                wanted,
+                actual: first,
+                expected,
             });
         }
     }
@@ -122,7 +126,7 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
             info.partition_enforcement_inbound,
             info.partition_enforcement_outbound,
         );
-        let wanted = match expect.partitions.enforcement {
+        let expected = match expect.partitions.enforcement {
             PKeyEnforcement::Any => None,
             // Links between switches carry all partitions.
             PKeyEnforcement::Off
@@ -138,15 +142,15 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
             PKeyEnforcement::Outbound => Some((false, true)),
             PKeyEnforcement::Both => Some((true, true)),
         };
-        if let Some((wanted_inbound, wanted_outbound)) = wanted
-            && (wanted_inbound, wanted_outbound) != (inbound, outbound)
+        if let Some((expected_inbound, expected_outbound)) = expected
+            && (expected_inbound, expected_outbound) != (inbound, outbound)
         {
             faults.push(PartitionFault::Enforcement {
                 switch_port: scope.state.name(at),
                 inbound,
                 outbound,
-                wanted_inbound,
-                wanted_outbound,
+                expected_inbound,
+                expected_outbound,
             });
         }
         if inbound || outbound {

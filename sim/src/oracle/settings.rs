@@ -39,7 +39,7 @@ pub(super) fn check(
 }
 
 fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fault>) {
-    let wanted = &expect.settings;
+    let expected = &expect.settings;
     let Some(master) = scope.state.port(expect.master).map(|p| &p.info) else {
         return;
     };
@@ -50,20 +50,20 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         let facts = scope.port(*at);
         let has: &PortInfo = &facts.info;
         let name = || scope.state.name(*at);
-        if has.m_key != wanted.m_key.unwrap_or(master.m_key) {
+        if has.m_key != expected.m_key.unwrap_or(master.m_key) {
             faults.push(Fault::MKey(name()));
         }
-        let mut check = |has, want, fault: &dyn Fn(String, _, _) -> Fault| {
-            if has != want {
-                faults.push(fault(name(), has, want));
+        let mut check = |has, expected, fault: &dyn Fn(String, _, _) -> Fault| {
+            if has != expected {
+                faults.push(fault(name(), has, expected));
             }
         };
-        let bits = wanted.m_key_protect_bits;
+        let bits = expected.m_key_protect_bits;
         let bits = bits.unwrap_or(master.m_key_protect_bits);
         check(has.m_key_protect_bits, bits, &Fault::MKeyProtectBits);
-        let timeout = wanted.subnet_timeout.unwrap_or(master.subnet_timeout);
+        let timeout = expected.subnet_timeout.unwrap_or(master.subnet_timeout);
         check(has.subnet_timeout, timeout, &Fault::SubnetTimeout);
-        let lease = wanted.m_key_lease_period_s;
+        let lease = expected.m_key_lease_period_s;
         let lease = lease.unwrap_or(master.m_key_lease_period);
         if has.m_key_lease_period != lease {
             faults.push(Fault::MKeyLeasePeriod(
@@ -72,21 +72,21 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
                 lease,
             ));
         }
-        let prefix = wanted.gid_prefix.unwrap_or(master.gid_prefix);
+        let prefix = expected.gid_prefix.unwrap_or(master.gid_prefix);
         if has.gid_prefix != prefix {
             faults.push(Fault::GidPrefix(name(), has.gid_prefix, prefix));
         }
         // A base port 0 supports LMC 0 only.
-        let lmc = wanted.lmc.unwrap_or(usual_lmc);
+        let lmc = expected.lmc.unwrap_or(usual_lmc);
         if has.lmc != lmc && !(is_switch(at) && has.lmc.raw() == 0) {
             faults.push(Fault::Lmc(name(), has.lmc, lmc));
         }
-        if let Some(sl) = wanted.master_sm_sl
+        if let Some(sl) = expected.master_sm_sl
             && sl != has.master_sm_sl
         {
             faults.push(Fault::MasterSmSl(name(), has.master_sm_sl, sl));
         }
-        let (count, least) = (facts.reregisters, wanted.min_client_reregisters);
+        let (count, least) = (facts.reregisters, expected.min_client_reregisters);
         if has.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < least {
             faults.push(Fault::NotReregistered(name(), count, least));
         }
@@ -128,17 +128,17 @@ fn check_timers(
 ) {
     let info = &scope.port(at).info;
     let of = |(to_end, to_other): (u8, u8)| if to_switch { to_other } else { to_end };
-    if let Some(want) = expect.settings.hoq_life.map(of)
-        && want != info.hoq_life
+    if let Some(expected) = expect.settings.hoq_life.map(of)
+        && expected != info.hoq_life
     {
         let name = scope.state.name(at);
-        faults.push(Fault::HoqLife(name, info.hoq_life, want));
+        faults.push(Fault::HoqLife(name, info.hoq_life, expected));
     }
-    if let Some(want) = expect.settings.vl_stall_count.map(of)
-        && want != info.vl_stall_count
+    if let Some(expected) = expect.settings.vl_stall_count.map(of)
+        && expected != info.vl_stall_count
     {
         let name = scope.state.name(at);
-        faults.push(Fault::VlStallCount(name, info.vl_stall_count, want));
+        faults.push(Fault::VlStallCount(name, info.vl_stall_count, expected));
     }
 }
 

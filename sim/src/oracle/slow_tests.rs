@@ -180,7 +180,7 @@ proptest! {
         }
         let expect = Expectations::new(PortAt::new(0, 1)).sl_per_path(sl);
         let verdict = judge(&state, &expect);
-        let has = |wanted: fn(&Violation) -> bool| verdict.violations.iter().any(wanted);
+        let has = |is_expected: fn(&Violation) -> bool| verdict.violations.iter().any(is_expected);
         prop_assert_eq!(has(|v| matches!(v, Violation::NoVl { .. })), found.no_vl, "{}", &verdict);
         prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_vl, "{}", &verdict);
         prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.dependencies), "{}", &verdict);
@@ -229,8 +229,8 @@ proptest! {
         let mut expect = Expectations::new(PortAt::new(0, 1)).groups(vec![ExpectedGroup::new(mlid, members)]);
         expect.no_credit_loops = false;
         let verdict = judge(&state, &expect);
-        let has = |wanted: fn(&MulticastFault) -> bool| {
-            verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if wanted(m)))
+        let has = |is_expected: fn(&MulticastFault) -> bool| {
+            verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if is_expected(m)))
         };
         prop_assert_eq!(has(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
         // A loop without attached members duplicates no packet, but is a violation.

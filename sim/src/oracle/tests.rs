@@ -293,7 +293,7 @@ fn each_fault_is_reported_with_its_values() {
         let messages: Vec<_> = verdict.violations.iter().map(ToString::to_string).collect();
         assert!(
             messages.iter().any(|s| s == message),
-            "wanted {message}\ngot {verdict}"
+            "expected {message}\ngot {verdict}"
         );
     }
     let (mut state, expect) = good("ring:4");
@@ -364,8 +364,9 @@ fn unconfigured_devices_violate_every_rule() {
         ),
         (3, 9, 9, 0)
     );
-    let has =
-        |wanted: fn(&Violation) -> bool| verdict.violations.iter().filter(|v| wanted(v)).count();
+    let has = |is_expected: fn(&Violation) -> bool| {
+        verdict.violations.iter().filter(|v| is_expected(v)).count()
+    };
     assert_eq!(has(|v| matches!(v, Violation::IllegalLid { .. })), 9);
     assert_eq!(has(|v| matches!(v, Violation::NotActive { .. })), 9);
 }
@@ -414,7 +415,7 @@ proptest! {
         let mut expect = Expectations::new(PortAt::new(0, 1));
         expect.no_credit_loops = false;
         expect.switches_reach_master = false;
-        let mut wanted = BTreeMap::new();
+        let mut expected = BTreeMap::new();
         for (index, facts) in state.nodes.iter().enumerate() {
             let port = u8::from(!facts.is_switch());
             let lid = facts.ports[usize::from(port)].info.lid.raw();
@@ -423,7 +424,7 @@ proptest! {
             });
             let lost = senders.filter(|s| !arrives(&state, **s, lid, PortAt::new(index, port))).count();
             if lost > 0 {
-                wanted.insert(lid, lost);
+                expected.insert(lid, lost);
             }
         }
         let verdict = judge(&state, &expect);
@@ -437,7 +438,7 @@ proptest! {
                 (lid.raw(), *failing)
             })
             .collect();
-        prop_assert_eq!(found, wanted);
+        prop_assert_eq!(found, expected);
     }
 }
 

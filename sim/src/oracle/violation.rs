@@ -114,7 +114,7 @@ pub enum Violation {
         b_state: PortState,
     },
     /// NeighborMTU is not the largest that both ports support.
-    #[error("link {a} to {b}: NeighborMTU is {a_mtu} and {b_mtu}, expected {want}")]
+    #[error("link {a} to {b}: NeighborMTU is {a_mtu} and {b_mtu}, expected {expected}")]
     Mtu {
         /// First port.
         a: String,
@@ -125,10 +125,10 @@ pub enum Violation {
         /// NeighborMTU of `b`.
         b_mtu: MtuCode,
         /// Minimum of both MTUCap and of [`Expectations::max_mtu`](super::Expectations::max_mtu).
-        want: MtuCode,
+        expected: MtuCode,
     },
     /// OperationalVLs is not the most that both ports support.
-    #[error("link {a} to {b}: OperationalVLs is {a_vls} and {b_vls}, expected {want}")]
+    #[error("link {a} to {b}: OperationalVLs is {a_vls} and {b_vls}, expected {expected}")]
     OperationalVls {
         /// First port.
         a: String,
@@ -140,7 +140,7 @@ pub enum Violation {
         b_vls: u8,
         /// Minimum of both VLCap and of
         /// [`Expectations::max_operational_vls`](super::Expectations::max_operational_vls).
-        want: u8,
+        expected: u8,
     },
     /// An end port whose MasterSMLID is not the master's LID.
     #[error("{port}: MasterSMLID is {lid}, the master's LID is {master}")]
@@ -217,12 +217,12 @@ pub enum MastershipFault {
         Vec<String>,
     ),
     /// Another SM than expected is master.
-    #[error("the SM at {port} is master, expected the SM at {wanted}")]
+    #[error("the SM at {port} is master, expected the SM at {expected}")]
     WrongMaster {
         /// The master's port.
         port: String,
         /// The port of the expected master.
-        wanted: String,
+        expected: String,
     },
     /// An active SM whose port does not have IsSM set.
     #[error("{0}: IsSM is clear, but an active SM uses the port")]
@@ -311,24 +311,24 @@ pub enum MulticastFault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionFault {
     /// A P_Key table other than configured.
-    #[error("{port}: P_Key table is {has:?}, configured is {wanted:?}")]
+    #[error("{port}: P_Key table is {actual:?}, configured is {expected:?}")]
     WrongPKeys {
         /// The end port.
         port: String,
         /// Its P_Keys.
-        has: Vec<PKey>,
+        actual: Vec<PKey>,
         /// The configured P_Keys. If empty, either P_Key of the default partition alone is valid.
-        wanted: Vec<PKey>,
+        expected: Vec<PKey>,
     },
     /// Another P_Key at index 0, which hosts use by default.
-    #[error("{port}: P_Key at index 0 is {has}, expected {wanted}")]
+    #[error("{port}: P_Key at index 0 is {actual}, expected {expected}")]
     WrongIndex0 {
         /// The end port.
         port: String,
         /// Its P_Key at index 0.
-        has: PKey,
+        actual: PKey,
         /// The configured P_Key at index 0.
-        wanted: PKey,
+        expected: PKey,
     },
     /// An end port that cannot communicate with the master.
     #[error("{port} and the master's {master} share no partition with a full member")]
@@ -363,7 +363,7 @@ pub enum PartitionFault {
     /// Enforcement bits other than configured.
     #[error(
         "{switch_port}: partition enforcement is inbound {inbound}, outbound {outbound}; \
-         configured is inbound {wanted_inbound}, outbound {wanted_outbound}"
+         configured is inbound {expected_inbound}, outbound {expected_outbound}"
     )]
     Enforcement {
         /// The switch port.
@@ -373,9 +373,9 @@ pub enum PartitionFault {
         /// PartitionEnforcementOutbound.
         outbound: bool,
         /// Configured PartitionEnforcementInbound.
-        wanted_inbound: bool,
+        expected_inbound: bool,
         /// Configured PartitionEnforcementOutbound.
-        wanted_outbound: bool,
+        expected_outbound: bool,
     },
 }
 

@@ -50,7 +50,7 @@ impl Fabric {
         if r.slots.end() != &slot {
             return Status::BAD_FIELD;
         }
-        let asked = PortSamplesControl::decode(data);
+        let requested = PortSamplesControl::decode(data);
         let now = self.now;
         let at = self.port_of_slot(slot);
         let before = self.port_counters(at);
@@ -61,11 +61,11 @@ impl Fabric {
             .is_some_and(|sampler| status(sampler, now) != DONE);
         // A running sample is not changed.
         if r.set && !running {
-            let begins = now + Duration::from_micros(asked.sample_start.into());
+            let begins = now + Duration::from_micros(requested.sample_start.into());
             tally.rare_mut().sampler = Some(Box::new(Sampler {
-                control: asked,
+                control: requested,
                 begins,
-                ends: begins + Duration::from_micros(asked.sample_interval.into()),
+                ends: begins + Duration::from_micros(requested.sample_interval.into()),
                 before,
                 result: None,
             }));

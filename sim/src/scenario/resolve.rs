@@ -169,11 +169,11 @@ fn no_such_port(port: &PortRef) -> ScenarioError {
 
 fn counter(name: &str, column: TextColumn) -> Result<PortCounter> {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
-    let wanted = plain(name);
+    let normalised = plain(name);
     PortCounter::ALL
         .iter()
         .copied()
-        .find(|c| plain(c.name()) == wanted)
+        .find(|c| plain(c.name()) == normalised)
         .ok_or_else(|| {
             ScenarioError::new(column.0, ScenarioProblem::NoSuchCounter(name.to_owned()))
         })

@@ -116,17 +116,17 @@ impl Fabric {
         let supported = port.fec_supported();
         let mut status = Status::OK;
         if r.set {
-            let asked = PortInfoExtended::decode(data);
-            let asked = [
-                asked.fdr_fec_mode_enabled,
-                asked.edr_fec_mode_enabled,
-                asked.hdr_fec_mode_enabled,
-                asked.ndr_fec_mode_enabled,
+            let requested = PortInfoExtended::decode(data);
+            let requested = [
+                requested.fdr_fec_mode_enabled,
+                requested.edr_fec_mode_enabled,
+                requested.hdr_fec_mode_enabled,
+                requested.ndr_fec_mode_enabled,
             ];
-            if asked.iter().zip(supported).any(|(a, s)| a & !s != 0) {
+            if requested.iter().zip(supported).any(|(a, s)| a & !s != 0) {
                 status = Status::BAD_FIELD;
             } else {
-                port.tables_mut().fec = Some(asked);
+                port.tables_mut().fec = Some(requested);
             }
         }
         let enabled = port.fec_enabled();
@@ -158,11 +158,11 @@ impl Fabric {
         let port = &mut self.ports[slot];
         let mut status = Status::OK;
         if r.set {
-            let asked = ExtendedPortInfo::decode(data);
-            if asked.link_speed_enabled > 1 || asked.state_change_enable > 1 {
+            let requested = ExtendedPortInfo::decode(data);
+            if requested.link_speed_enabled > 1 || requested.state_change_enable > 1 {
                 status = Status::BAD_FIELD;
-            } else if asked.state_change_enable == 1 {
-                port.fdr10_enabled = asked.link_speed_enabled == 1;
+            } else if requested.state_change_enable == 1 {
+                port.fdr10_enabled = requested.link_speed_enabled == 1;
             }
         }
         *data = ExtendedPortInfo {

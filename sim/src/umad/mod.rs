@@ -228,12 +228,12 @@ impl UmadLayer {
             }
             _ => {
                 let bytes = <&[u8; 40]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
-                let wanted = AgentRegistration::decode2(bytes);
-                if wanted.qpn <= 1 && wanted.flags & !FLAGS_SUPPORTED != 0 {
+                let request = AgentRegistration::decode2(bytes);
+                if request.qpn <= 1 && request.flags & !FLAGS_SUPPORTED != 0 {
                     arg[12..16].copy_from_slice(&FLAGS_SUPPORTED.to_ne_bytes());
                     return Err(Errno::EINVAL);
                 }
-                let id = self.register(file, wanted, |_| HeaderLayout::New)?;
+                let id = self.register(file, request, |_| HeaderLayout::New)?;
                 arg[..4].copy_from_slice(&id.to_ne_bytes());
                 Ok(())
             }

@@ -70,7 +70,7 @@ impl UmadLayer {
         let origin = Origin::of(delivery);
         match agent {
             Some(agent) => self.receive_for(fabric, agent, &origin, &delivery.mad.mad),
-            None => self.answer_unmatched(fabric, &origin, &delivery.mad.mad),
+            None => self.reply_unmatched(fabric, &origin, &delivery.mad.mad),
         }
     }
 
@@ -159,17 +159,17 @@ impl UmadLayer {
     }
 
     /// Replies to a Get or Set without an agent, as the kernel does.
-    fn answer_unmatched(&mut self, fabric: &Fabric, origin: &Origin, mad: &Mad) {
+    fn reply_unmatched(&mut self, fabric: &Fabric, origin: &Origin, mad: &Mad) {
         if mad.method() != Method::Get && mad.method() != Method::Set {
             return;
         }
-        let mut answer = *mad;
+        let mut response = *mad;
         let is_directed = mad.mgmt_class() == MgmtClass::SubnDirected;
         let status = Status::BAD_METHOD_ATTR.0 | if is_directed { 0x8000 } else { 0 };
-        let bytes = answer.as_bytes_mut();
+        let bytes = response.as_bytes_mut();
         bytes[3] = Method::GetResp.0;
         bytes[4..6].copy_from_slice(&status.to_be_bytes());
-        self.reply(fabric, origin, answer);
+        self.reply(fabric, origin, response);
     }
 
     /// Sends a MAD to the sender of another one.

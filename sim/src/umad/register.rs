@@ -101,9 +101,9 @@ impl Port {
             return Ok(());
         }
         let key = key_of(request.mgmt_class, request.class_version, request.oui);
-        let wanted = |method: usize| request.methods >> method & 1 != 0;
+        let requests_method = |method: usize| request.methods >> method & 1 != 0;
         if let Some(owners) = self.classes.get(&key) {
-            if (0..METHODS).any(|m| wanted(m) && owners[m] != FREE) {
+            if (0..METHODS).any(|m| requests_method(m) && owners[m] != FREE) {
                 return Err(Errno::EINVAL);
             }
         } else if class::is_oui_vendor(MgmtClass(key.class)) {
@@ -116,7 +116,7 @@ impl Port {
             .classes
             .entry(key)
             .or_insert_with(|| Box::new([FREE; METHODS]));
-        for method in (0..METHODS).filter(|m| wanted(*m)) {
+        for method in (0..METHODS).filter(|m| requests_method(*m)) {
             owners[method] = agent;
         }
         Ok(())

@@ -19,14 +19,14 @@ const BAD: Option<Status> = Some(Status::BAD_FIELD);
 const NONE: Option<Status> = Some(Status::BAD_METHOD_ATTR);
 
 fn read(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> [u8; 64] {
-    let answer = rig.get(&path_to(node), attr, modifier).unwrap();
-    assert_eq!(answer.mad.status(), Status::OK, "{attr} {modifier:#x}");
-    *smp::data(&answer.mad)
+    let reply = rig.get(&path_to(node), attr, modifier).unwrap();
+    assert_eq!(reply.mad.status(), Status::OK, "{attr} {modifier:#x}");
+    *smp::data(&reply.mad)
 }
 
 fn status(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> Option<Status> {
-    let answer = rig.get(&path_to(node), attr, modifier);
-    answer.map(|a| a.mad.status())
+    let reply = rig.get(&path_to(node), attr, modifier);
+    reply.map(|a| a.mad.status())
 }
 
 /// A chain of one switch with a node of other sizes.
@@ -103,10 +103,10 @@ fn agent_models_handle_bit_31_differently() {
         let mut spec = chain(1);
         spec.nodes[2].options.agent = agent;
         let mut rig = Rig::new(&spec);
-        let asked = rig.port_info(&path_to(2), 1);
-        assert_eq!(asked.speed(), Some(with), "{agent:?}");
+        let info = rig.port_info(&path_to(2), 1);
+        assert_eq!(info.speed(), Some(with), "{agent:?}");
         assert_eq!(
-            asked.capability_mask.has(CapMask::EXTENDED_SPEEDS),
+            info.capability_mask.has(CapMask::EXTENDED_SPEEDS),
             has_bit,
             "{agent:?}"
         );
@@ -535,8 +535,8 @@ fn planes_of_an_adapter_share_a_port_guid() {
     let mut rig = Rig::new(&spec);
     for (route, port) in [("0,1,2", 1), ("0,1,3", 2)] {
         let path = route.parse().unwrap();
-        let answer = rig.get(&path, id::NODE_INFO, 0).unwrap();
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path, id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         assert_eq!((info.port_guid, info.local_port_num.0), (guid, port));
     }
 }

@@ -264,9 +264,9 @@ fn queue_pair_can_send_requests_to_an_agent() {
         ..to(a, mad.as_bytes())
     };
     hosts.send(a, &message).unwrap();
-    let answer = Mad::parse(&hosts.take(a).unwrap().payload).unwrap();
-    assert_eq!(answer.header().method, Method::GetResp);
-    assert_eq!(answer.header().tid, Tid(5));
+    let reply = Mad::parse(&hosts.take(a).unwrap().payload).unwrap();
+    assert_eq!(reply.header().method, Method::GetResp);
+    assert_eq!(reply.header().tid, Tid(5));
 }
 
 #[test]

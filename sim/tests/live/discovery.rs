@@ -17,7 +17,7 @@ const ATTEMPTS: u32 = 8;
 #[derive(Default)]
 pub(crate) struct Explorer {
     pub(crate) found: BTreeSet<NodeGuid>,
-    pub(crate) answers: u64,
+    pub(crate) replies: u64,
     pub(crate) failed: Vec<Tid>,
     explores: bool,
     waiting: BTreeMap<Tid, (DrPath, Instant, u32)>,
@@ -54,7 +54,7 @@ impl Manager for Explorer {
         if mad.method() != Method::GetResp || mad.attr_id() != id::NODE_INFO {
             return;
         }
-        self.answers += 1;
+        self.replies += 1;
         let Some((path, _, _)) = self.waiting.remove(&mad.tid()) else {
             return;
         };

@@ -20,10 +20,10 @@ fn every_lid_is_reachable() {
     let mut rig = configured();
     for node in 0..5 {
         let lid = Lid(node + 1);
-        let answer = rig.by_lid(lid).1.unwrap();
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.by_lid(lid).1.unwrap();
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(node.into()));
-        assert_eq!(answer.from.lid, lid);
+        assert_eq!(reply.from.lid, lid);
     }
 }
 
@@ -103,8 +103,8 @@ fn port_owns_all_lids_of_its_lmc() {
         let mut info = rig.switch_info(&path);
         info.linear_fdb_top = 20;
         rig.set(&path, id::SWITCH_INFO, 0, info.encode()).unwrap();
-        let answer = rig.get(&path, id::LFT, 0).unwrap();
-        let mut block = LftBlock::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path, id::LFT, 0).unwrap();
+        let mut block = LftBlock::decode(smp::data(&reply.mad));
         block.ports[7..=12].fill(PortNum(2));
         rig.set(&path, id::LFT, 0, block.encode()).unwrap();
     }
@@ -173,9 +173,9 @@ fn packets_without_receiver_are_dropped() {
         rig.send(&query(0)).0,
         MadOutcome::Dropped(DropReason::NoClient)
     );
-    let asked = rig.get(&path_to(4), id::SM_INFO, 0).unwrap();
+    let reply = rig.get(&path_to(4), id::SM_INFO, 0).unwrap();
     assert_eq!(
-        asked.mad.status(),
+        reply.mad.status(),
         Status::BAD_METHOD_ATTR,
         "without an SM, the agent replies with an error"
     );

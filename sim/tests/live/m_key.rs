@@ -35,8 +35,8 @@ fn protection_levels_follow_the_specification() {
             let port = PortNum(if node == 1 { 0 } else { 1 });
             let modifier = PortInfo::modifier(port).0;
             // Read with a wrong key.
-            let answer = rig.get(&path, id::PORT_INFO, modifier);
-            let seen = answer.map(|a| PortInfo::decode(smp::data(&a.mad)).m_key);
+            let reply = rig.get(&path, id::PORT_INFO, modifier);
+            let seen = reply.map(|a| PortInfo::decode(smp::data(&a.mad)).m_key);
             let expected = match bits {
                 0 => Some(KEY),
                 1 => Some(MKey::NONE),

@@ -55,10 +55,10 @@ proptest! {
                 .filter(|at| index == 0 || is_switch(at.node))
                 .and_then(|at| cables.get(&PortAt::new(at.node, hop)).copied());
         }
-        let answer = rig.get(&path, id::NODE_INFO, 0);
-        prop_assert_eq!(answer.is_some(), here.is_some());
-        if let (Some(answer), Some(at)) = (answer, here) {
-            let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path, id::NODE_INFO, 0);
+        prop_assert_eq!(reply.is_some(), here.is_some());
+        if let (Some(reply), Some(at)) = (reply, here) {
+            let info = NodeInfo::decode(smp::data(&reply.mad));
             prop_assert_eq!(info.node_guid, spec.nodes[at.node].node_guid);
             prop_assert_eq!(info.local_port_num, PortNum(at.port));
         }
@@ -116,8 +116,8 @@ proptest! {
             let own = owners.iter().find(|(_, at)| **at == rig.at).map(|(lid, _)| *lid)?;
             walk(there, own).map(|_| there)
         });
-        let answer = rig.by_lid(Lid(lid)).1;
-        let answered = answer.map(|a| NodeInfo::decode(smp::data(&a.mad)).node_guid);
+        let reply = rig.by_lid(Lid(lid)).1;
+        let answered = reply.map(|a| NodeInfo::decode(smp::data(&a.mad)).node_guid);
         prop_assert_eq!(answered, expected.map(|at| spec.nodes[at.node].node_guid));
     }
 }
@@ -145,10 +145,10 @@ fn discover(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
     let mut found = Vec::new();
     let mut routes = std::collections::VecDeque::from([DrPath::LOCAL]);
     while let Some(path) = routes.pop_front() {
-        let Some(answer) = rig.get(&path, id::NODE_INFO, 0) else {
+        let Some(reply) = rig.get(&path, id::NODE_INFO, 0) else {
             continue;
         };
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         let node = by_guid[&info.node_guid];
         if !seen.insert(node) {
             continue;

@@ -128,7 +128,7 @@ fn latencies_have_the_configured_values() {
 #[test]
 fn link_directions_have_independent_faults() {
     let port = PortAt::new(1, 2);
-    for (cable, asked) in [
+    for (cable, requests) in [
         (LinkDirection::OutOf(port), 0),
         (LinkDirection::Into(port), 10),
         (LinkDirection::Both(port), 0),
@@ -145,7 +145,7 @@ fn link_directions_have_independent_faults() {
             "{cable:?}"
         );
         let gets = net.fabric().counters(2).gets(id::NODE_INFO);
-        assert_eq!(gets, asked, "{cable:?}: requests that reach the node");
+        assert_eq!(gets, requests, "{cable:?}: requests that reach the node");
         assert_eq!(
             immediate_replies(&mut net, 1, id::NODE_INFO, 10),
             10,
@@ -269,9 +269,9 @@ fn sm_info(net: &mut Net, node: usize) -> Option<SmInfo> {
     let (mut out, now) = (Vec::new(), net.now());
     net.send(get_request(&path_to(node), id::SM_INFO, 1), now, &mut out);
     let here = |d: &&Delivery| d.at == HOME;
-    let answer = out.iter().find(here)?;
+    let reply = out.iter().find(here)?;
     assert_eq!(out.len(), 1, "the program at its port receives no request");
-    Some(SmInfo::decode(ferrosm_mad::smp::data(&answer.mad.mad)))
+    Some(SmInfo::decode(ferrosm_mad::smp::data(&reply.mad.mad)))
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn each_fault_is_reported() {
             let known: BTreeSet<_> = must.iter().chain(case.may).copied().collect();
             assert!(
                 found.is_superset(&must) && found.is_subset(&known),
-                "{shape}, {}: wanted {must:?}, got {verdict}",
+                "{shape}, {}: expected {must:?}, got {verdict}",
                 case.what
             );
         }

@@ -156,7 +156,7 @@ fn every_error_counter_is_checked() {
 #[test]
 fn dropped_packets_of_a_switch_are_reported() {
     let mut run = CountedFabric::new("ring:5");
-    let (_, answer) = run.rig.by_lid(Lid(0x1000));
-    assert!(answer.is_none());
+    let (_, reply) = run.rig.by_lid(Lid(0x1000));
+    assert!(reply.is_none());
     assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["ErrorCounterRose"]));
 }

@@ -308,9 +308,9 @@ fn vls_must_be_active_at_hosts_too() {
 #[test]
 fn permissive_lid_reaches_the_neighbour() {
     let mut rig = configured();
-    let (verdict, answer) = rig.by_lid(Lid::PERMISSIVE);
+    let (verdict, reply) = rig.by_lid(Lid::PERMISSIVE);
     assert_eq!(verdict, MadOutcome::Replied);
-    let info = ferrosm_mad::attr::NodeInfo::decode(smp::data(&answer.unwrap().mad));
+    let info = ferrosm_mad::attr::NodeInfo::decode(smp::data(&reply.unwrap().mad));
     assert_eq!(info.node_guid, rig.fabric.node_guid(1));
     let packet = query(&rig, 0xFFFF);
     assert_eq!(

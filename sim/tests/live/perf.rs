@@ -51,13 +51,13 @@ fn request(lid: u16, method: Method, attr: AttrId, data: &[u8]) -> MadOut {
 fn ask(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
     let (verdict, out) = rig.send(mad);
     assert_eq!(verdict, MadOutcome::Replied);
-    let answer = &out[0].mad;
+    let reply = &out[0].mad;
     assert_eq!(out[0].qpn, Qpn(1));
-    assert_eq!((answer.from.qpn, answer.from.lid), (Qpn(1), mad.to.lid));
-    assert_eq!(answer.mad.method(), Method::GetResp);
-    assert_eq!(answer.mad.tid(), Tid(9));
-    let data = *answer.mad.as_bytes()[DATA_OFFSET..].first_chunk().unwrap();
-    (answer.mad.status(), data)
+    assert_eq!((reply.from.qpn, reply.from.lid), (Qpn(1), mad.to.lid));
+    assert_eq!(reply.mad.method(), Method::GetResp);
+    assert_eq!(reply.mad.tid(), Tid(9));
+    let data = *reply.mad.as_bytes()[DATA_OFFSET..].first_chunk().unwrap();
+    (reply.mad.status(), data)
 }
 
 fn get(rig: &mut Rig, attr: AttrId, port: u8) -> [u8; DATA_LEN] {
@@ -185,9 +185,9 @@ fn set_writes_selected_counters() {
         counter_select: 1,
         ..Default::default()
     };
-    let answer = perf::PortCounters::decode(&set(&mut rig, id::PORT_COUNTERS, &clear.encode()));
-    assert_eq!(answer.symbol_error_counter, 0);
-    assert_eq!(answer.port_xmit_wait, 5, "not selected");
+    let reply = perf::PortCounters::decode(&set(&mut rig, id::PORT_COUNTERS, &clear.encode()));
+    assert_eq!(reply.symbol_error_counter, 0);
+    assert_eq!(reply.port_xmit_wait, 5, "not selected");
     rig.fabric.add_errors(at, PortCounter::SymbolErrors, 2);
     assert_eq!(port_counters(&mut rig, 3).symbol_error_counter, 2);
     assert_eq!(extended(&mut rig, 3).symbol_error_counter, 7);

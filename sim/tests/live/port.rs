@@ -35,7 +35,7 @@ fn replies_are_queued_in_order() {
     }
     for tid in 1..=3 {
         let Received::Mad(mad) = port.receive(NO_WAIT).unwrap() else {
-            panic!("no answer")
+            panic!("no reply")
         };
         assert_eq!(mad.mad.tid(), Tid(tid));
     }
@@ -72,7 +72,7 @@ fn two_sms_exchange_sm_info() {
     let mut a = net.attach(None).unwrap();
     let mut b = net.attach(Some(PortAt::new(3, 1))).unwrap();
     a.send(&get(id::SM_INFO, 3, 9)).unwrap();
-    let Received::Mad(asked) = b.receive(NO_WAIT).unwrap() else {
+    let Received::Mad(received) = b.receive(NO_WAIT).unwrap() else {
         panic!("no request")
     };
     let info = SmInfo {
@@ -80,17 +80,17 @@ fn two_sms_exchange_sm_info() {
         priority: 3,
         ..SmInfo::default()
     };
-    let mad = smp::response(&asked.mad, Status::OK, &info.encode());
+    let mad = smp::response(&received.mad, Status::OK, &info.encode());
     b.send(&MadOut {
-        to: asked.from,
+        to: received.from,
         mad,
     })
     .unwrap();
-    let Received::Mad(answer) = a.receive(NO_WAIT).unwrap() else {
-        panic!("no answer")
+    let Received::Mad(reply) = a.receive(NO_WAIT).unwrap() else {
+        panic!("no reply")
     };
-    assert_eq!(answer.mad.tid(), Tid(9));
-    assert_eq!(SmInfo::decode(smp::data(&answer.mad)), info);
+    assert_eq!(reply.mad.tid(), Tid(9));
+    assert_eq!(SmInfo::decode(smp::data(&reply.mad)), info);
 }
 
 #[test]

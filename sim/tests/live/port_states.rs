@@ -35,14 +35,14 @@ fn state_transitions_follow_the_specification() {
         (S::Active, S::Armed, BAD, S::Active),
         (S::Active, S::Active, BAD, S::Active),
     ];
-    for (from, to, answer, after) in table {
+    for (from, to, reply, after) in table {
         let mut rig = Rig::new(&chain(2));
         for state in states.into_iter().skip(1).take_while(|s| *s <= from) {
             assert_eq!(rig.set_state(&path_to(1), 2, state), OK);
         }
         let at = PortAt::new(1, 2);
         assert_eq!(rig.fabric.port_info(at).unwrap().port_state, from);
-        assert_eq!(rig.set_state(&path_to(1), 2, to), answer, "{from} to {to}");
+        assert_eq!(rig.set_state(&path_to(1), 2, to), reply, "{from} to {to}");
         assert_eq!(
             rig.fabric.port_info(at).unwrap().port_state,
             after,
@@ -151,9 +151,9 @@ fn base_port_0_has_no_lmc_and_enhanced_port_0_has() {
 fn nonexistent_ports_are_invalid_modifiers() {
     let mut rig = Rig::new(&chain(1));
     for (node, port) in [(1, 5u32), (1, 255), (1, 256), (2, 3), (2, 0x101)] {
-        let answer = rig.get(&path_to(node), id::PORT_INFO, port).unwrap();
+        let reply = rig.get(&path_to(node), id::PORT_INFO, port).unwrap();
         assert_eq!(
-            answer.mad.status(),
+            reply.mad.status(),
             Status::BAD_FIELD,
             "node {node} port {port}"
         );
@@ -259,9 +259,9 @@ fn set_reply_contains_client_reregister_if_supported() {
             rig.m_key,
             info.encode(),
         );
-        let answer = rig.request(&path, &request).unwrap();
-        assert_eq!(answer.mad.status(), Status::OK);
-        let reported = PortInfo::decode(smp::data(&answer.mad)).client_reregister;
+        let reply = rig.request(&path, &request).unwrap();
+        assert_eq!(reply.mad.status(), Status::OK);
+        let reported = PortInfo::decode(smp::data(&reply.mad)).client_reregister;
         assert_eq!(reported, shown, "node {node} port {port}");
         assert!(!rig.port_info(&path, port).client_reregister);
     }
@@ -429,8 +429,8 @@ fn switch_filters_require_their_capability() {
         assert!(i.filter_raw_inbound);
         assert_eq!(rig.fabric.pkeys(PortAt::new(1, 2)).len(), cap.into());
         let modifier = PKeyBlock::modifier(0, PortNum(2)).0;
-        let answer = rig.get(&path_to(1), id::PKEY_TABLE, modifier).unwrap();
-        assert_eq!(answer.mad.status().is_ok(), cap != 0);
+        let reply = rig.get(&path_to(1), id::PKEY_TABLE, modifier).unwrap();
+        assert_eq!(reply.mad.status().is_ok(), cap != 0);
     }
 }
 

@@ -130,11 +130,11 @@ impl Rig {
     }
 
     pub(crate) fn port_info(&mut self, path: &DrPath, port: u8) -> PortInfo {
-        let answer = self
+        let reply = self
             .get(path, id::PORT_INFO, PortInfo::modifier(PortNum(port)).0)
             .unwrap();
-        assert_eq!(answer.mad.status(), Status::OK);
-        PortInfo::decode(smp::data(&answer.mad))
+        assert_eq!(reply.mad.status(), Status::OK);
+        PortInfo::decode(smp::data(&reply.mad))
     }
 
     /// Reads PortInfo, changes it and writes it back; the state is changed only on request.
@@ -221,8 +221,8 @@ impl Rig {
     }
 
     pub(crate) fn switch_info(&mut self, path: &DrPath) -> SwitchInfo {
-        let answer = self.get(path, id::SWITCH_INFO, 0).unwrap();
-        SwitchInfo::decode(smp::data(&answer.mad))
+        let reply = self.get(path, id::SWITCH_INFO, 0).unwrap();
+        SwitchInfo::decode(smp::data(&reply.mad))
     }
 
     /// The reply to a LID-routed Get(NodeInfo).

@@ -25,22 +25,22 @@ fn directed(mad: Mad) -> MadOut {
 fn replies_from_up_to_63_hops_have_the_return_path() {
     let mut rig = Rig::new(&chain(62));
     for node in 0..=63 {
-        let answer = rig.get(&path_to(node), id::NODE_INFO, 0).unwrap();
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path_to(node), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(node));
         assert_eq!(
             info.local_port_num,
             PortNum(1),
             "input port is the left one"
         );
-        let header = smp::DirectedHeader::decode(answer.mad.as_bytes());
+        let header = smp::DirectedHeader::decode(reply.mad.as_bytes());
         assert!(header.d);
         assert_eq!(
             (header.hop_pointer, usize::from(header.hop_count)),
             (0, node)
         );
         assert!(
-            smp::return_path(&answer.mad)[1..=node]
+            smp::return_path(&reply.mad)[1..=node]
                 .iter()
                 .all(|p| *p == 1)
         );
@@ -62,10 +62,10 @@ fn hop_counts_above_63_are_dropped() {
 fn routes_may_revisit_nodes() {
     let mut rig = Rig::new(&chain(2));
     let path: DrPath = "0,1,2,1,2,2".parse().unwrap();
-    let answer = rig.get(&path, id::NODE_INFO, 0).unwrap();
-    let info = NodeInfo::decode(smp::data(&answer.mad));
+    let reply = rig.get(&path, id::NODE_INFO, 0).unwrap();
+    let info = NodeInfo::decode(smp::data(&reply.mad));
     assert_eq!(info.node_guid, rig.fabric.node_guid(3));
-    assert_eq!(smp::return_path(&answer.mad)[1..6], [1, 1, 2, 1, 1]);
+    assert_eq!(smp::return_path(&reply.mad)[1..6], [1, 1, 2, 1, 1]);
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn loopback_plug_leads_to_the_same_switch() {
     spec.links.push(crate::rig::cable((1, 5), (1, 6)));
     let mut rig = Rig::new(&spec);
     for (path, port) in [("0,1,3", 3), ("0,1,5", 6), ("0,1,6", 5)] {
-        let answer = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(1));
         assert_eq!(info.local_port_num, PortNum(port), "{path}");
     }
@@ -205,8 +205,8 @@ fn sm_can_run_on_a_switch() {
     let mut rig = Rig::new(&spec);
     assert_eq!(rig.at, PortAt::new(0, 0));
     for (path, node) in [("0", 0), ("0,2", 1), ("0,2,2", 2)] {
-        let answer = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
-        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let reply = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&reply.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(node));
     }
 }

@@ -15,9 +15,9 @@ use crate::rig::{Rig, chain, path_to};
 const OK: Option<Status> = Some(Status::OK);
 
 fn read(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> [u8; 64] {
-    let answer = rig.get(&path_to(node), attr, modifier).unwrap();
-    assert_eq!(answer.mad.status(), Status::OK, "{attr} {modifier:#x}");
-    *smp::data(&answer.mad)
+    let reply = rig.get(&path_to(node), attr, modifier).unwrap();
+    assert_eq!(reply.mad.status(), Status::OK, "{attr} {modifier:#x}");
+    *smp::data(&reply.mad)
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn nonexistent_blocks_are_rejected() {
                 m_key: MKey::NONE,
                 data: [0; 64],
             };
-            let answer = rig.request(&path_to(node), &request).unwrap();
-            assert_eq!(answer.mad.status(), status, "{method} {attr} {modifier:#x}");
+            let reply = rig.request(&path_to(node), &request).unwrap();
+            assert_eq!(reply.mad.status(), status, "{method} {attr} {modifier:#x}");
         }
     }
     assert_eq!(rig.fabric.all_counters().refused, 40);

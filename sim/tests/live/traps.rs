@@ -367,9 +367,9 @@ fn notices_are_read_and_removed_by_toggle() {
     rig.advance();
     let path = path_to(2);
     let read = |rig: &mut Rig| {
-        let answer = rig.get(&path, id::NOTICE, 0).unwrap();
-        assert_eq!(answer.mad.status(), Status::OK);
-        Notice::decode(smp::data(&answer.mad))
+        let reply = rig.get(&path, id::NOTICE, 0).unwrap();
+        assert_eq!(reply.mad.status(), Status::OK);
+        Notice::decode(smp::data(&reply.mad))
     };
     while rig.fabric.pending_traps() > 0 {
         rig.now = rig.now + SPACING;
@@ -387,8 +387,8 @@ fn notices_are_read_and_removed_by_toggle() {
             ..Notice::default()
         };
         let request = SmpRequest::set(id::NOTICE, AttrMod(0), MKey::NONE, data.encode());
-        let answer = rig.request(&path, &request).unwrap();
-        Notice::decode(smp::data(&answer.mad))
+        let reply = rig.request(&path, &request).unwrap();
+        Notice::decode(smp::data(&reply.mad))
     };
     let first = read(&mut rig);
     assert_eq!(first.trap_number, TrapNumber::LocalLinkIntegrity);

@@ -66,9 +66,9 @@ fn old_layout_uses_p_key_index_0() {
     let (header, body) = hosts.read(peer).unwrap();
     assert_eq!((header.length, header.lid.0), (64 + 256, 1));
     assert_eq!(body[..4], [1, 9, 1, 3]);
-    let mut answer = body;
-    answer[3] = 0x83;
-    hosts.write(peer, &to(1), &answer);
+    let mut reply = body;
+    reply[3] = 0x83;
+    hosts.write(peer, &to(1), &reply);
     assert_eq!(hosts.read(file), None, "no response was expected");
 }
 
@@ -233,8 +233,8 @@ fn read_needs_room_for_the_first_256_bytes() {
     let mut header = to(3);
     header.timeout_ms = 1000;
     hosts.write(client, &header, &mad(3, 2, 0x12, 1, 0x11));
-    let (_, asked) = hosts.read(server).unwrap();
-    hosts.write(server, &to(1), &sa_message(0x92, tid(&asked), &[7; 500]));
+    let (_, received) = hosts.read(server).unwrap();
+    hosts.write(server, &to(1), &sa_message(0x92, tid(&received), &[7; 500]));
 
     let message = hosts.umad.front(client).unwrap();
     let whole = 64 + 56 + 500;
@@ -339,8 +339,8 @@ fn hundreds_of_programs_can_use_one_port() {
     let mut header = to(3);
     header.timeout_ms = 100;
     hosts.write(last, &header, &mad(3, 2, 1, 9, 0x11));
-    let (_, mut answer) = hosts.read(server).unwrap();
-    answer[3] = 0x81;
-    hosts.write(server, &to(1), &answer);
+    let (_, mut reply) = hosts.read(server).unwrap();
+    reply[3] = 0x81;
+    hosts.write(server, &to(1), &reply);
     assert!(hosts.read(last).is_some(), "the port still has a receiver");
 }

@@ -62,13 +62,13 @@ impl Pair {
         };
         let request = mad(3, 2, GET_TABLE, 0x77, 0x11);
         self.hosts.write(self.client, &header, &request);
-        let (_, asked) = self.hosts.read(self.server).unwrap();
+        let (_, received) = self.hosts.read(self.server).unwrap();
         self.hosts.sent.clear();
-        tid(&asked)
+        tid(&received)
     }
 
     /// The server writes its response; no packet is delivered yet.
-    fn answer(&mut self, tid: u64, retries: u32, data: &[u8]) {
+    fn respond(&mut self, tid: u64, retries: u32, data: &[u8]) {
         let header = UserHeader { retries, ..to(1) };
         let message = sa_message(0x80 | GET_TABLE, tid, data);
         self.hosts
@@ -113,7 +113,7 @@ fn messages_of_any_length_arrive_unchanged() {
         let mut pair = Pair::new();
         let tid = pair.ask(1000);
         let sent = data(len);
-        pair.answer(tid, 3, &sent);
+        pair.respond(tid, 3, &sent);
         pair.hosts.run();
         let (header, body) = pair.hosts.read(pair.client).unwrap();
         assert_eq!(body.len(), 56 + len);
@@ -137,7 +137,7 @@ fn ten_megabytes_arrive() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
     let sent = data(10 << 20);
-    pair.answer(tid, 3, &sent);
+    pair.respond(tid, 3, &sent);
     let mut most = 0;
     let mut under_way = 0i64;
     pair.hosts.run_with(|packet| {
@@ -168,7 +168,7 @@ fn ten_megabytes_arrive() {
 fn windows_open_by_64_and_flags_mark_the_ends() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
-    pair.answer(tid, 3, &data(200 * 130));
+    pair.respond(tid, 3, &data(200 * 130));
     pair.hosts.run();
     let acks: Vec<(u32, u32)> = of_type(&pair.hosts, RmppType::Ack)
         .iter()
@@ -214,7 +214,7 @@ fn lossy_links_do_not_corrupt_messages() {
             x if x < loss + twice + late => Fate::Late,
             _ => Fate::Arrives,
         };
-        pair.answer(tid, if seed % 4 == 0 { 1 } else { 12 }, &sent);
+        pair.respond(tid, if seed % 4 == 0 { 1 } else { 12 }, &sent);
         pair.hosts.run_with(&mut fate);
         pair.hosts.pass_with(Duration::from_secs(600), &mut fate);
         let failed = pair.hosts.read(pair.server);
@@ -240,7 +240,7 @@ fn unacknowledged_responses_time_out_at_the_sender() {
     for (retries, seconds) in [(0, 2), (3, 8)] {
         let mut pair = Pair::new();
         let tid = pair.ask(1000);
-        pair.answer(tid, retries, &data(500));
+        pair.respond(tid, retries, &data(500));
         pair.hosts.run_with(|_| Fate::Lost);
         pair.hosts
             .pass_with(Duration::from_millis(seconds * 1000 - 1), |_| Fate::Lost);
@@ -260,7 +260,7 @@ fn progress_restores_the_retries() {
     let mut pair = Pair::new();
     let tid = pair.ask(u32::MAX);
     let sent = data(200 * 300);
-    pair.answer(tid, 1, &sent);
+    pair.respond(tid, 1, &sent);
     // Each window loses its last segment once: five timeouts with a single retry allowed.
     let mut lost = std::collections::BTreeSet::new();
     let mut fate = |packet: &Packet| {
@@ -283,7 +283,7 @@ fn progress_restores_the_retries() {
 fn duplicate_of_an_incomplete_response_is_rejected() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
-    pair.answer(tid, 3, &data(500));
+    pair.respond(tid, 3, &data(500));
     let again = sa_message(0x80 | GET_TABLE, tid, &data(500));
     let (server, hosts) = (pair.server, &mut pair.hosts);
     assert_eq!(
@@ -300,7 +300,7 @@ fn duplicate_of_an_incomplete_response_is_rejected() {
 fn receiver_aborts_transfers_after_40_seconds() {
     let mut pair = Pair::new();
     let tid = pair.ask(u32::MAX);
-    pair.answer(tid, 1000, &data(500));
+    pair.respond(tid, 1000, &data(500));
     let all_but_the_second = |packet: &Packet| {
         let h = rmpp(packet);
         if h.rmpp_type == RmppType::Data && h.segment_number == 2 {
@@ -401,7 +401,7 @@ fn hostile_segments_do_not_affect_other_transfers() {
         let mut pair = Pair::new();
         let tid = pair.ask(u32::MAX);
         let sent = data(5_000);
-        pair.answer(tid, 3, &sent);
+        pair.respond(tid, 3, &sent);
         let raw = Register {
             rmpp_version: 0,
             methods: &[],
@@ -469,7 +469,7 @@ fn abort_and_stop_end_transfers_without_notice() {
     ] {
         let mut pair = Pair::new();
         let tid = pair.ask(1000);
-        pair.answer(tid, 3, &data(5000));
+        pair.respond(tid, 3, &data(5000));
         pair.hosts.run_with(|_| Fate::Lost);
         pair.hosts.sent.clear();
         // Sent by the client, with the method of the request.
@@ -505,7 +505,7 @@ fn abort_and_stop_end_transfers_without_notice() {
 fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
     let mut pair = Pair::new();
     let tid = pair.ask(1000);
-    pair.answer(tid, 3, &data(300));
+    pair.respond(tid, 3, &data(300));
     // The last ACK is lost, so the last segment is repeated.
     let mut lost = false;
     let fate = |packet: &Packet| {
@@ -540,8 +540,8 @@ fn double_sided_transfers_reverse_direction() {
     };
     let request = sa_message(GET_MULTI, 5, &request_data);
     pair.hosts.write(pair.client, &header, &request);
-    let (_, asked) = pair.hosts.read(pair.server).unwrap();
-    assert!(asked[56..] == request_data);
+    let (_, received) = pair.hosts.read(pair.server).unwrap();
+    assert!(received[56..] == request_data);
     let turned = of_type(&pair.hosts, RmppType::Ack);
     let last = turned.last().unwrap();
     assert_eq!(
@@ -550,7 +550,7 @@ fn double_sided_transfers_reverse_direction() {
         "the ACK of the last ACK"
     );
     let reply = data(7000);
-    let message = sa_message(0x80 | GET_MULTI, tid(&asked), &reply);
+    let message = sa_message(0x80 | GET_MULTI, tid(&received), &reply);
     let back = UserHeader {
         retries: 3,
         ..to(1)
@@ -596,9 +596,9 @@ fn programs_with_their_own_rmpp_receive_every_packet() {
         ..to(3)
     };
     hosts.write(client, &header, &mad(3, 2, GET_TABLE, 1, 0x11));
-    let (_, asked) = hosts.read(server).unwrap();
-    let answer = sa_message(0x80 | GET_TABLE, tid(&asked), &data(450));
-    hosts.write(server, &to(1), &answer);
+    let (_, received) = hosts.read(server).unwrap();
+    let response = sa_message(0x80 | GET_TABLE, tid(&received), &data(450));
+    hosts.write(server, &to(1), &response);
     let (_, first) = hosts.read(client).unwrap();
     assert_eq!(first.len(), 256);
     let rmpp = |segment: &[u8]| RmppHeader::from_mad::<56>(segment.first_chunk().unwrap());
@@ -716,7 +716,7 @@ fn closing_a_file_ends_its_transfers() {
     // The sender closes its file: the receiver aborts after 40 s.
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
-    pair.answer(tid, 3, &data(100_000));
+    pair.respond(tid, 3, &data(100_000));
     pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.server);
     pair.hosts.pass_ms(60_000);
@@ -730,7 +730,7 @@ fn closing_a_file_ends_its_transfers() {
     // The receiver closes its file: the sender times out.
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
-    pair.answer(tid, 1, &data(100_000));
+    pair.respond(tid, 1, &data(100_000));
     pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.client);
     pair.hosts.pass_ms(60_000);

@@ -18,7 +18,7 @@ fn asking(lid: u16, timeout_ms: u32, retries: u32) -> UserHeader {
 }
 
 /// The server's response to the oldest request, equal except for the method.
-fn answer(hosts: &mut Hosts, server: FileId) {
+fn respond(hosts: &mut Hosts, server: FileId) {
     let (header, mut body) = hosts.read(server).unwrap();
     body[3] |= 0x80;
     let back = UserHeader {
@@ -106,9 +106,9 @@ fn response_ends_retries_and_late_ones_are_dropped() {
     hosts.write(client, &asking(3, 100, 1), &mad(3, 2, 1, 1, 0x11));
     hosts.pass_ms(100);
     assert_eq!(hosts.umad.queued(server), 2, "the retry");
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1);
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1, "the second response is late");
     assert_eq!(hosts.umad.unmatched(client), 1);
     hosts.pass_ms(1000);
@@ -119,7 +119,7 @@ fn response_ends_retries_and_late_ones_are_dropped() {
     );
 
     hosts.write(client, &to(3), &mad(3, 2, 1, 2, 0x11));
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(
         hosts.umad.queued(client),
         1,
@@ -143,7 +143,7 @@ fn duplicate_tids_are_rejected() {
         Err(Errno::EINVAL),
         "also to another peer, also without a timeout"
     );
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(hosts.try_write(client, &asking(3, 100, 0), &get), Ok(()));
     let second = hosts.register(client, &SA_CLIENT);
     let header = UserHeader {
@@ -181,13 +181,13 @@ fn removing_an_agent_cancels_its_requests() {
     let mut id = second.to_ne_bytes();
     let unregister = ferrosm_sim::umad::abi::UNREGISTER_AGENT;
     hosts.umad.ioctl(client, unregister, &mut id).unwrap();
-    answer(&mut hosts, server);
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1, "of the first agent");
     hosts.write(client, &asking(3, 100, 5), &mad(3, 2, 1, 2, 0x11));
     hosts.close(client);
     assert_eq!(hosts.umad.poll_timeout(), None);
-    answer(&mut hosts, server);
+    respond(&mut hosts, server);
     assert_eq!(hosts.umad.poll_readable(), Some(server));
     assert_eq!(hosts.umad.poll_readable(), None);
 }

@@ -121,7 +121,7 @@ fn replies_after(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64
     prepare(&mut world);
     ask(&mut world, id, path_to(2), times);
     world.run_until(at(10_000));
-    (world.manager(id).unwrap().answers, world)
+    (world.manager(id).unwrap().replies, world)
 }
 
 #[test]
@@ -298,11 +298,11 @@ fn scheduled_actions_happen_on_time() {
     world.schedule(at(10), FabricAction::Cut(PortAt::new(1, 2)));
     world.schedule(at(20), FabricAction::Restore(PortAt::new(1, 2)));
     world.schedule(at(30), FabricAction::Cut(PortAt::new(1, 4)));
-    for (ms, answered) in [(5, 1), (15, 1), (25, 2)] {
+    for (ms, expected) in [(5, 1), (15, 1), (25, 2)] {
         world.run_until(at(ms));
         ask(&mut world, id, path_to(2), 1);
         world.run_for(Duration::from_millis(1));
-        assert_eq!(world.manager(id).unwrap().answers, answered, "at {ms} ms");
+        assert_eq!(world.manager(id).unwrap().replies, expected, "at {ms} ms");
     }
     world.run_until(at(40));
     assert_eq!(world.action_errors().len(), 1, "the port has no cable");
@@ -433,11 +433,11 @@ fn paused_sm_loses_mads_and_resumes() {
     ask(&mut world, id, path_to(2), 1);
     world.set_paused(id, true);
     world.run_until(at(500));
-    assert_eq!(world.manager(id).unwrap().answers, 0);
+    assert_eq!(world.manager(id).unwrap().replies, 0);
     world.set_paused(id, false);
     ask(&mut world, id, path_to(2), 1);
     world.run_for(Duration::from_millis(1));
-    assert_eq!(world.manager(id).unwrap().answers, 1);
+    assert_eq!(world.manager(id).unwrap().replies, 1);
 }
 
 #[test]

@@ -549,10 +549,10 @@ mod tests {
             .lines()
             .map(|line| line.parse().unwrap())
             .collect();
-        let asked: Vec<&str> = c.lines().filter(|line| line.contains("printf")).collect();
+        let expressions: Vec<&str> = c.lines().filter(|line| line.contains("printf")).collect();
         assert_eq!(theirs.len(), ours.len());
-        for ((ours, theirs), asked) in ours.iter().zip(&theirs).zip(asked) {
-            assert_eq!(ours, theirs, "{asked}");
+        for ((ours, theirs), expression) in ours.iter().zip(&theirs).zip(expressions) {
+            assert_eq!(ours, theirs, "{expression}");
         }
     }
 }

@@ -543,12 +543,12 @@ replace! {
         // SAFETY: a queue pair, and the program's structure.
         let endpoint = unsafe { endpoint(qp) };
         // SAFETY: as above.
-        let wanted = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
-        let done = endpoint.modify(wanted);
+        let next = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
+        let done = endpoint.modify(next);
         if done.is_ok() {
             // SAFETY: a queue pair.
-            unsafe { (*qp).state = wanted.state.cast_signed() };
-            if wanted.state == state::ERR {
+            unsafe { (*qp).state = next.state.cast_signed() };
+            if next.state == state::ERR {
                 // SAFETY: its completion queue.
                 let completions = unsafe { completions((*qp).recv_cq) };
                 endpoint.flush().into_iter().for_each(|wc| completions.push(wc));
