@@ -85,7 +85,7 @@ pub(crate) fn poll(
 
 impl Waiters {
     fn of(fds: &[pollfd]) -> Self {
-        let ours = |(place, entry): (usize, &pollfd)| Some((place, table::find(entry.fd)?));
+        let ours = |(index, entry): (usize, &pollfd)| Some((index, table::find(entry.fd)?));
         Self(fds.iter().enumerate().filter_map(ours).collect())
     }
 
@@ -100,7 +100,7 @@ impl Waiters {
     fn readers<'w>(&'w self, fds: &[pollfd]) -> impl Iterator<Item = &'w Umad> {
         self.0
             .iter()
-            .filter(|(place, _)| fds[*place].events & READ != 0)
+            .filter(|(index, _)| fds[*index].events & READ != 0)
             .map(|(_, umad)| umad.as_ref())
     }
 
@@ -139,8 +139,8 @@ impl Waiters {
 
     /// Corrects the results for simulated devices and counts all results. `has_revents`: the kernel filled in `revents`.
     fn correct(&self, fds: &mut [pollfd], has_revents: bool) -> i32 {
-        for (place, umad) in &self.0 {
-            let entry = &mut fds[*place];
+        for (index, umad) in &self.0 {
+            let entry = &mut fds[*index];
             if has_revents && entry.revents & POLLHUP != 0 {
                 umad.end.check_alive();
                 umad.death_notices.fetch_add(1, Ordering::Relaxed);

@@ -8,15 +8,15 @@ use libc::{DIR, size_t, ssize_t};
 
 use super::skeleton_path;
 
-/// The path to use: that of the skeleton, or the program's own. `buffer_of_path` must live as long as the result.
+/// The path to use: that of the skeleton, or the program's own. `path_buffer` must live as long as the result.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
-unsafe fn redirect(path: *const c_char, buffer_of_path: &mut Option<CString>) -> *const c_char {
+unsafe fn redirect(path: *const c_char, path_buffer: &mut Option<CString>) -> *const c_char {
     // SAFETY: promised by the caller.
-    *buffer_of_path = unsafe { skeleton_path(path) };
-    buffer_of_path
+    *path_buffer = unsafe { skeleton_path(path) };
+    path_buffer
         .as_ref()
         .map_or(path, |redirect| redirect.as_ptr())
 }
@@ -31,9 +31,9 @@ macro_rules! replace_path {
             #[doc = concat!("`", stringify!($name), "` of libc, in the skeleton.")]
             fn $name(next; $($before: $before_kind,)* path: *const c_char $(, $after: $after_kind)*)
                 -> $result, else $failed; {
-                let mut buffer_of_path = None;
+                let mut path_buffer = None;
                 // SAFETY: the program's arguments, but for the path, which lives until the end of the call.
-                unsafe { next($($before,)* redirect(path, &mut buffer_of_path) $(, $after)*) }
+                unsafe { next($($before,)* redirect(path, &mut path_buffer) $(, $after)*) }
             }
         )*}
     };

@@ -130,12 +130,12 @@ unsafe fn open_any(
     match open_simulated(config, &target, flags) {
         Opened::Done(fd) => fd,
         Opened::Elsewhere => {
-            let place = config
+            let replacement = config
                 .sysfs
                 .as_deref()
                 .and_then(|sysfs| target.in_skeleton(sysfs));
-            match place {
-                Some(place) => pass(place.as_ptr()),
+            match replacement {
+                Some(replacement) => pass(replacement.as_ptr()),
                 None => fail(Errno::NOENT),
             }
         }
@@ -218,7 +218,11 @@ unsafe fn fopen_any(
     let Some((config, target @ SimulatedPath::Sys(_))) = (unsafe { simulated_path(path) }) else {
         // SAFETY: promised by the caller.
         let elsewhere = unsafe { skeleton_path(path) };
-        return pass(elsewhere.as_ref().map_or(path, |place| place.as_ptr()));
+        return pass(
+            elsewhere
+                .as_ref()
+                .map_or(path, |replacement| replacement.as_ptr()),
+        );
     };
     if mode.is_null() {
         fail(Errno::INVAL);
@@ -238,7 +242,7 @@ unsafe fn fopen_any(
         Opened::Elsewhere => {
             // SAFETY: promised by the caller.
             match unsafe { skeleton_path(path) } {
-                Some(place) => pass(place.as_ptr()),
+                Some(replacement) => pass(replacement.as_ptr()),
                 None => {
                     fail(Errno::NOENT);
                     std::ptr::null_mut()

@@ -45,9 +45,9 @@ pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> Fabri
     } else {
         order.sort_by_key(|n| record_rank(&plan.nodes[*n]));
     }
-    let mut place = vec![0; count];
+    let mut position = vec![0; count];
     for (at, node) in order.iter().enumerate() {
-        place[*node] = at;
+        position[*node] = at;
     }
     let guid = |node: usize| {
         let base = if plan.is_switch(node) {
@@ -62,7 +62,7 @@ pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> Fabri
         .map(|n| node_spec(plan, *n, speeds[*n], &guid))
         .collect();
     let at = |end: PlanPort| PortAt {
-        node: place[end.node],
+        node: position[end.node],
         port: u8::try_from(end.port).unwrap_or(u8::MAX),
     };
     let links = plan

@@ -52,13 +52,13 @@ pub(super) fn fabric(sources: &Sources, log: &mut Diagnostics) -> (FabricSpec, V
         }
     }
     list.spec.normalise();
-    (list.spec, list.places)
+    (list.spec, list.source_lines)
 }
 
 #[derive(Debug, Default)]
 struct ListReader {
     spec: FabricSpec,
-    places: Vec<SourceLine>,
+    source_lines: Vec<SourceLine>,
     by_guid: BTreeMap<u64, NodeIdx>,
     cabled: BTreeMap<PortAt, (PortAt, SourceLine)>,
 }
@@ -111,13 +111,13 @@ impl ListReader {
             None => {
                 self.by_guid.insert(half.node_guid, self.spec.nodes.len());
                 self.spec.nodes.push(half.node());
-                self.places.push(at);
+                self.source_lines.push(at);
                 self.spec.nodes.len() - 1
             }
         };
         let node = &mut self.spec.nodes[index];
         if node.kind != half.kind || node.num_ports != half.ports {
-            let (id, first) = (node.description.clone(), self.places[index].line());
+            let (id, first) = (node.description.clone(), self.source_lines[index].line());
             return Err(ReadErrorKind::OtherNode { id, first });
         }
         if half.port == 0 || half.port > half.ports {

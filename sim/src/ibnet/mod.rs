@@ -60,8 +60,8 @@ pub fn read_file(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Result<ParsedFab
     let mut log = Diagnostics::default();
     let text = sources.files[0].1.as_str();
     let spec = if text.split('\n').take(BANNER_LINES).any(lst::is_line) {
-        let (spec, places) = lst::fabric(&sources, &mut log);
-        join::check_lid_count(&spec, &places, &mut log);
+        let (spec, source_lines) = lst::fabric(&sources, &mut log);
+        join::check_lid_count(&spec, &source_lines, &mut log);
         spec
     } else {
         let records = read::records(&sources, &mut log);

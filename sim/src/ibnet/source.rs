@@ -41,7 +41,7 @@ impl Sources {
                 if all.found.contains_key(&name) {
                     continue;
                 }
-                let place = if all.files.len() < MAX_FILES {
+                let file = if all.files.len() < MAX_FILES {
                     load(&name).map(|bytes| {
                         let text = decode(&bytes).into_owned();
                         all.files.push((Some(name.clone()), text));
@@ -50,7 +50,7 @@ impl Sources {
                 } else {
                     Err("too many files".to_owned())
                 };
-                all.found.insert(name, place);
+                all.found.insert(name, file);
             }
             at += 1;
         }

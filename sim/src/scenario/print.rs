@@ -200,14 +200,14 @@ impl Display for Command {
                 f.write_str(if sm.obeys { "" } else { " stubborn" })
             }
             Self::SmOff(target) => write!(f, "sm {target} off"),
-            Self::Wire(set, place) => write!(f, "{set} {place}"),
+            Self::Wire(set, scope) => write!(f, "{set} {scope}"),
             Self::Drain(time, cable) => write!(f, "drain {} {cable}", Time(*time)),
             Self::Agent(set, None) => write!(f, "{set} all"),
             Self::Agent(set, Some(node)) => write!(f, "{set} node {node}"),
-            Self::Error(attr, chance, place) => {
-                write!(f, "error attr {:#06x} {chance} {place}", attr.0)
+            Self::Error(attr, chance, scope) => {
+                write!(f, "error attr {:#06x} {chance} {scope}", attr.0)
             }
-            Self::Heal(place) => write!(f, "heal {place}"),
+            Self::Heal(scope) => write!(f, "heal {scope}"),
             Self::Count(port, counter, n, _) => write!(f, "count {port} {counter} {n}"),
             Self::Counter(port, counter, n, _) => write!(f, "counter {port} {counter} {n}"),
             Self::Query(query) => query.fmt(f),

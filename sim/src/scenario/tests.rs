@@ -42,7 +42,7 @@ fn cable() -> impl Strategy<Value = LinkRef> {
     ]
 }
 
-fn place() -> impl Strategy<Value = ScopeRef> {
+fn scope() -> impl Strategy<Value = ScopeRef> {
     prop_oneof![
         Just(ScopeRef::All),
         node().prop_map(ScopeRef::Node),
@@ -81,15 +81,15 @@ fn setting() -> impl Strategy<Value = Command> {
         (kinds, percent()).prop_map(|(kind, chance)| AgentSetting::Garbage(Some(kind), chance)),
     ];
     prop_oneof![
-        (wire, place()).prop_map(|(set, place)| Command::Wire(set, place)),
+        (wire, scope()).prop_map(|(set, scope)| Command::Wire(set, scope)),
         (agent, prop::option::of(node())).prop_map(|(set, node)| Command::Agent(set, node)),
         (time(), cable()).prop_map(|(time, cable)| Command::Drain(time, cable)),
-        (any::<u16>(), percent(), place()).prop_map(|(attr, chance, place)| Command::Error(
+        (any::<u16>(), percent(), scope()).prop_map(|(attr, chance, scope)| Command::Error(
             AttrId(attr),
             chance,
-            place
+            scope
         )),
-        place().prop_map(Command::Heal),
+        scope().prop_map(Command::Heal),
     ]
 }
 

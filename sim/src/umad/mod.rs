@@ -297,7 +297,7 @@ impl UmadLayer {
             .and_then(Option::take)
             .ok_or(Errno::EINVAL)?;
         self.cancel_sends(index);
-        self.cancel_recvs(index);
+        self.cancel_receptions(index);
         if let Some(agent) = self.agents.try_remove(index)
             && let Some(host) = self.hosts.get_mut(&agent.at.node)
         {
@@ -363,8 +363,8 @@ impl UmadLayer {
         while let Some(timer) = self.timers.pop(now) {
             match timer {
                 Timer::Send(send) => self.send_timed_out(fabric, send),
-                Timer::RecvTimeout(recv) => self.recv_timed_out(fabric, recv),
-                Timer::RecvCleanup(recv) => self.recv_is_old(recv),
+                Timer::RecvTimeout(recv) => self.reception_timed_out(fabric, recv),
+                Timer::RecvCleanup(recv) => self.remove_old_reception(recv),
             }
         }
     }

@@ -190,12 +190,12 @@ impl UmadLayer {
         self.receptions.keys.insert(key, slot);
         self.reply(fabric, origin, acknowledgement(mad, 1, window));
         if header.last {
-            self.set_recv_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
+            self.set_reception_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
             let offset = class::data_offset(mad.mgmt_class());
             let len = message_len(1, offset, header.payload_length);
             return Some((*origin, Body::Mad(*mad, len)));
         }
-        self.set_recv_timer(slot, RECEPTION_TIMEOUT, Timer::RecvTimeout(slot));
+        self.set_reception_timer(slot, RECEPTION_TIMEOUT, Timer::RecvTimeout(slot));
         self.add_recv_bytes(agent, MAD_LEN);
         None
     }
@@ -245,7 +245,7 @@ impl UmadLayer {
         let (grown, is_last) = (partial.len(), partial.header.last);
         self.subtract_recv_bytes(agent, before);
         if is_last {
-            return self.complete_recv(fabric, slot, offset);
+            return self.complete_reception(fabric, slot, offset);
         }
         self.add_recv_bytes(agent, grown);
         if self.is_full(agent) {
@@ -262,7 +262,7 @@ impl UmadLayer {
         None
     }
 
-    fn complete_recv(
+    fn complete_reception(
         &mut self,
         fabric: &Fabric,
         slot: usize,
@@ -273,14 +273,14 @@ impl UmadLayer {
         recv.acknowledged = recv.segment;
         let ack = acknowledgement(&partial.first, recv.segment, recv.window);
         let len = message_len(recv.segment, offset, partial.header.payload_length);
-        self.set_recv_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
+        self.set_reception_timer(slot, REMEMBER_TIME, Timer::RecvCleanup(slot));
         self.reply(fabric, &partial.origin, ack);
         let mut bytes = partial.bytes;
         bytes.truncate(len);
         Some((partial.origin, Body::Long(bytes)))
     }
 
-    fn set_recv_timer(&mut self, slot: usize, after: Duration, what: Timer) {
+    fn set_reception_timer(&mut self, slot: usize, after: Duration, what: Timer) {
         let timer = self.timers.set(self.now + after, what);
         if let Some(recv) = self.receptions.slab.get_mut(slot)
             && let Some(old) = recv.timer.replace(timer)
@@ -317,11 +317,11 @@ impl UmadLayer {
         }
     }
 
-    pub(in crate::umad) fn recv_timed_out(&mut self, fabric: &Fabric, slot: usize) {
+    pub(in crate::umad) fn reception_timed_out(&mut self, fabric: &Fabric, slot: usize) {
         self.abort_reception(fabric, slot, RmppStatus::T2L);
     }
 
-    pub(in crate::umad) fn recv_is_old(&mut self, slot: usize) {
+    pub(in crate::umad) fn remove_old_reception(&mut self, slot: usize) {
         self.remove_reception(slot);
     }
 
@@ -342,9 +342,9 @@ impl UmadLayer {
         recv.partial
     }
 
-    pub(in crate::umad) fn cancel_recvs(&mut self, agent: AgentIdx) {
-        let places: Vec<usize> = self.receptions.of_agent(agent).collect();
-        for slot in places {
+    pub(in crate::umad) fn cancel_receptions(&mut self, agent: AgentIdx) {
+        let slots: Vec<usize> = self.receptions.of_agent(agent).collect();
+        for slot in slots {
             self.remove_reception(slot);
         }
     }
