@@ -82,9 +82,9 @@ pub struct ReplicationLink {
 }
 
 /// Replication as seen by the state writer.
-struct StateFollower(Arc<dyn Replication>);
+struct ReplicationObserver(Arc<dyn Replication>);
 
-impl CommitObserver for StateFollower {
+impl CommitObserver for ReplicationObserver {
     fn committed(&self, number: u64, batch: &RecordBatch) {
         self.0.committed(number, batch);
     }
@@ -150,8 +150,8 @@ impl ReplicationLink {
                 )));
             }
         };
-        let follow = Arc::new(StateFollower(Arc::clone(&replication)));
-        writer.durability().set_observer(Some(follow));
+        let observer = Arc::new(ReplicationObserver(Arc::clone(&replication)));
+        writer.durability().set_observer(Some(observer));
         let (load_sender, loads) = mpsc::unbounded_channel();
         Ok(Self {
             replication,

@@ -503,7 +503,7 @@ fn master_with_stalled_driver_is_silent() {
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
     // The driver's loop runs until the standby is in sync.
-    until("in step", || {
+    until("in sync", || {
         master.replication.report_alive();
         standby
             .replication
@@ -517,7 +517,7 @@ fn master_with_stalled_driver_is_silent() {
     master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
     // No node has taken over: it remains master.
     master.commit(vec![put(1, 1)]);
-    until("in step again", || {
+    until("in sync again", || {
         master.replication.report_alive();
         standby
             .replication
@@ -540,7 +540,7 @@ fn standby_with_failing_store_is_out_of_sync() {
     master.commit(vec![put(2, 2)]);
     let why =
         |e: &Event| matches!(e, Event::OutOfSync { guid: 1, why } if why.contains("disk is full"));
-    standby.expect("out of step", why);
+    standby.expect("out of sync", why);
     standby.in_sync(1);
     standby.has_what(&master);
 }
@@ -608,7 +608,7 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
             "etcd gone: acknowledged with an alarm after {:?}",
             began.elapsed()
         );
-        standby.expect("out of step", |e| {
+        standby.expect("out of sync", |e| {
             matches!(e, Event::OutOfSync { guid: 1, .. })
         });
         // Without a replica no acknowledgement is needed.

@@ -149,7 +149,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     master.all_acknowledged();
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
-    master.expect("in step", |e| *e == Event::StandbyInSync { guid: 2 });
+    master.expect("in sync", |e| *e == Event::StandbyInSync { guid: 2 });
     assert_eq!(standby.store.records(), master.store.records());
     for n in 0..500 {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
@@ -330,7 +330,7 @@ fn master_with_stalled_driver_is_silent() {
     master.lead(10);
     let mut standby = site.start_with(settings(1), 1).standby();
     // The driver's loop runs until the standby is in sync.
-    until("in step", || {
+    until("in sync", || {
         master.replication.report_alive();
         standby
             .replication

@@ -172,6 +172,6 @@ impl<R: Replication> Node<R> {
     }
 
     pub(crate) fn in_sync(&mut self, leader: u64) {
-        self.expect("in step", |e| *e == Event::InSync { guid: leader });
+        self.expect("in sync", |e| *e == Event::InSync { guid: leader });
     }
 }

@@ -5,7 +5,7 @@ use ferrosm_mad::attr::{SmControl, SmState};
 /// Contents of an SMInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Info {
-    pub(crate) who: u8,
+    pub(crate) number: u8,
     pub(crate) priority: u8,
     pub(crate) state: SmState,
 }
@@ -63,7 +63,7 @@ impl Mad {
     pub(crate) fn timeout(&self) -> Option<Self> {
         match *self {
             Self::Set { to, from, control } => Some(Self::Timeout {
-                to: from.who,
+                to: from.number,
                 from: to,
                 control: Some(control),
             }),
@@ -76,7 +76,7 @@ impl Mad {
             }),
             Self::Info { to, from } => Some(Self::Timeout {
                 to,
-                from: from.who,
+                from: from.number,
                 control: None,
             }),
             Self::Timeout { .. } => None,

@@ -72,7 +72,7 @@ impl Subnet {
             let masters = world.masters();
             match &mut stable {
                 _ if !world.is_settled() => stable = None,
-                Some((who, rounds)) if *who == masters => *rounds += 1,
+                Some((last, rounds)) if *last == masters => *rounds += 1,
                 _ => stable = Some((masters, 0)),
             }
             if stable

@@ -38,12 +38,12 @@ impl OpenSm {
     }
 
     fn is_higher(&self, other: &Info) -> bool {
-        outranks((other.priority, other.who), (self.priority, self.me))
+        outranks((other.priority, other.number), (self.priority, self.me))
     }
 
     pub(crate) fn info(&self) -> Info {
         Info {
-            who: self.me,
+            number: self.me,
             priority: self.priority,
             state: self.state,
         }
@@ -68,7 +68,7 @@ impl OpenSm {
                 });
                 match ahead {
                     Some(p) => {
-                        self.master = p.who;
+                        self.master = p.number;
                         self.state = SmState::Standby;
                         self.retry = 0;
                     }
@@ -80,24 +80,24 @@ impl OpenSm {
                 let active = seen.iter().filter(|p| p.state != SmState::NotActive);
                 let highest = active
                     .filter(|p| self.is_higher(p))
-                    .max_by_key(|p| (p.priority, core::cmp::Reverse(p.who)));
+                    .max_by_key(|p| (p.priority, core::cmp::Reverse(p.number)));
                 if let Some(p) = highest {
                     let set = SmRequest::Set {
-                        to: p.who,
+                        to: p.number,
                         control: SmControl::Handover,
                         info: self.info(),
                     };
-                    self.master = p.who;
+                    self.master = p.number;
                     self.state = SmState::Standby;
                     self.polling = None;
                     self.retry = 0;
                     return vec![set];
                 }
                 let other = seen.iter().find(|p| p.state == SmState::Master);
-                if self.polling != other.map(|p| p.who) {
+                if self.polling != other.map(|p| p.number) {
                     self.retry = 0;
                 }
-                self.polling = other.map(|p| p.who);
+                self.polling = other.map(|p| p.number);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -128,7 +128,9 @@ impl OpenSm {
     pub(crate) fn on_poll_response(&mut self, from: &Info) {
         let alive = match (self.state, from.state) {
             (SmState::Standby, SmState::Master) => true,
-            (SmState::Standby, SmState::Standby) => self.master == from.who && self.is_higher(from),
+            (SmState::Standby, SmState::Standby) => {
+                self.master == from.number && self.is_higher(from)
+            }
             (SmState::Master, SmState::Master) => self.polling.is_some(),
             _ => false,
         };
@@ -157,7 +159,7 @@ impl OpenSm {
             (SmState::Standby, SmControl::Discover) => self.state = SmState::Discovering,
             (SmState::NotActive, SmControl::Standby) => {
                 self.state = SmState::Standby;
-                self.master = from.who;
+                self.master = from.number;
                 self.retry = 0;
             }
             _ => return false,

@@ -111,9 +111,9 @@ impl Setup {
         }
     }
 
-    pub(crate) fn start(&self, who: u8) -> Sm {
+    pub(crate) fn start(&self, number: u8) -> Sm {
         if self.is_opensm {
-            return Sm::OpenSm(OpenSm::new(who, self.priority));
+            return Sm::OpenSm(OpenSm::new(number, self.priority));
         }
         let settings = ElectionSettings {
             priority: self.priority,
@@ -128,6 +128,6 @@ impl Setup {
             refuse_managed: false,
             ..ElectionSettings::default()
         };
-        Sm::Ferrosm(Election::new(PortGuid(who.into()), settings))
+        Sm::Ferrosm(Election::new(PortGuid(number.into()), settings))
     }
 }

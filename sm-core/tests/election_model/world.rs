@@ -39,10 +39,10 @@ impl Sm {
         }
     }
 
-    pub(crate) fn info(&self, who: u8) -> Info {
+    pub(crate) fn info(&self, number: u8) -> Info {
         match self {
             Self::Ferrosm(e) => Info {
-                who,
+                number,
                 priority: e.priority(),
                 state: e.state(),
             },
@@ -100,7 +100,7 @@ pub(crate) enum Action {
 
 fn peer(info: &Info) -> OtherSm {
     OtherSm {
-        guid: PortGuid(info.who.into()),
+        guid: PortGuid(info.number.into()),
         priority: info.priority,
         state: info.state,
         act_count: 0,
@@ -114,8 +114,8 @@ fn sm_number(guid: PortGuid) -> u8 {
 
 impl World {
     pub(crate) fn new(setups: &[Setup], faults: Faults, instant: bool) -> Self {
-        let nodes = setups.iter().zip(1..).map(|(setup, who)| Node {
-            sm: setup.start(who),
+        let nodes = setups.iter().zip(1..).map(|(setup, number)| Node {
+            sm: setup.start(number),
             alive: true,
             fragment: 0,
             scan: None,
@@ -132,12 +132,12 @@ impl World {
         }
     }
 
-    pub(crate) fn node(&self, who: u8) -> &Node {
-        &self.nodes[usize::from(who) - 1]
+    pub(crate) fn node(&self, number: u8) -> &Node {
+        &self.nodes[usize::from(number) - 1]
     }
 
-    fn node_mut(&mut self, who: u8) -> &mut Node {
-        &mut self.nodes[usize::from(who) - 1]
+    fn node_mut(&mut self, number: u8) -> &mut Node {
+        &mut self.nodes[usize::from(number) - 1]
     }
 
     pub(crate) fn sms(&self) -> impl Iterator<Item = u8> + use<> {
@@ -145,7 +145,7 @@ impl World {
     }
 
     pub(crate) fn alive(&self) -> impl Iterator<Item = u8> {
-        self.sms().filter(|who| self.node(*who).alive)
+        self.sms().filter(|number| self.node(*number).alive)
     }
 
     fn reaches(&self, a: u8, b: u8) -> bool {
@@ -172,41 +172,45 @@ impl World {
                 actions.push(Action::Delay(*mad));
             }
         }
-        for who in self.sms() {
-            let node = self.node(who);
+        for number in self.sms() {
+            let node = self.node(number);
             if !node.alive {
-                actions.push(Action::Restart(who));
+                actions.push(Action::Restart(number));
                 continue;
             }
-            if self.timer_armed(who) {
-                actions.push(Action::Timer(who));
+            if self.timer_armed(number) {
+                actions.push(Action::Timer(number));
                 if self.instant && has.allows(has.lost) {
-                    actions.push(Action::TimerLost(who));
+                    actions.push(Action::TimerLost(number));
                 }
             }
             if node.scan.is_some() {
-                actions.push(Action::Decide(who));
+                actions.push(Action::Decide(number));
             } else if matches!(node.sm.state(), SmState::Discovering | SmState::Master) {
-                actions.push(Action::Scan(who, None));
-                let others = self.sms().filter(|o| *o != who && self.reaches(*o, who));
+                actions.push(Action::Scan(number, None));
+                let others = self
+                    .sms()
+                    .filter(|o| *o != number && self.reaches(*o, number));
                 if has.allows(has.lost) {
-                    actions.extend(others.map(|o| Action::Scan(who, Some(o))));
+                    actions.extend(others.map(|o| Action::Scan(number, Some(o))));
                 }
             }
             if has.allows(has.crashes) {
-                actions.push(Action::Crash(who));
+                actions.push(Action::Crash(number));
             }
-            if has.allows(has.partitions) && self.is_joined() && (self.nodes.len() > 2 || who == 1)
+            if has.allows(has.partitions)
+                && self.is_joined()
+                && (self.nodes.len() > 2 || number == 1)
             {
-                actions.push(Action::Partition(who));
+                actions.push(Action::Partition(number));
             }
             if let Sm::Ferrosm(e) = &node.sm {
                 if has.allows(has.priorities) {
-                    actions.push(Action::Priority(who));
+                    actions.push(Action::Priority(number));
                 }
                 if has.allows(has.commands) && e.may_write() {
                     let both = [AfterHandover::StandBy, AfterHandover::Stop];
-                    actions.extend(both.map(|then| Action::HandOver(who, then)));
+                    actions.extend(both.map(|then| Action::HandOver(number, then)));
                 }
             }
         }
@@ -221,12 +225,14 @@ impl World {
     }
 
     /// A timer fires only when no request is pending.
-    fn timer_armed(&self, who: u8) -> bool {
+    fn timer_armed(&self, number: u8) -> bool {
         let waits = self.mads.iter().any(|m| match *m {
-            Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Response { to, .. } => to == who,
-            Mad::Set { from, .. } => from.who == who,
+            Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Response { to, .. } => {
+                to == number
+            }
+            Mad::Set { from, .. } => from.number == number,
         });
-        let armed = match &self.node(who).sm {
+        let armed = match &self.node(number).sm {
             Sm::Ferrosm(e) => e.poll_timeout().is_some(),
             Sm::OpenSm(o) => o.polls(),
         };
@@ -255,90 +261,93 @@ impl World {
                     self.deliver(timeout);
                 }
             }
-            Action::Timer(who) => self.feed(who, ElectionInput::Timer),
-            Action::TimerLost(who) => {
+            Action::Timer(number) => self.feed(number, ElectionInput::Timer),
+            Action::TimerLost(number) => {
                 self.faults.consume(|f| &mut f.lost);
                 self.drop_next_query = true;
-                self.feed(who, ElectionInput::Timer);
+                self.feed(number, ElectionInput::Timer);
                 self.drop_next_query = false;
             }
-            Action::Scan(who, without) => {
-                self.read_sms(who, without);
+            Action::Scan(number, without) => {
+                self.read_sms(number, without);
                 if self.instant {
-                    self.decide(who);
+                    self.decide(number);
                 }
             }
-            Action::Decide(who) => self.decide(who),
-            Action::Crash(who) => {
+            Action::Decide(number) => self.decide(number),
+            Action::Crash(number) => {
                 self.faults.consume(|f| &mut f.crashes);
-                self.stop_sm(setups, who);
+                self.stop_sm(setups, number);
             }
-            Action::Restart(who) => self.node_mut(who).alive = true,
-            Action::Partition(who) => {
+            Action::Restart(number) => self.node_mut(number).alive = true,
+            Action::Partition(number) => {
                 self.faults.consume(|f| &mut f.partitions);
-                self.node_mut(who).fragment = 1;
+                self.node_mut(number).fragment = 1;
             }
             Action::Join => {
                 for node in &mut self.nodes {
                     node.fragment = 0;
                 }
             }
-            Action::Priority(who) => {
+            Action::Priority(number) => {
                 self.faults.consume(|f| &mut f.priorities);
-                let best = if self.node(who).sm.info(who).priority == 15 {
+                let best = if self.node(number).sm.info(number).priority == 15 {
                     0
                 } else {
                     15
                 };
-                self.feed(who, ElectionInput::SetPriority(best));
+                self.feed(number, ElectionInput::SetPriority(best));
             }
-            Action::HandOver(who, then) => {
+            Action::HandOver(number, then) => {
                 self.faults.consume(|f| &mut f.commands);
-                let others = self.sms().filter(|o| *o != who && self.reaches(*o, who));
+                let others = self
+                    .sms()
+                    .filter(|o| *o != number && self.reaches(*o, number));
                 let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
-                self.feed(who, ElectionInput::HandOver { then, others });
+                self.feed(number, ElectionInput::HandOver { then, others });
             }
         }
-        let stopped =
-            |w: &Self, who| !w.node(who).alive && w.node(who).sm.state() == SmState::NotActive;
-        for who in self.sms() {
-            if stopped(self, who) {
-                self.stop_sm(setups, who);
+        let stopped = |w: &Self, number| {
+            !w.node(number).alive && w.node(number).sm.state() == SmState::NotActive
+        };
+        for number in self.sms() {
+            if stopped(self, number) {
+                self.stop_sm(setups, number);
             }
         }
     }
 
     /// An SM stops; a restarted one has no state.
-    fn stop_sm(&mut self, setups: &[Setup], who: u8) {
-        let node = self.node_mut(who);
+    fn stop_sm(&mut self, setups: &[Setup], number: u8) {
+        let node = self.node_mut(number);
         node.alive = false;
         node.scan = None;
         node.handed_over = false;
         node.offers_to = None;
-        node.sm = setups[usize::from(who) - 1].start(who);
+        node.sm = setups[usize::from(number) - 1].start(number);
         // Responses to it are dropped.
         self.mads
-            .retain(|m| m.to() != who || matches!(m, Mad::Set { .. }));
+            .retain(|m| m.to() != number || matches!(m, Mad::Set { .. }));
     }
 
-    pub(crate) fn read_sms(&mut self, who: u8, without: Option<u8>) {
+    pub(crate) fn read_sms(&mut self, number: u8, without: Option<u8>) {
         if without.is_some() {
             self.faults.consume(|f| &mut f.lost);
         }
         let others = self
             .sms()
-            .filter(|o| *o != who && Some(*o) != without && self.reaches(*o, who));
+            .filter(|o| *o != number && Some(*o) != without && self.reaches(*o, number));
         let seen = others.map(|o| self.node(o).sm.info(o)).collect();
-        self.node_mut(who).scan = Some(seen);
+        self.node_mut(number).scan = Some(seen);
     }
 
-    pub(crate) fn decide(&mut self, who: u8) {
-        let seen = self.node_mut(who).scan.take().unwrap_or_default();
-        match &mut self.node_mut(who).sm {
+    pub(crate) fn decide(&mut self, number: u8) {
+        let seen = self.node_mut(number).scan.take().unwrap_or_default();
+        match &mut self.node_mut(number).sm {
             Sm::Ferrosm(_) => {
                 let seen = seen.iter().map(peer).collect();
                 self.feed(
-                    who,
+                    number,
                     ElectionInput::ScanCompleted {
                         seen,
                         managed: false,
@@ -347,7 +356,7 @@ impl World {
             }
             Sm::OpenSm(o) => {
                 let sent = o.end_sweep(&seen);
-                self.send(who, &sent);
+                self.send(number, &sent);
             }
         }
     }
@@ -355,9 +364,9 @@ impl World {
     pub(crate) fn deliver(&mut self, mad: Mad) {
         let to = mad.to();
         let arrives = match mad {
-            Mad::Set { from, .. } => self.reaches(from.who, to),
+            Mad::Set { from, .. } => self.reaches(from.number, to),
             Mad::Response { from, .. } => self.reaches(from, to),
-            Mad::Info { from, .. } => self.reaches(from.who, to),
+            Mad::Info { from, .. } => self.reaches(from.number, to),
             Mad::Timeout { .. } => self.node(to).alive,
         };
         if !arrives {
@@ -373,12 +382,12 @@ impl World {
                         control,
                         from: peer(&from),
                     };
-                    self.feed_asked(to, received, Some((from.who, control)));
+                    self.feed_asked(to, received, Some((from.number, control)));
                 }
                 Sm::OpenSm(o) => {
                     let accepted = o.on_control(control, &from);
                     self.node_mut(to).scan = None;
-                    self.respond(to, from.who, control, accepted);
+                    self.respond(to, from.number, control, accepted);
                 }
             },
             Mad::Response {
@@ -412,12 +421,12 @@ impl World {
         }
     }
 
-    fn feed(&mut self, who: u8, input: ElectionInput) {
-        self.feed_asked(who, input, None);
+    fn feed(&mut self, number: u8, input: ElectionInput) {
+        self.feed_asked(number, input, None);
     }
 
-    fn feed_asked(&mut self, who: u8, input: ElectionInput, received: Option<(u8, SmControl)>) {
-        let at = usize::from(who) - 1;
+    fn feed_asked(&mut self, number: u8, input: ElectionInput, received: Option<(u8, SmControl)>) {
+        let at = usize::from(number) - 1;
         let offers_to = self.nodes[at].offers_to;
         let outputs = match &mut self.nodes[at].sm {
             Sm::Ferrosm(e) => e.step(Instant::START, input),
@@ -425,27 +434,27 @@ impl World {
                 // OpenSM ignores all other inputs.
                 if input == ElectionInput::Timer {
                     let sent = o.poll();
-                    self.send(who, &sent);
+                    self.send(number, &sent);
                 }
                 return;
             }
         };
         let accepted_by = offers_to.filter(|to| {
-            received.is_none() && self.reaches(who, *to) && self.node(*to).sm.may_write()
+            received.is_none() && self.reaches(number, *to) && self.node(*to).sm.may_write()
         });
-        self.offer_withdrawn |= accepted_by.is_some() && self.node(who).sm.may_write();
-        let node = self.node_mut(who);
+        self.offer_withdrawn |= accepted_by.is_some() && self.node(number).sm.may_write();
+        let node = self.node_mut(number);
         if node.sm.may_write() || node.sm.state() != SmState::Master {
             node.offers_to = None;
         }
         for output in outputs {
-            self.carry_out(who, output, received);
+            self.carry_out(number, output, received);
         }
     }
 
-    fn carry_out(&mut self, who: u8, output: Decision, received: Option<(u8, SmControl)>) {
+    fn carry_out(&mut self, number: u8, output: Decision, received: Option<(u8, SmControl)>) {
         match output {
-            Decision::Poll { to, .. } => self.send(who, &[SmRequest::Get { to: sm_number(to) }]),
+            Decision::Poll { to, .. } => self.send(number, &[SmRequest::Get { to: sm_number(to) }]),
             Decision::SendControl {
                 to,
                 control,
@@ -453,21 +462,21 @@ impl World {
             } => {
                 let info = Info {
                     state: as_state,
-                    ..self.node(who).sm.info(who)
+                    ..self.node(number).sm.info(number)
                 };
                 let to = sm_number(to);
                 if control == SmControl::Handover {
-                    self.node_mut(who).offers_to = Some(to);
+                    self.node_mut(number).offers_to = Some(to);
                 }
-                self.send(who, &[SmRequest::Set { to, control, info }]);
+                self.send(number, &[SmRequest::Set { to, control, info }]);
             }
             Decision::Reply { accepted } => {
                 if let Some((to, control)) = received {
-                    self.respond(who, to, control, accepted);
+                    self.respond(number, to, control, accepted);
                 }
             }
             Decision::EnterState { state, why } => {
-                let node = self.node_mut(who);
+                let node = self.node_mut(number);
                 // The sweep was started in an earlier state.
                 node.scan = None;
                 node.handed_over = match state {
@@ -478,8 +487,8 @@ impl World {
                     _ => false,
                 };
             }
-            Decision::Sweep => self.node_mut(who).scan = None,
-            Decision::Stop { .. } => self.node_mut(who).alive = false,
+            Decision::Sweep => self.node_mut(number).scan = None,
+            Decision::Stop { .. } => self.node_mut(number).alive = false,
             // Scans may occur at any time.
             Decision::ScanSms | Decision::SendPriorityTrap { .. } | Decision::Notice(_) => {}
         }
@@ -497,17 +506,17 @@ impl World {
         }
     }
 
-    fn send(&mut self, who: u8, sent: &[SmRequest]) {
+    fn send(&mut self, number: u8, sent: &[SmRequest]) {
         for s in sent {
             let mad = match *s {
-                SmRequest::Get { to } if self.reaches(who, to) && !self.drop_next_query => {
+                SmRequest::Get { to } if self.reaches(number, to) && !self.drop_next_query => {
                     Mad::Info {
-                        to: who,
+                        to: number,
                         from: self.node(to).sm.info(to),
                     }
                 }
                 SmRequest::Get { to } => Mad::Timeout {
-                    to: who,
+                    to: number,
                     from: to,
                     control: None,
                 },
@@ -528,27 +537,27 @@ impl World {
     /// A round without faults: MADs in flight arrive, each SM scans and polls.
     pub(crate) fn quiet_round(&mut self) {
         self.deliver_all();
-        for who in self.sms() {
-            if !self.node(who).alive {
+        for number in self.sms() {
+            if !self.node(number).alive {
                 continue;
             }
-            if self.timer_armed(who) {
-                self.feed(who, ElectionInput::Timer);
+            if self.timer_armed(number) {
+                self.feed(number, ElectionInput::Timer);
                 self.deliver_all();
             }
             let sweeps = |w: &Self| {
                 matches!(
-                    w.node(who).sm.state(),
+                    w.node(number).sm.state(),
                     SmState::Discovering | SmState::Master
                 )
             };
-            if self.node(who).scan.is_some() {
-                self.decide(who);
+            if self.node(number).scan.is_some() {
+                self.decide(number);
                 self.deliver_all();
             }
             if sweeps(self) {
-                self.read_sms(who, None);
-                self.decide(who);
+                self.read_sms(number, None);
+                self.decide(number);
                 self.deliver_all();
             }
         }
