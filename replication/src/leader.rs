@@ -581,7 +581,7 @@ mod tests {
             fabric: String::new(),
             guid: 5,
             priority: 0,
-            standing: NodeRole::Standby,
+            role: NodeRole::Standby,
             position: Some(at),
         };
         let conn = ConnectionId(1);

@@ -136,7 +136,7 @@ fn hello(guid: u64, position: Option<Position>) -> Hello {
         fabric: String::new(),
         guid,
         priority: 0,
-        standing: NodeRole::Standby,
+        role: NodeRole::Standby,
         position,
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Hello {
     /// Its SM priority.
     pub priority: u8,
     /// Its role.
-    pub standing: NodeRole,
+    pub role: NodeRole,
     /// Position of its records; `None` if unknown.
     pub position: Option<Position>,
 }

@@ -40,8 +40,8 @@ pub(super) async fn poll_peer(shared: Arc<Shared>, peer: String, index: usize) {
     loop {
         let is_standby = || shared.with(|core, _| core.role == Role::Standby);
         shared.node.wait_until(is_standby).await;
-        let free = shared.with(|core, _| core.follower.master().is_none());
-        let found = if free {
+        let has_no_master = shared.with(|core, _| core.follower.master().is_none());
+        let found = if has_no_master {
             connect(&shared, &peer).await
         } else {
             Ok(Found::NotMaster)
@@ -75,19 +75,19 @@ async fn follow(
     session: SessionId,
     stream: Box<TlsStream<TcpStream>>,
 ) {
-    let mut now = (session, stream);
+    let mut connection = (session, stream);
     let mut backoff = Backoff::new(shared.settings.guid);
     loop {
-        let (session, stream) = now;
+        let (session, stream) = connection;
         let error = receive_from_master(shared, session, *stream).await;
         report(shared, peer, &error);
         let refused = error.needs_operator();
-        let again = shared.change(|core, _| {
+        let reconnect = shared.change(|core, _| {
             let following = core.follower.follows(session);
             core.follower.on_disconnected(session);
             following
         });
-        if !again {
+        if !reconnect {
             return;
         }
         if refused {
@@ -95,7 +95,7 @@ async fn follow(
             sleep(backoff.next()).await;
         }
         match connect(shared, peer).await {
-            Ok(Found::Master(session, stream)) => now = (session, stream),
+            Ok(Found::Master(session, stream)) => connection = (session, stream),
             Ok(Found::NotMaster | Found::Itself) | Err(_) => {
                 shared.change(|core, now| core.follower.on_master_unreachable(session, now));
                 return;
@@ -138,7 +138,7 @@ async fn connect(shared: &Arc<Shared>, peer: &str) -> Result<Found, ConnectionEr
     if hello.fabric != shared.settings.fabric {
         return Err(Refusal::Fabric(hello.fabric).into());
     }
-    if hello.standing != NodeRole::Master {
+    if hello.role != NodeRole::Master {
         return Ok(Found::NotMaster);
     }
     let session = shared.change(|core, _| {

@@ -78,7 +78,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     .map_err(|_| ConnectionError::TimedOut)??;
 
     let own = shared.hello(None);
-    let master = own.standing == NodeRole::Master;
+    let master = own.role == NodeRole::Master;
     // A node that is in its own list of peers recognises itself by the response.
     let itself = hello.guid == own.guid;
     send(&mut stream, &Message::Hello(own)).await?;

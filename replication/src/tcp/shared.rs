@@ -268,7 +268,7 @@ impl Shared {
 
     /// The hello of this node.
     pub(super) fn hello(&self, position: Option<Position>) -> Hello {
-        let standing = self.with(|core, _| match core.role {
+        let role = self.with(|core, _| match core.role {
             // A node that is stalled, or has not started its term, does not respond as master.
             Role::Master { .. } if core.is_serving() && self.node.is_alive() => NodeRole::Master,
             Role::Standby => NodeRole::Standby,
@@ -278,7 +278,7 @@ impl Shared {
             fabric: self.settings.fabric.clone(),
             guid: self.settings.guid,
             priority: self.settings.priority,
-            standing,
+            role,
             position,
         }
     }
