@@ -22,7 +22,7 @@ impl Clock {
     }
 
     /// Converts `t` to the time of the runtime's timers.
-    pub(crate) fn at(self, t: Instant) -> tokio::time::Instant {
+    pub(crate) fn to_tokio(self, t: Instant) -> tokio::time::Instant {
         (self.0 + Duration::from_nanos(t.as_nanos())).into()
     }
 }

@@ -302,7 +302,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             if self.sm.waiting_replies() >= WAITING_REPLIES_MAX {
                 return n > 0;
             }
-            let Some((from, bytes)) = administration.take() else {
+            let Some((from, bytes)) = administration.take_request() else {
                 return n > 0;
             };
             self.sm.handle(Input::Gmp { from, bytes }, now);
@@ -518,7 +518,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
             pulse,
             server.and_then(SaServer::snapshot_due),
         ];
-        let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
+        let deadline = due
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|t| self.clock.to_tokio(t));
         let timer = async {
             match deadline {
                 Some(t) => tokio::time::sleep_until(t).await,

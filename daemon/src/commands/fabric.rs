@@ -39,7 +39,7 @@ const EXAMPLES: [(&str, &str); 16] = [
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
-        Ok(bytes) => read(path, &bytes).map_err(|e| Failure::job(format!("{text}: {e}"))),
+        Ok(bytes) => parse_file(path, &bytes).map_err(|e| Failure::job(format!("{text}: {e}"))),
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(Failure::job(format!("cannot read {text}: {e}")))
         }
@@ -82,7 +82,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
 }
 
 /// Parses a file; warnings are logged.
-fn read(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors> {
+fn parse_file(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors> {
     let mut include =
         |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
     let reading = ibnet::read_file(bytes, &mut include)?;

@@ -176,7 +176,7 @@ impl FabricThread {
             }
             // The file may have been corrected; an invalid file changes nothing.
             let received = self.relay.received();
-            if let Some((new_source, new_settings)) = self.read(&source) {
+            if let Some((new_source, new_settings)) = self.reload(&source) {
                 (source, settings) = (new_source, new_settings);
                 self.relay.mark_reloaded(&received);
             }
@@ -215,7 +215,7 @@ impl FabricThread {
         })
     }
 
-    fn read(&self, source: &Source) -> Option<(Source, Settings)> {
+    fn reload(&self, source: &Source) -> Option<(Source, Settings)> {
         let all = config::read(source.path()?).ok()?;
         let all = config::resolve_all(all, serve_port::overlay(&self.args)).ok()?;
         all.into_iter()

@@ -467,7 +467,7 @@ impl Operator {
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
         if self.options.json {
-            output::print(&json::line(&json::sweep::document(
+            output::print(&json::to_line(&json::sweep::document(
                 report,
                 sm.role(),
                 self.source.fabric(),

@@ -51,7 +51,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             replace,
         } => {
             // Read all files before any change.
-            let (batch, from) = read(files, opensm_dir)?;
+            let (batch, from) = read_import_files(files, opensm_dir)?;
             // Opening logs as at a start.
             let settings = LogSettings {
                 format: LogFormat::Compact,
@@ -104,7 +104,10 @@ fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure
 }
 
 /// Reads the files to import; returns a batch and their names.
-fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(RecordBatch, String), Failure> {
+fn read_import_files(
+    files: &[PathBuf],
+    opensm_dirs: &[PathBuf],
+) -> Result<(RecordBatch, String), Failure> {
     let mut paths = files.to_vec();
     for dir in opensm_dirs {
         let candidates = StateFile::ALL.map(|file| dir.join(file.name()));

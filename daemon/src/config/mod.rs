@@ -176,9 +176,9 @@ impl Source {
         let files = settings::input_files(&raw.routing, dir.unwrap_or_else(|| Path::new("")));
         let hints = files.read().map_err(ConfigErrors::from);
         let dir = dir.unwrap_or_else(|| Path::new(""));
-        let partitions = partitions::read(&raw, self.path(), dir);
+        let partitions = partitions::read_partitions(&raw, self.path(), dir);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
-        let path_inputs = path_inputs::read(&raw, dir, list);
+        let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
         let resolved = settings::resolve(raw).map_err(|found| {
             let wrong = found.iter().map(|(key, what)| self.key_error(key, what));
             wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()

@@ -14,7 +14,7 @@ use super::raw::RawConfig;
 pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 
 /// Reads the partitions of a configuration; file names are relative to `dir`.
-pub(super) fn read(
+pub(super) fn read_partitions(
     raw: &RawConfig,
     path: Option<&Path>,
     dir: &Path,

@@ -22,7 +22,7 @@ pub(super) struct PathInputs {
 }
 
 /// Reads the files; names are relative to `dir`.
-pub(super) fn read(
+pub(super) fn read_path_inputs(
     raw: &RawConfig,
     dir: &Path,
     partitions: &[Partition],

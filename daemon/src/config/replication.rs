@@ -118,7 +118,7 @@ fn needs_certificates(etcd: &[String]) -> bool {
 }
 
 /// Checks combinations of keys.
-pub(super) fn check(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
+pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
     let (heartbeat, lease, limit) = (keys.heartbeat.0, keys.lease.0, keys.limit.0);
     let (min, max) = (Duration::from_millis(10), Duration::from_mins(1));
     if !(min..=max).contains(&heartbeat) {

@@ -158,7 +158,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
             "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"",
         );
     }
-    super::replication::check(&raw.replication, &mut report);
+    super::replication::check_keys(&raw.replication, &mut report);
     if !errors.is_empty() {
         return Err(errors);
     }

@@ -94,7 +94,7 @@ pub struct ServiceMetrics {
 struct SourceCell(Arc<Mutex<Option<Source>>>);
 
 impl SourceCell {
-    fn with<T: Default>(&self, read: impl FnOnce(&mut Source) -> T) -> T {
+    fn update<T: Default>(&self, read: impl FnOnce(&mut Source) -> T) -> T {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         source.as_mut().map(read).unwrap_or_default()
     }
@@ -136,9 +136,9 @@ impl Metrics {
     pub fn text(&self) -> Result<String, fmt::Error> {
         let sources = self.sources().clone();
         for (labels, source) in &sources {
-            let replication = source.with(|source| source.replication());
+            let replication = source.update(|source| source.replication());
             let status = replication.as_ref().and_then(Source::status);
-            source.with(|source| source.set(&self.0.families, labels, status.as_ref()));
+            source.update(|source| source.set(&self.0.families, labels, status.as_ref()));
         }
         let mut all = String::new();
         text::encode(&mut all, &self.0.registry)?;
@@ -195,7 +195,7 @@ impl FabricMetrics {
     fn set_state(&self, state: Option<SmState>) {
         for (each, name) in STATES {
             let value = state.map(|state| usize::from(each == state));
-            let labels = self.with([("state", name.into())]);
+            let labels = self.labels_with([("state", name.into())]);
             self.families().state.set(&labels, value);
         }
     }
@@ -209,7 +209,7 @@ impl FabricMetrics {
         }
         self.set_state(None);
         for value in ["yes", "no"] {
-            let labels = self.with([("in_sync", value.into())]);
+            let labels = self.labels_with([("in_sync", value.into())]);
             families.standbys.set(&labels, None);
         }
         families.protected.set(&self.labels, None);
@@ -221,11 +221,11 @@ impl FabricMetrics {
     fn remove_subnet(&self) {
         let families = self.families();
         for node_type in NODES {
-            let labels = self.with([("type", node_type.into())]);
+            let labels = self.labels_with([("type", node_type.into())]);
             families.nodes.set(&labels, None);
         }
         for severity in SEVERITIES {
-            let labels = self.with([("severity", severity.into())]);
+            let labels = self.labels_with([("severity", severity.into())]);
             families.problems.set(&labels, None);
         }
         for family in [&families.links, &families.lids, &families.absent] {
@@ -239,11 +239,11 @@ impl FabricMetrics {
     }
 
     fn add<const N: usize>(&self, family: &Counters, more: [(&'static str, Label); N], count: u64) {
-        family.get_or_create(&self.with(more)).inc_by(count);
+        family.get_or_create(&self.labels_with(more)).inc_by(count);
     }
 
-    fn with<const N: usize>(&self, more: [(&'static str, Label); N]) -> Labels {
-        with(&self.labels, more)
+    fn labels_with<const N: usize>(&self, more: [(&'static str, Label); N]) -> Labels {
+        labels_with(&self.labels, more)
     }
 }
 
@@ -252,7 +252,7 @@ impl ServiceMetrics {
     pub fn event(&mut self, event: &Event, role: SmState) {
         let of = &self.of;
         let families = of.families();
-        if let Some(kind) = kind(event) {
+        if let Some(kind) = event_label(event) {
             of.add(&families.events, [("event", kind.into())], 1);
         }
         if let Event::RoleChanged { state, .. } = event {
@@ -284,7 +284,7 @@ impl ServiceMetrics {
             (true, _) => 2,
         };
         let outcome = OUTCOMES[outcome];
-        let took = of.with([extent.clone()]);
+        let took = of.labels_with([extent.clone()]);
         let took = families.sweep_duration.get_or_create_owned(&took);
         took.observe(report.took.as_secs_f64());
         of.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
@@ -305,7 +305,7 @@ impl ServiceMetrics {
         let families = of.families();
         let nodes = [report.switches, report.cas, report.routers];
         for (node_type, count) in NODES.into_iter().zip(nodes) {
-            let labels = of.with([("type", node_type.into())]);
+            let labels = of.labels_with([("type", node_type.into())]);
             families.nodes.set(&labels, Some(count));
         }
         families.links.set(&of.labels, Some(report.links));
@@ -320,7 +320,7 @@ impl ServiceMetrics {
                 .count();
             let counts = [grave, report.problems.len() - grave];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
-                let labels = of.with([("severity", severity.into())]);
+                let labels = of.labels_with([("severity", severity.into())]);
                 families.problems.set(&labels, Some(count));
             }
             if report.is_clean() {
@@ -338,7 +338,7 @@ impl ServiceMetrics {
         let before = core::mem::replace(&mut self.engine, engine);
         for (name, value) in [(before, None), (engine, Some(1))] {
             let Some(name) = name else { continue };
-            let labels = self.of.with([("engine", name.into())]);
+            let labels = self.of.labels_with([("engine", name.into())]);
             self.of.families().engine.set(&labels, value);
         }
     }
@@ -352,7 +352,7 @@ impl Drop for ServiceMetrics {
 }
 
 /// Label value of an event; `None` for events with a metric of their own.
-const fn kind(event: &Event) -> Option<&'static str> {
+const fn event_label(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::LocalPortUnusable(_) => "no-link",
         Event::RoutingFailed(_) => "routing-failed",
@@ -374,7 +374,7 @@ const fn kind(event: &Event) -> Option<&'static str> {
     })
 }
 
-fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> Labels {
+fn labels_with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> Labels {
     labels.iter().cloned().chain(more).collect()
 }
 

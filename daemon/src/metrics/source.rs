@@ -8,7 +8,7 @@ use std::sync::Weak;
 use ferrosm_replication::{PeerStatus, Replication, ReplicationStatus};
 
 use super::families::{Families, Labels};
-use super::with;
+use super::labels_with;
 use crate::sa_server::SaCounters;
 
 /// Label values of request outcomes, in the order of [`Source::requests`].
@@ -64,7 +64,7 @@ impl Source {
         if let Some(now) = self.requests() {
             for ((outcome, now), exported) in OUTCOMES.into_iter().zip(now).zip(&mut self.exported)
             {
-                let labels = with(of, [("outcome", outcome.into())]);
+                let labels = labels_with(of, [("outcome", outcome.into())]);
                 let counter = families.sa_requests.get_or_create(&labels);
                 counter.inc_by(now.saturating_sub(core::mem::replace(exported, now)));
             }
@@ -74,7 +74,7 @@ impl Source {
         // With etcd, the standbys are not known.
         let standbys = status.standbys.as_ref().filter(|_| is_leader);
         for (value, in_sync) in [("yes", true), ("no", false)] {
-            let labels = with(of, [("in_sync", value.into())]);
+            let labels = labels_with(of, [("in_sync", value.into())]);
             let count = |all: &Vec<PeerStatus>| all.iter().filter(|s| s.in_sync == in_sync).count();
             families.standbys.set(&labels, standbys.map(count));
         }

@@ -283,7 +283,7 @@ fn route_view(
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
     }
     let busiest = proof.max_load;
-    let (engine_took, proof_took) = times.of(routing.engine);
+    let (engine_took, proof_took) = times.engine_times(routing.engine);
     let run = Arc::new(LastRun {
         topo,
         routing,
@@ -326,7 +326,7 @@ impl StageTimes {
     }
 
     /// Times of the last verified run of an engine and of its verification.
-    fn of(&self, engine: &str) -> (Duration, Duration) {
+    fn engine_times(&self, engine: &str) -> (Duration, Duration) {
         let is_verified = |run: &&(String, Instant, Option<Instant>, Option<Instant>)| {
             run.0 == engine && run.3.is_some()
         };

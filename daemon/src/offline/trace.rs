@@ -150,8 +150,8 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
     let topo = &*routing.run.topo;
     let first = edge_switch(view, routing, from)?;
     let last = edge_switch(view, routing, to)?;
-    let sl_back = sl(routing, last, view.nodes[from.node].end_port(from.port).lid)?;
-    let sl = sl(routing, first, lid)?;
+    let sl_back = path_sl(routing, last, view.nodes[from.node].end_port(from.port).lid)?;
+    let sl = path_sl(routing, first, lid)?;
     let finish = |hops, length| Trace {
         hops,
         lid,
@@ -168,7 +168,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
             return None;
         }
     } else {
-        let peer = peer(view, from)?;
+        let peer = neighbour(view, from)?;
         let vl = routing
             .run
             .routing
@@ -206,7 +206,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
                 (at, input) = (next, port);
             }
             None => {
-                let end = peer(view, PortLocation { node, port: output })
+                let end = neighbour(view, PortLocation { node, port: output })
                     .filter(|p| p.node == to.node)?;
                 hops.push(Hop {
                     node: end.node,
@@ -220,7 +220,7 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
     None
 }
 
-fn sl(routing: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
+fn path_sl(routing: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
     let all = routing.run.topo.destinations();
     let at = all.binary_search_by_key(&to, |d| d.lid).ok()?;
     Some(
@@ -241,14 +241,14 @@ fn edge_switch(
 ) -> Option<SwitchIdx> {
     routing
         .switch(at.node)
-        .or_else(|| routing.switch(peer(view, at)?.node))
+        .or_else(|| routing.switch(neighbour(view, at)?.node))
 }
 
 fn node_of(view: &FabricView, routing: &InstalledRouting, s: SwitchIdx) -> Option<usize> {
     (0..view.nodes.len()).find(|n| routing.switch(*n) == Some(s))
 }
 
-fn peer(view: &FabricView, at: PortLocation) -> Option<PortLocation> {
+fn neighbour(view: &FabricView, at: PortLocation) -> Option<PortLocation> {
     view.links.iter().find_map(|l| {
         if l.a == at {
             Some(l.b)
@@ -317,7 +317,7 @@ mod tests {
                     node: pair[1].node,
                     port: pair[1].input.unwrap(),
                 };
-                assert_eq!(peer(&view, out), Some(into));
+                assert_eq!(neighbour(&view, out), Some(into));
             }
             let (first, last) = (trace.hops[0], trace.hops[trace.hops.len() - 1]);
             assert_eq!((first.input, last.output), (None, None));

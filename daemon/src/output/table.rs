@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ferrosm_mad::attr::NodeType;
 
-use super::json::topology::kind;
+use super::json::topology::node_type_name;
 use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
 /// An empty table in the common style.
@@ -62,7 +62,7 @@ pub fn topology(view: &FabricView) -> String {
             each.collect::<Vec<_>>().join(", ")
         };
         table.add_row([
-            kind(node.kind).to_owned(),
+            node_type_name(node.kind).to_owned(),
             node.name(),
             node.guid.to_string(),
             if lids.is_empty() {

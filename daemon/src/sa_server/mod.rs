@@ -218,7 +218,7 @@ impl SaServer {
     }
 
     /// The next forwarded request.
-    pub fn take(&self) -> Option<Message> {
+    pub fn take_request(&self) -> Option<Message> {
         let (_, message) = self.shared.forwarded().take(AllowedClasses::NONE)?;
         Some(message)
     }

@@ -121,7 +121,7 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
         }
     }
     if queue.admission.len() <= INLINE_MAX {
-        turn.take(&mut queue, INLINE_MAX, AllowedClasses::NONE);
+        turn.take_requests(&mut queue, INLINE_MAX, AllowedClasses::NONE);
     }
     let (idle, waiting) = (queue.idle, queue.admission.len());
     drop(queue);
@@ -178,7 +178,7 @@ pub(super) fn run_worker(shared: &Shared) {
                 queue.idle -= 1;
                 allowed = expensive_allowed(&queue, shared, shared.clock.now());
             }
-            turn.take(&mut queue, BATCH, allowed);
+            turn.take_requests(&mut queue, BATCH, allowed);
         }
         turn.reply();
     }
@@ -216,7 +216,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes the next requests: at most one table or slice of a scan, as the last one.
-    fn take(&mut self, queue: &mut Queue, most: usize, allowed: AllowedClasses) {
+    fn take_requests(&mut self, queue: &mut Queue, most: usize, allowed: AllowedClasses) {
         while self.batch.len() < most
             && let Some((class, work)) = queue.admission.take(allowed)
         {

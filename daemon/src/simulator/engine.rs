@@ -116,7 +116,7 @@ impl Engine {
     /// Runs until [`EngineRequest::Stop`].
     pub fn run(&mut self) {
         loop {
-            match self.turn() {
+            match self.run_turn() {
                 Turn::Stop => break,
                 Turn::Worked => {}
                 Turn::Idle => {
@@ -149,10 +149,10 @@ impl Engine {
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    fn turn(&mut self) -> Turn {
+    fn run_turn(&mut self) -> Turn {
         let mut worked = false;
         loop {
-            match self.requests.take() {
+            match self.requests.try_recv() {
                 Ok(Some(EngineRequest::Stop)) | Err(Disconnected) => return Turn::Stop,
                 Ok(Some(request)) => self.process(request),
                 Ok(None) => break,

@@ -124,7 +124,7 @@ impl RequestReceiver {
     ///
     /// # Errors
     /// [`Disconnected`] if all senders were dropped.
-    pub fn take(&self) -> Result<Option<EngineRequest>, Disconnected> {
+    pub fn try_recv(&self) -> Result<Option<EngineRequest>, Disconnected> {
         match self.requests.try_recv() {
             Ok(request) => {
                 self.pending.fetch_sub(1, Ordering::SeqCst);

@@ -137,7 +137,7 @@ pub fn write(
         written_unix_s,
         records: records.len(),
     };
-    let lines = records.iter().map(|(key, value)| line(key, value));
+    let lines = records.iter().map(|(key, value)| export_line(key, value));
     for line in core::iter::once(head).chain(lines) {
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;
@@ -145,7 +145,7 @@ pub fn write(
     Ok(())
 }
 
-fn line(key: &RecordKey, value: &[u8]) -> ExportLine {
+fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
     // At time 0, the remaining lease is its expiry.
     let Ok(Some(record)) = Record::decode(key, value, 0) else {
         return ExportLine::Bytes {

@@ -29,7 +29,7 @@ impl StateInspection {
         let _lock = lock(dir)?;
         let contents =
             store::read_only(dir).map_err(|e| read_failure(&dir.join(store::FILE), &e))?;
-        Ok(Self::of(contents))
+        Ok(Self::from_contents(contents))
     }
 
     /// All records, ordered by key.
@@ -50,7 +50,7 @@ impl StateInspection {
         &self.damage
     }
 
-    fn of(contents: StoreContents) -> Self {
+    fn from_contents(contents: StoreContents) -> Self {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
             // As at a start.

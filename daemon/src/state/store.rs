@@ -159,7 +159,7 @@ impl Store {
     /// Reads the contents. Creates the file if missing.
     pub(super) fn load(&mut self) -> Result<StoreContents, StoreError> {
         // redb reports damage as errors, but panics on some; both mean an unreadable file.
-        let loaded = self.attempt("read", |store| store.open().and_then(read));
+        let loaded = self.attempt("read", |store| store.open().and_then(read_contents));
         if loaded.is_err() {
             self.close();
         }
@@ -226,7 +226,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let led = self.led;
         let transaction = self.open()?.begin_write().map_err(redb_error)?;
-        put(&transaction, batch, (at, led), now)?;
+        write_batch(&transaction, batch, (at, led), now)?;
         transaction.commit().map_err(redb_error)
     }
 }
@@ -269,7 +269,8 @@ pub(super) fn read_only(dir: &Path) -> Result<StoreContents, StoreError> {
         Err(TryLockError::Error(e)) => return Err(StoreError::Io(e)),
     }
     let backend = in_memory(&mut file).map_err(StoreError::Io)?;
-    let looked = AssertUnwindSafe(|| open_in(backend).and_then(|database| read(&database)));
+    let looked =
+        AssertUnwindSafe(|| open_in(backend).and_then(|database| read_contents(&database)));
     catch_unwind(looked).unwrap_or_else(|_| unreadable("it cannot be read"))
 }
 
@@ -359,7 +360,7 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
 }
 
-fn read(database: &Database) -> Result<StoreContents, StoreError> {
+fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let mut contents = StoreContents::default();
     let transaction = database.begin_read().map_err(redb_error)?;
     let metadata = match transaction.open_table(METADATA) {
@@ -420,7 +421,7 @@ fn format_bytes() -> [u8; 2] {
     [low(LAYOUT), low(VERSION)]
 }
 
-fn put(
+fn write_batch(
     transaction: &WriteTransaction,
     batch: &RecordBatch,
     (at, led): (Position, u64),

@@ -89,8 +89,8 @@ fn write_device(d: &VerbsDevice, out: &mut String) -> core::fmt::Result {
     writeln!(out, "hca_id: {}", d.name)?;
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<28}{value}");
     line("fw_ver:", d.fw_ver.clone())?;
-    line("node_guid:", colons(d.node_guid.0))?;
-    line("sys_image_guid:", colons(d.sys_image_guid.0))?;
+    line("node_guid:", format_guid(d.node_guid.0))?;
+    line("sys_image_guid:", format_guid(d.sys_image_guid.0))?;
     line("vendor_id:", format!("{:#06x}", d.vendor_id))?;
     line("vendor_part_id:", d.vendor_part_id.to_string())?;
     line("hw_ver:", format!("{:#x}", d.hw_ver))?;
@@ -101,23 +101,23 @@ fn write_device(d: &VerbsDevice, out: &mut String) -> core::fmt::Result {
     for port in &d.ports {
         let mut line = |name: &str, value: String| writeln!(out, "      {name:<24}{value}");
         line("port:", port.port.to_string())?;
-        line("state:", state(port.state))?;
-        line("max_mtu:", mtu(port.max_mtu))?;
-        line("active_mtu:", mtu(port.active_mtu))?;
+        line("state:", state_name(port.state))?;
+        line("max_mtu:", mtu_name(port.max_mtu))?;
+        line("active_mtu:", mtu_name(port.active_mtu))?;
         line("sm_lid:", port.sm_lid.to_string())?;
         line("port_lid:", port.lid.to_string())?;
         line("port_lmc:", format!("{:#04x}", port.lmc))?;
-        line("link_layer:", layer(port.link_layer).to_owned())?;
+        line("link_layer:", link_layer_name(port.link_layer).to_owned())?;
     }
     Ok(())
 }
 
-fn colons(guid: u64) -> String {
+fn format_guid(guid: u64) -> String {
     let h = format!("{guid:016x}");
     [&h[..4], &h[4..8], &h[8..12], &h[12..]].join(":")
 }
 
-fn state(code: u32) -> String {
+fn state_name(code: u32) -> String {
     let word = match code {
         1 => "PORT_DOWN",
         2 => "PORT_INIT",
@@ -130,14 +130,14 @@ fn state(code: u32) -> String {
     format!("{word} ({code})")
 }
 
-fn mtu(code: u32) -> String {
+fn mtu_name(code: u32) -> String {
     match code {
         1..=5 => format!("{} ({code})", 128u32 << code),
         _ => format!("invalid MTU ({code})"),
     }
 }
 
-const fn layer(code: u8) -> &'static str {
+const fn link_layer_name(code: u8) -> &'static str {
     match code {
         // Old kernels report 0 and support only InfiniBand.
         0 | 1 => "InfiniBand",

@@ -21,7 +21,7 @@ struct List {
 }
 
 impl List {
-    fn get() -> io::Result<Self> {
+    fn enumerate() -> io::Result<Self> {
         let mut len: c_int = 0;
         // SAFETY: `len` is valid for the write of one int.
         let first = unsafe { ffi::ibv_get_device_list(&raw mut len) };
@@ -62,12 +62,12 @@ unsafe impl Send for Context {}
 impl Context {
     /// Opens the device of this name; `None` if there is none.
     pub(super) fn open(name: &str) -> io::Result<Option<Self>> {
-        let list = List::get()?;
+        let list = List::enumerate()?;
         let found = list.iter().find(|device| device_name(*device) == name);
         found.map(Self::of).transpose()
     }
 
-    fn of(device: NonNull<ffi::ibv_device>) -> io::Result<Self> {
+    fn open_device(device: NonNull<ffi::ibv_device>) -> io::Result<Self> {
         // SAFETY: a device of a list that is not freed yet.
         let context = unsafe { ffi::ibv_open_device(device.as_ptr()) };
         NonNull::new(context)
@@ -99,7 +99,7 @@ impl Context {
     fn describe(&self, name: String) -> io::Result<VerbsDevice> {
         let mut attr = MaybeUninit::<ffi::ibv_device_attr>::zeroed();
         // SAFETY: the context is open and `attr` is valid for the write of the structure.
-        check(unsafe { ffi::ibv_query_device(self.0.as_ptr(), attr.as_mut_ptr()) })?;
+        check_return_code(unsafe { ffi::ibv_query_device(self.0.as_ptr(), attr.as_mut_ptr()) })?;
         // SAFETY: plain integers, zeroed and then filled by the call that succeeded.
         let a = unsafe { attr.assume_init() };
         let size = |v: c_int| u64::try_from(v).unwrap_or(0);
@@ -160,9 +160,9 @@ impl Drop for Context {
 
 /// All devices that can be opened and queried.
 pub(super) fn devices() -> io::Result<Vec<VerbsDevice>> {
-    let list = List::get()?;
+    let list = List::enumerate()?;
     list.iter()
-        .map(|device| Context::of(device)?.describe(device_name(device)))
+        .map(|device| Context::open_device(device)?.describe(device_name(device)))
         .collect()
 }
 
@@ -179,7 +179,7 @@ fn device_name(device: NonNull<ffi::ibv_device>) -> String {
 }
 
 /// Verbs return error numbers.
-fn check(rc: c_int) -> io::Result<()> {
+fn check_return_code(rc: c_int) -> io::Result<()> {
     if rc == 0 {
         Ok(())
     } else {

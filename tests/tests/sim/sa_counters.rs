@@ -139,7 +139,7 @@ fn each_message_is_counted_once() {
         overload: a.overload + b.overload,
     });
     assert_eq!(sum, all);
-    let owned = core::iter::from_fn(|| server.take()).count() as u64;
+    let owned = core::iter::from_fn(|| server.take_request()).count() as u64;
     assert_eq!(owned, all.forwarded);
     let sent = sent.lock().expect("a lock");
     let too_large = sent
@@ -189,5 +189,8 @@ fn registry_reads_wait_for_a_current_snapshot() {
             std::thread::yield_now();
         }
     }
-    assert!(server.take().is_none(), "nothing is left to the owner");
+    assert!(
+        server.take_request().is_none(),
+        "nothing is left to the owner"
+    );
 }

@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
 
 /// Folders whose log events are listed.
-const SOURCES: [&str; 1] = ["daemon/src"];
+const SOURCES: [&str; 2] = ["daemon/src", "replication/src"];
 /// Log macros of `tracing`, and their severities in the table.
 const MACROS: [(&str, &str); 4] = [
     ("error", "error"),

@@ -36,7 +36,7 @@ pub fn pretty<T: Serialize>(document: &T) -> String {
 
 /// Formats a document on one line.
 #[must_use]
-pub fn line<T: Serialize>(document: &T) -> String {
+pub fn to_line<T: Serialize>(document: &T) -> String {
     let mut text = serde_json::to_string(document).unwrap_or_default();
     text.push('\n');
     text

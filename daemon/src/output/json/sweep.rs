@@ -213,7 +213,7 @@ mod tests {
             location: ferrosm_core::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
-        let text = crate::output::json::line(&document(&report, SmState::Master, None));
+        let text = crate::output::json::to_line(&document(&report, SmState::Master, None));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -72,7 +72,7 @@ struct Link {
 
 /// `switch`, `ca` or `router`.
 #[must_use]
-pub const fn kind(of: NodeType) -> &'static str {
+pub const fn node_type_name(of: NodeType) -> &'static str {
     match of {
         NodeType::Switch => "switch",
         NodeType::Router => "router",
@@ -89,7 +89,7 @@ pub fn document(view: &FabricView) -> Document<'_> {
     };
     let nodes = view.nodes.iter().map(|n| Node {
         guid: n.guid,
-        kind: kind(n.kind),
+        kind: node_type_name(n.kind),
         description: &n.description,
         system_image_guid: n.system_image_guid,
         vendor_id: n.vendor_id,

@@ -140,7 +140,7 @@ impl Engine {
                 // Datagrams sent before use the old setup.
                 self.take_datagrams();
                 let setup = QpParameters {
-                    state: state(wanted.state),
+                    state: qp_state(wanted.state),
                     port: u8::try_from(wanted.port).map_err(|_| Errno::EINVAL)?,
                     pkey_index: u16::try_from(wanted.pkey_index).map_err(|_| Errno::EINVAL)?,
                     q_key: wanted.q_key,
@@ -316,7 +316,7 @@ impl Engine {
 }
 
 /// Converts a queue pair state of verbs.
-const fn state(number: u32) -> QpState {
+const fn qp_state(number: u32) -> QpState {
     match number {
         0 => QpState::Reset,
         1 => QpState::Init,
