@@ -242,7 +242,7 @@ pub enum TopologyFormat {
 pub struct ConfigArgs {
     /// The subcommand.
     #[command(subcommand)]
-    pub what: ConfigCommand,
+    pub command: ConfigCommand,
 }
 
 /// Subcommands of `config`.
@@ -280,9 +280,9 @@ impl Command {
             #[cfg(feature = "simulator")]
             Self::Demo(args) => args.sm.engine.as_deref(),
             #[cfg(feature = "simulator")]
-            Self::Route(args) => Some(&args.what.engine[..]),
+            Self::Route(args) => Some(&args.common.engine[..]),
             #[cfg(feature = "simulator")]
-            Self::Explain(args) => Some(&args.what.engine[..]),
+            Self::Explain(args) => Some(&args.common.engine[..]),
             #[cfg(feature = "simulator")]
             Self::Sim(_) | Self::Attach(_) | Self::SimCtl(_) => None,
             Self::Ports(_)

@@ -21,7 +21,7 @@ pub enum Failure {
     /// A program cannot be executed: exit status 127 if it does not exist, otherwise 126, as in shells.
     NotRun {
         /// The message.
-        what: String,
+        message: String,
         /// The program does not exist.
         missing: bool,
     },
@@ -32,7 +32,7 @@ pub enum Failure {
     /// The configuration lacks a choice that only the operator can make. Exit status 78 prevents a restart, which might choose by accident.
     Unconfigured {
         /// The message, without full stop.
-        what: String,
+        message: String,
         /// What to set.
         hint: String,
     },
@@ -104,9 +104,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Job { error, hint } if hint.is_empty() => write!(f, "{error:#}"),
             Self::Job { error, hint } => write!(f, "{error:#}\n  {hint}"),
-            Self::NotRun { what, .. } | Self::Usage(what) => f.write_str(what),
+            Self::NotRun { message, .. } | Self::Usage(message) => f.write_str(message),
             Self::Config(errors) => write!(f, "{errors}"),
-            Self::Unconfigured { what, hint } => write!(f, "{what}\n  {hint}"),
+            Self::Unconfigured { message, hint } => write!(f, "{message}\n  {hint}"),
         }
     }
 }

@@ -82,7 +82,7 @@ pub struct FileArgs {
 pub struct RouteArgs {
     /// Common flags.
     #[command(flatten)]
-    pub what: OfflineArgs,
+    pub common: OfflineArgs,
     /// Write OpenSM-format dumps of the fabric, its tables and (with several VLs) its SLs and VLs to this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
@@ -96,7 +96,7 @@ pub struct RouteArgs {
 pub struct ExplainArgs {
     /// Common flags.
     #[command(flatten)]
-    pub what: OfflineArgs,
+    pub common: OfflineArgs,
     /// Source: name, GUID or LID of a node or port.
     #[arg(value_name = "SRC", requires = "to")]
     pub source: Option<String>,

@@ -18,7 +18,7 @@ pub struct StateArgs {
     pub fabric: Option<String>,
     /// The subcommand.
     #[command(subcommand)]
-    pub what: StateCommand,
+    pub command: StateCommand,
 }
 
 /// Subcommands of `state`.

@@ -47,7 +47,7 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
         .env(paths::SYSFS_ENV, sysfs)
         .exec();
     Err(Failure::NotRun {
-        what: format!("cannot run {}: {error}", program.display()),
+        message: format!("cannot run {}: {error}", program.display()),
         missing: error.kind() == io::ErrorKind::NotFound,
     })
 }

@@ -12,7 +12,7 @@ use crate::output;
 /// # Errors
 /// All errors of the file.
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
-    match &args.what {
+    match &args.command {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
             let all = config::resolve_all(config::read(&path)?, |_| {})?;

@@ -10,7 +10,7 @@ use crate::output::{self, explain, json};
 /// # Errors
 /// The fabric or port does not exist, an input file is invalid, or every engine is rejected.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let routed = offline::route(&args.what)?;
+    let routed = offline::route(&args.common)?;
     if let Some(failure) = routed.failure() {
         if args.json {
             output::print(&json::pretty(&json::explain::document(&routed, &[])))?;

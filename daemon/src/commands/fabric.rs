@@ -54,7 +54,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         .next()
         .unwrap_or_default()
         .trim();
-    let what = if text.trim().is_empty() {
+    let message = if text.trim().is_empty() {
         "the name of the fabric is empty".to_owned()
     } else if is_path(text) {
         // It looks like a file name.
@@ -76,7 +76,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         "fat-tree:8;sharp".clone_into(&mut example);
     }
     format!(
-        "{what}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: see \
+        "{message}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: see \
          docs/topologies.md."
     )
 }

@@ -138,8 +138,8 @@ fn add_fabric(name: &str, why: Failure) -> Failure {
             error: error.context(format!("fabric {name}")),
             hint,
         },
-        Failure::Unconfigured { what, hint } => Failure::Unconfigured {
-            what: format!("fabric {name}: {what}"),
+        Failure::Unconfigured { message, hint } => Failure::Unconfigured {
+            message: format!("fabric {name}: {message}"),
             hint,
         },
         other @ (Failure::NotRun { .. } | Failure::Usage(_) | Failure::Config(_)) => other,

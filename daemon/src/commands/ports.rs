@@ -181,7 +181,7 @@ pub fn selection_failure(error: &PortChoiceError) -> Failure {
         }
         PortChoiceError::Ambiguous { .. } => {
             return Failure::Unconfigured {
-                what: error.to_string(),
+                message: error.to_string(),
                 hint: NAME_ONE.to_owned(),
             };
         }

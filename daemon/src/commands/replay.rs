@@ -81,8 +81,8 @@ fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
             writeln!(text, "{now:?} send to {to:?}: {}", hex::encode(bytes))
         }
         Output::Publish(view) => {
-            let what = if view.is_some() { "view" } else { "no view" };
-            writeln!(text, "{now:?} publish {what}")
+            let content = if view.is_some() { "view" } else { "no view" };
+            writeln!(text, "{now:?} publish {content}")
         }
         Output::Compute(job) => writeln!(text, "{now:?} compute routing job {}", job.id),
         Output::Persist { seq, updates } => writeln!(

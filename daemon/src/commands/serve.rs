@@ -381,7 +381,7 @@ impl Shell for Operator {
                 for e in errors.errors() {
                     let (line, column) = e.at.unzip();
                     let file = e.file.as_deref().unwrap_or(&path);
-                    error!(file = %file.display(), line, column, what = e.what, "configuration error");
+                    error!(file = %file.display(), line, column, reason = e.message, "configuration error");
                 }
                 error!(file = %path.display(), "configuration rejected");
                 return None;

@@ -28,13 +28,13 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         Some(path) => path.clone(),
         None => config::state_dir(args.config.as_deref(), args.fabric.as_deref())?,
     };
-    if !matches!(args.what, StateCommand::Import { .. }) && !path.is_dir() {
+    if !matches!(args.command, StateCommand::Import { .. }) && !path.is_dir() {
         return Err(Failure::with_hint(
             format!("no state directory {}", path.display()),
             "Name one with --state-dir.",
         ));
     }
-    match &args.what {
+    match &args.command {
         StateCommand::Show { json } => {
             let inspection = StateInspection::open(&path)?;
             show(&inspection, *json)?;
@@ -130,8 +130,8 @@ fn read_import_files(
     if let [path] = &paths[..]
         && StateFile::from_path(path).is_none()
     {
-        let mut batch = export::read(&content(path)?).map_err(|(line, what)| {
-            let message = format!("{}:{line}: {what}", path.display());
+        let mut batch = export::read(&content(path)?).map_err(|(line, error)| {
+            let message = format!("{}:{line}: {error}", path.display());
             Failure::with_hint(message, NOTHING_IMPORTED)
         })?;
         batch.changes.retain(|change| !describes_devices(change));

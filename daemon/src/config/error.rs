@@ -13,8 +13,8 @@ pub struct ConfigError {
     pub file: Option<PathBuf>,
     /// Line and column, both from 1; `None` without a position in the file.
     pub at: Option<(usize, usize)>,
-    /// The message: what is wrong, and the allowed values.
-    pub what: String,
+    /// The error, with the allowed values.
+    pub message: String,
 }
 
 /// All errors of a configuration.
@@ -26,9 +26,9 @@ pub struct ConfigErrors {
 impl ConfigErrors {
     /// An error of the whole file.
     #[must_use]
-    pub fn single(path: &Path, what: String) -> Self {
+    pub fn single(path: &Path, message: String) -> Self {
         let mut errors = Self::none();
-        errors.add(path, None, what);
+        errors.add(path, None, message);
         errors
     }
 
@@ -43,11 +43,11 @@ impl ConfigErrors {
     }
 
     /// Adds an error of a file.
-    pub(crate) fn add(&mut self, file: &Path, at: Option<(usize, usize)>, what: String) {
+    pub(crate) fn add(&mut self, file: &Path, at: Option<(usize, usize)>, message: String) {
         self.errors.push(ConfigError {
             file: Some(file.to_owned()),
             at,
-            what,
+            message,
         });
     }
 
@@ -68,10 +68,10 @@ impl ConfigErrors {
         text: &str,
         found: impl IntoIterator<Item = (Option<Range<usize>>, String)>,
     ) -> Self {
-        let errors = found.into_iter().map(|(span, what)| ConfigError {
+        let errors = found.into_iter().map(|(span, message)| ConfigError {
             file: path.map(Path::to_owned),
             at: span.map(|s| line_column(text, s.start)),
-            what,
+            message,
         });
         let errors = errors.collect();
         Self { errors }.sorted()
@@ -80,7 +80,7 @@ impl ConfigErrors {
     /// Sorts by position and removes duplicates.
     pub(super) fn sorted(mut self) -> Self {
         self.errors
-            .sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
+            .sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
         self.errors.dedup();
         self
     }
@@ -113,7 +113,7 @@ impl fmt::Display for ConfigError {
         if let Some((line, column)) = self.at {
             write!(f, ":{line}:{column}")?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", self.message)
     }
 }
 
@@ -137,7 +137,7 @@ impl ConfigError {
             .map(|InputError { position, message }| Self {
                 file: Some(path.to_owned()),
                 at: position,
-                what: message,
+                message,
             });
         errors.collect()
     }
@@ -150,7 +150,7 @@ impl From<InputFileError> for ConfigError {
         Self {
             file,
             at: position,
-            what: message,
+            message,
         }
     }
 }

@@ -68,12 +68,12 @@ pub(super) fn take_fabrics<'t>(
             found.push((Some(place), format!("fabric.name: duplicate name {name}")));
             continue;
         }
-        for (section, what) in COMMON {
+        for (section, reason) in COMMON {
             let Some((key, _)) = table.get_key_value(section) else {
                 continue;
             };
-            let what = format!("{section}: {what}: write [{section}] outside of [[fabric]]");
-            found.push((Some(key.span()), what));
+            let message = format!("{section}: {reason}: write [{section}] outside of [[fabric]]");
+            found.push((Some(key.span()), message));
             table.remove(section);
         }
         fabrics.push((name, table));
@@ -167,9 +167,9 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
     let mut taken: BTreeMap<(&str, String), &str> = BTreeMap::new();
     for (source, settings) in all {
         let name = source.fabric().unwrap_or_default();
-        let mut report = |key: &str, what: &str| {
+        let mut report = |key: &str, message: &str| {
             errors = core::mem::replace(&mut errors, ConfigErrors::none())
-                .and(source.key_error(key, what))
+                .and(source.key_error(key, message))
         };
         let port = &settings.port;
         let port = match (&port.guid, &port.ca, port.number) {

@@ -143,7 +143,7 @@ impl Source {
     }
 
     /// An error of a key such as `port.guid`.
-    pub(crate) fn key_error(&self, key: &str, what: &str) -> ConfigErrors {
+    pub(crate) fn key_error(&self, key: &str, message: &str) -> ConfigErrors {
         let position = parse::position(&self.text, self.fabric(), key);
         let is_common = matches!(position, Some((_, false)));
         let of = self.fabric.as_ref().filter(|_| !is_common);
@@ -151,8 +151,8 @@ impl Source {
             .map(|name| format!("fabric {name}: "))
             .unwrap_or_default();
         let at = position.map(|(span, _)| span);
-        let what = format!("{of}{key}: {what}");
-        ConfigErrors::new(self.path.as_deref(), &self.text, [(at, what)])
+        let message = format!("{of}{key}: {message}");
+        ConfigErrors::new(self.path.as_deref(), &self.text, [(at, message)])
     }
 
     /// Path of the file.
@@ -180,7 +180,9 @@ impl Source {
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
         let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
         let resolved = settings::resolve(raw).map_err(|found| {
-            let wrong = found.iter().map(|(key, what)| self.key_error(key, what));
+            let wrong = found
+                .iter()
+                .map(|(key, message)| self.key_error(key, message));
             wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()
         });
         let (hints, mut wrong) = match hints {

@@ -21,17 +21,17 @@ pub(super) fn read_partitions(
 ) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
     let rules = &raw.partitions;
     let file = (!rules.file.is_empty()).then(|| dir.join(&rules.file));
-    let of_config = |what: String| {
+    let config_error = |message: String| {
         vec![ConfigError {
             file: path.map(Path::to_owned),
             at: None,
-            what,
+            message,
         }]
     };
     let (list, warnings) = match (&file, &raw.partition[..]) {
         (None, []) => return Ok((Partitions::default(), Vec::new())),
         (Some(_), [_, ..]) => {
-            return Err(of_config(
+            return Err(config_error(
                 "partitions.file and [[partition]] are mutually exclusive".to_owned(),
             ));
         }
@@ -42,8 +42,12 @@ pub(super) fn read_partitions(
             for (i, entry) in entries.iter().enumerate() {
                 match entry.partition() {
                     Ok(partition) => list.push(partition),
-                    Err(messages) => errors.extend(messages.into_iter().flat_map(|what| {
-                        of_config(format!("[[partition]] {} ({}): {what}", i + 1, entry.name))
+                    Err(messages) => errors.extend(messages.into_iter().flat_map(|message| {
+                        config_error(format!(
+                            "[[partition]] {} ({}): {message}",
+                            i + 1,
+                            entry.name
+                        ))
                     })),
                 }
             }
@@ -59,7 +63,7 @@ pub(super) fn read_partitions(
         Err(e) => Err(vec![ConfigError {
             file: file.or_else(|| path.map(Path::to_owned)),
             at: None,
-            what: e.to_string(),
+            message: e.to_string(),
         }]),
     }
 }
@@ -87,9 +91,9 @@ impl PartitionEntry {
     fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
         let mut errors = Vec::new();
-        let mut check = |what: &str, word: &str, allowed: &[char]| {
+        let mut check = |key: &str, word: &str, allowed: &[char]| {
             if word.contains(|c| reserved.contains(&c) && !allowed.contains(&c)) {
-                errors.push(format!("{what}: `{word}` has an invalid character"));
+                errors.push(format!("{key}: `{word}` has an invalid character"));
             }
         };
         check("name", &self.name, &[]);

@@ -66,7 +66,7 @@ pub struct LogSettings {
 /// Checks combinations of keys. Errors are pairs of key and message.
 pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, String)>> {
     let mut errors = Vec::new();
-    let mut report = |key, what: &str| errors.push((key, what.to_owned()));
+    let mut report = |key, message: &str| errors.push((key, message.to_owned()));
 
     let no_key = raw.subnet.m_key.0 == 0;
     if no_key && raw.subnet.m_key_protect_bits.get() > 0 {

@@ -200,9 +200,9 @@ mod tests {
 
     use super::*;
 
-    fn run<T>(what: impl Future<Output = T>) -> T {
+    fn run<T>(future: impl Future<Output = T>) -> T {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap().block_on(what)
+        runtime.enable_all().build().unwrap().block_on(future)
     }
 
     /// Sends a request and returns the response.

@@ -65,9 +65,9 @@ pub fn event(event: &Event, role: SmState) {
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
         }
-        Event::Notice(what) => info!(detail = what.to_string(), "notice"),
+        Event::Notice(notice) => info!(detail = notice.to_string(), "notice"),
         Event::HandoverFailed(why) => warn!(reason = why.to_string(), "handover failed"),
-        Event::Alarm(what) => error!(reason = what.to_string(), "alarm"),
+        Event::Alarm(alarm) => error!(reason = alarm.to_string(), "alarm"),
         Event::Stopped {
             handed_to: Some(to),
             ..

@@ -46,8 +46,8 @@ const RETAINED_BUFFER_MAX: usize = 1 << 16;
 
 /// Receives requests and queues them.
 pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
-    let mut turn = Turn::new(shared);
-    let mut tidied = shared.clock.now();
+    let mut turn = WorkBatch::new(shared);
+    let mut last_tidy = shared.clock.now();
     let mut logged = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
     while !shared.is_stopped() {
@@ -61,8 +61,8 @@ pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) 
                 turn.account(&mut shared.queue(), now);
             }
         }
-        if now.since(tidied) > TIDY_INTERVAL {
-            tidied = now;
+        if now.since(last_tidy) > TIDY_INTERVAL {
+            last_tidy = now;
             let mut queue = shared.queue();
             queue.admission.remove_idle_clients(now);
             shared.forwarded().remove_idle_clients(now);
@@ -103,7 +103,7 @@ fn receive_batch(
 
 /// Queues requests and drops those beyond a limit. `turn` takes them again if at most [`INLINE_MAX`] wait; for more, and for tables and
 /// scans, wakes workers.
-fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
+fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut WorkBatch<'_>) {
     let now = shared.clock.now();
     let mut counts = RequestCounts::default();
     let mut queue = shared.queue();
@@ -164,7 +164,7 @@ fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], logged: &mut B
 
 /// Replies to queued requests.
 pub(super) fn run_worker(shared: &Shared) {
-    let mut turn = Turn::new(shared);
+    let mut turn = WorkBatch::new(shared);
     while !shared.is_stopped() {
         let now = shared.clock.now();
         {
@@ -185,7 +185,7 @@ pub(super) fn run_worker(shared: &Shared) {
 }
 
 /// Requests that a thread has taken from the queue, and outcomes to account for.
-struct Turn<'a> {
+struct WorkBatch<'a> {
     shared: &'a Shared,
     batch: Vec<Work>,
     /// Outcomes that are not yet counted for their clients.
@@ -201,7 +201,7 @@ struct Turn<'a> {
     bytes: Vec<u8>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> WorkBatch<'a> {
     fn new(shared: &'a Shared) -> Self {
         Self {
             shared,
@@ -302,7 +302,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Turn<'_> {
+impl WorkBatch<'_> {
     /// Parks registry reads until the next snapshot, which the driver publishes on demand.
     fn park(&mut self, queue: &mut Queue) {
         if self.parked.is_empty() {

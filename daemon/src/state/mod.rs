@@ -227,8 +227,8 @@ impl StateDir {
         let is_replica = self.contents.is_replica();
         let renamed_to = self.rename_unreadable_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
-        for what in &damage {
-            warn!(renamed_to = %renamed_to.display(), damage = what, "damaged store renamed");
+        for damage in &damage {
+            warn!(renamed_to = %renamed_to.display(), damage, "damaged store renamed");
         }
         // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);

@@ -63,8 +63,8 @@ impl StateWriter {
 
     /// Submits a request. It is durable when [`DurabilityTracker::durable_ticket`] reaches the returned ticket; tickets of one thread
     /// increase. A view has no ticket, because nothing waits for it.
-    pub fn submit(&self, what: PersistRequest) -> Option<u64> {
-        match what {
+    pub fn submit(&self, request: PersistRequest) -> Option<u64> {
+        match request {
             PersistRequest::Updates(updates) => {
                 let ticket = 1 + self.tickets.fetch_add(1, Ordering::Relaxed);
                 self.send(StoreRequest::Updates(ticket, updates));

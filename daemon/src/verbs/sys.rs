@@ -64,7 +64,7 @@ impl Context {
     pub(super) fn open(name: &str) -> io::Result<Option<Self>> {
         let list = List::enumerate()?;
         let found = list.iter().find(|device| device_name(*device) == name);
-        found.map(Self::of).transpose()
+        found.map(Self::open_device).transpose()
     }
 
     fn open_device(device: NonNull<ffi::ibv_device>) -> io::Result<Self> {

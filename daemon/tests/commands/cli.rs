@@ -448,7 +448,7 @@ fn offline_routes_are_measured_dumped_and_read_back() {
     let (code, _, err) = run_ferrosm(&file);
     assert_eq!(code, Some(1));
     assert!(
-        err.contains("an lfts_file such as opensm-lfts.dump is needed"),
+        err.contains("requires an lfts_file such as opensm-lfts.dump"),
         "{err}"
     );
 }
