@@ -1,4 +1,4 @@
-//! Errors of the readers: a position in a text, and files with such errors.
+//! Errors of the readers: position and message, with the file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,37 +9,37 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{message}", position.map_or_else(String::new, |(line, column)| format!("{line}:{column}: ")))]
 pub struct InputError {
-    /// Line and column, both from 1; `None` for an error of the file as a whole.
+    /// Line and column, from 1; `None` for an error of the whole file.
     pub position: Option<(usize, usize)>,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is expected.
     pub message: String,
 }
 
-/// An input file that cannot be used.
+/// An unusable input file.
 #[derive(Debug, Error)]
 pub enum InputFileError {
     /// The file cannot be read.
-    #[error("{}: cannot read it: {source}", path.display())]
+    #[error("{}: cannot read file: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Error of the operating system.
+        /// The system's error.
         source: io::Error,
     },
-    /// The text of the file is wrong.
+    /// The contents are invalid.
     #[error("{}:{}{source}", path.display(), if source.position.is_none() { " " } else { "" })]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// The first or only error, with its position.
+        /// The error and its position.
         source: InputError,
     },
-    /// The file is of use with forwarding tables only, and no file of tables is configured.
-    #[error("{}: a {key} belongs to tables, and there is no lfts_file", path.display())]
+    /// The file supplements LFTs, and no lfts_file is configured.
+    #[error("{}: {key} requires lfts_file", path.display())]
     RequiresLftsFile {
         /// The file.
         path: PathBuf,
-        /// Name of the setting.
+        /// The configuration key.
         key: &'static str,
     },
 }
@@ -55,7 +55,7 @@ impl InputFileError {
         }
     }
 
-    /// The error without the path, and its position in the file.
+    /// The error without the path.
     #[must_use]
     pub fn into_input_error(self) -> InputError {
         let whole = |message| InputError {
@@ -63,11 +63,9 @@ impl InputFileError {
             message,
         };
         match self {
-            Self::Unreadable { source, .. } => whole(format!("cannot read it: {source}")),
+            Self::Unreadable { source, .. } => whole(format!("cannot read file: {source}")),
             Self::Invalid { source, .. } => source,
-            Self::RequiresLftsFile { key, .. } => whole(format!(
-                "a {key} belongs to tables, and there is no lfts_file"
-            )),
+            Self::RequiresLftsFile { key, .. } => whole(format!("{key} requires lfts_file")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt keywords.
 
-/// The known word nearest to `typed`, if one is near.
+/// The known keyword closest to `typed`, if one is close.
 pub fn nearest_keyword<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -13,7 +13,7 @@ pub fn nearest_keyword<'a>(
     (distance <= 1 + word.len() / 4).then_some(word)
 }
 
-/// OpenSM's option names have underscores where ours have hyphens.
+/// Ignores case and `_` against `-`: OpenSM's option names have underscores.
 fn normalized(word: &str) -> String {
     word.to_ascii_lowercase().replace('_', "-")
 }
@@ -23,7 +23,7 @@ mod tests {
     use super::nearest_keyword;
 
     #[test]
-    fn a_misspelt_word_finds_the_nearest() {
+    fn misspelt_keyword_finds_the_closest() {
         let known = ["priority", "sm-key", "poll-interval"];
         assert_eq!(nearest_keyword("pirority", known), Some("priority"));
         assert_eq!(nearest_keyword("sm_key", known), Some("sm-key"));

@@ -1,14 +1,14 @@
-//! OpenSM's file formats: readers of its input files and of its state, and writers of its dumps.
+//! OpenSM's file formats: readers of its input files and state files, and writers of its dumps.
 //!
-//! Parsers take text and return typed values, or errors with line and column. Writers render a [`view::FabricView`]. Neither logs, prints,
-//! nor reads a configuration.
+//! Parsers convert text to typed values, or return errors with line and column. Writers render a [`view::FabricView`]. Nothing
+//! here logs, prints or reads the configuration.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`input`] | input files: GUID lists, tables, partitions, QoS policy, prefix routes, torus |
+//! | [`input`] | input files: GUID lists, LFTs, partitions, QoS policy, prefix routes, torus |
 //! | [`dump`] | dumps that OpenSM's tools and site scripts read |
-//! | [`state`] | files in which OpenSM keeps LIDs, M_Keys, links and registrations |
-//! | [`view`] | the fabric as writers see it |
+//! | [`state`] | files in which OpenSM persists LIDs, M_Keys, links and registrations |
+//! | [`view`] | the fabric as input of the writers |
 //! | [`error`] | errors of the readers |
 //! | [`keyword`] | suggestions for misspelt keywords |
 

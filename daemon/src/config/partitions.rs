@@ -192,8 +192,8 @@ mod tests {
         let error = |text: &str| resolve(&dir, text).unwrap_err().to_string();
         let bad = error("[partitions]\nfile = \"bad\"\n");
         assert_eq!(bad.lines().count(), 2, "{bad}");
-        assert!(bad.contains("bad:1:5: `x` is no port GUID"), "{bad}");
-        assert!(error("[partitions]\nfile = \"none\"\n").contains("none: cannot read it"));
+        assert!(bad.contains("bad:1:5: invalid member `x`"), "{bad}");
+        assert!(error("[partitions]\nfile = \"none\"\n").contains("none: cannot read file"));
         let both = error(&format!(
             "{}\n",
             TOML.replace("enforce", "file = \"warned\"\nenforce")
@@ -201,11 +201,11 @@ mod tests {
         assert!(both.contains("mutually exclusive"), "{both}");
         let entry = error("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
         assert!(
-            entry.contains("[[partition]] 1 (a): `32768` is no P_Key"),
+            entry.contains("[[partition]] 1 (a): invalid P_Key `32768`"),
             "{entry}"
         );
         let lenient = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
-        assert!(lenient.contains("`A` is taken for `ALL`"), "{lenient}");
+        assert!(lenient.contains("`A` read as `ALL`"), "{lenient}");
         let strange = error("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
         assert!(
             strange.contains("name: `a:b;` has an invalid character"),

@@ -109,7 +109,10 @@ mod tests {
         let text = resolve(&dir, TOML).unwrap_err().to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines[0].contains("qos: cannot read it"), "{text}");
-        assert!(lines[1].contains("prefix:1:1: `x` is no prefix"), "{text}");
+        assert!(lines[0].contains("qos: cannot read file"), "{text}");
+        assert!(
+            lines[1].contains("prefix:1:1: invalid prefix `x`"),
+            "{text}"
+        );
     }
 }

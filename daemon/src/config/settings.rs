@@ -329,7 +329,10 @@ mod tests {
             lines[0].contains("f.toml:2:11: routing.engines: names no engine"),
             "{text}"
         );
-        assert!(lines[1].contains("roots:2:1: `spine` is no GUID"), "{text}");
+        assert!(
+            lines[1].contains("roots:2:1: invalid GUID `spine`"),
+            "{text}"
+        );
         assert_eq!(lines.len(), 2);
     }
 

@@ -542,7 +542,7 @@ fn invalid_input_file_is_reported_with_position() {
     let (code, out, err) =
         run_ferrosm(&["route", "--from", "fat-tree:4", "--root-guid-file", &roots]);
     assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
-    assert!(err.contains("roots:2:1: `spine1` is no GUID"), "{err}");
+    assert!(err.contains("roots:2:1: invalid GUID `spine1`"), "{err}");
     let config = dir.file("f.toml", "[routing]\nroot-guid-file = \"roots\"\n");
     let (code, _, err) = run_ferrosm(&["config", "check", &config]);
     assert_eq!(code, Some(78), "{err}");

@@ -1,22 +1,22 @@
-//! Lists with a GUID at the beginning of each line.
+//! Lists whose lines start with a GUID.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 
 use super::line::{self, Line, Parsed, parse_lines};
 use crate::error::InputError;
 
-/// `root_guid_file`: a GUID in each line; what follows it is a remark.
+/// `root_guid_file`: one GUID per line, followed by an optional comment.
 ///
 /// # Errors
-/// Lines that do not begin with a GUID.
+/// Lines that do not start with a GUID.
 pub fn node_guids(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
 }
 
-/// `cn_guid_file`, `io_guid_file`, `guid_routing_order_file`: the same with port GUIDs.
+/// `cn_guid_file`, `io_guid_file`, `guid_routing_order_file`: one port GUID per line.
 ///
 /// # Errors
-/// Lines that do not begin with a GUID.
+/// Lines that do not start with a GUID.
 pub fn port_guids(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| Ok(PortGuid(line.guid()?)))
 }
@@ -24,7 +24,7 @@ pub fn port_guids(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
 /// `ids_guid_file`: GUID and number.
 ///
 /// # Errors
-/// Lines that are something else, and switches with two numbers.
+/// Invalid lines, and duplicate switches.
 pub fn switch_ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
     let mut seen = Seen::default();
     parse_lines(line::lines(text), |mut line| {
@@ -38,7 +38,7 @@ pub fn switch_ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
 /// `hop_weights_file`: GUID, port, hops.
 ///
 /// # Errors
-/// Lines that are something else, and ports with two weights.
+/// Invalid lines, and duplicate ports.
 pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<InputError>> {
     let mut seen = Seen::default();
     parse_lines(line::lines(text), |mut line| {
@@ -52,13 +52,13 @@ pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<Input
 /// `port_prof_ignore_file`: GUID and port of a switch.
 ///
 /// # Errors
-/// Lines that are something else.
+/// Invalid lines.
 pub fn switch_ports(text: &str) -> Result<Vec<(NodeGuid, PortNum)>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| {
         let guid = NodeGuid(line.guid()?);
         let port = line.port().map_err(|e| InputError {
             message: format!(
-                "{} (a switch and one of its ports is meant, no end port)",
+                "{} (expected a switch GUID and a port number, not a port GUID)",
                 e.message
             ),
             ..e
@@ -68,10 +68,10 @@ pub fn switch_ports(text: &str) -> Result<Vec<(NodeGuid, PortNum)>, Vec<InputErr
     })
 }
 
-/// `port_search_ordering_file`: GUID and ports in the order in which they are tried.
+/// `port_search_ordering_file`: GUID and ports in search order.
 ///
 /// # Errors
-/// Lines that are something else, ports that come twice, and switches that do.
+/// Invalid lines, and duplicate ports or switches.
 pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<InputError>> {
     let mut seen = Seen::default();
     parse_lines(line::lines(text), |mut line| {
@@ -81,7 +81,7 @@ pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<Input
         while let Some((at, word)) = rest.next_word() {
             let port = line.port()?;
             if ports.contains(&port) {
-                return Err(line.error(at, format!("port {word} comes twice")));
+                return Err(line.error(at, format!("duplicate port {word}")));
             }
             ports.push(port);
         }
@@ -89,7 +89,7 @@ pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<Input
     })
 }
 
-/// Keys that were in earlier lines: the second of two that contradict each other is an error.
+/// Keys of earlier lines, for the detection of duplicates.
 #[derive(Default)]
 struct Seen(std::collections::BTreeSet<(u64, u8)>);
 
@@ -97,7 +97,7 @@ impl Seen {
     fn new_switch(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<NodeGuid> {
         let guid = line.guid()?;
         if !self.0.insert((guid, 0)) {
-            return Err(line.error(0, format!("this switch has its {what} already")));
+            return Err(line.error(0, format!("duplicate {what} for this switch")));
         }
         Ok(NodeGuid(guid))
     }
@@ -105,7 +105,7 @@ impl Seen {
     fn new_port(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<(NodeGuid, PortNum)> {
         let (guid, port) = (line.guid()?, line.port()?);
         if !self.0.insert((guid, port.raw())) {
-            return Err(line.error(0, format!("this port has its {what} already")));
+            return Err(line.error(0, format!("duplicate {what} for this port")));
         }
         Ok((NodeGuid(guid), port))
     }
@@ -115,8 +115,8 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// What a parser says of a bad text, as `line:column: what`.
-    fn wrong<T: core::fmt::Debug>(
+    /// The errors of a text, as `line:column: message`.
+    fn errors_of<T: core::fmt::Debug>(
         parse: fn(&str) -> Result<T, Vec<InputError>>,
         text: &str,
     ) -> String {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_guids_have_comments_blanks_and_remarks() {
+    fn guid_lists_may_have_comments_and_blank_lines() {
         let text = "# roots\n\n0xe41d2d0300b00010  # spine 1\n  0xe41d2d0300b00020 spine 2\r\n17\n";
         assert_eq!(
             node_guids(text).unwrap(),
@@ -146,29 +146,29 @@ mod tests {
         assert_eq!(node_guids("").unwrap(), []);
     }
 
-    /// OpenSM stops reading at such a line and goes on with what it has.
+    /// OpenSM stops reading at such a line.
     #[test]
     fn a_line_without_a_guid_is_an_error() {
         assert_eq!(
-            wrong(node_guids, "0x1\n spine2\n0x0\n0xg\n"),
-            "2:2: `spine2` is no GUID such as 0x0002c90300a1b2c3\n\
-             3:1: `0x0` is no GUID such as 0x0002c90300a1b2c3\n\
-             4:1: `0xg` is no GUID such as 0x0002c90300a1b2c3"
+            errors_of(node_guids, "0x1\n spine2\n0x0\n0xg\n"),
+            "2:2: invalid GUID `spine2`: expected a number such as 0x0002c90300a1b2c3\n\
+             3:1: invalid GUID `0x0`: expected a number such as 0x0002c90300a1b2c3\n\
+             4:1: invalid GUID `0xg`: expected a number such as 0x0002c90300a1b2c3"
         );
     }
 
     #[test]
-    fn ids_are_c_numbers() {
+    fn switch_ids_parse_as_c_numbers() {
         assert_eq!(
             switch_ids("0x1 010\n0x2 0x10 # b\n").unwrap(),
             [(NodeGuid(1), 8), (NodeGuid(2), 16)]
         );
         assert_eq!(
-            wrong(switch_ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
+            errors_of(switch_ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
             "1:4: number is missing\n\
-             2:5: `x` is no number from 0 to 18446744073709551615\n\
-             3:7: `2` is one word too many\n\
-             4:1: this switch has its number already"
+             2:5: invalid number `x`: expected 0 to 18446744073709551615\n\
+             3:7: unexpected `2`: expected end of line\n\
+             4:1: duplicate number for this switch"
         );
     }
 
@@ -182,29 +182,29 @@ mod tests {
             ]
         );
         assert_eq!(
-            wrong(hop_weights, "0x1 0 3\n0x1 1 0\n0x1 1\n0x1 2 2\n0x1 2 2\n"),
-            "1:5: `0` is no port from 1 to 254\n\
-             2:7: `0` is no weight from 1 to 255\n\
-             3:1: this port has its weight already\n\
-             5:1: this port has its weight already"
+            errors_of(hop_weights, "0x1 0 3\n0x1 1 0\n0x1 1\n0x1 2 2\n0x1 2 2\n"),
+            "1:5: invalid port `0`: expected 1 to 254\n\
+             2:7: invalid weight `0`: expected 1 to 255\n\
+             3:1: duplicate weight for this port\n\
+             5:1: duplicate weight for this port"
         );
     }
 
     #[test]
-    fn ports_to_be_ignored_are_switch_ports() {
+    fn ignored_ports_are_switch_ports() {
         assert_eq!(
             switch_ports("0x1 36\n").unwrap(),
             [(NodeGuid(1), PortNum(36))]
         );
         assert_eq!(
-            wrong(switch_ports, "0x1\n"),
-            "1:4: port is missing (a switch and one of its ports is meant, no end port)"
+            errors_of(switch_ports, "0x1\n"),
+            "1:4: port is missing (expected a switch GUID and a port number, not a port GUID)"
         );
     }
 
-    /// OpenSM drops such lines in silence.
+    /// OpenSM silently drops such lines.
     #[test]
-    fn an_order_of_ports_has_each_port_once() {
+    fn port_orders_reject_duplicates() {
         assert_eq!(
             port_order("0x1 3 4 1 2 # xyz\n0x2 1\n").unwrap(),
             [
@@ -213,11 +213,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            wrong(port_order, "0x1 3 4 3\n0x2\n0x3 1 0\n0x4 1\n0x4 2\n"),
-            "1:9: port 3 comes twice\n\
+            errors_of(port_order, "0x1 3 4 3\n0x2\n0x3 1 0\n0x4 1\n0x4 2\n"),
+            "1:9: duplicate port 3\n\
              2:4: port is missing\n\
-             3:7: `0` is no port from 1 to 254\n\
-             5:1: this switch has its order already"
+             3:7: invalid port `0`: expected 1 to 254\n\
+             5:1: duplicate order for this switch"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `opensm-lfts.dump`: forwarding tables as OpenSM (and ferrosm) writes them.
+//! `opensm-lfts.dump`: LFTs as OpenSM and ferrosm write them.
 //!
 //! ```text
 //! Unicast lids [0-9] of switch Lid 2 guid 0xe41d2d0300b00010 ('leaf1'):
@@ -7,52 +7,53 @@
 //! 9 lids dumped
 //! ```
 //!
-//! The port GUIDs in the remarks count: LIDs may have moved since.
+//! The port GUIDs in the comments are read: LIDs may have changed since the dump.
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 
 use super::line::{ERRORS_MAX, Line, Parsed, parse_digits};
 use crate::error::InputError;
 
-/// A table for each switch, and which port had each LID.
+/// The LFT of each switch, and the port that owned each LID.
 pub type SwitchLfts = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
 
-/// What was read so far.
+/// Parser state.
 #[derive(Default)]
 struct LftsParser {
     done: Vec<(NodeGuid, Box<[u8]>)>,
     seen: std::collections::BTreeSet<u64>,
-    /// The switch whose lines come now.
+    /// The current switch and its LFT.
     table: Option<(NodeGuid, Vec<u8>)>,
     owners: Vec<Option<PortGuid>>,
 }
 
-/// Reads a text.
+/// Parses the text.
 ///
 /// # Errors
-/// Lines that are something else (a dump of multicast tables is), a switch that comes twice, a LID that two ports have.
+/// Invalid lines (multicast tables included), duplicate switches, and LIDs with two owners.
 pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
     let mut parser = LftsParser::default();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for (i, text) in text.lines().enumerate() {
         if let Err(e) = parser.line(Line::whole(i + 1, text)) {
-            wrong.push(e);
-            if wrong.len() >= ERRORS_MAX {
+            errors.push(e);
+            if errors.len() >= ERRORS_MAX {
                 break;
             }
         }
     }
     parser.finish();
-    if wrong.is_empty() && parser.done.is_empty() {
-        wrong.push(InputError {
+    if errors.is_empty() && parser.done.is_empty() {
+        errors.push(InputError {
             position: None,
-            message: "there is no table in it: `opensm-lfts.dump` is meant, as OpenSM and ferrosm write it".to_owned(),
+            message: "no forwarding table found: expected a file such as opensm-lfts.dump"
+                .to_owned(),
         });
     }
-    if wrong.is_empty() {
+    if errors.is_empty() {
         Ok((parser.done, parser.owners))
     } else {
-        Err(wrong)
+        Err(errors)
     }
 }
 
@@ -75,7 +76,7 @@ impl LftsParser {
             return self.switch(line);
         }
         if word == "Multicast" {
-            return Err(line.error(at, "these are multicast tables, which are not read"));
+            return Err(line.error(at, "multicast tables are not supported"));
         }
         if word.starts_with("0x") {
             return self.entry(line, at, word);
@@ -85,7 +86,7 @@ impl LftsParser {
         if parse_digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
             return Ok(());
         }
-        Err(whole.error(at, "this is neither `Unicast lids ...` nor `0xLID PORT`"))
+        Err(whole.error(at, "expected `Unicast lids ...` or `0xLID PORT`"))
     }
 
     fn switch(&mut self, mut line: Line<'_>) -> Parsed<()> {
@@ -95,7 +96,7 @@ impl LftsParser {
                 let begin = line.clone().next_word().map_or(0, |(at, _)| at);
                 let guid = line.guid()?;
                 if !self.seen.insert(guid) {
-                    return Err(line.error(begin, "this switch has its table already"));
+                    return Err(line.error(begin, "duplicate table for this switch"));
                 }
                 self.table = Some((NodeGuid(guid), Vec::new()));
                 return Ok(());
@@ -108,20 +109,19 @@ impl LftsParser {
         let lid = lid(word).ok_or_else(|| {
             line.error(
                 at,
-                format!("`{word}` is no unicast LID from 0x0001 to 0xbfff"),
+                format!("invalid unicast LID `{word}`: expected 0x0001 to 0xbfff"),
             )
         })?;
         let (port_at, port) = line.next_word().ok_or_else(|| line.missing("a port"))?;
         let port = parse_digits(port, 10)
             .and_then(|p| u8::try_from(p).ok())
-            .ok_or_else(|| line.error(port_at, format!("`{port}` is no port from 0 to 255")))?;
+            .ok_or_else(|| {
+                line.error(port_at, format!("invalid port `{port}`: expected 0 to 255"))
+            })?;
         let Some((_, table)) = &mut self.table else {
-            // Under a switch line that was wrong; that one is told.
+            // After an invalid switch line, which was reported.
             return if self.done.is_empty() && self.seen.is_empty() {
-                Err(line.error(
-                    at,
-                    "there is no `Unicast lids ... guid ...` above this line",
-                ))
+                Err(line.error(at, "no `Unicast lids ... guid ...` line before this entry"))
             } else {
                 Ok(())
             };
@@ -134,10 +134,10 @@ impl LftsParser {
         self.owner(&mut line, index)
     }
 
-    /// The remark of an entry names the port that had the LID.
+    /// The comment of an entry contains the port GUID of the LID's owner.
     fn owner(&mut self, line: &mut Line<'_>, lid: usize) -> Parsed<()> {
         while let Some((_, word)) = line.next_word() {
-            // Names come after the GUID, so a name cannot be mistaken for it.
+            // The name follows the GUID, so it cannot be mistaken for it.
             if word != "portguid" {
                 continue;
             }
@@ -146,13 +146,16 @@ impl LftsParser {
             };
             let hex = word.trim_end_matches(':').strip_prefix("0x");
             let guid = hex.and_then(|h| parse_digits(h, 16)).map(PortGuid);
-            let guid = guid.ok_or_else(|| line.error(at, format!("`{word}` is no port GUID")))?;
+            let guid = guid.ok_or_else(|| line.error(at, format!("invalid port GUID `{word}`")))?;
             if self.owners.len() <= lid {
                 self.owners.resize(lid + 1, None);
             }
             match self.owners[lid] {
                 Some(other) if other != guid => {
-                    return Err(line.error(at, format!("above, this LID is that of port {other}")));
+                    return Err(line.error(
+                        at,
+                        format!("an earlier line assigns this LID to port {other}"),
+                    ));
                 }
                 Some(_) | None => self.owners[lid] = Some(guid),
             }
@@ -184,7 +187,7 @@ mod tests {
         9 lids dumped\n";
 
     #[test]
-    fn a_dump_of_opensm_is_read() {
+    fn opensm_dump_is_parsed() {
         let (tables, owners) = parse(DUMP).unwrap();
         assert_eq!(tables.len(), 2);
         assert_eq!(tables[0].0, NodeGuid(0xe41d_2d03_00b0_0010));
@@ -195,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
-        let told = |text: &str| -> Vec<String> {
+    fn errors_are_reported_with_positions() {
+        let messages = |text: &str| -> Vec<String> {
             let errors = parse(text).unwrap_err();
             let at = |e: &InputError| {
                 e.position
@@ -208,41 +211,41 @@ mod tests {
                 .collect()
         };
         let switch = "Unicast lids [0-9] of switch Lid 2 guid 0x10 ('a'):\n";
-        let one = |line: &str| told(&format!("{switch}{line}\n")).join("\n");
+        let one = |line: &str| messages(&format!("{switch}{line}\n")).join("\n");
         assert_eq!(
             one("0xc000 1"),
-            "2:1: `0xc000` is no unicast LID from 0x0001 to 0xbfff"
+            "2:1: invalid unicast LID `0xc000`: expected 0x0001 to 0xbfff"
         );
         assert_eq!(
             one("0x0 1"),
-            "2:1: `0x0` is no unicast LID from 0x0001 to 0xbfff"
+            "2:1: invalid unicast LID `0x0`: expected 0x0001 to 0xbfff"
         );
-        assert_eq!(one("0x7 256"), "2:5: `256` is no port from 0 to 255");
+        assert_eq!(one("0x7 256"), "2:5: invalid port `256`: expected 0 to 255");
         assert_eq!(one("0x7"), "2:4: a port is missing");
         assert_eq!(
             one("7 8 9"),
-            "2:1: this is neither `Unicast lids ...` nor `0xLID PORT`"
+            "2:1: expected `Unicast lids ...` or `0xLID PORT`"
         );
-        assert_eq!(one("0x7 1 # CA portguid x:"), "2:21: `x:` is no port GUID");
         assert_eq!(
-            one(switch.trim()),
-            "2:41: this switch has its table already"
+            one("0x7 1 # CA portguid x:"),
+            "2:21: invalid port GUID `x:`"
         );
+        assert_eq!(one(switch.trim()), "2:41: duplicate table for this switch");
         assert_eq!(
             one("0x7 1 # CA portguid 0x1:\n0x7 1 # CA portguid 0x2:"),
-            "3:21: above, this LID is that of port 0x0000000000000001"
+            "3:21: an earlier line assigns this LID to port 0x0000000000000001"
         );
         assert_eq!(
             one("Multicast mlids [0xc000]"),
-            "2:1: these are multicast tables, which are not read"
+            "2:1: multicast tables are not supported"
         );
         assert_eq!(
-            told("0x7 1\nUnicast lids\n"),
+            messages("0x7 1\nUnicast lids\n"),
             [
-                "1:1: there is no `Unicast lids ... guid ...` above this line",
+                "1:1: no `Unicast lids ... guid ...` line before this entry",
                 "2:13: `guid` of the switch is missing"
             ]
         );
-        assert!(told("")[0].starts_with("there is no table in it"));
+        assert!(messages("")[0].starts_with("no forwarding table found"));
     }
 }

@@ -1,25 +1,25 @@
-//! Words of a line with their columns.
+//! Words of a line, with columns.
 
 use ferrosm_mad::ids::PortNum;
 
 use crate::error::InputError;
 
-/// At most so many errors of a file are told: a file of another kind has one in every line.
+/// Maximum number of errors reported for a file: a file of another format has one in every line.
 pub(super) const ERRORS_MAX: usize = 20;
 
 /// Result of parsing a line or one of its fields.
 pub(super) type Parsed<T> = Result<T, InputError>;
 
-/// A line without its comment, as words.
+/// A line without its comment, consumed word by word.
 #[derive(Debug, Clone)]
 pub(super) struct Line<'a> {
     number: usize,
     text: &'a str,
-    /// Bytes that were read.
+    /// Bytes consumed.
     at: usize,
 }
 
-/// Lines that are not blank and no comments, each with its number. A `#` begins a comment anywhere.
+/// Lines that are neither blank nor comments, with line numbers. `#` starts a comment anywhere.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     text.lines().enumerate().filter_map(|(i, whole)| {
         let text = whole.split('#').next().unwrap_or_default().trim_end();
@@ -31,7 +31,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Reads every line; all errors (at most [`ERRORS_MAX`]) or everything that was read.
+/// Parses all lines. Returns all values, or all errors up to [`ERRORS_MAX`].
 pub(super) fn parse_lines<'a, T>(
     lines: impl Iterator<Item = Line<'a>>,
     mut read: impl FnMut(Line<'a>) -> Parsed<T>,
@@ -44,7 +44,7 @@ pub(super) fn parse_lines<'a, T>(
             Err(_) => {
                 wrong.push(InputError {
                     position: None,
-                    message: "and more such lines".to_owned(),
+                    message: "further errors omitted".to_owned(),
                 });
                 break;
             }
@@ -58,7 +58,7 @@ pub(super) fn parse_lines<'a, T>(
 }
 
 impl<'a> Line<'a> {
-    /// A line as it is, comments and all.
+    /// A line including comments.
     pub(super) fn whole(number: usize, text: &'a str) -> Self {
         Self {
             number,
@@ -67,7 +67,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The next word and where it begins.
+    /// The next word and its offset.
     pub(super) fn next_word(&mut self) -> Option<(usize, &'a str)> {
         let rest = &self.text[self.at..];
         let begin = self.at + (rest.len() - rest.trim_start().len());
@@ -76,7 +76,7 @@ impl<'a> Line<'a> {
         Some((begin, word))
     }
 
-    /// An error at a byte of the line.
+    /// An error at a byte offset of the line.
     pub(super) fn error(&self, at: usize, what: impl Into<String>) -> InputError {
         let before = self.text.get(..at).unwrap_or(self.text);
         InputError {
@@ -90,12 +90,17 @@ impl<'a> Line<'a> {
         self.error(self.text.len(), format!("{what} is missing"))
     }
 
-    /// The next word as a number between bounds.
+    /// The next word as a number within bounds.
     pub(super) fn number(&mut self, what: &str, low: u64, high: u64) -> Parsed<u64> {
         let (at, word) = self.next_word().ok_or_else(|| self.missing(what))?;
         parse_number(word)
             .filter(|v| (low..=high).contains(v))
-            .ok_or_else(|| self.error(at, format!("`{word}` is no {what} from {low} to {high}")))
+            .ok_or_else(|| {
+                self.error(
+                    at,
+                    format!("invalid {what} `{word}`: expected {low} to {high}"),
+                )
+            })
     }
 
     /// The next word as a GUID.
@@ -104,27 +109,29 @@ impl<'a> Line<'a> {
         parse_number(word).filter(|v| *v != 0).ok_or_else(|| {
             self.error(
                 at,
-                format!("`{word}` is no GUID such as 0x0002c90300a1b2c3"),
+                format!("invalid GUID `{word}`: expected a number such as 0x0002c90300a1b2c3"),
             )
         })
     }
 
-    /// The next word as a switch port.
+    /// The next word as a switch port number.
     pub(super) fn port(&mut self) -> Parsed<PortNum> {
         let port = self.number("port", 1, 254)?;
         Ok(PortNum(u8::try_from(port).unwrap_or(u8::MAX)))
     }
 
-    /// Nothing may follow.
+    /// Expects the end of the line.
     pub(super) fn expect_end(&mut self) -> Parsed<()> {
         match self.next_word() {
             None => Ok(()),
-            Some((at, word)) => Err(self.error(at, format!("`{word}` is one word too many"))),
+            Some((at, word)) => {
+                Err(self.error(at, format!("unexpected `{word}`: expected end of line")))
+            }
         }
     }
 }
 
-/// A number as C's strtoul reads it with base 0: `0x` hexadecimal, a leading 0 octal, else decimal.
+/// A number as strtoul parses it with base 0: `0x` hexadecimal, leading 0 octal, otherwise decimal.
 pub(super) fn parse_number(word: &str) -> Option<u64> {
     if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         return parse_digits(hex, 16);
@@ -135,7 +142,7 @@ pub(super) fn parse_number(word: &str) -> Option<u64> {
     }
 }
 
-/// Digits only: no sign, no blanks.
+/// Digits only: no sign or whitespace.
 pub(super) fn parse_digits(word: &str, radix: u32) -> Option<u64> {
     word.chars()
         .all(|c| c.is_digit(radix))
@@ -148,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_c_numbers() {
+    fn numbers_parse_as_in_c() {
         assert_eq!(parse_number("0x1F"), Some(31));
         assert_eq!(parse_number("017"), Some(15));
         assert_eq!((parse_number("0"), parse_number("42")), (Some(0), Some(42)));
@@ -159,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn words_know_their_columns() {
+    fn errors_have_columns_in_characters() {
         let mut line = lines("\n# c\n  é  0x2 # rest\n").next().unwrap();
         assert_eq!(line.next_word(), Some((2, "é")));
         let at = line.next_word().unwrap();
@@ -172,9 +179,9 @@ mod tests {
         assert_eq!(line.next_word(), None);
     }
 
-    /// A binary file read as a list: a bounded number of errors.
+    /// A binary file yields a bounded number of errors.
     #[test]
-    fn errors_have_a_bound() {
+    fn number_of_errors_is_bounded() {
         let text = "x\n".repeat(100);
         let wrong = parse_lines(lines(&text), |mut l| l.guid()).unwrap_err();
         assert_eq!(wrong.len(), ERRORS_MAX + 1);

@@ -1,20 +1,20 @@
-//! OpenSM's input files: what an operator states about the structure of a fabric.
+//! OpenSM's input files.
 //!
-//! Parsers are pure functions from text to parts of [`GuidHints`]. They accept what OpenSM accepts, comments and blank lines included.
-//! A line that they do not understand is an error with its position: OpenSM stops reading there or drops the line, and then routes with
-//! less information. Parsers do not know the fabric: GUIDs are resolved where the routes are computed.
+//! Parsers are pure functions from text to parts of [`GuidHints`]. They accept what OpenSM accepts, with comments and blank
+//! lines. Where OpenSM drops an invalid line or stops reading, and then routes with less information, they return an error with
+//! its position. GUIDs are resolved when routes are computed.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`guids`] | lists of GUIDs, and of GUIDs with numbers |
 //! | [`torus`] | `torus-2QoS.conf` |
-//! | [`lfts`] | forwarding tables from `opensm-lfts.dump` |
+//! | [`lfts`] | LFTs from `opensm-lfts.dump` |
 //! | [`sls`] | `opensm-sl2vl.dump` and path SLs |
 //! | [`partitions`] | `partitions.conf` |
 //! | [`qos_policy`] | `qos-policy.conf` |
 //! | [`prefix_routes`] | `prefix-routes.conf` |
-//! | `line` | words of a line with their columns |
-//! | `span` | parts of a text that may span lines, with their positions |
+//! | `line` | words of a line, with columns |
+//! | `span` | parts of a text, possibly several lines, with positions |
 
 pub mod guids;
 pub mod lfts;
@@ -33,7 +33,7 @@ use ferrosm_core::plan::routing_hints::{GuidHints, GuidTables};
 
 use crate::error::{InputError, InputFileError};
 
-/// Paths of the input files for routing; `None` for files that are not configured.
+/// Paths of the routing input files; `None` if not configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoutingInputFiles {
     /// Root switches.
@@ -42,23 +42,23 @@ pub struct RoutingInputFiles {
     pub cn_guid_file: Option<PathBuf>,
     /// Ports of I/O nodes.
     pub io_guid_file: Option<PathBuf>,
-    /// What tells switches of equal rank apart.
+    /// Order of switches of equal rank.
     pub ids_guid_file: Option<PathBuf>,
-    /// End ports that are routed first.
+    /// End ports in the order in which they are routed.
     pub guid_routing_order_file: Option<PathBuf>,
-    /// Hops that switch ports count as.
+    /// Hop counts of switch ports.
     pub hop_weights_file: Option<PathBuf>,
-    /// The order in which ports of a switch are tried.
+    /// Order of ports of a switch.
     pub port_search_ordering_file: Option<PathBuf>,
-    /// Switch ports whose load does not count.
+    /// Switch ports excluded from load balancing.
     pub port_prof_ignore_file: Option<PathBuf>,
-    /// The shape of a torus.
+    /// Shape of a torus.
     pub torus_config: Option<PathBuf>,
-    /// Forwarding tables for the engine `file`.
+    /// LFTs for the engine `file`.
     pub lfts_file: Option<PathBuf>,
-    /// VLs of SLs for the engine `file`.
+    /// SLtoVL tables for the engine `file`.
     pub sl2vl_file: Option<PathBuf>,
-    /// SLs of paths for the engine `file`.
+    /// Path SLs for the engine `file`.
     pub path_sl_file: Option<PathBuf>,
 }
 
@@ -122,7 +122,7 @@ impl RoutingInputFiles {
     }
 }
 
-/// Reads a file, if it is configured.
+/// Reads a file if it is configured.
 fn read<T>(
     path: &Option<PathBuf>,
     parse: fn(&str) -> Result<T, Vec<InputError>>,
@@ -136,7 +136,7 @@ fn read<T>(
     }
 }
 
-/// Reads and parses the file `path`. Comments may be in any encoding: everything else is ASCII.
+/// Reads and parses the file at `path`. Comments may have any encoding; everything else is ASCII.
 ///
 /// # Errors
 /// All errors of the file.
@@ -163,7 +163,7 @@ mod tests {
     use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 
     #[test]
-    fn every_file_lands_in_its_hint() {
+    fn each_file_sets_its_hint() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = dir.path().join(name);
@@ -205,9 +205,9 @@ mod tests {
         assert!(RoutingInputFiles::default().read().unwrap().is_empty());
     }
 
-    /// Two files with an error each, and one that is not there: three errors, each with its file.
+    /// Errors in three files and a missing lfts_file are all reported, each with its path.
     #[test]
-    fn all_errors_are_told_with_their_files() {
+    fn all_errors_are_reported_with_their_paths() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("root"), "0x1\nspine2\n").unwrap();
@@ -230,21 +230,21 @@ mod tests {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let told = lines.join("\n");
-        assert_eq!(lines.len(), 4, "{told}");
+        let report = lines.join("\n");
+        assert_eq!(lines.len(), 4, "{report}");
         let path = |name: &str| at(name).display().to_string();
         assert!(
             lines[0].starts_with(&format!("{}:2:1: ", path("root"))),
-            "{told}"
+            "{report}"
         );
         assert!(
-            lines[1].starts_with(&format!("{}: cannot read it", path("nowhere"))),
-            "{told}"
+            lines[1].starts_with(&format!("{}: cannot read file", path("nowhere"))),
+            "{report}"
         );
         assert!(
             lines[2].starts_with(&format!("{}:1:7: ", path("weights"))),
-            "{told}"
+            "{report}"
         );
-        assert!(lines[3].contains("there is no lfts_file"), "{told}");
+        assert!(lines[3].contains("requires lfts_file"), "{report}");
     }
 }

@@ -1,8 +1,7 @@
-//! `prefix-routes.conf` of OpenSM: which router leads to which other subnet.
+//! `prefix-routes.conf` of OpenSM: the router of each remote subnet.
 //!
-//! A line is `PREFIX GUID`, both hexadecimal: the upper half of GIDs, and the port GUID of a router; `*` stands for any prefix, and
-//! for the first router that there is. The first line that fits is taken. Unlike OpenSM's, words behind these two are an error, not
-//! only remarked.
+//! A line is `PREFIX GUID`, both hexadecimal: a subnet prefix and the port GUID of a router. `*` stands for any prefix, or any
+//! router. The first matching line applies. Additional words are an error, not a warning as in OpenSM.
 
 use ferrosm_mad::ids::{GidPrefix, PortGuid};
 use ferrosm_sa::settings::PrefixRoute;
@@ -10,14 +9,14 @@ use ferrosm_sa::settings::PrefixRoute;
 use super::line::{Line, Parsed, lines, parse_digits, parse_lines};
 use crate::error::InputError;
 
-/// Reads a file.
+/// Parses the text.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All invalid lines.
 pub fn parse(text: &str) -> Result<Vec<PrefixRoute>, Vec<InputError>> {
     parse_lines(lines(text), |mut line| {
         let prefix = hex(&mut line, "prefix")?;
-        let router = hex(&mut line, "router's port GUID")?;
+        let router = hex(&mut line, "router port GUID")?;
         line.expect_end()?;
         Ok(PrefixRoute {
             prefix: prefix.map(GidPrefix),
@@ -26,7 +25,7 @@ pub fn parse(text: &str) -> Result<Vec<PrefixRoute>, Vec<InputError>> {
     })
 }
 
-/// `*`, or a hexadecimal number with or without `0x`; 0 is `*` too.
+/// `*`, or a hexadecimal number with or without `0x`; 0 means `*`.
 fn hex(line: &mut Line<'_>, what: &str) -> Parsed<Option<u64>> {
     let (at, word) = line
         .next_word()
@@ -40,7 +39,7 @@ fn hex(line: &mut Line<'_>, what: &str) -> Parsed<Option<u64>> {
         .and_then(|bare| parse_digits(bare, 16));
     let value = value.ok_or_else(|| {
         let what = format!(
-            "`{word}` is no {what}: 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
+            "invalid {what} `{word}`: expected 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
         );
         line.error(at, what)
     })?;
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_in_order() {
+    fn routes_are_parsed_in_order() {
         let routes =
             parse("# a\n\n0xfec0000000000001 2c90300ff0001 # b\n* 0x7\nFEC0000000000002 *\n")
                 .unwrap();
@@ -72,18 +71,27 @@ mod tests {
     }
 
     #[test]
-    fn every_error_has_its_place() {
-        let wrong = parse("fec0::1 1\n*\n0x 1\n* 1 2\n* guid\n").unwrap_err();
-        let told: Vec<(Option<(usize, usize)>, &str)> = wrong
+    fn errors_are_reported_with_positions() {
+        let errors = parse("fec0::1 1\n*\n0x 1\n* 1 2\n* guid\n").unwrap_err();
+        let messages: Vec<(Option<(usize, usize)>, &str)> = errors
             .iter()
             .map(|w| (w.position, w.message.as_str()))
             .collect();
-        assert_eq!(told[0].0, Some((1, 1)));
-        assert!(told[0].1.starts_with("`fec0::1` is no prefix"), "{told:?}");
-        assert_eq!(told[1], (Some((2, 2)), "the router's port GUID is missing"));
-        assert_eq!(told[2].0, Some((3, 1)));
-        assert_eq!(told[3], (Some((4, 5)), "`2` is one word too many"));
-        assert_eq!(told[4].0, Some((5, 3)));
-        assert_eq!(told.len(), 5);
+        assert_eq!(messages[0].0, Some((1, 1)));
+        assert!(
+            messages[0].1.starts_with("invalid prefix `fec0::1`"),
+            "{messages:?}"
+        );
+        assert_eq!(
+            messages[1],
+            (Some((2, 2)), "the router port GUID is missing")
+        );
+        assert_eq!(messages[2].0, Some((3, 1)));
+        assert_eq!(
+            messages[3],
+            (Some((4, 5)), "unexpected `2`: expected end of line")
+        );
+        assert_eq!(messages[4].0, Some((5, 3)));
+        assert_eq!(messages.len(), 5);
     }
 }

@@ -1,6 +1,6 @@
-//! Lanes that go with the tables of a dump: VLs of SLs, and SLs of paths.
+//! SLtoVL tables and path SLs that supplement an LFT dump, in the formats that ibdmchk reads.
 //!
-//! Both in the forms that ibdmchk reads. VLs of SLs are `opensm-sl2vl.dump`:
+//! SLtoVL tables are in the format of `opensm-sl2vl.dump`:
 //!
 //! ```text
 //! Switch 0xe41d2d0300b00010, base LID 2, "leaf1"
@@ -9,8 +9,8 @@
 //! 0   1   : 0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
 //! ```
 //!
-//! or `0xGUID IN OUT 0x01 0x23 ...` with two VLs in each byte. SLs of paths are under the same heads, `0xLID : SL`, or
-//! `0xGUID LID SL` with a decimal LID.
+//! or `0xGUID IN OUT 0x01 0x23 ...` with two VLs in each byte. Path SLs have the same headers and `0xLID : SL`, or `0xGUID LID
+//! SL` with a decimal LID.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::lfts::lid;
 use super::line::{ERRORS_MAX, Line, Parsed, parse_digits};
 use crate::error::InputError;
 
-/// `sl2vl_file`: the maps of each switch; those of CAs (0 0) come along.
+/// `sl2vl_file`: the SLtoVL tables of each switch and CA (ports 0 0).
 ///
 /// # Errors
-/// Lines that are something else, and pairs of ports that come twice.
+/// Invalid lines, and conflicting tables for a pair of ports.
 pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError>> {
     let mut blocks: RowsByGuid<Vec<PairMap>> = RowsByGuid::default();
     each_line(text, "opensm-sl2vl.dump", |mut line| {
@@ -43,26 +43,26 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
         } else {
             parse_digits(word, 10)
                 .filter(|p| *p < 255)
-                .ok_or_else(|| line.error(at, format!("`{word}` is no input port")))?
+                .ok_or_else(|| line.error(at, format!("invalid input port `{word}`")))?
         };
         let output = line.number("output port", 0, 254)?;
         let map = if compact {
-            packed(&mut line)?
+            parse_packed_vls(&mut line)?
         } else {
-            spread(&mut line)?
+            parse_vls(&mut line)?
         };
         line.expect_end()?;
         let pairs = blocks.current(&line)?;
         let port = |p: u64| PortNum(u8::try_from(p).unwrap_or(u8::MAX));
         let pair = (port(input), port(output));
-        // Pairs of a switch come in some order: looking at the last ones finds a repeated line.
+        // Pairs of a switch are ordered, so comparing the last ones finds a repeated line.
         if pairs
             .iter()
             .rev()
             .take(2)
             .any(|(i, o, m)| (*i, *o) == pair && *m != map)
         {
-            return Err(line.error(at, "this pair of ports has another map above"));
+            return Err(line.error(at, "conflicting table for this pair of ports"));
         }
         pairs.push((pair.0, pair.1, map));
         Ok(())
@@ -70,13 +70,13 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
     Ok(blocks.done)
 }
 
-/// The SLs of paths by source: index is the LID that they go to.
+/// Path SLs of each source, indexed by destination LID.
 pub type PathSls = Vec<(PortGuid, Arc<[u8]>)>;
 
-/// `path_sl_file`: for each source the SL to each LID, [`GuidTables::NO_SL`] where there is no line.
+/// `path_sl_file`: the SL from each source to each LID; [`GuidTables::NO_SL`] without a line.
 ///
 /// # Errors
-/// Lines that are something else, and paths with two SLs.
+/// Invalid lines, and conflicting SLs for a path.
 pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
     let mut blocks: RowsByGuid<Vec<u8>> = RowsByGuid::default();
     each_line(text, "path-SL file", |mut line| {
@@ -89,7 +89,7 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
         let colon = line.clone().next_word().is_some_and(|(_, w)| w == ":");
         let to = if colon {
             line.next_word();
-            lid(word).ok_or_else(|| line.error(at, format!("`{word}` is no unicast LID")))?
+            lid(word).ok_or_else(|| line.error(at, format!("invalid unicast LID `{word}`")))?
         } else {
             blocks.select(guid(&line, at, word)?);
             let raw = line.number("LID", 1, u64::from(Lid::UNICAST_MAX.0))?;
@@ -104,12 +104,15 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
         }
         let sl = u8::try_from(sl).unwrap_or_default();
         if row[index] != GuidTables::NO_SL && row[index] != sl {
-            return Err(line.error(at, format!("this path has SL {} above", row[index])));
+            return Err(line.error(
+                at,
+                format!("conflicting SL: an earlier line has SL {}", row[index]),
+            ));
         }
         row[index] = sl;
         Ok(())
     })?;
-    // Sources on one switch have the same SLs: one copy does.
+    // Sources on one switch have equal SLs, which share an allocation.
     let mut known: BTreeSet<Arc<[u8]>> = BTreeSet::new();
     let share = |(guid, row): (PortGuid, Vec<u8>)| {
         let row: Arc<[u8]> = row.into();
@@ -122,13 +125,13 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
     Ok(blocks.done.into_iter().map(share).collect())
 }
 
-/// Calls `read` with every line that is not blank and no remark.
+/// Calls `read` with each line that is neither blank nor a comment.
 fn each_line(
     text: &str,
-    meant: &str,
+    expected: &str,
     mut read: impl FnMut(Line<'_>) -> Parsed<()>,
 ) -> Result<(), Vec<InputError>> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     let mut any = false;
     for (i, text) in text.lines().enumerate() {
         if text.trim().is_empty() || text.trim_start().starts_with('#') {
@@ -136,22 +139,26 @@ fn each_line(
         }
         any = true;
         if let Err(e) = read(Line::whole(i + 1, text)) {
-            wrong.push(e);
-            if wrong.len() >= ERRORS_MAX {
+            errors.push(e);
+            if errors.len() >= ERRORS_MAX {
                 break;
             }
         }
     }
     if !any {
-        wrong.push(InputError {
+        errors.push(InputError {
             position: None,
-            message: format!("there is nothing in it: a file such as {meant} is meant"),
+            message: format!("no data: expected a file such as {expected}"),
         });
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
-/// What is said of each GUID, in the order of the file.
+/// Data by GUID, in the order of the file.
 #[derive(Default)]
 struct RowsByGuid<T> {
     done: Vec<(PortGuid, T)>,
@@ -160,7 +167,7 @@ struct RowsByGuid<T> {
 }
 
 impl<T: Default> RowsByGuid<T> {
-    /// What follows is said of this GUID.
+    /// Selects the GUID that the following lines describe.
     fn select(&mut self, guid: PortGuid) {
         let at = *self.index.entry(guid.0).or_insert_with(|| {
             self.done.push((guid, T::default()));
@@ -169,14 +176,14 @@ impl<T: Default> RowsByGuid<T> {
         self.now = Some(at);
     }
 
-    /// `Switch 0x..., base LID 2, "leaf1"`: whether the line is one of these.
+    /// Parses a header such as `Switch 0x..., base LID 2, "leaf1"`; `false` if the line is none.
     fn head(&mut self, line: &mut Line<'_>, word: &str) -> Parsed<bool> {
         match word {
             "Switch" | "Router" => {}
             "Channel" => {
                 let (at, second) = line.next_word().ok_or_else(|| line.missing("`Adapter`"))?;
                 if second != "Adapter" {
-                    return Err(line.error(at, "`Channel Adapter` is meant"));
+                    return Err(line.error(at, "expected `Channel Adapter`"));
                 }
             }
             _ => return Ok(false),
@@ -194,7 +201,7 @@ impl<T: Default> RowsByGuid<T> {
             .ok_or_else(|| {
                 line.error(
                     0,
-                    "there is no `Switch 0x...,` or `Channel Adapter 0x...,` above this line",
+                    "no `Switch 0x...,` or `Channel Adapter 0x...,` line before this one",
                 )
             })
     }
@@ -206,13 +213,13 @@ fn guid(line: &Line<'_>, at: usize, word: &str) -> Parsed<PortGuid> {
     guid.ok_or_else(|| {
         line.error(
             at,
-            format!("`{word}` is no GUID such as 0x0002c90300a1b2c3"),
+            format!("invalid GUID `{word}`: expected a number such as 0x0002c90300a1b2c3"),
         )
     })
 }
 
-/// `: 0 1 2 ...`, sixteen numbers.
-fn spread(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
+/// `: 0 1 2 ...`: sixteen VLs.
+fn parse_vls(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
     match line.next_word() {
         Some((_, ":")) => {}
         Some((at, _)) => return Err(line.error(at, "`:` is missing before the VLs")),
@@ -220,20 +227,20 @@ fn spread(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
     }
     let mut map = [0; SLS];
     for vl in &mut map {
-        // Decimal, also with a leading 0.
+        // Decimal, with optional leading zeros.
         let (at, word) = line
             .next_word()
             .ok_or_else(|| line.missing("the VL of an SL"))?;
         *vl = parse_digits(word, 10)
             .and_then(|v| u8::try_from(v).ok())
             .filter(|v| *v < 16)
-            .ok_or_else(|| line.error(at, format!("`{word}` is no VL from 0 to 15")))?;
+            .ok_or_else(|| line.error(at, format!("invalid VL `{word}`: expected 0 to 15")))?;
     }
     Ok(map)
 }
 
-/// `0x01 0x23 ...`, eight bytes of two VLs each.
-fn packed(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
+/// `0x01 0x23 ...`: eight bytes of two VLs each.
+fn parse_packed_vls(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
     let mut map = [0; SLS];
     for pair in map.chunks_exact_mut(2) {
         let (at, word) = line
@@ -245,7 +252,10 @@ fn packed(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
             .and_then(|h| parse_digits(h, 16))
             .and_then(|b| u8::try_from(b).ok())
             .ok_or_else(|| {
-                line.error(at, format!("`{word}` is no byte with two VLs such as 0x01"))
+                line.error(
+                    at,
+                    format!("invalid byte `{word}`: expected two VLs such as 0x01"),
+                )
             })?;
         pair.copy_from_slice(&[byte >> 4, byte & 15]);
     }
@@ -256,7 +266,7 @@ fn packed(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
 mod tests {
     use super::*;
 
-    fn told(errors: &[InputError]) -> String {
+    fn messages(errors: &[InputError]) -> String {
         let at = |e: &InputError| {
             e.position
                 .map_or_else(String::new, |(l, c)| format!("{l}:{c}: "))
@@ -268,9 +278,9 @@ mod tests {
         lines.join("\n")
     }
 
-    /// OpenSM's form, and ibdmchk's of the same.
+    /// OpenSM's format, and ibdmchk's.
     #[test]
-    fn maps_are_read_in_both_forms() {
+    fn sl_to_vl_tables_parse_in_both_formats() {
         let dump = "Channel Adapter 0x11, base LID 4, \"n1\"\n#in out : 0\n#---\n\
                     0   0   : 0  1  0  1  0  1  0  1  0  1  0  1  0  1  0  1 \n#---\n\n\
                     Switch 0xa0, base LID 2, \"leaf, 1\"\n#in out : 0\n#---\n\
@@ -293,40 +303,43 @@ mod tests {
     }
 
     #[test]
-    fn bad_maps_are_told() {
+    fn invalid_sl_to_vl_tables_are_reported() {
         let head = "Switch 0xa0, base LID 2, \"s\"\n";
-        let one = |line: &str| told(&parse_sl2vl(&format!("{head}{line}\n")).unwrap_err());
+        let one = |line: &str| messages(&parse_sl2vl(&format!("{head}{line}\n")).unwrap_err());
         assert_eq!(one("1 2 : 0 1"), "2:10: the VL of an SL is missing");
-        assert_eq!(one("1 2 : 0 16 0"), "2:9: `16` is no VL from 0 to 15");
+        assert_eq!(
+            one("1 2 : 0 16 0"),
+            "2:9: invalid VL `16`: expected 0 to 15"
+        );
         assert_eq!(one("1 2 0 1"), "2:5: `:` is missing before the VLs");
-        assert_eq!(one("x 2 : 0"), "2:1: `x` is no input port");
+        assert_eq!(one("x 2 : 0"), "2:1: invalid input port `x`");
         assert_eq!(
             one("0xa0 1 2 0x1"),
-            "2:10: `0x1` is no byte with two VLs such as 0x01"
+            "2:10: invalid byte `0x1`: expected two VLs such as 0x01"
         );
         let zeros = "0 ".repeat(16);
         assert_eq!(
             one(&format!("1 2 : {zeros} 7")),
-            "2:40: `7` is one word too many"
+            "2:40: unexpected `7`: expected end of line"
         );
         let ones = "1 ".repeat(16);
         assert_eq!(
             one(&format!("1 2 : {zeros}\n1 2 : {ones}")),
-            "3:1: this pair of ports has another map above"
+            "3:1: conflicting table for this pair of ports"
         );
         assert_eq!(
-            told(&parse_sl2vl(&format!("1 2 : {zeros}\nChannel 0x1,\nSwitch zz,\n")).unwrap_err()),
-            "1:1: there is no `Switch 0x...,` or `Channel Adapter 0x...,` above this line\n\
-             2:9: `Channel Adapter` is meant\n\
-             3:8: `zz` is no GUID such as 0x0002c90300a1b2c3"
+            messages(
+                &parse_sl2vl(&format!("1 2 : {zeros}\nChannel 0x1,\nSwitch zz,\n")).unwrap_err()
+            ),
+            "1:1: no `Switch 0x...,` or `Channel Adapter 0x...,` line before this one\n\
+             2:9: expected `Channel Adapter`\n\
+             3:8: invalid GUID `zz`: expected a number such as 0x0002c90300a1b2c3"
         );
-        assert!(
-            told(&parse_sl2vl("# nothing\n").unwrap_err()).starts_with("there is nothing in it")
-        );
+        assert!(messages(&parse_sl2vl("# nothing\n").unwrap_err()).starts_with("no data"));
     }
 
     #[test]
-    fn path_sls_are_read_in_both_forms_and_shared() {
+    fn path_sls_parse_in_both_formats_and_are_shared() {
         let dump = "Channel Adapter 0x11, base LID 4, \"n1\"\n# LID : SL\n0x0002 : 0\n0x0005 : 3\n\n\
                     Channel Adapter 0x12, base LID 5, \"n2\"\n0x0002 : 0\n0x0005 : 3\n";
         let read = parse_path_sl(dump).unwrap();
@@ -337,16 +350,22 @@ mod tests {
     }
 
     #[test]
-    fn bad_path_sls_are_told() {
-        let one = |text: &str| told(&parse_path_sl(text).unwrap_err());
-        assert_eq!(one("0x11 0 1\n"), "1:6: `0` is no LID from 1 to 49151");
-        assert_eq!(one("0x11 1 16\n"), "1:8: `16` is no SL from 0 to 15");
+    fn invalid_path_sls_are_reported() {
+        let one = |text: &str| messages(&parse_path_sl(text).unwrap_err());
+        assert_eq!(
+            one("0x11 0 1\n"),
+            "1:6: invalid LID `0`: expected 1 to 49151"
+        );
+        assert_eq!(one("0x11 1 16\n"), "1:8: invalid SL `16`: expected 0 to 15");
         assert_eq!(one("0x11 1\n"), "1:7: SL is missing");
-        assert_eq!(one("0x11 1 2\n0x11 1 3\n"), "2:1: this path has SL 2 above");
+        assert_eq!(
+            one("0x11 1 2\n0x11 1 3\n"),
+            "2:1: conflicting SL: an earlier line has SL 2"
+        );
         assert_eq!(
             one("n1 1 2\n"),
-            "1:1: `n1` is no GUID such as 0x0002c90300a1b2c3"
+            "1:1: invalid GUID `n1`: expected a number such as 0x0002c90300a1b2c3"
         );
-        assert!(one("0x0007 : 1\n").contains("above this line"));
+        assert!(one("0x0007 : 1\n").contains("line before this one"));
     }
 }

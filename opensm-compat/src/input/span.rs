@@ -1,20 +1,20 @@
-//! Pieces of a text without its comments, and where they stand.
+//! Parts of a text without comments, with positions.
 
 use crate::error::InputError;
 
-/// A text in which comments are blanks, byte for byte, so that places stay what they are.
+/// A text whose comments are replaced by spaces, so that positions are preserved.
 #[derive(Debug)]
 pub(super) struct SourceText {
     plain: String,
 }
 
 impl SourceText {
-    /// A `#` begins a comment anywhere, up to the end of its line.
+    /// `#` starts a comment anywhere, up to the end of the line.
     pub(super) fn new(text: &str) -> Self {
         Self::read(text, false)
     }
 
-    /// The same, but for a `#` between the double quotes of a line.
+    /// As [`Self::new`], except for `#` within double quotes.
     pub(super) fn with_quotes(text: &str) -> Self {
         Self::read(text, true)
     }
@@ -25,18 +25,18 @@ impl SourceText {
         for c in text.chars() {
             quoted = quotes && c != '\n' && (quoted ^ (c == '"' && !comment));
             comment = c != '\n' && (comment || c == '#' && !quoted);
-            // As many characters as there were: columns count characters.
+            // Characters are preserved one to one: columns count characters.
             plain.push(if comment || c == '\r' { ' ' } else { c });
         }
         Self { plain }
     }
 
-    /// Lines that are not blank; one that ends with a comma goes on in the next, if `goes_on` says so of that.
-    pub(super) fn lines(&self, goes_on: impl Fn(&str) -> bool) -> Vec<Span<'_>> {
+    /// Lines that are not blank. A line that ends with a comma includes the next one if `continues` accepts it.
+    pub(super) fn lines(&self, continues: impl Fn(&str) -> bool) -> Vec<Span<'_>> {
         let mut lines: Vec<Span<'_>> = Vec::new();
         for line in self.split('\n').filter(|line| !line.is_blank()) {
             match lines.last_mut() {
-                Some(last) if last.text().ends_with(',') && goes_on(line.text()) => {
+                Some(last) if last.text().ends_with(',') && continues(line.text()) => {
                     last.to = line.to;
                 }
                 _ => lines.push(line),
@@ -45,7 +45,7 @@ impl SourceText {
         lines
     }
 
-    /// What is between separators.
+    /// The parts between separators.
     pub(super) fn split(&self, separator: char) -> impl Iterator<Item = Span<'_>> {
         Span {
             all: &self.plain,
@@ -77,7 +77,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Without blanks around it.
+    /// Without surrounding whitespace.
     pub(super) fn text(&self) -> &'a str {
         self.raw().trim()
     }
@@ -86,22 +86,22 @@ impl<'a> Span<'a> {
         self.text().is_empty()
     }
 
-    /// Nothing, at the same place.
+    /// An empty span at the same position.
     pub(super) fn empty(&self) -> Self {
         self.part(0, 0)
     }
 
-    /// Where the first word begins.
+    /// Offset of the first word.
     fn start(&self) -> usize {
         self.from + (self.raw().len() - self.raw().trim_start().len())
     }
 
-    /// Whether a line ends within it.
+    /// Whether the text has more than one line.
     pub(super) fn spans_lines(&self) -> bool {
         self.text().contains('\n')
     }
 
-    /// Whether it begins on the line on which another ends.
+    /// Whether the span starts on the line on which `other` ends.
     pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
         let between = self.all.get(other.start()..self.from).unwrap_or_default();
         !between.contains('\n')
@@ -116,12 +116,12 @@ impl<'a> Span<'a> {
         })
     }
 
-    /// What is between separators.
+    /// The parts between separators.
     pub(super) fn split(&self, separator: char) -> impl Iterator<Item = Span<'a>> + use<'a> {
         self.clone().into_split(separator)
     }
 
-    /// What is before and after the first separator.
+    /// The parts before and after the first separator.
     pub(super) fn split_once(&self, separator: char) -> Option<(Self, Self)> {
         let raw = self.raw();
         let at = raw.find(separator)?;
@@ -129,7 +129,7 @@ impl<'a> Span<'a> {
         Some((self.part(0, at), self.part(after, raw.len())))
     }
 
-    /// What is before and after the last separator.
+    /// The parts before and after the last separator.
     pub(super) fn rsplit_once(&self, separator: char) -> Option<(Self, Self)> {
         let raw = self.raw();
         let at = raw.rfind(separator)?;
@@ -137,7 +137,7 @@ impl<'a> Span<'a> {
         Some((self.part(0, at), self.part(after, raw.len())))
     }
 
-    /// The first word, and what is behind it.
+    /// The first word, and the rest.
     pub(super) fn split_word(&self) -> (Self, Self) {
         let from = self.start() - self.from;
         let word = self.text().split_whitespace().next().unwrap_or_default();
@@ -145,7 +145,7 @@ impl<'a> Span<'a> {
         (self.part(from, to), self.part(to, self.raw().len()))
     }
 
-    /// The items of a list, between commas outside of double quotes.
+    /// The items of a comma-separated list; commas within double quotes do not separate.
     pub(super) fn items(&self) -> Vec<Self> {
         let (mut items, mut from, mut quoted) = (Vec::new(), 0, false);
         for (at, c) in self.raw().char_indices() {
@@ -159,28 +159,28 @@ impl<'a> Span<'a> {
         items
     }
 
-    /// The text without the double quotes around it.
+    /// The text without surrounding double quotes.
     pub(super) fn unquoted(&self) -> &'a str {
         let text = self.text();
         let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
         inner.map_or(text, str::trim)
     }
 
-    /// The number of its line, from 1.
+    /// Line number, from 1.
     pub(super) fn line(&self) -> usize {
         self.all[..self.start()].matches('\n').count() + 1
     }
 
-    /// The first of several items, and the others.
+    /// The first item, and the rest.
     pub(super) fn split_item(&self) -> (Self, Option<Self>) {
         match self.split_once(',') {
-            // The GID of a group ends where its line does, even if no comma follows.
+            // The MGID of a group ends with the line, even without a comma.
             Some((item, rest)) => (item, Some(rest)),
             None => (self.clone(), None),
         }
     }
 
-    /// What is left of the first line, and the lines behind it.
+    /// The rest of the first line, and the following lines.
     pub(super) fn split_line(&self) -> (Self, Option<Self>) {
         match self.split_once('\n') {
             Some((line, rest)) => (line, Some(rest)),
@@ -196,7 +196,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Something to say about it, with its line and column.
+    /// An error at the start of this span.
     pub(super) fn error(&self, what: impl Into<String>) -> InputError {
         let before = &self.all[..self.start()];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);

@@ -1,16 +1,16 @@
-//! `torus-2QoS.conf`: dimensions of a torus or mesh, and cables from which its axes are found.
+//! `torus-2QoS.conf`: dimensions of a torus or mesh, and links that define its axes.
 //!
 //! ```text
 //! torus 4 4 1t                # or mesh; a radix may end in t (wraps around) or m (does not)
 //! xp_link 0x2001 0x2002       # also xm_link, yp_link, ym_link, zp_link, zm_link
 //! x_dateline -1               # also y_dateline, z_dateline
-//! next_seed                   # what follows is said of another seed
+//! next_seed                   # the following lines describe another seed
 //! portgroup_max_ports 16
 //! port_order 3 4 1 2
 //! max_changes 32              # has no effect here
 //! ```
 //!
-//! Words after the ones that a keyword needs are remarks, as OpenSM has it.
+//! As in OpenSM, additional words in a line are ignored.
 
 use ferrosm_core::plan::routing_hints::{GuidSeed, GuidTorus};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
@@ -18,7 +18,7 @@ use ferrosm_mad::ids::{NodeGuid, PortNum};
 use super::line::{self, Line, Parsed, parse_lines};
 use crate::error::InputError;
 
-/// OpenSM's value where the file has none.
+/// OpenSM's default.
 const PORTGROUP_MAX_PORTS: u16 = 16;
 
 const LINKS: [&str; 6] = [
@@ -34,7 +34,7 @@ const OTHERS: [&str; 6] = [
     "max_changes",
 ];
 
-/// What was read so far.
+/// Parser state.
 struct TorusParser {
     shape: Option<([u16; 3], [bool; 3])>,
     done: Vec<GuidSeed>,
@@ -43,10 +43,10 @@ struct TorusParser {
     port_order: Vec<PortNum>,
 }
 
-/// Reads a text.
+/// Parses the text.
 ///
 /// # Errors
-/// Unknown keywords, bad values, and a file without `torus` or `mesh` as its first keyword.
+/// Unknown keywords, invalid values, and a file whose first keyword is not `torus` or `mesh`.
 pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
     let mut parser = TorusParser {
         shape: None,
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
     let Some((radix, wraps)) = parser.shape else {
         return Err(vec![InputError {
             position: None,
-            message: "there is no line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
+            message: "no shape: expected a line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
         }]);
     };
     parser.next_seed();
@@ -84,14 +84,14 @@ impl TorusParser {
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
-        let place = |words: &[&str]| words.iter().position(|w| *w == word);
-        if self.shape.is_none() && place(&["torus", "mesh"]).is_none() {
-            return Err(line.error(at, format!("`{word}` stands before `torus` or `mesh`")));
+        let position = |words: &[&str]| words.iter().position(|w| *w == word);
+        if self.shape.is_none() && position(&["torus", "mesh"]).is_none() {
+            return Err(line.error(at, format!("`{word}` before `torus` or `mesh`")));
         }
-        if let Some(direction) = place(&LINKS) {
+        if let Some(direction) = position(&LINKS) {
             return self.link(&mut line, at, direction);
         }
-        if let Some(dimension) = place(&DATELINES) {
+        if let Some(dimension) = position(&DATELINES) {
             return self.dateline(&mut line, dimension);
         }
         match word {
@@ -109,7 +109,7 @@ impl TorusParser {
                 let all = LINKS.iter().chain(&DATELINES).chain(&OTHERS).copied();
                 let hint = crate::keyword::nearest_keyword(word, all)
                     .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
-                return Err(line.error(at, format!("there is no keyword `{word}`{hint}")));
+                return Err(line.error(at, format!("unknown keyword `{word}`{hint}")));
             }
         }
         Ok(())
@@ -117,7 +117,7 @@ impl TorusParser {
 
     fn shape(&mut self, line: &mut Line<'_>, at: usize, torus: bool) -> Parsed<()> {
         if self.shape.is_some() {
-            return Err(line.error(at, "the shape was given already"));
+            return Err(line.error(at, "duplicate shape"));
         }
         let (mut radix, mut wraps) = ([1; 3], [torus; 3]);
         for (radix, wraps) in radix.iter_mut().zip(&mut wraps) {
@@ -127,15 +127,20 @@ impl TorusParser {
                 "" => {}
                 "t" | "T" => *wraps = true,
                 "m" | "M" => *wraps = false,
-                more => return Err(line.error(at, format!("`{more}` is neither t nor m"))),
+                more => {
+                    return Err(line.error(at, format!("invalid suffix `{more}`: expected t or m")));
+                }
             }
             *radix = line::parse_number(digits)
                 .and_then(|n| u16::try_from(n).ok())
                 .filter(|n| (1..=4096).contains(n))
                 .ok_or_else(|| {
-                    line.error(at, format!("`{word}` is no radix such as 4, 4t or 4m"))
+                    line.error(
+                        at,
+                        format!("invalid radix `{word}`: expected a number such as 4, 4t or 4m"),
+                    )
                 })?;
-            // Two switches in a ring are two switches with two cables.
+            // A ring of two switches has two parallel links and does not wrap.
             *wraps &= *radix > 2;
         }
         self.shape = Some((radix, wraps));
@@ -145,16 +150,17 @@ impl TorusParser {
     fn link(&mut self, line: &mut Line<'_>, at: usize, direction: usize) -> Parsed<()> {
         let (from, to) = (NodeGuid(line.guid()?), NodeGuid(line.guid()?));
         if from == to {
-            return Err(line.error(at, "a cable joins two switches"));
+            return Err(line.error(at, "a link needs two different switches"));
         }
         if self.seed.links[direction].is_some() {
             let keyword = LINKS[direction];
-            return Err(line.error(at, format!("this seed has its {keyword} already")));
+            return Err(line.error(at, format!("duplicate {keyword} for this seed")));
         }
         let other = self.seed.links.iter().flatten().find(|(f, _)| *f != from);
         if let Some((first, _)) = other {
-            let what =
-                format!("all cables of a seed begin at one switch, and this seed's is {first}");
+            let what = format!(
+                "all links of a seed must start at one switch: this seed starts at {first}"
+            );
             return Err(line.error(at, what));
         }
         self.seed.links[direction] = Some((from, to));
@@ -173,7 +179,10 @@ impl TorusParser {
             .and_then(|n| i16::try_from(n).ok());
         let value = value.ok_or_else(|| {
             let most = most - 1;
-            line.error(at, format!("`{word}` is no number from -{most} to {most}"))
+            line.error(
+                at,
+                format!("invalid number `{word}`: expected -{most} to {most}"),
+            )
         })?;
         self.seed.dateline[dimension] = if negative { -value } else { value };
         Ok(())
@@ -183,7 +192,7 @@ impl TorusParser {
         let mut ports = vec![line.port()?];
         while line.clone().next_word().is_some() {
             let port = line.port()?;
-            // A port that comes twice counts where it comes first.
+            // Repeated ports are ignored.
             if !ports.contains(&port) {
                 ports.push(port);
             }
@@ -197,7 +206,7 @@ impl TorusParser {
 mod tests {
     use super::*;
 
-    fn wrong(text: &str) -> String {
+    fn errors_of(text: &str) -> String {
         let errors = parse(text).unwrap_err();
         let lines: Vec<String> = errors
             .iter()
@@ -210,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_two_seeds() {
+    fn two_seeds_are_parsed() {
         let torus = parse(
             "# 2D\n torus 1 4 5m\n\nyp_link 0x200000 0x200005  # a remark\nym_link 0x200000 0x20000f and more\n\
              zp_link 0x200000 0x200001\nnext_seed\nyp_link 0x20000b 0x200010\ny_dateline -2\nz_dateline 3\n\
@@ -239,9 +248,9 @@ mod tests {
         assert_eq!(torus.port_order, [3, 4, 1].map(PortNum));
     }
 
-    /// As the man page says, and a ring of two is no ring.
+    /// As in the manual page; a ring of two does not wrap.
     #[test]
-    fn suffixes_go_over_the_keyword() {
+    fn radix_suffixes_override_the_keyword() {
         let shape = |text| parse(text).map(|t| (t.radix, t.wraps)).unwrap();
         assert_eq!(shape("mesh 3T 4 5"), shape("torus 3 4M 5M"));
         assert_eq!(shape("torus 2 3 4").1, [false, true, true]);
@@ -249,34 +258,34 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_with_their_places() {
+    fn invalid_lines_are_reported_with_positions() {
         assert_eq!(
-            wrong("xp_link 1 2\ntorus 4 4\ntorus 4 0 4\ntorus 4 4x 4\ntorus 4 4tm 4\n"),
-            "1:1: `xp_link` stands before `torus` or `mesh`\n\
+            errors_of("xp_link 1 2\ntorus 4 4\ntorus 4 0 4\ntorus 4 4x 4\ntorus 4 4tm 4\n"),
+            "1:1: `xp_link` before `torus` or `mesh`\n\
              2:10: a radix is missing\n\
-             3:9: `0` is no radix such as 4, 4t or 4m\n\
-             4:9: `4x` is no radix such as 4, 4t or 4m\n\
-             5:9: `tm` is neither t nor m"
+             3:9: invalid radix `0`: expected a number such as 4, 4t or 4m\n\
+             4:9: invalid radix `4x`: expected a number such as 4, 4t or 4m\n\
+             5:9: invalid suffix `tm`: expected t or m"
         );
         assert_eq!(
-            wrong(
+            errors_of(
                 "torus 4 4 4\nxp_lnk 1 2\nxp_link 1\nxp_link 1 1\nxp_link 1 2\nxp_link 1 3\nyp_link 9 2\n\
                  x_dateline 4\nx_dateline\nport_order 0\nportgroup_max_ports\nmesh 4 4 4\n"
             ),
-            "2:1: there is no keyword `xp_lnk`: did you mean `xp_link`?\n\
+            "2:1: unknown keyword `xp_lnk`: did you mean `xp_link`?\n\
              3:10: a GUID is missing\n\
-             4:1: a cable joins two switches\n\
-             6:1: this seed has its xp_link already\n\
-             7:1: all cables of a seed begin at one switch, and this seed's is 0x0000000000000001\n\
-             8:12: `4` is no number from -3 to 3\n\
+             4:1: a link needs two different switches\n\
+             6:1: duplicate xp_link for this seed\n\
+             7:1: all links of a seed must start at one switch: this seed starts at 0x0000000000000001\n\
+             8:12: invalid number `4`: expected -3 to 3\n\
              9:11: a number is missing\n\
-             10:12: `0` is no port from 1 to 254\n\
+             10:12: invalid port `0`: expected 1 to 254\n\
              11:20: number of ports is missing\n\
-             12:1: the shape was given already"
+             12:1: duplicate shape"
         );
         assert_eq!(
-            wrong("# nothing\n"),
-            "there is no line such as `torus 4 4 4` or `mesh 4 4 1`"
+            errors_of("# nothing\n"),
+            "no shape: expected a line such as `torus 4 4 4` or `mesh 4 4 1`"
         );
     }
 }

@@ -14,12 +14,12 @@ use crate::input::span::Span;
 /// Full members have this bit in their P_Key.
 const FULL: u16 = 0x8000;
 
-/// What a partition's head says besides name and P_Key.
+/// Flags of a partition header.
 #[derive(Debug, Clone)]
 pub(super) struct PartitionHeader {
     pub(super) index0: bool,
     pub(super) ipoib: bool,
-    /// Of members that say nothing.
+    /// Membership of members without one.
     pub(super) membership: Membership,
     pub(super) flags: GroupFlags,
 }
@@ -35,18 +35,18 @@ impl Default for PartitionHeader {
     }
 }
 
-/// What groups of a partition have in common.
+/// Parameters of the groups of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupFlags {
-    /// Largest packet.
+    /// MTU.
     pub mtu: MtuCode,
-    /// Rate that every member can take.
+    /// Rate.
     pub rate: RateCode,
     /// Service level.
     pub sl: Sl,
-    /// A group for each; none for what the MGID says.
+    /// Scopes, one group each; empty for the scope in the MGID.
     pub scopes: Vec<u8>,
-    /// Q_Key; none for the default of the kind of group.
+    /// Q_Key; `None` for the default of the group's type.
     pub qkey: Option<u32>,
     /// TClass.
     pub tclass: Option<u8>,
@@ -69,22 +69,26 @@ impl Default for GroupFlags {
     }
 }
 
-/// Names of flags of groups, as they are to be written. OpenSM takes any beginning of them.
+/// Full names of group flags. OpenSM accepts any prefix of them.
 const GROUP_FLAGS: [&str; 7] = ["mtu", "rate", "scope", "Q_Key", "TClass", "sl", "FlowLabel"];
 
-/// The flag that a word is a beginning of.
-fn named<'a>(word: &Span<'_>, all: &[&'a str], warnings: &mut Vec<InputError>) -> Option<&'a str> {
+/// The flag of which the word is a prefix.
+fn match_prefix<'a>(
+    word: &Span<'_>,
+    all: &[&'a str],
+    warnings: &mut Vec<InputError>,
+) -> Option<&'a str> {
     let text = word.text();
     let full = *all.iter().find(|full| full.starts_with(text))?;
     if full != text {
-        warnings.push(word.error(format!("`{text}` is taken for `{full}`")));
+        warnings.push(word.error(format!("`{text}` read as `{full}`")));
     }
     Some(full)
 }
 
 impl PartitionHeader {
-    /// Takes a flag.
-    pub(super) fn take(
+    /// Applies a flag.
+    pub(super) fn apply(
         &mut self,
         flag: &Span<'_>,
         warnings: &mut Vec<InputError>,
@@ -92,7 +96,7 @@ impl PartitionHeader {
     ) {
         let (name, value) = flag.name_and_value();
         if name.is_blank() {
-            warnings.push(flag.error("an empty flag: ignored"));
+            warnings.push(flag.error("empty flag ignored"));
             return;
         }
         if name.text() == "indx0" {
@@ -100,30 +104,30 @@ impl PartitionHeader {
             return;
         }
         let mut scopes = Vec::new();
-        if self.flags.take(flag, &mut scopes, warnings, errors) {
+        if self.flags.apply(flag, &mut scopes, warnings, errors) {
             self.flags.scopes.extend(scopes);
             return;
         }
-        match named(&name, &["ipoib", "defmember"], warnings) {
+        match match_prefix(&name, &["ipoib", "defmember"], warnings) {
             Some("ipoib") => self.ipoib = true,
             Some(_) => {
                 let word = value.unwrap_or_else(|| name.empty());
                 match values::membership(word.text()).filter(|_| !word.is_blank()) {
                     Some((membership, exact)) => {
                         if !exact {
-                            let what = format!("`{}` is taken for `{membership}`", word.text());
+                            let what = format!("`{}` read as `{membership}`", word.text());
                             warnings.push(word.error(what));
                         }
                         self.membership = membership;
                     }
                     None => warnings.push(name.error(format!(
-                        "defmember must be full, limited or both: ignored, so it is `{}`",
+                        "invalid defmember ignored (expected full, limited or both): the default is `{}`",
                         self.membership
                     ))),
                 }
             }
             None => {
-                let what = format!("`{}` is no flag of a partition: ignored", name.text());
+                let what = format!("unknown partition flag `{}` ignored", name.text());
                 warnings.push(name.error(what));
             }
         }
@@ -131,8 +135,8 @@ impl PartitionHeader {
 }
 
 impl GroupFlags {
-    /// Takes a flag if it is one of groups. A value that makes no sense is an error, where OpenSM goes on with none.
-    pub(super) fn take(
+    /// Applies a flag if it is a group flag. An invalid value is an error; OpenSM ignores it.
+    pub(super) fn apply(
         &mut self,
         flag: &Span<'_>,
         scopes: &mut Vec<u8>,
@@ -143,7 +147,7 @@ impl GroupFlags {
         if name.is_blank() {
             return false;
         }
-        let Some(full) = named(&name, &GROUP_FLAGS, warnings) else {
+        let Some(full) = match_prefix(&name, &GROUP_FLAGS, warnings) else {
             return false;
         };
         let Some(value) = value.filter(|v| !v.is_blank()) else {
@@ -182,7 +186,7 @@ impl GroupFlags {
         }
     }
 
-    /// The IPv4 broadcast groups of a partition: one for each scope.
+    /// The IPv4 broadcast groups of a partition, one for each scope.
     #[must_use]
     pub fn broadcast_groups(&self, number: u16) -> Vec<GroupSpec> {
         let qkey = self.qkey.filter(|q| *q != 0).unwrap_or(IP_QKEY);
@@ -197,10 +201,10 @@ impl GroupFlags {
         gids.map(|gid| self.spec(gid, qkey)).collect()
     }
 
-    /// A group with this MGID, one for each scope that is given.
+    /// Groups with this MGID, one for each given scope.
     ///
     /// # Errors
-    /// A group of IP that does not go with its partition.
+    /// An IP group that contradicts its partition.
     pub fn groups(
         &self,
         gid: Gid,
@@ -215,19 +219,19 @@ impl GroupFlags {
             let given = gid.mgid_pkey().0;
             if given != 0 && given | FULL != key {
                 return Err(format!(
-                    "a group of IP has its partition's P_Key in its GID: {key:#06x} (or 0), not {given:#06x}"
+                    "the MGID of an IP group must contain its partition's P_Key {key:#06x} (or 0), not {given:#06x}"
                 ));
             }
             [gid.0[4], gid.0[5]] = key.to_be_bytes();
             if self.mtu != partition.mtu {
                 return Err(format!(
-                    "a group of IP must have the MTU of its partition, {}, not {}",
+                    "an IP group must have the MTU of its partition, {}, not {}",
                     partition.mtu, self.mtu
                 ));
             }
             if self.rate != partition.rate {
                 return Err(format!(
-                    "a group of IP must have the rate of its partition, {} Gb/s, not {} Gb/s",
+                    "an IP group must have the rate of its partition, {} Gb/s, not {} Gb/s",
                     partition.rate, self.rate
                 ));
             }

@@ -1,14 +1,14 @@
-//! `partitions.conf` of OpenSM: who is in which partition, and which multicast groups there are.
+//! `partitions.conf` of OpenSM: partitions, their members and multicast groups.
 //!
-//! The grammar is OpenSM's; where OpenSM takes something without a word that is likely not what was meant, it is taken the same way
-//! and remarked. What OpenSM gives up on is an error with its place, and nothing of the file is used: OpenSM then makes every
-//! port a full member of the default partition. Values may be written readably too: `mtu=4096`, `rate=400G`.
+//! The grammar is OpenSM's. Probable mistakes that OpenSM accepts silently are accepted with a warning. Where OpenSM rejects the
+//! file, and then makes every port a full member of the default partition, the parser returns errors with positions. Values may
+//! also be given in units: `mtu=4096`, `rate=400G`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | the file as a whole: definitions, headers, members |
+//! | this | definitions, headers, members |
 //! | [`flags`] | `name=value` pairs of partitions and groups |
-//! | [`values`] | MTU, rate, scope and the like, as codes and as people write them |
+//! | [`values`] | MTU, rate, scope and others, as codes and in units |
 
 pub mod flags;
 pub mod values;
@@ -21,22 +21,22 @@ use super::span::{SourceText, Span};
 use crate::error::InputError;
 use flags::{GroupFlags, PartitionHeader};
 
-/// A line that OpenSM reads is at most so long.
+/// OpenSM's maximum line length.
 const LINE_MAX: usize = 4095;
 
 /// Contents of `partitions.conf`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PartitionsConf {
-    /// The partitions, in the order in which they are first named.
+    /// The partitions in the order of their first definition.
     pub partitions: Vec<Partition>,
-    /// Warnings: values read as OpenSM reads them that are probably mistakes.
+    /// Probable mistakes that OpenSM accepts.
     pub warnings: Vec<InputError>,
 }
 
-/// Reads a file.
+/// Parses the text.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the file.
 pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
     let mut parser = PartitionsParser::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -62,10 +62,10 @@ struct PartitionsParser {
     partitions: Vec<Partition>,
     warnings: Vec<InputError>,
     errors: Vec<InputError>,
-    /// Numbers that are given to partitions without one.
+    /// Last number that was assigned to a partition without a P_Key.
     next: u16,
-    /// The numbers that were given so.
-    given: Vec<u16>,
+    /// All numbers that were assigned so.
+    assigned: Vec<u16>,
 }
 
 impl PartitionsParser {
@@ -73,7 +73,7 @@ impl PartitionsParser {
         if self.partitions.is_empty() && self.errors.is_empty() {
             self.errors.push(InputError {
                 position: None,
-                message: "no partition is defined in it; with no file at all there is the default partition alone".to_owned(),
+                message: "no partition defined; without a partitions file only the default partition exists".to_owned(),
             });
         }
         if self.errors.is_empty() {
@@ -86,7 +86,7 @@ impl PartitionsParser {
             self.errors.truncate(ERRORS_MAX);
             self.errors.push(InputError {
                 position: None,
-                message: "and more such errors".to_owned(),
+                message: "further errors omitted".to_owned(),
             });
         }
         Err(self.errors)
@@ -99,11 +99,11 @@ impl PartitionsParser {
     /// `header : member, member, ...`
     fn definition(&mut self, whole: &Span<'_>) {
         let Some((head, body)) = whole.split_once(':') else {
-            let what = "a `:` is missing between the partition and its members";
+            let what = "missing `:` between partition and members";
             return self.fail(whole, what);
         };
         if head.spans_lines() {
-            let what = "the head of a partition, up to `:`, must be on one line (is a `;` missing before it?)";
+            let what = "partition header (up to `:`) spans several lines: missing `;` before it?";
             return self.fail(&head, what);
         }
         let Some((at, header)) = self.header(&head) else {
@@ -117,7 +117,7 @@ impl PartitionsParser {
         }
     }
 
-    /// The partition that a head names, and what its flags say.
+    /// The partition of a header, and the header's flags.
     fn header(&mut self, head: &Span<'_>) -> Option<(usize, PartitionHeader)> {
         let mut parts = head.split(',');
         let first = parts.next()?;
@@ -128,16 +128,16 @@ impl PartitionsParser {
         }
         let mut header = PartitionHeader::default();
         for flag in parts {
-            header.take(&flag, &mut self.warnings, &mut self.errors);
+            header.apply(&flag, &mut self.warnings, &mut self.errors);
         }
         let number = match &id {
-            Some(id) => Some(self.number_of(id)?),
+            Some(id) => Some(self.partition_number(id)?),
             None => None,
         };
         let at = self.partition(&first, name.text(), number)?;
         let partition = &mut self.partitions[at];
         partition.index0 |= header.index0;
-        // A later line without an SL leaves that of an earlier one.
+        // A later line without an SL does not change the SL.
         if header.flags.sl != Sl(0) {
             partition.sl = header.flags.sl;
         }
@@ -151,24 +151,30 @@ impl PartitionsParser {
         Some((at, header))
     }
 
-    /// A P_Key: its low 15 bits count.
-    fn number_of(&mut self, id: &Span<'_>) -> Option<u16> {
+    /// The partition number of a P_Key.
+    fn partition_number(&mut self, id: &Span<'_>) -> Option<u16> {
         let value = parse_number(id.text()).and_then(|v| u16::try_from(v).ok());
         let Some(value) = value else {
-            self.fail(id, format!("`{}` is no P_Key such as 0x8001", id.text()));
+            self.fail(
+                id,
+                format!(
+                    "invalid P_Key `{}`: expected a number such as 0x8001",
+                    id.text()
+                ),
+            );
             return None;
         };
         if value & DEFAULT_PARTITION == 0 {
             self.fail(
                 id,
-                format!("`{}` is no P_Key: its low 15 bits are 0", id.text()),
+                format!("invalid P_Key `{}`: the low 15 bits are 0", id.text()),
             );
             return None;
         }
         Some(value & DEFAULT_PARTITION)
     }
 
-    /// The partition with this number, or this name where no number is given; made if there is none.
+    /// The partition with this number, or with this name if there is no number; created if there is none.
     fn partition(&mut self, at: &Span<'_>, name: &str, number: Option<u16>) -> Option<usize> {
         let found = self.partitions.iter().position(|p| match number {
             Some(number) => p.number == number,
@@ -176,17 +182,17 @@ impl PartitionsParser {
         });
         if let Some(found) = found {
             let first = &self.partitions[found].name;
-            let is_given = self.given.contains(&self.partitions[found].number);
-            if number.is_some() && name != first && is_given {
+            let is_assigned = self.assigned.contains(&self.partitions[found].number);
+            if number.is_some() && name != first && is_assigned {
                 let what = format!(
-                    "`{first}` before it says no P_Key and has got this one: give `{first}` one of its own"
+                    "this P_Key was assigned to `{first}`, which has none: add a P_Key to `{first}`"
                 );
                 self.fail(at, what);
                 return None;
             }
             if !name.is_empty() && name != first {
                 let what = format!(
-                    "`{name}` has the P_Key of `{first}`: one partition, with the first name"
+                    "`{name}` has the P_Key of `{first}`: both are one partition named `{first}`"
                 );
                 self.warnings.push(at.error(what));
             }
@@ -198,10 +204,10 @@ impl PartitionsParser {
             None => {
                 let number = self.free_number(at)?;
                 let what = format!(
-                    "no P_Key is given: it gets {number:#06x}, and may get another when partitions before it change"
+                    "no P_Key: {number:#06x} assigned, which may change with the partitions before it"
                 );
                 self.warnings.push(at.error(what));
-                self.given.push(number);
+                self.assigned.push(number);
                 number
             }
         };
@@ -217,18 +223,18 @@ impl PartitionsParser {
         Some(self.partitions.len() - 1)
     }
 
-    /// The next number that no partition before it has (docs/sm-behaviour.md 9.9).
+    /// The next unused number (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
         let taken = |n: u16| self.partitions.iter().any(|p| p.number == n);
         let free = (self.next + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
         if free.is_none() {
-            self.fail(at, "no P_Key is left for it");
+            self.fail(at, "no free P_Key");
         }
         self.next = free?;
         free
     }
 
-    /// A member, or a group; the group's flags are up to the end of its line.
+    /// A member or a group. The flags of a group end with its line.
     fn item<'a>(
         &mut self,
         item: &Span<'a>,
@@ -236,8 +242,8 @@ impl PartitionsParser {
         header: &PartitionHeader,
         rest: &mut Option<Span<'a>>,
     ) {
-        let (who, value) = item.name_and_value();
-        if who.text() == "mgid" {
+        let (selector, value) = item.name_and_value();
+        if selector.text() == "mgid" {
             let mut flags: Vec<Span<'a>> = Vec::new();
             if let Some(more) = rest.take_if(|more| more.begins_on_line_of(item)) {
                 let (line, others) = more.split_line();
@@ -246,24 +252,24 @@ impl PartitionsParser {
             }
             let Some(mgid) = value else {
                 return self.fail(
-                    &who,
-                    "`mgid` needs a multicast GID, as in mgid=ff12:401b::16",
+                    &selector,
+                    "`mgid` needs a multicast GID such as mgid=ff12:401b::16",
                 );
             };
             return self.group(&mgid, &flags, at, header);
         }
-        if who.is_blank() {
+        if selector.is_blank() {
             return;
         }
         let membership = match &value {
             None => header.membership,
             Some(value) => self.membership(value),
         };
-        let Some(who) = self.who(&who) else {
+        let Some(selector) = self.selector(&selector) else {
             return;
         };
-        if let Some(who) = who {
-            self.partitions[at].members.push((who, membership));
+        if let Some(selector) = selector {
+            self.partitions[at].members.push((selector, membership));
         }
     }
 
@@ -271,14 +277,14 @@ impl PartitionsParser {
         match values::membership(value.text()) {
             Some((membership, exact)) => {
                 if !exact {
-                    let what = format!("`{}` is taken for `{membership}`", value.text());
+                    let what = format!("`{}` read as `{membership}`", value.text());
                     self.warnings.push(value.error(what));
                 }
                 membership
             }
             None => {
                 let what = format!(
-                    "`{}` is not full, limited or both: taken for `limited`",
+                    "invalid membership `{}` (expected full, limited or both): read as `limited`",
                     value.text()
                 );
                 self.warnings.push(value.error(what));
@@ -287,9 +293,9 @@ impl PartitionsParser {
         }
     }
 
-    /// Whom a word means; `Some(None)` is nobody.
-    fn who(&mut self, word: &Span<'_>) -> Option<Option<MemberSelector>> {
-        const WORDS: [(&str, Option<MemberSelector>); 6] = [
+    /// The members that a keyword or GUID selects; `Some(None)` for NONE.
+    fn selector(&mut self, word: &Span<'_>) -> Option<Option<MemberSelector>> {
+        const KEYWORDS: [(&str, Option<MemberSelector>); 6] = [
             ("NONE", None),
             ("ALL", Some(MemberSelector::All)),
             ("ALL_CAS", Some(MemberSelector::AllCas)),
@@ -298,18 +304,18 @@ impl PartitionsParser {
             ("SELF", Some(MemberSelector::Own)),
         ];
         let text = word.text();
-        if let Some((full, who)) = WORDS.iter().find(|(full, _)| full.starts_with(text)) {
+        if let Some((full, selector)) = KEYWORDS.iter().find(|(full, _)| full.starts_with(text)) {
             if *full != text {
                 self.warnings
-                    .push(word.error(format!("`{text}` is taken for `{full}`")));
+                    .push(word.error(format!("`{text}` read as `{full}`")));
             }
-            return Some(*who);
+            return Some(*selector);
         }
         match parse_number(text).filter(|guid| *guid != 0) {
             Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
                 let what = format!(
-                    "`{text}` is no port GUID, nor ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF (is a `;` missing?)"
+                    "invalid member `{text}`: expected a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS or SELF (missing `;`?)"
                 );
                 self.fail(word, what);
                 None
@@ -320,7 +326,7 @@ impl PartitionsParser {
     fn group(&mut self, mgid: &Span<'_>, flags: &[Span<'_>], at: usize, header: &PartitionHeader) {
         let Some(gid) = values::mgid(mgid.text()) else {
             let what = format!(
-                "`{}` is no multicast GID such as ff12:401b::16",
+                "invalid multicast GID `{}`: expected e.g. ff12:401b::16",
                 mgid.text()
             );
             return self.fail(mgid, what);
@@ -331,9 +337,9 @@ impl PartitionsParser {
         };
         let mut scopes = Vec::new();
         for flag in flags {
-            if !own.take(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
+            if !own.apply(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
                 let (name, _) = flag.name_and_value();
-                let what = format!("`{}` is no flag of a group: ignored", name.text());
+                let what = format!("unknown group flag `{}` ignored", name.text());
                 self.warnings.push(name.error(what));
             }
         }

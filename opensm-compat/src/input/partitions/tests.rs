@@ -1,4 +1,4 @@
-//! What is read from partitions files: the grammar, what is lenient, what is refused.
+//! Tests of the partitions parser: grammar, warnings, errors.
 
 use ferrosm_core::plan::partitions::{Enforcement, Partitions};
 use ferrosm_mad::attr::MtuCode;
@@ -14,24 +14,24 @@ fn good(text: &str) -> PartitionsConf {
 }
 
 fn warnings(text: &str) -> Vec<String> {
-    let told = |w: &InputError| {
-        let (line, column) = w.position.expect("a place");
+    let messages = |w: &InputError| {
+        let (line, column) = w.position.expect("a position");
         format!("{line}:{column}: {}", w.message)
     };
-    good(text).warnings.iter().map(told).collect()
+    good(text).warnings.iter().map(messages).collect()
 }
 
 fn errors(text: &str) -> Vec<String> {
-    let told = |w: &InputError| match w.position {
+    let messages = |w: &InputError| match w.position {
         Some((line, column)) => format!("{line}:{column}: {}", w.message),
         None => w.message.clone(),
     };
-    parse(text).unwrap_err().iter().map(told).collect()
+    parse(text).unwrap_err().iter().map(messages).collect()
 }
 
-/// The example of OpenSM's kind, with everything that it can have.
+/// A file with every element of the grammar.
 #[test]
-fn a_whole_file() {
+fn complete_file_is_parsed() {
     let text = "# site partitions\n\
         Default=0x7fff,ipoib,mtu=5,rate=12 : ALL=limited, SELF=full ;\n\
         Storage=0x8040,ipoib,indx0,defmember=full :\n\
@@ -86,25 +86,25 @@ fn a_whole_file() {
 }
 
 #[test]
-fn values_can_be_read() {
+fn values_may_have_units() {
     let parsed = good("a=1,ipoib,mtu=4096,rate=400G:ALL;");
     let group = parsed.partitions[0].groups[0];
     assert_eq!(group.mtu, MtuCode::Mtu4096);
     assert_eq!(group.rate.name(), Some("400"));
 }
 
-/// The `sl` of a partition is that of its paths as well; a line that says none leaves what an earlier one said.
+/// The SL of a partition applies to paths as well; a later line without SL does not change it.
 #[test]
-fn the_sl_is_of_paths_and_groups() {
+fn sl_applies_to_paths_and_groups() {
     let parsed = good("a=1,ipoib,sl=4:ALL;\nb=2:ALL;\na=1:SELF;");
     let sls: Vec<(u16, u8)> = (parsed.partitions.iter().map(|p| (p.number, p.sl.0))).collect();
     assert_eq!(sls, [(1, 4), (2, 0)]);
     assert_eq!(parsed.partitions[0].groups[0].sl.0, 4);
 }
 
-/// Small things that the grammar allows: no last `;`, no blanks, several lines, numbers in three bases, the same partition twice.
+/// No final `;`, no whitespace, several lines, numbers in three bases, a partition defined twice.
 #[test]
-fn what_the_grammar_allows() {
+fn grammar_variants_are_accepted() {
     let parsed = good("a=010:0x1,017=full,9;a=8:\n\t2 = both\n,\n;b=0x8008,defmember=both:3");
     let [a] = &parsed.partitions[..] else {
         panic!("{parsed:?}");
@@ -125,18 +125,18 @@ fn what_the_grammar_allows() {
     assert!(
         parsed.warnings[0]
             .message
-            .contains("one partition, with the first name")
+            .contains("both are one partition named")
     );
-    // A name that was defined needs no number again; one without a number gets the next.
+    // A defined name needs no P_Key; a new name without P_Key gets the next one.
     let parsed = good("a=1:1; b:2; c:3; b:4; Default:ALL=full;");
     let numbers: Vec<u16> = parsed.partitions.iter().map(|p| p.number).collect();
     assert_eq!(numbers, [1, 2, 3, 0x7FFF]);
     assert_eq!(parsed.partitions[1].members.len(), 2);
 }
 
-/// The flags of a group go to the end of its line, and members follow on the next.
+/// Group flags end with the line; members follow in the next line.
 #[test]
-fn a_group_takes_the_rest_of_its_line() {
+fn group_flags_end_with_the_line() {
     let parsed =
         good("a=5,rate=6:mgid=ff12:601b::1,sl=3,\nALL=full,mgid=ff12:1234::1,mtu=1,\n0x7;");
     let a = &parsed.partitions[0];
@@ -155,80 +155,80 @@ fn a_group_takes_the_rest_of_its_line() {
     assert_eq!((a.groups[1].mtu, a.groups[1].qkey), (MtuCode::Mtu256, 0));
 }
 
-/// Everything where OpenSM is silently lenient.
+/// Each mistake that OpenSM silently accepts.
 #[test]
-fn leniency_is_warned_about() {
+fn probable_mistakes_are_warned_about() {
     for (text, place, what) in [
-        ("a=1:0x1=f;", "1:9: ", "`f` is taken for `full`"),
-        ("a=1:A=full;", "1:5: ", "`A` is taken for `ALL`"),
-        ("a=1:ALL_S;", "1:5: ", "`ALL_S` is taken for `ALL_SWITCHES`"),
-        ("a=1:S=full;", "1:5: ", "`S` is taken for `SELF`"),
-        ("a=1:ALL=member;", "1:9: ", "taken for `limited`"),
-        ("a=1,ip:ALL;", "1:5: ", "`ip` is taken for `ipoib`"),
-        ("a=1,colour=3:ALL;", "1:5: ", "is no flag of a partition"),
-        ("a=1,defmember=x:ALL;", "1:5: ", "defmember must be"),
-        ("a=1,r=6:ALL;", "1:5: ", "`r` is taken for `rate`"),
-        ("a=1,:ALL;", "1:5: ", "an empty flag"),
-        ("\na:ALL;", "2:1: ", "no P_Key is given: it gets 0x0001"),
+        ("a=1:0x1=f;", "1:9: ", "`f` read as `full`"),
+        ("a=1:A=full;", "1:5: ", "`A` read as `ALL`"),
+        ("a=1:ALL_S;", "1:5: ", "`ALL_S` read as `ALL_SWITCHES`"),
+        ("a=1:S=full;", "1:5: ", "`S` read as `SELF`"),
+        ("a=1:ALL=member;", "1:9: ", "read as `limited`"),
+        ("a=1,ip:ALL;", "1:5: ", "`ip` read as `ipoib`"),
+        ("a=1,colour=3:ALL;", "1:5: ", "unknown partition flag"),
+        ("a=1,defmember=x:ALL;", "1:5: ", "invalid defmember ignored"),
+        ("a=1,r=6:ALL;", "1:5: ", "`r` read as `rate`"),
+        ("a=1,:ALL;", "1:5: ", "empty flag ignored"),
+        ("\na:ALL;", "2:1: ", "no P_Key: 0x0001 assigned"),
         (
             "a=1:mgid=ff12:401b::1,ipoib\n;",
             "1:23: ",
-            "is no flag of a group",
+            "unknown group flag",
         ),
     ] {
-        let told = warnings(text);
-        assert_eq!(told.len(), 1, "{text}: {told:?}");
+        let messages = warnings(text);
+        assert_eq!(messages.len(), 1, "{text}: {messages:?}");
         assert!(
-            told[0].starts_with(place) && told[0].contains(what),
-            "{text}: {told:?}"
+            messages[0].starts_with(place) && messages[0].contains(what),
+            "{text}: {messages:?}"
         );
     }
 }
 
-/// What OpenSM gives up on, and then makes everybody a full member of everything; and values for which it takes none.
+/// Errors for which OpenSM makes every port a full member of the default partition, and invalid values that it ignores.
 #[test]
-fn errors_have_their_place() {
+fn errors_are_reported_with_positions() {
     for (text, expected) in [
-        ("", "no partition is defined"),
-        ("# nothing\n;;\n", "no partition is defined"),
-        ("a=1 ALL;", "1:1: a `:` is missing"),
+        ("", "no partition defined"),
+        ("# nothing\n;;\n", "no partition defined"),
+        ("a=1 ALL;", "1:1: missing `:`"),
         ("a=1\n:ALL;", ""),
-        ("a=1,\nipoib:ALL;", "1:1: the head of a partition"),
-        ("a=x:ALL;", "1:3: `x` is no P_Key"),
+        ("a=1,\nipoib:ALL;", "1:1: partition header"),
+        ("a=x:ALL;", "1:3: invalid P_Key `x`"),
         (
             "a=0x8000:ALL;",
-            "1:3: `0x8000` is no P_Key: its low 15 bits are 0",
+            "1:3: invalid P_Key `0x8000`: the low 15 bits are 0",
         ),
-        ("a=0x12345:ALL;", "1:3: `0x12345` is no P_Key"),
+        ("a=0x12345:ALL;", "1:3: invalid P_Key `0x12345`"),
         ("a=1:ALL\nb=2:ALL;", "1:5: "),
-        ("a=1:0x0;", "1:5: `0x0` is no port GUID"),
-        ("a=1:0x1,\n  host1;", "2:3: `host1` is no port GUID"),
-        ("a=1:mgid=fe80::1;", "1:10: `fe80::1` is no multicast GID"),
+        ("a=1:0x0;", "1:5: invalid member `0x0`"),
+        ("a=1:0x1,\n  host1;", "2:3: invalid member `host1`"),
+        ("a=1:mgid=fe80::1;", "1:10: invalid multicast GID `fe80::1`"),
         ("a=1:mgid;", "1:5: `mgid` needs"),
         (
             "a=1:mgid=ff12:401b:0002::1;",
-            "1:10: a group of IP has its partition's P_Key",
+            "1:10: the MGID of an IP group",
         ),
         (
             "a=1:mgid=ff12:401b::1,mtu=5;",
-            "1:10: a group of IP must have the MTU",
+            "1:10: an IP group must have the MTU",
         ),
         (
             "a=1:mgid=ff12:401b::1,rate=6;",
-            "1:10: a group of IP must have the rate",
+            "1:10: an IP group must have the rate",
         ),
-        ("a=1,mtu=9:ALL;", "1:9: `9` is no MTU"),
+        ("a=1,mtu=9:ALL;", "1:9: invalid MTU `9`"),
         ("a=1,rate:ALL;", "1:5: `rate` needs a value"),
-        ("a=1,scope=16:ALL;", "1:11: `16` is no scope"),
-        ("a=1,sl=16:ALL;", "1:8: `16` is no SL"),
-        ("a:ALL;b=1:ALL;", "1:7: `a` before it says no P_Key"),
+        ("a=1,scope=16:ALL;", "1:11: invalid scope `16`"),
+        ("a=1,sl=16:ALL;", "1:8: invalid SL `16`"),
+        ("a:ALL;b=1:ALL;", "1:7: this P_Key was assigned to `a`"),
     ] {
         if expected.is_empty() {
             good(text);
             continue;
         }
-        let told = errors(text);
-        assert!(told[0].starts_with(expected), "{text}: {told:?}");
+        let messages = errors(text);
+        assert!(messages[0].starts_with(expected), "{text}: {messages:?}");
     }
     let both = errors("a=x:ALL;\nb=2:host;\n");
     assert_eq!(both.len(), 2, "{both:?}");
@@ -238,17 +238,17 @@ fn errors_have_their_place() {
 }
 
 proptest! {
-    /// No text panics; what is accepted can be used, or contradicts itself in a way that is said.
+    /// No text panics; an accepted file is usable, or its contradictions are reported.
     #[test]
-    fn any_text_is_read_or_refused(text in "[a-z0-9A-Z_=:;,# \\nxé]{0,60}") {
+    fn no_text_panics(text in "[a-z0-9A-Z_=:;,# \\nxé]{0,60}") {
         if let Ok(parsed) = parse(&text) {
             let _ = Partitions::new(parsed.partitions, Enforcement::Both, false);
         }
     }
 
-    /// The same of texts that are nearly right.
+    /// The same for texts that are almost valid.
     #[test]
-    fn words_of_the_grammar_in_any_order(words in prop::collection::vec(prop::sample::select(&[
+    fn no_sequence_of_grammar_words_panics(words in prop::collection::vec(prop::sample::select(&[
         "a", "=", "0x1", ":", ";", ",", "\n", "ALL", "full", "mgid=ff12:401b::1", "ipoib", "scope=3", "indx0", "#", " ",
         "mtu=4096", "defmember=", "Default", "0x7fff", "both",
     ][..]), 0..25)) {

@@ -1,4 +1,4 @@
-//! Values of partitions: as OpenSM's codes, and as people write them.
+//! Values of partitions, as OpenSM's codes and in units.
 
 use core::net::Ipv6Addr;
 
@@ -9,7 +9,7 @@ use ferrosm_mad::sa::path::RateCode;
 
 use crate::input::line::parse_number;
 
-/// A membership, and whether the word is whole: OpenSM takes any beginning of it.
+/// A membership, and whether the word is complete: OpenSM accepts any prefix.
 #[must_use]
 pub fn membership(word: &str) -> Option<(Membership, bool)> {
     let all = [Membership::Full, Membership::Limited, Membership::Both];
@@ -22,7 +22,7 @@ pub fn membership(word: &str) -> Option<(Membership, bool)> {
 /// An MTU: a code from 1 to 5, or bytes.
 ///
 /// # Errors
-/// What would be right.
+/// The expected values.
 pub fn mtu(word: &str) -> Result<MtuCode, String> {
     match parse_number(word) {
         Some(code @ 1..=5) => Ok(MtuCode(u8::try_from(code).unwrap_or(4))),
@@ -32,15 +32,15 @@ pub fn mtu(word: &str) -> Result<MtuCode, String> {
         Some(2048) => Ok(MtuCode::Mtu2048),
         Some(4096) => Ok(MtuCode::Mtu4096),
         _ => Err(format!(
-            "`{word}` is no MTU: 256, 512, 1024, 2048, 4096, or their codes 1 to 5"
+            "invalid MTU `{word}`: expected 256, 512, 1024, 2048, 4096, or a code from 1 to 5"
         )),
     }
 }
 
-/// A rate: a code of the specification, or Gb/s with a G behind it.
+/// A rate: a code of the specification, or Gb/s with the suffix G.
 ///
 /// # Errors
-/// What would be right.
+/// The expected values.
 pub fn rate(word: &str) -> Result<RateCode, String> {
     if let Some(gbps) = word.strip_suffix(['G', 'g']) {
         let named = RateCode::ASCENDING
@@ -51,14 +51,15 @@ pub fn rate(word: &str) -> Result<RateCode, String> {
                 .iter()
                 .filter_map(|code| Some(format!("{}G", code.name()?)))
                 .collect();
-            format!("`{word}` is no rate: there are {}", all.join(", "))
+            format!("invalid rate `{word}`: expected one of {}", all.join(", "))
         });
     }
     let code = parse_number(word)
         .and_then(|v| u8::try_from(v).ok())
         .map(RateCode);
-    code.filter(|code| code.rank().is_some())
-        .ok_or_else(|| format!("`{word}` is no rate: a code such as 3, or Gb/s such as 400G"))
+    code.filter(|code| code.rank().is_some()).ok_or_else(|| {
+        format!("invalid rate `{word}`: expected a code such as 3, or Gb/s such as 400G")
+    })
 }
 
 /// A multicast GID, as an IPv6 address.
@@ -68,15 +69,15 @@ pub fn mgid(word: &str) -> Option<Gid> {
     Some(Gid(address.octets())).filter(|gid| gid.is_multicast())
 }
 
-/// A number up to `most`.
+/// A number between `least` and `most`.
 ///
 /// # Errors
-/// What would be right.
+/// The expected range.
 pub fn bounded(word: &str, what: &str, least: u64, most: u64) -> Result<u32, String> {
     parse_number(word)
         .filter(|v| (least..=most).contains(v))
         .and_then(|v| u32::try_from(v).ok())
-        .ok_or_else(|| format!("`{word}` is no {what} from {least} to {most:#x}"))
+        .ok_or_else(|| format!("invalid {what} `{word}`: expected {least} to {most:#x}"))
 }
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_what_they_stand_for() {
+    fn codes_and_units_parse_to_the_same_values() {
         assert_eq!(mtu("4"), mtu("2048"));
         assert_eq!(mtu("0x5"), Ok(MtuCode::Mtu4096));
         assert!(mtu("6").is_err() && mtu("9000").is_err());

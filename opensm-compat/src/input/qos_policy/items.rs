@@ -1,4 +1,4 @@
-//! What is said of one port group, level or rule, line by line; and whether it is enough.
+//! Port groups, levels and rules: parsing of their settings.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ const PATH_BITS_MAX: u64 = 127;
 /// PacketLifeTime has 6 bits.
 const LIFE_MAX: u64 = 63;
 
-/// A port group, level or rule that is being read.
+/// The item being parsed.
 pub(super) enum Item<'a> {
     Group(QosPortGroup),
     Level(LevelDraft),
     Rule(RuleDraft<'a>),
-    /// Something of `qos-setup`.
+    /// An item of `qos-setup`.
     Setup,
 }
 
-/// A level, and whether its SL was said.
+/// A level, and whether it has an SL.
 #[derive(Default)]
 pub(super) struct LevelDraft {
     pub(super) level: QosLevel,
     pub(super) has_sl: bool,
 }
 
-/// A rule that still names its level and groups.
+/// A rule whose level and groups are still names.
 #[derive(Default)]
 pub(super) struct RuleDraft<'a> {
     purpose: String,
@@ -46,14 +46,14 @@ pub(super) struct RuleDraft<'a> {
     level: Option<Span<'a>>,
 }
 
-/// Where names of levels and groups lead.
+/// Defined levels and groups.
 pub(super) struct NameTable<'a> {
     pub(super) groups: &'a [Arc<QosPortGroup>],
     pub(super) levels: &'a [Arc<QosLevel>],
 }
 
 impl<'a> Item<'a> {
-    /// Keys that can be said once only.
+    /// Keys that may occur only once.
     pub(super) const ONCE: [&'static str; 7] = [
         "name",
         "use",
@@ -64,8 +64,8 @@ impl<'a> Item<'a> {
         "qos-level-name",
     ];
 
-    /// Takes `key: value`; the key is one that such an item has.
-    pub(super) fn take(
+    /// Applies `key: value`; the item has this key.
+    pub(super) fn apply(
         &mut self,
         key: &str,
         value: &Span<'a>,
@@ -73,15 +73,15 @@ impl<'a> Item<'a> {
         warnings: &mut Vec<InputError>,
     ) -> Result<(), InputError> {
         match self {
-            Self::Group(group) => take_group(group, key, value, partitions, warnings),
-            Self::Level(draft) => draft.take(key, value),
-            Self::Rule(rule) => rule.take(key, value),
+            Self::Group(group) => apply_to_group(group, key, value, partitions, warnings),
+            Self::Level(draft) => draft.apply(key, value),
+            Self::Rule(rule) => rule.apply(key, value),
             Self::Setup => Ok(()),
         }
     }
 }
 
-fn take_group(
+fn apply_to_group(
     group: &mut QosPortGroup,
     key: &str,
     value: &Span<'_>,
@@ -108,7 +108,7 @@ fn take_group(
                     Some(partition) => partition.number,
                     None if name == "Default" => DEFAULT_PARTITION,
                     None => {
-                        let what = format!("no partition is called `{name}`: it has no members");
+                        let what = format!("unknown partition `{name}` ignored");
                         warnings.push(item.error(what));
                         continue;
                     }
@@ -126,7 +126,7 @@ fn take_group(
                     "ALL" => (group.cas, group.switches, group.routers) = (true, true, true),
                     other => {
                         return Err(item.error(format!(
-                            "`{other}` is no node type: there are CA, SWITCH, ROUTER, SELF, ALL"
+                            "invalid node type `{other}`: expected CA, SWITCH, ROUTER, SELF or ALL"
                         )));
                     }
                 }
@@ -138,7 +138,7 @@ fn take_group(
 }
 
 impl LevelDraft {
-    fn take(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
+    fn apply(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
         let error = |what| value.error(what);
         let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
         let level = &mut self.level;
@@ -166,7 +166,7 @@ impl LevelDraft {
 }
 
 impl<'a> RuleDraft<'a> {
-    fn take(&mut self, key: &str, value: &Span<'a>) -> Result<(), InputError> {
+    fn apply(&mut self, key: &str, value: &Span<'a>) -> Result<(), InputError> {
         match key {
             "use" => value.unquoted().clone_into(&mut self.purpose),
             "source" => self.source.extend(value.items()),
@@ -186,12 +186,12 @@ impl<'a> RuleDraft<'a> {
         Ok(())
     }
 
-    /// Whether it says which level it gives.
+    /// Whether the rule names a level.
     pub(super) const fn has_level(&self) -> bool {
         self.level.is_some()
     }
 
-    /// With levels and groups instead of their names.
+    /// Resolves the names of level and groups.
     pub(super) fn resolve(
         self,
         named: &NameTable<'_>,
@@ -203,7 +203,7 @@ impl<'a> RuleDraft<'a> {
                 .filter_map(|name| {
                     let found = named.group(name.unquoted());
                     if found.is_none() {
-                        let what = format!("there is no port-group `{}`", name.unquoted());
+                        let what = format!("unknown port-group `{}`", name.unquoted());
                         errors.push(name.error(what));
                     }
                     found
@@ -213,7 +213,7 @@ impl<'a> RuleDraft<'a> {
         let (source, destination) = (groups(&self.source), groups(&self.destination));
         let name = self.level?;
         let Some(level) = named.level(name.unquoted()) else {
-            errors.push(name.error(format!("there is no qos-level `{}`", name.unquoted())));
+            errors.push(name.error(format!("unknown qos-level `{}`", name.unquoted())));
             return None;
         };
         Some(QosRule {
@@ -228,14 +228,14 @@ impl<'a> RuleDraft<'a> {
 }
 
 impl NameTable<'_> {
-    /// The first level of a name.
+    /// The first level with a name.
     pub(super) fn level(&self, name: &str) -> Option<Arc<QosLevel>> {
         let name = values::same_name(name);
         let mut all = self.levels.iter();
         all.find(|l| values::same_name(&l.name) == name).cloned()
     }
 
-    /// The first group of a name.
+    /// The first group with a name.
     pub(super) fn group(&self, name: &str) -> Option<Arc<QosPortGroup>> {
         let name = values::same_name(name);
         let mut all = self.groups.iter();

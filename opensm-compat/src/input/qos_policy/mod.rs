@@ -1,14 +1,14 @@
-//! `qos-policy.conf` of OpenSM: which service level and limits the paths of which requests get.
+//! `qos-policy.conf` of OpenSM: SL and limits of paths.
 //!
-//! The grammar is OpenSM's, with one keyword a line; a list that ends with a comma goes on in the next line. MTU and rate may be
-//! written readably too: `mtu-limit: 2048`, `rate-limit: 100G`. What OpenSM gives up on is an error with its place, and nothing of
-//! the file is used. What it takes without acting on it is remarked: the tables of `qos-setup`, which neither OpenSM nor ferrosm
-//! writes into devices (lanes are the routing's), and names that lead nowhere.
+//! The grammar is OpenSM's, with one keyword per line; a list that ends with a comma continues in the next line. MTU and rate may
+//! also be given in units: `mtu-limit: 2048`, `rate-limit: 100G`. Where OpenSM rejects the file, the parser returns errors with
+//! positions. Contents without effect cause a warning: the tables of `qos-setup`, which neither OpenSM nor ferrosm writes to
+//! devices (the routing determines VLs), and unknown names.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | the sections, and what they make together |
-//! | `items` | one port group, level or rule |
+//! | this | sections, and the resulting policy |
+//! | `items` | a port group, level or rule |
 //! | `ulps` | the short form |
 //! | `values` | ranges, names |
 
@@ -28,10 +28,10 @@ use crate::keyword::nearest_keyword;
 use items::{Item, LevelDraft, NameTable, RuleDraft};
 use ulps::Ulp;
 
-/// The level of requests that no rule fits.
+/// Name of the level of requests that no rule matches.
 const DEFAULT: &str = "DEFAULT";
 
-/// Sections and what stands in them; each ends with its word behind `end-`.
+/// Sections and items; each ends with its keyword preceded by `end-`.
 const SECTIONS: [Section; 12] = [
     Section::new("port-groups", "", &[]),
     Section::new(
@@ -107,13 +107,13 @@ const SECTIONS: [Section; 12] = [
 ];
 const ULPS: &str = "qos-ulps";
 
-/// A word that begins a section or an item of one.
+/// A keyword that starts a section or an item.
 #[derive(Debug)]
 struct Section {
     word: &'static str,
-    /// The section that it stands in; empty for none.
+    /// The enclosing section; empty for none.
     within: &'static str,
-    /// What can be said in it.
+    /// Keys of the item.
     keys: &'static [&'static str],
 }
 
@@ -132,14 +132,14 @@ impl Section {
 pub struct QosPolicyConf {
     /// The policy.
     pub policy: QosPolicy,
-    /// Warnings: values read as OpenSM reads them that are probably mistakes.
+    /// Probable mistakes that OpenSM accepts.
     pub warnings: Vec<InputError>,
 }
 
-/// Reads a file; `partitions` are those that port groups may name.
+/// Parses the text; port groups may refer to `partitions`.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the file.
 pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<InputError>> {
     let text = SourceText::with_quotes(text);
     let mut parser = QosPolicyParser {
@@ -167,17 +167,17 @@ fn is_section_word(line: &str) -> bool {
 
 struct QosPolicyParser<'a> {
     partitions: &'a [Partition],
-    /// Sections and items that have not ended, with the places where they begin.
+    /// Open sections and items, with the positions of their keywords.
     open: Vec<(&'static Section, Span<'a>)>,
-    /// The item that is being read.
+    /// The item being parsed.
     item: Option<Item<'a>>,
-    /// What was said in it.
+    /// Keys of the item so far.
     keys_seen: Vec<&'a str>,
     groups: Vec<Arc<QosPortGroup>>,
     levels: Vec<Arc<QosLevel>>,
     rules: Vec<RuleDraft<'a>>,
     ulps: Vec<QosRule>,
-    /// The default of the short form, and where it is.
+    /// The default of the short form, and its position.
     default: Option<(Arc<QosLevel>, Span<'a>)>,
     warnings: Vec<InputError>,
     errors: Vec<InputError>,
@@ -198,7 +198,7 @@ impl<'a> QosPolicyParser<'a> {
             None => {
                 let word = line.split_word().0;
                 let what = format!(
-                    "`{}` begins no section: {}",
+                    "`{}` is not a section: {}",
                     word.text(),
                     sections(word.text())
                 );
@@ -212,17 +212,17 @@ impl<'a> QosPolicyParser<'a> {
         if inside != block.within {
             let what = match self.open.last() {
                 Some((open, at)) if block.within.is_empty() => format!(
-                    "`{}` begins a section, but `end-{}` is missing: line {} begins `{}`",
-                    block.word,
+                    "`end-{}` is missing before `{}`: line {} starts `{}`",
                     open.word,
+                    block.word,
                     at.line(),
                     open.word
                 ),
-                _ => format!("`{}` can only stand in `{}`", block.word, block.within),
+                _ => format!("`{}` is only allowed in `{}`", block.word, block.within),
             };
             self.errors.push(line.error(what));
             if block.within.is_empty() {
-                // The section before is over, whatever it forgot.
+                // Closes the previous section.
                 self.open.clear();
                 self.item = None;
             }
@@ -238,7 +238,7 @@ impl<'a> QosPolicyParser<'a> {
         };
         if block.within == "qos-setup" {
             let what = format!(
-                "`{}` is read over, as OpenSM does: lanes follow from the routing, and no table of this file is written",
+                "`{}` ignored, as by OpenSM: the routing determines VLs, and tables of this file are not written",
                 block.word
             );
             self.warnings.push(line.error(what));
@@ -251,12 +251,12 @@ impl<'a> QosPolicyParser<'a> {
             .iter()
             .rposition(|(open, _)| open.word == block.word)
         else {
-            let what = format!("`end-{0}` without a `{0}` before it", block.word);
+            let what = format!("`end-{0}` without `{0}`", block.word);
             return self.errors.push(line.error(what));
         };
         if let Some((missing, begun)) = self.open.get(at + 1) {
             let what = format!(
-                "`end-{}` is missing before this: line {} begins `{}`",
+                "`end-{}` is missing: line {} starts `{}`",
                 missing.word,
                 begun.line(),
                 missing.word
@@ -272,8 +272,7 @@ impl<'a> QosPolicyParser<'a> {
             }
             Some(Item::Group(group)) => {
                 if self.named().group(&group.name).is_some() {
-                    let what =
-                        format!("a second port-group `{}`: the first one counts", group.name);
+                    let what = format!("duplicate port-group `{}` ignored", group.name);
                     self.warnings.push(line.error(what));
                 }
                 self.groups.push(Arc::new(group));
@@ -295,16 +294,13 @@ impl<'a> QosPolicyParser<'a> {
             self.require_key("name", block, line);
         }
         if self.named().level(&draft.level.name).is_some() {
-            let what = format!(
-                "a second qos-level `{}`: the first one counts",
-                draft.level.name
-            );
+            let what = format!("duplicate qos-level `{}` ignored", draft.level.name);
             self.warnings.push(line.error(what));
         }
         self.levels.push(Arc::new(draft.level));
     }
 
-    /// An item ends without something that it needs. If that was said wrongly, it is told already.
+    /// Reports that a required key is missing, unless it had an invalid value, which was reported.
     fn require_key(&mut self, key: &str, block: &Section, line: &Span<'a>) {
         if !self.keys_seen.contains(&key) {
             let what = format!("this {} has no `{key}`", block.word);
@@ -320,7 +316,7 @@ impl<'a> QosPolicyParser<'a> {
                 nothing_else(block, word.text())
             } else if block.keys.contains(&word.text()) {
                 self.keys_seen.push(word.text());
-                format!("a `:` is missing behind `{}`", word.text())
+                format!("missing `:` after `{}`", word.text())
             } else {
                 unknown(block, word.text())
             };
@@ -340,12 +336,12 @@ impl<'a> QosPolicyParser<'a> {
                 .push(key.error(format!("`{word}` has no value")));
         }
         if self.keys_seen.contains(&word) && Item::ONCE.contains(&word) {
-            let what = format!("a second `{word}` of this {}", block.word);
+            let what = format!("duplicate `{word}` in this {}", block.word);
             return self.errors.push(key.error(what));
         }
         self.keys_seen.push(word);
         if let Some(item) = &mut self.item
-            && let Err(e) = item.take(word, &value, self.partitions, &mut self.warnings)
+            && let Err(e) = item.apply(word, &value, self.partitions, &mut self.warnings)
         {
             self.errors.push(e);
         }
@@ -356,7 +352,7 @@ impl<'a> QosPolicyParser<'a> {
             Ok(Ulp::Rule(rule)) => self.ulps.push(rule),
             Ok(Ulp::Default(level)) => {
                 if self.default.is_some() {
-                    let what = "a second `default`: the last one counts";
+                    let what = "duplicate `default`: the last one applies";
                     self.warnings.push(line.error(what));
                 }
                 self.default = Some((level, line.clone()));
@@ -389,7 +385,7 @@ impl<'a> QosPolicyParser<'a> {
         let default = match (named.level(DEFAULT), self.default) {
             (Some(level), short) => {
                 if let Some((_, at)) = short {
-                    let what = "the qos-level DEFAULT goes over this";
+                    let what = "overridden by qos-level DEFAULT";
                     self.warnings.push(at.error(what));
                 }
                 Some(level)
@@ -398,7 +394,8 @@ impl<'a> QosPolicyParser<'a> {
             (None, None) => None,
         };
         if default.is_none() && self.errors.is_empty() {
-            let what = "it says nothing of requests that no rule fits: a qos-level called DEFAULT is missing, or `default : SL` in qos-ulps";
+            let what =
+                "no default level: add a qos-level named DEFAULT, or `default : SL` in qos-ulps";
             self.errors.push(InputError {
                 position: None,
                 message: what.to_owned(),
@@ -417,14 +414,14 @@ impl<'a> QosPolicyParser<'a> {
             self.errors.truncate(ERRORS_MAX);
             self.errors.push(InputError {
                 position: None,
-                message: "and more such errors".to_owned(),
+                message: "further errors omitted".to_owned(),
             });
         }
         Err(self.errors)
     }
 }
 
-/// Which sections there are, or which one was likely meant.
+/// The known sections, or the closest one.
 fn sections(word: &str) -> String {
     let all: Vec<&str> = SECTIONS
         .iter()
@@ -433,11 +430,11 @@ fn sections(word: &str) -> String {
         .collect();
     match nearest_keyword(word, all.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", all.join(", ")),
+        None => format!("expected one of {}", all.join(", ")),
     }
 }
 
-/// Something that is said where only items stand.
+/// A setting where only items are allowed.
 fn nothing_else(block: &Section, word: &str) -> String {
     let items: Vec<&str> = SECTIONS
         .iter()
@@ -445,16 +442,22 @@ fn nothing_else(block: &Section, word: &str) -> String {
         .map(|b| b.word)
         .collect();
     let items = items.join("` or `");
-    format!("`{word}` cannot stand in `{}`, only `{items}`", block.word)
+    format!(
+        "`{word}` is not allowed in `{}`, only `{items}`",
+        block.word
+    )
 }
 
-/// A key that an item does not have.
+/// An unknown key of an item.
 fn unknown(block: &Section, word: &str) -> String {
     let keys = block.keys.iter().copied();
     match nearest_keyword(word, keys) {
-        Some(near) => format!("a {} has no `{word}`: did you mean `{near}`?", block.word),
+        Some(near) => format!(
+            "a {} has no key `{word}`: did you mean `{near}`?",
+            block.word
+        ),
         None => format!(
-            "a {} has no `{word}`: there are {}",
+            "a {} has no key `{word}`: expected one of {}",
             block.word,
             block.keys.join(", ")
         ),

@@ -1,4 +1,4 @@
-//! What the parser of the QoS policy takes, and each thing that it refuses, with its place.
+//! Tests of the QoS policy parser: grammar, warnings, errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ end-qos-match-rules
 "#;
 
 #[test]
-fn every_keyword_of_the_long_form() {
+fn long_form_keywords_are_parsed() {
     let blue = Partition {
         name: "Blue".to_owned(),
         number: 0x55,
@@ -108,7 +108,7 @@ fn every_keyword_of_the_long_form() {
 }
 
 #[test]
-fn every_protocol_of_the_short_form() {
+fn short_form_protocols_are_parsed() {
     let policy = read(
         "qos-ulps\n default : 0 # default SL\n sdp, port-num 30000, 10000-20000 : 1\n SDP:2\n rds : 3\n rds, port-num 5:3\n\
          iser, port-num 900 : 4\n iSER : 5\n ipoib, pkey 0x8001 : 6\n ipoib : 7\n any, service-id 0x6234 : 8\n\
@@ -142,9 +142,9 @@ fn every_protocol_of_the_short_form() {
     assert_eq!(sls, [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15]);
 }
 
-/// Rules of the long form come first, wherever they stand.
+/// Rules of the long form take precedence, in any order of sections.
 #[test]
-fn the_long_form_goes_before_the_short_one() {
+fn long_form_takes_precedence() {
     let policy = read(
         "qos-ulps\nsdp : 1\nend-qos-ulps\nqos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\nend-qos-match-rule\n\
          end-qos-match-rules\nqos-levels\nqos-level\nsl: 5\nname: DEFAULT\nend-qos-level\nend-qos-levels\n",
@@ -162,29 +162,31 @@ fn settings_without_effect_are_warned_about() {
         qos-levels\nqos-level\nname: DEFAULT\nsl: 1\nend-qos-level\nend-qos-levels\nqos-ulps\ndefault : 2\ndefault : 3\nend-qos-ulps\n";
     let parsed = parse(text, &[]).unwrap();
     assert_eq!(parsed.policy.default.sl, Sl(1));
-    let told: Vec<(usize, &str)> = parsed
+    let messages: Vec<(usize, &str)> = parsed
         .warnings
         .iter()
         .map(|w| (w.position.unwrap().0, w.message.as_str()))
         .collect();
-    let says = |line: usize, what: &str| {
+    let has_warning = |line: usize, what: &str| {
         assert!(
-            told.iter().any(|(at, w)| *at == line && w.contains(what)),
-            "{line} {what}: {told:?}"
+            messages
+                .iter()
+                .any(|(at, w)| *at == line && w.contains(what)),
+            "{line} {what}: {messages:?}"
         );
     };
-    says(2, "`vlarb-tables` is read over");
-    says(9, "`sl2vl-tables` is read over");
-    says(19, "no partition is called `Nobody`");
-    says(23, "a second port-group `A`");
-    says(33, "a second `default`");
-    says(33, "DEFAULT goes over this");
-    assert_eq!(told.len(), 6, "{told:?}");
+    has_warning(2, "`vlarb-tables` ignored");
+    has_warning(9, "`sl2vl-tables` ignored");
+    has_warning(19, "unknown partition `Nobody`");
+    has_warning(23, "duplicate port-group `A`");
+    has_warning(33, "duplicate `default`");
+    has_warning(33, "overridden by qos-level DEFAULT");
+    assert_eq!(messages.len(), 6, "{messages:?}");
 }
 
-/// One error each, at its place.
+/// One error each, at its position.
 #[test]
-fn every_error_has_its_place() {
+fn errors_are_reported_with_positions() {
     let level =
         |inside: &str| format!("qos-levels\nqos-level\n{inside}\nend-qos-level\nend-qos-levels\n");
     let good = "name: DEFAULT\nsl: 0\n";
@@ -204,102 +206,106 @@ fn every_error_has_its_place() {
         (
             "qos-level\n".into(),
             (1, 1),
-            "`qos-level` can only stand in `qos-levels`",
+            "`qos-level` is only allowed in `qos-levels`",
         ),
         ("qos-levles\n".into(), (1, 1), "did you mean `qos-levels`?"),
-        ("name: x\n".into(), (1, 1), "`name:` begins no section"),
-        (ulp("x\n"), (3, 1), "a `:` and an SL are missing"),
-        (ulp("sdp : 16"), (3, 7), "`16` is no SL from 0 to 0xf"),
+        ("name: x\n".into(), (1, 1), "`name:` is not a section"),
+        (ulp("x\n"), (3, 1), "missing `:` and SL"),
+        (
+            ulp("sdp : 16"),
+            (3, 7),
+            "invalid SL `16`: expected 0 to 0xf",
+        ),
         (
             ulp("sdp, port 5 : 1"),
             (3, 6),
-            "`port` cannot be said of `sdp`: only port-num can",
+            "`sdp` has no key `port`: expected port-num",
         ),
         (
             ulp("sdp, port-num 70000 : 1"),
             (3, 15),
-            "`70000` is no TCP port from 0 to 0xffff",
+            "invalid TCP port `70000`: expected 0 to 0xffff",
         ),
         (
             ulp("default, pkey 1 : 1"),
             (3, 10),
-            "cannot be said of `default`: nothing can",
+            "`default` has no key `pkey`: it has no keys",
         ),
         (
             ulp("ispoib : 1"),
             (3, 1),
-            "`ispoib` is no protocol: did you mean `ipoib`?",
+            "unknown protocol `ispoib`: did you mean `ipoib`?",
         ),
         (
             ulp("srp : 1"),
             (3, 1),
-            "`srp` needs to know of what: target-port-guid",
+            "`srp` needs a key: target-port-guid",
         ),
-        (ulp("any, pkey : 1"), (3, 11), "a number is missing"),
+        (ulp("any, pkey : 1"), (3, 11), "missing number"),
         (
             level("name: DEFAULT\nsl 0"),
             (4, 1),
-            "a `:` is missing behind `sl`",
+            "missing `:` after `sl`",
         ),
         (level("name: DEFAULT\nsl:"), (4, 1), "`sl` has no value"),
         (
             level("name: DEFAULT\nsl: 0\nsl: 1"),
             (5, 1),
-            "a second `sl` of this qos-level",
+            "duplicate `sl` in this qos-level",
         ),
         (level("name: DEFAULT"), (4, 1), "this qos-level has no `sl`"),
         (level("sl: 3"), (4, 1), "this qos-level has no `name`"),
         (
             level(&format!("{good}mtu: 4")),
             (5, 1),
-            "a qos-level has no `mtu`",
+            "a qos-level has no key `mtu`",
         ),
         (
             level(&format!("{good}mtu-limit: 9000")),
             (5, 12),
-            "`9000` is no MTU",
+            "invalid MTU `9000`",
         ),
         (
             level(&format!("{good}rate-limit: 1")),
             (5, 13),
-            "`1` is no rate",
+            "invalid rate `1`",
         ),
         (
             level(&format!("{good}packet-life: 64")),
             (5, 14),
-            "`64` is no PacketLifeTime",
+            "invalid PacketLifeTime `64`",
         ),
         (
             level(&format!("{good}path-bits: 128")),
             (5, 12),
-            "`128` is no path bits",
+            "invalid path bits `128`",
         ),
         (
             level(&format!("{good}pkey: 0x1-0x10000")),
             (5, 11),
-            "`0x10000` is no P_Key",
+            "invalid P_Key `0x10000`",
         ),
-        (group("port-guid: 0x1,,0x2"), (4, 16), "a number is missing"),
+        (group("port-guid: 0x1,,0x2"), (4, 16), "missing number"),
         (
             group("port-name: host"),
             (4, 12),
-            "`host` is no name of a port",
+            "invalid port name `host`",
         ),
-        (group("node-type: HCA"), (4, 12), "`HCA` is no node type"),
+        (group("node-type: HCA"), (4, 12), "invalid node type `HCA`"),
         (
             rule("qos-level-name: GOLD"),
             (9, 17),
-            "there is no qos-level `GOLD`",
+            "unknown qos-level `GOLD`",
         ),
         (
             rule("qos-level-name: default\nsource: a"),
             (10, 9),
-            "there is no port-group `a`",
+            "unknown port-group `a`",
         ),
         (
             rule("qos-class: 4096\nqos-level-name: default"),
             (9, 12),
-            "`4096` is no QoS class",
+            "invalid QoS class `4096`",
         ),
         (
             rule("use: x"),
@@ -309,7 +315,7 @@ fn every_error_has_its_place() {
         (
             "qos-levels\nsl: 3\nend-qos-levels\n".into(),
             (2, 1),
-            "`sl` cannot stand in `qos-levels`, only `qos-level`",
+            "`sl` is not allowed in `qos-levels`, only `qos-level`",
         ),
         (
             "qos-ulps\ndefault:0\n".into(),
@@ -319,48 +325,48 @@ fn every_error_has_its_place() {
         (
             "qos-ulps\ndefault:0\nqos-levels\nend-qos-levels\n".into(),
             (3, 1),
-            "`end-qos-ulps` is missing: line 1 begins",
+            "`end-qos-ulps` is missing before `qos-levels`: line 1 starts",
         ),
         (
             "end-qos-ulps\n".into(),
             (1, 1),
-            "`end-qos-ulps` without a `qos-ulps`",
+            "`end-qos-ulps` without `qos-ulps`",
         ),
     ];
     for (text, at, what) in cases {
-        let wrong = parse(&text, &[]).unwrap_err();
-        assert!(wrong[0].message.contains(what), "{text}\n{wrong:?}");
-        assert_eq!(wrong[0].position, Some(at), "{text}\n{wrong:?}");
-        let others = wrong.iter().filter(|w| w.position != Some((1, 1)));
+        let errors = parse(&text, &[]).unwrap_err();
+        assert!(errors[0].message.contains(what), "{text}\n{errors:?}");
+        assert_eq!(errors[0].position, Some(at), "{text}\n{errors:?}");
+        let others = errors.iter().filter(|w| w.position != Some((1, 1)));
         assert!(
             others.count() <= 1,
-            "one slip, one error: {text}\n{wrong:?}"
+            "one mistake, one error: {text}\n{errors:?}"
         );
     }
 }
 
 #[test]
-fn something_must_be_said_of_everything_else() {
+fn default_level_is_required() {
     for text in ["", "qos-ulps\nsdp : 1\nend-qos-ulps\n"] {
-        let wrong = parse(text, &[]).unwrap_err();
+        let errors = parse(text, &[]).unwrap_err();
         assert!(
-            wrong.len() == 1 && wrong[0].message.contains("DEFAULT is missing"),
-            "{wrong:?}"
+            errors.len() == 1 && errors[0].message.contains("no default level"),
+            "{errors:?}"
         );
     }
 }
 
-/// A forgotten end is told once, and what comes behind is read all the same.
+/// A missing `end-` is reported once, and parsing continues.
 #[test]
-fn a_forgotten_end_hides_nothing() {
+fn missing_end_does_not_stop_parsing() {
     let text = "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-levels\nqos-ulps\nsdp : x\nend-qos-ulps\n";
-    let wrong = parse(text, &[]).unwrap_err();
-    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    let errors = parse(text, &[]).unwrap_err();
+    assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(
-        wrong[0]
+        errors[0]
             .message
-            .starts_with("`end-qos-level` is missing before this: line 2"),
-        "{wrong:?}"
+            .starts_with("`end-qos-level` is missing: line 2"),
+        "{errors:?}"
     );
-    assert_eq!(wrong[1].position, Some((7, 7)));
+    assert_eq!(errors[1].position, Some((7, 7)));
 }

@@ -1,7 +1,6 @@
-//! The short form of a QoS policy: `qos-ulps`, in which a line is a protocol and its SL.
+//! The short form of a QoS policy: `qos-ulps`, where each line is a protocol (ULP) and its SL.
 //!
-//! A protocol is known by what its requests say: the service id with which its connections are made, the P_Key, or the port that
-//! they lead to.
+//! A protocol is recognized by the ServiceID of its connection requests, its P_Key, or the destination port.
 
 use std::sync::Arc;
 
@@ -13,9 +12,9 @@ use crate::error::InputError;
 use crate::input::span::Span;
 use crate::keyword::nearest_keyword;
 
-/// Service ids of SDP: this and the TCP port.
+/// ServiceIDs of SDP: this plus the TCP port.
 const SDP: u64 = 0x0001_0000;
-/// Service ids of the RDMA connection manager's TCP port space: this and the TCP port.
+/// ServiceIDs of the RDMA connection manager's TCP port space: this plus the TCP port.
 const TCP: u64 = 0x0106_0000;
 /// TCP port of RDS.
 const RDS_PORT: u64 = 0x48CA;
@@ -24,7 +23,7 @@ const ISER_PORT: u64 = 0x0CBC;
 /// The default partition.
 const DEFAULT_PARTITION: u64 = 0x7FFF;
 
-/// Protocols, and what may be said of each.
+/// Protocols and their keys.
 const PROTOCOLS: [(&str, &[&str]); 7] = [
     ("default", &[]),
     ("sdp", &["port-num"]),
@@ -44,19 +43,19 @@ const PROTOCOLS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// What a line says.
+/// A parsed line.
 pub(super) enum Ulp {
-    /// The SL of everything else.
+    /// The default SL.
     Default(Arc<QosLevel>),
     /// A rule.
     Rule(QosRule),
 }
 
-/// Reads a line: `protocol : SL` or `protocol, key ranges : SL`.
+/// Parses a line: `protocol : SL` or `protocol, key ranges : SL`.
 pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
     let (what, sl) = line
         .rsplit_once(':')
-        .ok_or_else(|| line.error("a `:` and an SL are missing, as in `ipoib, pkey 0x8001 : 3`"))?;
+        .ok_or_else(|| line.error("missing `:` and SL, as in `ipoib, pkey 0x8001 : 3`"))?;
     let sl = values::bounded(&sl, "SL", 0, 15)?;
     let level = Arc::new(QosLevel {
         name: format!("SL {sl}"),
@@ -71,8 +70,11 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
     let Some((_, keys)) = PROTOCOLS.iter().find(|(known, _)| *known == name) else {
         let all = PROTOCOLS.map(|(known, _)| known);
         return Err(protocol.error(match nearest_keyword(&name, all) {
-            Some(near) => format!("`{name}` is no protocol: did you mean `{near}`?"),
-            None => format!("`{name}` is no protocol: there are {}", all.join(", ")),
+            Some(near) => format!("unknown protocol `{name}`: did you mean `{near}`?"),
+            None => format!(
+                "unknown protocol `{name}`: expected one of {}",
+                all.join(", ")
+            ),
         }));
     };
     let Some(rest) = rest else {
@@ -80,7 +82,7 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
             "default" => Ok(Ulp::Default(level)),
             "srp" | "any" => {
                 let all = keys.join(", ");
-                Err(protocol.error(format!("`{name}` needs to know of what: {all}")))
+                Err(protocol.error(format!("`{name}` needs a key: {all}")))
             }
             _ => Ok(Ulp::Rule(plain(&name, level))),
         };
@@ -88,20 +90,17 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
     let (key, list) = rest.split_word();
     if !keys.contains(&key.text()) {
         let known = if keys.is_empty() {
-            "nothing can".to_owned()
+            "it has no keys".to_owned()
         } else {
-            format!("only {} can", keys.join(", "))
+            format!("expected {}", keys.join(", "))
         };
-        return Err(key.error(format!(
-            "`{}` cannot be said of `{name}`: {known}",
-            key.text()
-        )));
+        return Err(key.error(format!("`{name}` has no key `{}`: {known}", key.text())));
     }
     let purpose = format!("{name}, {} {}", key.text(), list.text());
     rule(&name, key.text(), &list, QosRule::new(purpose, level)).map(Ulp::Rule)
 }
 
-/// A protocol of which nothing more is said.
+/// The rule of a protocol without a key.
 fn plain(name: &str, level: Arc<QosLevel>) -> QosRule {
     let rule = QosRule::new(name.to_owned(), level);
     let service_id = match name {

@@ -1,4 +1,4 @@
-//! Values of a QoS policy: ranges of numbers, names, names of ports.
+//! Values of a QoS policy: ranges, names, port names.
 
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sa::qos::RangeSet;
@@ -7,15 +7,15 @@ use crate::error::InputError;
 use crate::input::line::parse_number;
 use crate::input::span::Span;
 
-/// The low 15 bits of a P_Key.
+/// Partition number of a P_Key.
 const PARTITION: u64 = 0x7FFF;
 
-/// `7-9, 11`: numbers up to `most`, each `what`.
+/// Ranges such as `7-9, 11`, with numbers up to `most`; `what` names them in errors.
 pub(super) fn ranges(list: &Span<'_>, what: &str, most: u64) -> Result<RangeSet, InputError> {
     pairs(list, what, most).map(RangeSet::new)
 }
 
-/// P_Keys, of which the partition counts.
+/// Partition numbers of P_Keys.
 pub(super) fn pkeys(list: &Span<'_>) -> Result<RangeSet, InputError> {
     let pairs = pairs(list, "P_Key", u16::MAX.into())?;
     let partitions = pairs
@@ -39,7 +39,7 @@ fn pairs(list: &Span<'_>, what: &str, most: u64) -> Result<Vec<(u64, u64)>, Inpu
         .collect()
 }
 
-/// A number between bounds.
+/// A number within bounds.
 pub(super) fn bounded(
     word: &Span<'_>,
     what: &str,
@@ -51,14 +51,14 @@ pub(super) fn bounded(
         .ok_or_else(|| {
             let text = word.text();
             word.error(if text.is_empty() {
-                format!("a number is missing: a {what} from {least} to {most:#x}")
+                format!("missing number: expected a {what} from {least} to {most:#x}")
             } else {
-                format!("`{text}` is no {what} from {least} to {most:#x}")
+                format!("invalid {what} `{text}`: expected {least} to {most:#x}")
             })
         })
 }
 
-/// A name as it is compared: OpenSM knows neither case nor blanks in it.
+/// A name in its form for comparison: OpenSM ignores case and whitespace.
 pub(super) fn same_name(name: &str) -> String {
     let solid = name.chars().filter(|c| !c.is_whitespace());
     solid.flat_map(char::to_lowercase).collect()
@@ -74,7 +74,7 @@ pub(super) fn port_name(word: &Span<'_>) -> Result<(String, PortNum), InputError
     });
     parts.filter(|(node, _)| !node.is_empty()).ok_or_else(|| {
         word.error(format!(
-            "`{name}` is no name of a port, such as host-1 HCA-1/P1: NodeDescription, slash, P, number"
+            "invalid port name `{name}`: expected NodeDescription/P and a number, such as host-1 HCA-1/P1"
         ))
     })
 }
