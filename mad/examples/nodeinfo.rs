@@ -1,6 +1,6 @@
-//! Asks the local node and its neighbour who they are: `nodeinfo [PATH...]`, paths such as `0,1`.
+//! Queries NodeInfo of the local node and its neighbour: `nodeinfo [PATH...]`, with paths such as `0,1`.
 //!
-//! Shows the umad transport end to end; with `ibsim` running, `ibsim-run nodeinfo` needs no hardware.
+//! Demonstrates the umad transport; with `ibsim` running, `ibsim-run nodeinfo` needs no hardware.
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
 use std::error::Error;
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                     NodeInfo::decode(smp::data(&answer.mad))
                 );
             }
-            Received::SendFailed(tid) => println!("{path}: {tid} not answered"),
-            Received::TimedOut => println!("{path}: nothing came"),
+            Received::SendFailed(tid) => println!("{path}: {tid} timed out"),
+            Received::TimedOut => println!("{path}: no response"),
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! How fast a port answers: `umad-rate COUNT WINDOW [threads|single]` sends COUNT Get(NodeInfo) along 0,1 with
-//! at most WINDOW unanswered and prints the rate.
+//! Response rate of a port: `umad-rate COUNT WINDOW [threads|single]` sends COUNT Get(NodeInfo) along 0,1 with at most WINDOW
+//! unanswered and prints the rate.
 //!
-//! `threads` (the default) receives in a thread of its own, `single` alternates in one.
+//! `threads` (default) receives in a separate thread, `single` alternates between sending and receiving.
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
 use std::error::Error;
@@ -20,7 +20,7 @@ use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What one run counts.
+/// Counts of one run.
 #[derive(Default)]
 struct Count {
     answered: u64,

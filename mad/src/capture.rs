@@ -1,12 +1,10 @@
-//! Captures: MADs as packets in a pcapng file that Wireshark opens.
+//! Captures: sent and received MADs as packets in a pcapng file for Wireshark.
 //!
-//! A port hands over MADs without the packet round them, so [`CaptureWriter`] builds one: local route header,
-//! base transport header, datagram header, MAD, and checksums of zero. [`Tap`] puts a writer beside a port:
-//! what is sent and received through [`Tapped`] halves goes into the file as well. A file that cannot be
-//! written ends the capture, never the traffic.
+//! Ports deliver MADs without packet headers, so [`CaptureWriter`] synthesizes the packet: LRH, BTH, DETH, MAD, and zero
+//! checksums. [`Tap`] records what passes through [`Tapped`] halves of a port. A write error ends the capture and does not affect
+//! the port.
 //!
-//! Nothing here reads a clock; the caller's tells the time. Keys are in the file as they are on the wire:
-//! it is as secret as they are.
+//! The module reads no clock. Captures contain keys as on the wire.
 
 use core::time::Duration;
 use std::io::{self, Write};
@@ -16,19 +14,19 @@ use crate::ids::{Lid, PKey, Qpn, Sl};
 use crate::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
 use crate::transport::{MadReceiver, MadSender, Received, TransportError};
 
-/// LINKTYPE_ERF: records of capture cards. Wireshark knows LINKTYPE_INFINIBAND (247) only by name.
+/// LINKTYPE_ERF: records of capture cards. Wireshark has no dissector for LINKTYPE_INFINIBAND (247).
 const LINKTYPE: u16 = 197;
-/// A record that holds an InfiniBand packet from its local route header on.
+/// Record type: InfiniBand packet, starting with the LRH.
 const ERF_TYPE_INFINIBAND: u8 = 21;
-/// The record's length is its own, not that of a slot.
+/// The record has its own length.
 const ERF_FLAG_VARYING_LENGTH: u8 = 4;
 const ERF_HEADER_LEN: usize = 16;
 const HEADERS_LEN: usize = 8 + 12 + 8;
 const ICRC_LEN: usize = 4;
 const VCRC_LEN: usize = 2;
-/// Headers and checksums of a packet without a global route header.
+/// Headers and checksums of a packet without GRH.
 const AROUND_LEN: usize = HEADERS_LEN + ICRC_LEN + VCRC_LEN;
-/// Opcode of an unreliable datagram of one packet.
+/// BTH opcode: unreliable datagram, send only.
 const UD_SEND_ONLY: u8 = 0x64;
 /// The Q_Key of every QP1.
 const QP1_QKEY: u32 = 0x8001_0000;
@@ -42,10 +40,10 @@ const OPT_COMMENT: u16 = 1;
 const OPT_IF_NAME: u16 = 2;
 const OPT_IF_TSRESOL: u16 = 9;
 const OPT_EPB_FLAGS: u16 = 2;
-/// Timestamps count nanoseconds (10^-9 s).
+/// Timestamp resolution: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Whether a port received or sent a packet.
+/// Direction of a packet at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Received.
@@ -54,10 +52,10 @@ pub enum Direction {
     Outbound,
 }
 
-/// Length of a global route header.
+/// Length of a GRH.
 pub const GRH_LEN: usize = 40;
 
-/// A packet with the addresses that it had on the link.
+/// A packet with its addresses on the link.
 #[derive(Debug, Clone, Copy)]
 pub struct WirePacket<'a> {
     /// Source LID.
@@ -70,18 +68,18 @@ pub struct WirePacket<'a> {
     pub src_qpn: Qpn,
     /// The receiver's queue pair.
     pub dest_qpn: Qpn,
-    /// P_Key of the base transport header.
+    /// P_Key of the BTH.
     pub pkey: PKey,
-    /// Global route header, as on the wire.
+    /// GRH as on the wire.
     pub grh: Option<[u8; GRH_LEN]>,
-    /// Q_Key and length of a datagram between programs; `None` where the content is a MAD.
+    /// Q_Key and length of a datagram between applications; `None` for a MAD.
     pub datagram: Option<(u32, usize)>,
-    /// The content; of a datagram, in its first bytes.
+    /// The MAD; for a datagram, its payload in the first bytes.
     pub mad: &'a Mad,
 }
 
 impl WirePacket<'_> {
-    /// What is in it, without padding.
+    /// The payload, without padding.
     fn content(&self) -> &[u8] {
         let bytes = self.mad.as_bytes();
         let len = self.datagram.map_or(MAD_LEN, |(_, len)| len);
@@ -99,10 +97,10 @@ pub struct CaptureWriter<W> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Begins a file with one interface, such as `mlx5_0/1`.
+    /// Starts a file with one interface, such as `mlx5_0/1`.
     ///
     /// # Errors
-    /// If `out` does not take the two header blocks.
+    /// If writing the header blocks to `out` fails.
     pub fn new(out: W, interface: &str) -> io::Result<Self> {
         let mut writer = Self {
             out,
@@ -127,15 +125,15 @@ impl<W: Write> CaptureWriter<W> {
         Ok(writer)
     }
 
-    /// The port's own LID from here on; ports do not say it with each MAD. Directed routes do not need it.
+    /// Sets the port's LID, which received MADs lack. Directed routes do not need it.
     pub const fn set_local_lid(&mut self, lid: Lid) {
         self.local_lid = lid;
     }
 
-    /// Writes a MAD to or from `remote`, `unix_ns` nanoseconds after 1970.
+    /// Writes a MAD to or from `remote`; `unix_ns` is the time in nanoseconds since 1970.
     ///
     /// # Errors
-    /// If `out` does not take the block.
+    /// If writing to `out` fails.
     pub fn write(
         &mut self,
         unix_ns: u64,
@@ -153,10 +151,10 @@ impl<W: Write> CaptureWriter<W> {
         })
     }
 
-    /// Writes a packet as it was on a link, with a comment if there is something to say about it.
+    /// Writes a packet as on the link, with a comment unless empty.
     ///
     /// # Errors
-    /// If `out` does not take the block.
+    /// If writing to `out` fails.
     pub fn write_wire_packet(
         &mut self,
         unix_ns: u64,
@@ -195,20 +193,20 @@ impl<W: Write> CaptureWriter<W> {
         self.end_block()
     }
 
-    /// Hands buffered bytes on.
+    /// Flushes buffered bytes.
     ///
     /// # Errors
-    /// As `out`.
+    /// If flushing `out` fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Ends the file.
+    /// Ends the capture.
     pub fn into_inner(self) -> W {
         self.out
     }
 
-    /// The packet as it may have been on the link: what a port does not tell is the usual value.
+    /// The packet of a MAD as it may have been on the link, with usual values for unknown fields.
     fn packet_of<'a>(
         &self,
         direction: Direction,
@@ -247,7 +245,7 @@ impl<W: Write> CaptureWriter<W> {
         let content = packet.content();
         let padding = content.len().next_multiple_of(4) - content.len();
         let pad_count = u8::try_from(padding).unwrap_or(0) << 4;
-        // Next header: base transport, or the global route header first.
+        // LNH: BTH, or GRH first.
         let next = if packet.grh.is_some() { 3 } else { 2 };
         let words = u16::try_from((len - VCRC_LEN) / 4).unwrap_or(0);
         let psn = self.psn & 0xFF_FFFF;
@@ -283,7 +281,7 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     fn push_option(&mut self, code: u16, value: &[u8]) {
-        // Interface names are short; what does not fit is cut rather than written wrongly.
+        // Longer values are truncated.
         let value = &value[..value.len().min(255)];
         self.push_u16(code);
         self.push_u16(u16::try_from(value.len()).unwrap_or(0));
@@ -309,8 +307,7 @@ fn is_smp(mad: &Mad) -> bool {
     class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid
 }
 
-/// The header of a record of a packet of `len` bytes: its time in 2^-32 seconds (the only
-/// little-endian field), kind and lengths.
+/// The ERF header of a packet of `len` bytes: time in 2^-32 seconds (little-endian), type and lengths.
 fn erf_header(unix_ns: u64, len: usize) -> [u8; ERF_HEADER_LEN] {
     let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
     let time = (seconds << 32) | ((ns << 32) / 1_000_000_000);
@@ -324,10 +321,10 @@ fn erf_header(unix_ns: u64, len: usize) -> [u8; ERF_HEADER_LEN] {
     h
 }
 
-/// Nanoseconds after 1970.
+/// Nanoseconds since 1970.
 type Clock = dyn Fn() -> u64 + Send + Sync;
 
-/// A capture that the two halves of a port share.
+/// A capture that both halves of a port share.
 pub struct Tap<W> {
     state: Arc<Mutex<TapState<W>>>,
     clock: Arc<Clock>,
@@ -354,7 +351,7 @@ impl<W> core::fmt::Debug for Tap<W> {
 }
 
 impl<W: Write + Send> Tap<W> {
-    /// A tap into `writer`; `clock` tells nanoseconds after 1970.
+    /// A tap that writes to `writer`; `clock` returns nanoseconds since 1970.
     pub fn new(writer: CaptureWriter<W>, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         let state = Arc::new(Mutex::new(TapState {
             writer,
@@ -366,7 +363,7 @@ impl<W: Write + Send> Tap<W> {
         }
     }
 
-    /// One half of a port with the tap beside it.
+    /// Wraps one half of a port.
     pub fn wrap<P>(&self, port: P) -> Tapped<P, W> {
         Tapped {
             port,
@@ -374,15 +371,15 @@ impl<W: Write + Send> Tap<W> {
         }
     }
 
-    /// The port's own LID from here on.
+    /// Sets the port's LID.
     pub fn set_local_lid(&self, lid: Lid) {
         self.with(|state| state.writer.set_local_lid(lid));
     }
 
-    /// Hands buffered bytes on, and tells why the capture ended if it did (once).
+    /// Flushes buffered bytes. Returns the error that ended the capture, once.
     ///
     /// # Errors
-    /// If a packet or the flush could not be written.
+    /// If writing a packet or flushing failed.
     pub fn flush(&self) -> io::Result<()> {
         self.with(|state| match state.failed.take() {
             Some(error) => Err(error),
@@ -413,7 +410,7 @@ pub struct Tapped<P, W> {
 
 impl<S: MadSender, W: Write + Send> MadSender for Tapped<S, W> {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
-        // Before it leaves: the answer must not be in the file first.
+        // Recorded before sending: the response must not precede it in the file.
         self.tap.record(Direction::Outbound, &mad.to, &mad.mad);
         self.port.send(mad)
     }
@@ -441,7 +438,7 @@ mod tests {
         u32::from_le_bytes(b[at..at + 4].try_into().unwrap()) as usize
     }
 
-    /// Block types and bodies; panics where the two lengths of a block differ.
+    /// Block types and bodies; panics if the two lengths of a block differ.
     fn blocks(mut file: &[u8]) -> Vec<(usize, &[u8])> {
         let mut blocks = Vec::new();
         while !file.is_empty() {
@@ -471,9 +468,9 @@ mod tests {
         }
     }
 
-    /// A sent and a received MAD come out of the file with time, direction, LIDs, lane and all 256 bytes.
+    /// A sent and a received MAD appear in the file with time, direction, LIDs, VL and all 256 bytes.
     #[test]
-    fn what_passes_a_tap_is_in_the_file() {
+    fn tapped_mads_are_captured() {
         let writer = CaptureWriter::new(Vec::new(), "mlx5_0/1").unwrap();
         let tap = Tap::new(writer, || 0x0123_4567_89AB_CDEF);
         let mad = request();
@@ -516,9 +513,9 @@ mod tests {
         assert_eq!(received[28..284], *mad.as_bytes());
     }
 
-    /// A full disk ends the capture and is told once; MADs still pass.
+    /// A full disk ends the capture and is reported once; MADs still pass.
     #[test]
-    fn a_file_that_fails_does_not_stop_the_port() {
+    fn write_error_does_not_stop_the_port() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, b: &[u8]) -> io::Result<usize> {

@@ -1,7 +1,6 @@
-//! MADs as text for people: one line of what it is, one line per field.
+//! MADs as text: a summary line, and one line for each field.
 //!
-//! [`describe`] walks the same layouts that decode the MAD, so a field that can be read can be shown. Keys are
-//! never shown. The text is for logs and may change; nothing should read it back.
+//! [`describe`] uses the layouts that decode the MAD. Keys are never shown. The text is for logs and may change.
 
 use core::fmt::{self, Debug, Write};
 
@@ -16,11 +15,11 @@ use crate::sa::{RmppHeader, SaHeader};
 use crate::smp::{self, DirectedHeader, DrPath, LidRoutedHeader};
 use crate::wire::{Field, part};
 
-/// One MAD as lines of text, without a line end after the last.
+/// A MAD as lines of text, without a final newline.
 #[must_use]
 pub fn describe(mad: &Mad) -> String {
     let mut text = String::new();
-    // Writing to a String does not fail.
+    // Writing to a String cannot fail.
     let _ = write_mad(&mut text, mad);
     text.truncate(text.trim_end().len());
     text
@@ -88,14 +87,14 @@ fn write_mad(out: &mut String, mad: &Mad) -> fmt::Result {
             RmppHeader,
             part::<{ RmppHeader::OFFSET }, { RmppHeader::LEN }, _>(bytes)
         )?;
-        // Records can hold keys (PortInfoRecord, ServiceRecord), so they are not shown.
+        // Records may contain keys (PortInfoRecord, ServiceRecord), so they are not shown.
         return fields!(
             out,
             SaHeader,
             part::<{ SaHeader::OFFSET }, { SaHeader::LEN }, _>(bytes)
         );
     }
-    // Many classes keep a key of their own before byte 64.
+    // Many classes have a key before byte 64.
     write_hex(out, "data", &bytes[smp::DATA_OFFSET..])
 }
 
@@ -142,7 +141,7 @@ fn write_notice(out: &mut String, data: &[u8; smp::DATA_LEN]) -> fmt::Result {
 }
 
 fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &dyn Debug) -> fmt::Result {
-    // The details of a bad M_Key trap hold the key, and are shown field by field.
+    // The details of a bad M_Key trap contain the key, and are shown field by field.
     if field.name == "data_details" {
         return Ok(());
     }
@@ -164,7 +163,7 @@ fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &dyn Debug)
     out.write_char('\n')
 }
 
-/// `Lid(5)` and `[PortNum(1), PortNum(2)]` as `5` and `[1, 2]`; keys stay as they hide themselves.
+/// Removes type names: `5` for `Lid(5)`, `[1, 2]` for `[PortNum(1), PortNum(2)]`; keys remain hidden.
 fn without_type_names(debug: &str) -> String {
     let mut text = String::with_capacity(debug.len());
     let mut word = 0;
@@ -215,9 +214,9 @@ mod tests {
         SmpRequest::set(attr, AttrMod(3), MKey::new(0xABCD_EF01), data).directed(&path, Tid(5))
     }
 
-    /// Numbers, words and identifiers each in the form that people use.
+    /// Numbers, names and identifiers in their usual forms.
     #[test]
-    fn fields_are_named_and_enumerations_are_words() {
+    fn fields_and_enumeration_values_are_named() {
         let info = PortInfo {
             lid: Lid(17),
             port_state: PortState::Armed,
@@ -240,9 +239,9 @@ mod tests {
         }
     }
 
-    /// Keys of the header, of an attribute and of a trap's details appear in no form.
+    /// Keys in the header, in attributes and in trap details are hidden.
     #[test]
-    fn no_key_is_shown() {
+    fn keys_are_never_shown() {
         let key = MKey::new(0x1234_5678_9ABC_DEF0);
         let sm = SmInfo {
             guid: PortGuid(1),
@@ -280,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Repeated entries come as a list, and tables of other classes as bytes.
+    /// Repeated entries are shown as a list, tables of other classes as bytes.
     #[test]
     fn tables_are_lists() {
         let mut block = LftBlock::default();

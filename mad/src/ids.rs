@@ -1,14 +1,13 @@
 //! Identifiers of an InfiniBand subnet, one type each.
 //!
-//! A LID is not a GUID, and a node GUID is not a port GUID: mixing them up is the classic fault of subnet
-//! managers, so every kind has its own type. A value here is what the wire can carry; whether it is legal in a
-//! place (a unicast LID, a port that exists) is the model's business. `Display` is what operators type, and
-//! `FromStr` accepts it back.
+//! Separate types prevent mixing LIDs, node GUIDs and port GUIDs. A value is anything that the wire can carry; whether it is
+//! valid in a context (a unicast LID, an existing port) is checked elsewhere. `Display` is the form that operators type, and
+//! `FromStr` parses it.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Text that is not an identifier of the wanted kind.
+/// Text that is not an identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseIdError {
     kind: &'static str,
@@ -51,7 +50,7 @@ macro_rules! id {
         pub struct $name(pub $int);
 
         impl $name {
-            /// The bare number, as it is on the wire.
+            /// The number as on the wire.
             #[must_use]
             pub const fn raw(self) -> $int {
                 self.0
@@ -122,13 +121,13 @@ id!(
     /// GUID of an end port (of a switch: of port 0).
     PortGuid(u64), "{:#018x}", "port GUID");
 id!(
-    /// GUID that all nodes of one chassis share; 0 where unknown.
+    /// GUID that all nodes of one system share; 0 if unknown.
     SystemImageGuid(u64), "{:#018x}", "system image GUID");
 id!(
     /// A port number: 0 is a switch's management port, 1 to 254 are physical ports.
     PortNum(u8), "{}", "port number");
 id!(
-    /// LID mask control: the port answers to 2^LMC consecutive LIDs, 0 to 7.
+    /// LID mask control: the port owns 2^LMC consecutive LIDs, 0 to 7.
     Lmc(u8), "{}", "LMC");
 id!(
     /// Service level, 0 to 15.
@@ -143,16 +142,16 @@ id!(
     /// Queue pair number, 24 bits.
     Qpn(u32), "{}", "QPN");
 id!(
-    /// Transaction identifier of a MAD.
+    /// Transaction ID of a MAD.
     Tid(u64), "{:#018x}", "TID");
 id!(
     /// The upper 64 bits of a GID.
     GidPrefix(u64), "{:#018x}", "GID prefix");
 id!(
-    /// Attribute identifier of a MAD.
+    /// Attribute ID of a MAD.
     AttrId(u16), "{:#06x}", "attribute ID");
 id!(
-    /// Attribute modifier of a MAD: its meaning depends on the attribute.
+    /// Attribute modifier of a MAD; the meaning depends on the attribute.
     AttrMod(u32), "{:#010x}", "attribute modifier");
 
 impl Lid {
@@ -195,7 +194,7 @@ impl PKey {
     pub const DEFAULT_LIMITED: Self = Self(0x7FFF);
 }
 
-/// A key that protects a port's management state. Never shown: [`MKey::expose`] is the only way to its value.
+/// A key that protects a port's management state. `Debug` hides it; [`MKey::expose`] is the only access to the value.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct MKey(u64);
 
@@ -203,13 +202,13 @@ impl MKey {
     /// No protection.
     pub const NONE: Self = Self(0);
 
-    /// A key of this value.
+    /// A key with this value.
     #[must_use]
     pub const fn new(key: u64) -> Self {
         Self(key)
     }
 
-    /// The key itself. Only the wire and the operator's own files should see it.
+    /// The value. Only for the wire and the operator's own files.
     #[must_use]
     pub const fn expose(self) -> u64 {
         self.0
@@ -291,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_operators_type_reads_back() {
+    fn identifiers_parse_from_their_display_form() {
         let guid: NodeGuid = "0x0002c90300a1b2c3".parse().unwrap();
         assert_eq!(guid.to_string(), "0x0002c90300a1b2c3");
         assert_eq!(Lid(17).to_string().parse(), Ok(Lid(17)));
@@ -303,12 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_printed() {
+    fn debug_hides_keys() {
         assert_eq!(format!("{:?}", MKey::new(0x1234)), "MKey(..)");
     }
 
     #[test]
-    fn a_gid_is_prefix_and_guid() {
+    fn gid_consists_of_prefix_and_guid() {
         let gid = Gid::new(GidPrefix::DEFAULT, PortGuid(0x0002_c903_00a1_b2c3));
         assert_eq!(gid.to_string(), "fe80::2:c903:a1:b2c3");
         assert_eq!(gid.guid(), PortGuid(0x0002_c903_00a1_b2c3));

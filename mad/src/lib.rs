@@ -1,19 +1,19 @@
-//! The vocabulary of InfiniBand management: identifiers, wire layouts, MAD framing, transports.
+//! InfiniBand management: identifiers, wire layouts, MADs, transports.
 //!
-//! Everything else in ferrosm depends on this crate; without features it depends on nothing. It knows what the
-//! bytes mean and how to move them; it never decides anything.
+//! All other crates depend on this one; without features it has no dependencies. It encodes, decodes and transfers, without
+//! policy.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`ids`] | LIDs, GUIDs, keys: one type each |
-//! | [`wire`](mod@wire) | the `wire!` table macro and open enumerations |
-//! | [`mad`] | the 256-byte MAD and its common header, classes, methods, status |
+//! | [`wire`](mod@wire) | the `wire!` layout macro and open enumerations |
+//! | [`mad`] | the MAD, its common header, classes, methods, status |
 //! | [`smp`] | LID-routed and directed-route SMPs, [`smp::DrPath`] |
-//! | [`attr`] | the attributes of the subnet management class |
-//! | [`capture`] | pcapng files of what a port sends and receives |
+//! | [`attr`] | attributes of the subnet management class |
+//! | [`capture`] | pcapng files of sent and received MADs |
 //! | [`dump`] | MADs as text |
 //! | [`sa`] | subnet administration: headers, RMPP, records and their components |
-//! | [`time`] | instants that are told, never read |
+//! | [`time`] | time as a value |
 //! | [`transport`] | ports that send and receive MADs |
 
 pub mod attr;

@@ -1,4 +1,4 @@
-//! The management datagram: 256 bytes, a 24-byte common header, and what its codes mean.
+//! The management datagram (MAD): 256 bytes with a 24-byte common header.
 
 use core::fmt;
 
@@ -34,25 +34,25 @@ crate::open_enum! {
         Trap = 0x05, "Trap";
         /// The SA forwards an event to a subscriber.
         Report = 0x06, "Report";
-        /// The SM has seen the trap: stop repeating it.
+        /// The SM acknowledges a trap, which stops its repetition.
         TrapRepress = 0x07, "TrapRepress";
-        /// Read many records.
+        /// Read several records.
         GetTable = 0x12, "GetTable";
         /// Trace a path.
         GetTraceTable = 0x13, "GetTraceTable";
-        /// Read paths between many ports.
+        /// Read paths between several ports.
         GetMulti = 0x14, "GetMulti";
         /// Remove a record.
         Delete = 0x15, "Delete";
-        /// Answer to Get and Set.
+        /// Response to Get and Set.
         GetResp = 0x81, "GetResp";
-        /// Answer to Report.
+        /// Response to Report.
         ReportResp = 0x86, "ReportResp";
-        /// Answer to GetTable.
+        /// Response to GetTable.
         GetTableResp = 0x92, "GetTableResp";
-        /// Answer to GetMulti.
+        /// Response to GetMulti.
         GetMultiResp = 0x94, "GetMultiResp";
-        /// Answer to Delete.
+        /// Response to Delete.
         DeleteResp = 0x95, "DeleteResp";
     }
 }
@@ -83,19 +83,19 @@ impl Status {
     /// A field of the attribute or the modifier is invalid.
     pub const BAD_FIELD: Self = Self(0x001C);
 
-    /// Whether the agent is busy: ask again later.
+    /// Whether the agent is busy: retry later.
     #[must_use]
     pub const fn is_busy(self) -> bool {
         self.0 & Self::BUSY.0 != 0
     }
 
-    /// Whether a field of the attribute or the modifier was refused.
+    /// Whether a field of the attribute or the modifier was rejected.
     #[must_use]
     pub const fn is_bad_field(self) -> bool {
         self.0 & Self::BAD_FIELD.0 == Self::BAD_FIELD.0
     }
 
-    /// Whether it reports no error.
+    /// Whether there is no error.
     #[must_use]
     pub const fn is_ok(self) -> bool {
         self.0 == 0
@@ -125,7 +125,7 @@ impl fmt::Debug for Status {
 }
 
 crate::wire! {
-    /// The header that every MAD begins with.
+    /// The common header of all MADs.
     pub struct MadHeader[24] {
         /// Always 1.
         base_version: u8 = 0, 8;
@@ -139,11 +139,11 @@ crate::wire! {
         status: u16 = 32, 16;
         /// Hop pointer and hop count in directed-route SMPs.
         class_specific: u16 = 48, 16;
-        /// Chosen by the requester, echoed in the response.
+        /// Chosen by the requester, copied to the response.
         tid: Tid = 64, 64;
-        /// What is read or written.
+        /// Attribute ID.
         attr_id: AttrId = 128, 16;
-        /// Which part of it.
+        /// Attribute modifier.
         attr_mod: AttrMod = 160, 32;
     }
 }
@@ -151,11 +151,11 @@ crate::wire! {
 /// Bytes that are not a MAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodeError {
-    /// Fewer bytes than a MAD needs.
+    /// Fewer bytes than a MAD.
     Truncated {
         /// Bytes needed.
         need: usize,
-        /// Bytes there.
+        /// Bytes present.
         got: usize,
     },
     /// BaseVersion is not 1.
@@ -165,22 +165,22 @@ pub enum DecodeError {
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated { need, got } => write!(f, "{got} bytes where a MAD has {need}"),
-            Self::BadBaseVersion(v) => write!(f, "base version {v} instead of 1"),
+            Self::Truncated { need, got } => write!(f, "{got} bytes, a MAD has {need}"),
+            Self::BadBaseVersion(v) => write!(f, "base version {v}, expected 1"),
         }
     }
 }
 
 impl core::error::Error for DecodeError {}
 
-/// A MAD: 256 bytes and views of its parts.
+/// A MAD of 256 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mad {
     bytes: [u8; MAD_LEN],
 }
 
 impl Mad {
-    /// All zero but the header.
+    /// A MAD with this header and zero data.
     #[must_use]
     pub fn new(header: &MadHeader) -> Self {
         let mut bytes = [0; MAD_LEN];
@@ -188,10 +188,10 @@ impl Mad {
         Self { bytes }
     }
 
-    /// Takes the first 256 bytes of what a port received.
+    /// Parses the first 256 bytes of a received message.
     ///
     /// # Errors
-    /// If they are too few or do not begin with base version 1.
+    /// If there are fewer bytes, or the base version is not 1.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Some(bytes) = bytes.first_chunk::<MAD_LEN>() else {
             return Err(DecodeError::Truncated {
@@ -205,7 +205,7 @@ impl Mad {
         Ok(Self { bytes: *bytes })
     }
 
-    /// The whole.
+    /// All bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; MAD_LEN] {
         &self.bytes
@@ -239,13 +239,13 @@ impl Mad {
         Method(self.bytes[3])
     }
 
-    /// Transaction identifier.
+    /// Transaction ID.
     #[must_use]
     pub fn tid(&self) -> Tid {
         Tid(crate::wire::get_bits(&self.bytes, 64, 64))
     }
 
-    /// Attribute identifier.
+    /// Attribute ID.
     #[must_use]
     pub const fn attr_id(&self) -> AttrId {
         AttrId(u16::from_be_bytes([self.bytes[16], self.bytes[17]]))
@@ -300,7 +300,7 @@ impl fmt::Debug for Mad {
     }
 }
 
-/// Where a MAD goes to or comes from.
+/// The remote address of a MAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Address {
@@ -310,7 +310,7 @@ pub struct Address {
     pub qpn: Qpn,
     /// Service level.
     pub sl: Sl,
-    /// Low bits of the own LID that was used.
+    /// Low bits of the local LID that was used.
     pub path_bits: u8,
 }
 
@@ -341,15 +341,15 @@ impl Address {
 pub struct MadIn {
     /// The sender.
     pub from: Address,
-    /// What it says.
+    /// The MAD.
     pub mad: Mad,
 }
 
-/// A MAD to be sent.
+/// A MAD to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MadOut {
     /// The receiver.
     pub to: Address,
-    /// What to say.
+    /// The MAD.
     pub mad: Mad,
 }

@@ -1,4 +1,4 @@
-//! Subnet management packets: the two headers, and directed routes.
+//! Subnet management packets: headers and directed routes.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,11 +7,11 @@ use crate::ids::{AttrId, AttrMod, Lid, MKey, ParsePathError, PortNum, Tid};
 use crate::mad::{Mad, MadHeader, Method, MgmtClass, Status};
 use crate::wire::{part, part_mut};
 
-/// Hops that a directed route can have.
+/// Maximum number of hops of a directed route.
 pub const MAX_HOPS: usize = 63;
-/// Where an SMP's attribute begins.
+/// Offset of an SMP's attribute.
 pub const DATA_OFFSET: usize = 64;
-/// Bytes of an SMP's attribute.
+/// Length of an SMP's attribute.
 pub const DATA_LEN: usize = 64;
 const INITIAL_PATH: usize = 128;
 const RETURN_PATH: usize = 192;
@@ -19,17 +19,17 @@ const RETURN_PATH: usize = 192;
 crate::wire! {
     /// Directed-route SMP up to its data (class 0x81); the two path vectors follow the data.
     pub struct DirectedHeader[64] {
-        /// 1 on the way back. The 15 bits that follow are the status.
+        /// 1 in responses; the following 15 bits are the status.
         d: bool = 32, 1;
-        /// Where on the route the packet is.
+        /// Current position on the route.
         hop_pointer: u8 = 48, 8;
-        /// Length of the route.
+        /// Number of hops.
         hop_count: u8 = 56, 8;
-        /// Key of the target port.
+        /// M_Key of the target port.
         m_key: MKey = 192, 64;
-        /// Permissive where the directed part starts at the requester.
+        /// Permissive if the directed part starts at the requester.
         dr_slid: Lid = 256, 16;
-        /// Permissive where the directed part ends at the target.
+        /// Permissive if the directed part ends at the target.
         dr_dlid: Lid = 272, 16;
     }
 }
@@ -37,12 +37,12 @@ crate::wire! {
 crate::wire! {
     /// LID-routed SMP up to its data (class 0x01).
     pub struct LidRoutedHeader[64] {
-        /// Key of the target port.
+        /// M_Key of the target port.
         m_key: MKey = 192, 64;
     }
 }
 
-/// A directed route: the egress port at each node, the requester's own first. No hops is the local node.
+/// A directed route: the output port at each node, starting with the requester's. Without hops, the local node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DrPath {
     len: u8,
@@ -62,19 +62,19 @@ impl DrPath {
         self.len as usize
     }
 
-    /// Whether it is the requester's own node.
+    /// Whether it denotes the requester's own node.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Egress ports in order.
+    /// Output ports in order.
     #[must_use]
     pub fn hops(&self) -> &[u8] {
         &self.hops[..self.len()]
     }
 
-    /// One hop further through `port`; `None` where a route of 63 hops would grow.
+    /// Extended by a hop through `port`; `None` beyond 63 hops.
     #[must_use]
     pub fn extend(&self, port: PortNum) -> Option<Self> {
         if self.len() == MAX_HOPS {
@@ -86,7 +86,7 @@ impl DrPath {
         Some(p)
     }
 
-    /// The route that an SMP carries in its InitialPath; `None` where its HopCount is out of range.
+    /// The InitialPath of an SMP; `None` if HopCount is out of range.
     #[must_use]
     pub fn from_smp(mad: &Mad) -> Option<Self> {
         let count = mad.as_bytes()[7];
@@ -103,7 +103,7 @@ impl DrPath {
     }
 }
 
-/// `0,1,17`: the leading 0 stands for the local node, as infiniband-diags write it.
+/// `0,1,17`: the leading 0 denotes the local node, as in infiniband-diags.
 impl fmt::Display for DrPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;
@@ -135,23 +135,23 @@ impl FromStr for DrPath {
     }
 }
 
-/// What an SMP asks, apart from where it goes.
+/// An SMP request without its route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmpRequest {
     /// Get or Set.
     pub method: Method,
     /// The attribute.
     pub attr_id: AttrId,
-    /// Its modifier.
+    /// The attribute modifier.
     pub attr_mod: AttrMod,
-    /// Key of the target port.
+    /// M_Key of the target port.
     pub m_key: MKey,
     /// The attribute's data; zero in a Get.
     pub data: [u8; DATA_LEN],
 }
 
 impl SmpRequest {
-    /// Reads an attribute.
+    /// A Get of an attribute.
     #[must_use]
     pub const fn get(attr_id: AttrId, attr_mod: AttrMod, m_key: MKey) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl SmpRequest {
         }
     }
 
-    /// Writes an attribute.
+    /// A Set of an attribute.
     #[must_use]
     pub const fn set(
         attr_id: AttrId,
@@ -223,18 +223,18 @@ impl SmpRequest {
     }
 }
 
-/// The attribute that an SMP carries.
+/// The attribute of an SMP.
 #[must_use]
 pub const fn data(mad: &Mad) -> &[u8; DATA_LEN] {
     part::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes())
 }
 
-/// The attribute that an SMP carries, mutable.
+/// The attribute of an SMP, mutable.
 pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
     part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }
 
-/// The key that an SMP carries.
+/// The M_Key of an SMP.
 #[must_use]
 pub fn m_key(mad: &Mad) -> MKey {
     LidRoutedHeader::decode(mad.as_bytes()).m_key
@@ -246,14 +246,14 @@ pub fn return_path(mad: &Mad) -> &[u8] {
     &mad.as_bytes()[RETURN_PATH..]
 }
 
-/// ReturnPath of a directed-route SMP, to be filled in on the way.
+/// ReturnPath of a directed-route SMP, for switches to fill in.
 pub fn return_path_mut(mad: &mut Mad) -> &mut [u8] {
     &mut mad.as_bytes_mut()[RETURN_PATH..]
 }
 
-/// The answer to an SMP request: the request turned round, with `status` and `data`.
+/// The response to an SMP request, with `status` and `data`.
 ///
-/// The hop pointer and both paths stay as they came, and D is set on directed routes.
+/// Hop pointer and paths are unchanged; directed-route responses have D set.
 #[must_use]
 pub fn response(request: &Mad, status: Status, data: &[u8; DATA_LEN]) -> Mad {
     let mut mad = *request;
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_what_the_tools_type() {
+    fn paths_parse_in_the_form_of_infiniband_diags() {
         let path: DrPath = "0,1,17".parse().unwrap();
         assert_eq!(path.hops(), [1, 17]);
         assert_eq!(path.to_string(), "0,1,17");

@@ -1,13 +1,13 @@
-//! Time as a value: nanoseconds since the run began.
+//! Time as a value: nanoseconds since the start of the run.
 //!
-//! The core and the simulator are told the time and never read a clock, so a run repeats from its inputs.
-//! Only the daemon turns a clock into [`Instant`]s.
+//! The core and the simulator receive the time as input and read no clock, so runs are repeatable. Only the daemon converts a
+//! clock to [`Instant`]s.
 
 use core::fmt;
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
-/// A point in time, counted from the start of the run.
+/// A point in time, relative to the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant {
     ns: u64,
@@ -17,7 +17,7 @@ impl Instant {
     /// The start of the run.
     pub const START: Self = Self { ns: 0 };
 
-    /// So many nanoseconds after the start.
+    /// `ns` nanoseconds after the start.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self { ns }
@@ -29,7 +29,7 @@ impl Instant {
         self.ns
     }
 
-    /// The time from `earlier` to here; zero if `earlier` is later.
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.ns.saturating_sub(earlier.ns))

@@ -1,18 +1,17 @@
-//! Fixed layouts with fields at bit offsets: the one mechanism for every header and attribute.
+//! Layouts with fields at bit offsets, for all headers and attributes.
 //!
-//! The [`wire!`](crate::wire!) macro takes a table, one line per field (name, type, bit offset, width, and
-//! for records of the subnet administrator the component-mask bit), and yields a plain struct with `decode`,
-//! `encode`, `encode_onto` (keeps reserved and vendor bits), `FIELDS` and `COMPONENTS`. Bit 0 is the most significant bit of
-//! byte 0, as the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes
-//! are kept. Fields that overlap, are out of order, or leave the blob do not compile, nor does decoding an array
-//! that is too short. [`part`] is a part of an array under the same rule; bytes whose length is known at run time only
-//! go through `decode_slice`.
+//! The [`wire!`](crate::wire!) macro takes a table with one line per field (name, type, bit offset, width, and component mask
+//! bits of fields of SA records) and generates a struct with `decode`, `encode`, `encode_onto` (preserves reserved and vendor
+//! bits), `FIELDS` and `COMPONENTS`. Bit 0 is the most significant bit of byte 0, as in the specification. Decoding cannot fail:
+//! the type determines the length, and unknown codes are preserved. Fields that overlap, are out of order or exceed the layout do
+//! not compile, nor does decoding an array that is too short. [`part`] is the same for parts of arrays; bytes of unknown length
+//! are decoded with `decode_slice`.
 
 /// A value that fits into up to 64 bits.
 pub trait Bits: Copy {
     /// From the low bits of `v`.
     fn from_bits(v: u64) -> Self;
-    /// Into the low bits.
+    /// As the low bits.
     fn to_bits(self) -> u64;
 }
 
@@ -39,7 +38,7 @@ impl Bits for bool {
     }
 }
 
-/// A field's place in a layout.
+/// Position of a field in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     /// The name in the struct.
@@ -48,27 +47,27 @@ pub struct Field {
     pub bit: usize,
     /// Number of bits.
     pub width: usize,
-    /// Component-mask bits that select the field as a whole in a query; 0 where none do.
+    /// Component mask bits that select the whole field in a query; 0 for none.
     pub component_mask: u64,
 }
 
 /// How component masks select a field of a record (IBA 15.4.4).
 #[derive(Debug, Clone, Copy)]
 pub enum ComponentSelection {
-    /// As a whole, by its `component_mask`, or not at all.
+    /// As a whole by its `component_mask`, or not at all.
     Whole,
     /// By one component for each entry of an array.
     Each {
-        /// Entries.
+        /// Number of entries.
         entries: usize,
         /// Number of the first component.
         first: usize,
     },
-    /// By one component for each field of the attribute that it holds.
+    /// By one component for each field of the contained attribute.
     Attribute {
         /// Fields of the attribute.
         fields: &'static [Field],
-        /// Component-mask bits of each field.
+        /// Component mask bits of each field.
         masks: &'static [u64],
     },
 }
@@ -158,7 +157,7 @@ pub const fn part_mut<const AT: usize, const LEN: usize, const N: usize>(
     }
 }
 
-/// Reads `width` (1 to 64) bits from bit `bit` on.
+/// Reads `width` (1 to 64) bits at bit offset `bit`.
 #[inline]
 #[must_use]
 pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
@@ -181,7 +180,7 @@ pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
     low & mask
 }
 
-/// Writes the low `width` (1 to 64) bits of `value` at bit `bit`, and leaves all other bits alone.
+/// Writes the low `width` (1 to 64) bits of `value` at bit offset `bit`; other bits are unchanged.
 #[inline]
 pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
     let (first, last) = (bit / 8, (bit + width - 1) / 8);
@@ -202,7 +201,7 @@ pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
     }
 }
 
-/// Whether fields ascend, do not overlap, have a legal width, and end inside `len` bytes.
+/// Whether fields ascend without overlap, have valid widths, and end within `len` bytes.
 #[must_use]
 pub const fn layout_is_sound(fields: &[(usize, usize)], len: usize) -> bool {
     let mut end = 0;
@@ -218,13 +217,13 @@ pub const fn layout_is_sound(fields: &[(usize, usize)], len: usize) -> bool {
     end <= len * 8
 }
 
-/// One field of any kind: an integer of up to 64 bits, or an array or byte string at a byte boundary.
+/// A field: an integer of up to 64 bits, or an array or byte string at a byte boundary.
 pub trait WireField: Sized {
-    /// Entries side by side.
+    /// Number of adjacent entries.
     const ENTRIES: usize = 1;
     /// Reads the field.
     fn get(buf: &[u8], bit: usize, width: usize) -> Self;
-    /// Writes the field and nothing else.
+    /// Writes the field only.
     fn put(&self, buf: &mut [u8], bit: usize, width: usize);
 }
 
@@ -239,7 +238,7 @@ impl<T: Bits> WireField for T {
     }
 }
 
-/// A repeating entry: `N` of them side by side, each `width / N` bits.
+/// `N` adjacent entries of `width / N` bits each.
 impl<T: Bits + Default, const N: usize> WireField for [T; N] {
     const ENTRIES: usize = N;
     fn get(buf: &[u8], bit: usize, width: usize) -> Self {
@@ -323,7 +322,7 @@ macro_rules! wire {
             /// Length in bytes.
             pub const LEN: usize = $len;
 
-            /// Where each field is.
+            /// Position of each field.
             pub const FIELDS: &'static [$crate::wire::Field] = &[$($crate::wire::Field {
                 name: stringify!($field),
                 bit: $bit,
@@ -357,14 +356,14 @@ macro_rules! wire {
                 buf.first_chunk::<$len>().map(Self::decode)
             }
 
-            /// Writes the fields at the start of an array of at least `LEN` bytes; reserved and vendor bits stay as they are.
+            /// Writes the fields at the start of an array of at least `LEN` bytes; reserved and vendor bits are unchanged.
             #[inline]
             pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
                 $($crate::wire::WireField::put(&self.$field, buf, $bit, $width);)*
             }
 
-            /// Shows each field and its value to `visit`, in order.
+            /// Calls `visit` with each field and its value, in order.
             pub fn for_each_field(
                 &self,
                 visit: &mut dyn FnMut(&'static $crate::wire::Field, &dyn core::fmt::Debug),
@@ -393,7 +392,7 @@ macro_rules! wire {
     };
 }
 
-/// Declares a code whose unknown values survive a round trip (an open enumeration).
+/// Declares an open enumeration: a code that preserves unknown values.
 #[macro_export]
 macro_rules! open_enum {
     ($(#[$doc:meta])* $vis:vis enum $name:ident($int:ty) {
@@ -407,7 +406,7 @@ macro_rules! open_enum {
         impl $name {
             $($(#[$vdoc])* pub const $variant: Self = Self($value);)*
 
-            /// The specification's word for it, where it has one.
+            /// The specification's name of the value, if defined.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -449,7 +448,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What was written is read back, and no other bit moves.
+        /// Written values read back, and no other bit changes.
         #[test]
         fn bits_round_trip(bit in 0usize..120, width in 1usize..=64, value: u64, fill: u8) {
             prop_assume!(bit + width <= 192);
@@ -464,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_fields_are_refused() {
+    fn overlapping_fields_are_rejected() {
         assert!(layout_is_sound(&[(0, 4), (4, 4)], 1));
         assert!(!layout_is_sound(&[(0, 5), (4, 4)], 2), "overlap");
         assert!(!layout_is_sound(&[(4, 4), (0, 4)], 2), "order");

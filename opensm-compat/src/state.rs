@@ -1,7 +1,7 @@
-//! The files in which OpenSM persists its state, as records: `guid2lid`, `guid2mkey`, `neighbors` (its cache directory) and
-//! `opensm-sa.dump` (its dump directory). Formats: OpenSM's osm_db_files.c, osm_db_pack.c and osm_sa.c.
+//! Reads the files in which OpenSM persists its state: `guid2lid`, `guid2mkey`, `neighbors` (cache directory) and
+//! `opensm-sa.dump` (dump directory). Formats: OpenSM osm_db_files.c, osm_db_pack.c and osm_sa.c.
 //!
-//! Files are used completely or not at all: all errors are reported with file and line, and then there are no records.
+//! Files are imported completely or not at all: any error, reported with file and line, rejects all records.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use ferrosm_sa::registry::registration::{
 };
 use thiserror::Error;
 
-/// Entries of a block of GUIDInfo.
+/// Entries in a GUIDInfo block.
 const BLOCK: u16 = 8;
 
-/// A file of OpenSM's state.
+/// A state file of OpenSM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateFile {
     /// `guid2lid`.
@@ -50,14 +50,14 @@ impl StateFile {
         }
     }
 
-    /// The file that a path names.
+    /// The file type, from the file name.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?;
         Self::ALL.into_iter().find(|file| name == file.name())
     }
 
-    /// Kinds of records whose complete set it holds.
+    /// Record kinds of which the file contains the complete set.
     #[must_use]
     pub const fn kinds(self) -> &'static [RecordKind] {
         match self {
@@ -69,20 +69,20 @@ impl StateFile {
     }
 }
 
-/// An error in a file of OpenSM's state.
+/// An error in a state file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}:{line}: {what}", file.display())]
 pub struct StateFileError {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// What is wrong.
     pub what: String,
 }
 
-/// Parses files, each with its path and its text. The batch replaces persisted records of the same kinds and removes a persisted view,
-/// which is older or newer than these files.
+/// Parses files, given with path and contents. The batch replaces persisted records of the same kinds and removes a persisted
+/// view, which does not match these files.
 ///
 /// # Errors
 /// All errors of all files.
@@ -100,15 +100,15 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let taken = match file {
+            let parsed = match file {
                 StateFile::Lids => reader.lids(line, number),
                 StateFile::MKeys => reader.m_key(line),
                 StateFile::Neighbours => reader.neighbour(line),
                 StateFile::SaDump => reader.sa_dump(line),
             };
-            let put = taken.and_then(|records| {
+            let put = parsed.and_then(|records| {
                 let changes: Option<Vec<_>> = records.iter().map(RecordChange::put).collect();
-                reader.reject_duplicates(changes.ok_or("such a record cannot be")?, number)
+                reader.reject_duplicates(changes.ok_or("invalid record")?, number)
             });
             match put {
                 Ok(put) => changes.extend(put),
@@ -127,26 +127,26 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
     }
 }
 
-/// What was read of a file so far.
+/// Parser state of a file.
 #[derive(Debug, Default)]
 struct StateFileParser {
-    /// Ranges of LIDs by the first one: the last one, and the line.
+    /// LID ranges by first LID: last LID, and line.
     ranges: BTreeMap<u16, (u16, usize)>,
-    /// Records, by the line where they are.
+    /// Line of each record.
     lines: BTreeMap<ferrosm_core::records::RecordKey, usize>,
-    /// The group that members belong to.
+    /// The group of the following member lines.
     group: Option<Gid>,
-    /// Subscriptions of each subscriber: OpenSM gives all of them one number.
+    /// Number of subscriptions of each subscriber; OpenSM gives all of them the same enum.
     subscriptions: BTreeMap<Gid, u16>,
 }
 
-/// What a line says, or what is wrong with it.
+/// The records of a line, or an error.
 type ParsedRecords = Result<Vec<Record>, String>;
-/// Takes the rest of a line of a kind.
+/// Parses the rest of a line of one type.
 type LineParser = fn(&mut StateFileParser, &str) -> ParsedRecords;
 
 impl StateFileParser {
-    /// Nothing is said twice.
+    /// Rejects records that an earlier line contains.
     fn reject_duplicates(
         &mut self,
         changes: Vec<RecordChange>,
@@ -156,7 +156,7 @@ impl StateFileParser {
             if let RecordChange::Put(key, _) = change
                 && let Some(before) = self.lines.insert(key.clone(), number)
             {
-                return Err(format!("says again what line {before} says"));
+                return Err(format!("duplicate of line {before}"));
             }
         }
         Ok(changes)
@@ -165,18 +165,18 @@ impl StateFileParser {
     fn lids(&mut self, line: &str, number: usize) -> ParsedRecords {
         let [port, first, last] = split_words(line)?;
         let (port, first, last) = (guid(port)?, parse_hex(first)?, parse_hex(last)?);
-        let range = |n: u64| u16::try_from(n).map_err(|_| format!("{n:#x} is no LID"));
+        let range = |n: u64| u16::try_from(n).map_err(|_| format!("invalid LID {n:#x}"));
         let (first, last) = (range(first)?, range(last)?);
         let count = u32::from(last) + 1 - u32::from(first).min(u32::from(last));
         let aligned = u32::from(first) % count == 0;
         if last < first || !count.is_power_of_two() || count > 128 || !aligned {
             return Err(format!(
-                "{first:#06x} to {last:#06x} is no range of a base LID and an LMC"
+                "{first:#06x} to {last:#06x} is not the range of a base LID and LMC"
             ));
         }
         let below = self.ranges.range(..=last).next_back();
         if let Some((_, (_, before))) = below.filter(|(_, (end, _))| *end >= first) {
-            return Err(format!("LIDs that the port in line {before} has"));
+            return Err(format!("LIDs overlap those in line {before}"));
         }
         self.ranges.insert(first, (last, number));
         let lmc = u8::try_from(count.trailing_zeros()).unwrap_or(u8::MAX);
@@ -199,9 +199,9 @@ impl StateFileParser {
         let end = |text: &str| {
             let (port, number) = text
                 .split_once(':')
-                .ok_or_else(|| format!("`{text}` is no GUID with the number of a port"))?;
+                .ok_or_else(|| format!("invalid port `{text}`: expected GUID:PORT"))?;
             let number = number.parse();
-            let number = number.map_err(|_| format!("`{text}` has no number of a port"))?;
+            let number = number.map_err(|_| format!("invalid port number in `{text}`"))?;
             Ok::<_, String>((guid(port)?, PortNum(number)))
         };
         let (of, to) = (end(of)?, end(to)?);
@@ -224,18 +224,21 @@ impl StateFileParser {
                 return take(self, rest);
             }
         }
-        Err("neither a group nor a member, subscription, service or GUIDs".to_owned())
+        Err(
+            "unknown record: expected a group, member, subscription, service or GUIDInfo"
+                .to_owned(),
+        )
     }
 
     fn group(&mut self, line: &str) -> ParsedRecords {
         let well_known = line.contains(" (well known):");
         let mut fields = FieldReader(line);
         let mgid = fields.gid(" mgid=")?;
-        // Whoever created it.
+        // Port GID of the creator.
         fields.gid(" port_gid=")?;
         let qkey = fields.take(" qkey=")?;
         let mlid = Lid(fields.take(" mlid=")?);
-        // MTU, rate and life time have a selector above them.
+        // The upper two bits of MTU, rate and PacketLifeTime are selectors.
         let low = |value: u8| value & 0x3F;
         let mtu = MtuCode(low(fields.take(" mtu=")?));
         let tclass = fields.take(" tclass=")?;
@@ -268,7 +271,7 @@ impl StateFileParser {
     }
 
     fn member(&mut self, line: &str) -> ParsedRecords {
-        let mgid = self.group.ok_or("a member of no group")?;
+        let mgid = self.group.ok_or("member without a group")?;
         let mut fields = FieldReader(line);
         let port = fields.gid(" port_gid=")?.guid();
         let scope_state: u8 = fields.take(" scope_state=")?;
@@ -374,7 +377,7 @@ impl StateFileParser {
             RegisteredService {
                 record,
                 lease_left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
-                // Who registered it is not said: then it is whoever it is at.
+                // The dump lacks the registering port: assume the port that provides the service.
                 registered_by: service_gid.guid(),
             },
         )))])
@@ -406,29 +409,29 @@ fn split_words<const N: usize>(line: &str) -> Result<[&str; N], String> {
     let found = words.len();
     words
         .try_into()
-        .map_err(|_| format!("{found} words instead of {N}"))
+        .map_err(|_| format!("{found} fields, expected {N}"))
 }
 
 fn parse_hex(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or_default();
     u64::from_str_radix(digits, 16)
-        .map_err(|_| format!("`{text}` is no number that begins with 0x"))
+        .map_err(|_| format!("invalid number `{text}`: expected 0x and digits"))
 }
 
 fn guid(text: &str) -> Result<PortGuid, String> {
     match parse_hex(text)? {
-        0 => Err("0 is no GUID".to_owned()),
+        0 => Err("invalid GUID 0".to_owned()),
         guid => Ok(PortGuid(guid)),
     }
 }
 
-/// The rest of a line of `name=0x…` in an order.
+/// The rest of a line of `name=0x…` fields in fixed order.
 struct FieldReader<'a>(&'a str);
 
 impl FieldReader<'_> {
     fn after(&mut self, name: &str) -> Result<(), String> {
         let at = self.0.find(name);
-        let at = at.ok_or_else(|| format!("no `{}`", name.trim_start()))?;
+        let at = at.ok_or_else(|| format!("missing `{}`", name.trim_start()))?;
         self.0 = &self.0[at + name.len()..];
         Ok(())
     }
@@ -443,10 +446,11 @@ impl FieldReader<'_> {
     fn take<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
         self.after(name)?;
         let number = self.number(name)?;
-        T::try_from(number).map_err(|_| format!("{}: {number:#x} is too much", name.trim_start()))
+        T::try_from(number)
+            .map_err(|_| format!("{}: {number:#x} is out of range", name.trim_start()))
     }
 
-    /// Two numbers of 64 bits: a GID, or anything else of 16 bytes.
+    /// Two 64-bit numbers: a GID or another 16-byte value.
     fn gid(&mut self, name: &str) -> Result<Gid, String> {
         self.after(name)?;
         let high = self.number(name)?;
@@ -455,10 +459,10 @@ impl FieldReader<'_> {
         Ok(Gid((u128::from(high) << 64 | u128::from(low)).to_be_bytes()))
     }
 
-    /// A name may have anything in it: it ends where the next field begins.
+    /// A name may contain any character; it ends where the next field starts.
     fn name(&mut self) -> Result<[u8; 64], String> {
         self.after(" name='")?;
-        let end = self.0.find("' data8=0x").ok_or("the name has no end")?;
+        let end = self.0.find("' data8=0x").ok_or("unterminated name")?;
         let (text, rest) = self.0.split_at(end);
         self.0 = &rest[1..];
         let mut name = [0; 64];
@@ -509,13 +513,13 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
         ]
     }
 
-    fn told(lids: &str, dump: &str) -> Vec<String> {
+    fn errors_of(lids: &str, dump: &str) -> Vec<String> {
         let problems = parse(&files(lids, dump)).unwrap_err();
         problems.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn what_opensm_kept_is_what_a_manager_starts_with() {
+    fn opensm_state_is_imported_as_records() {
         let lids = "0x0002c90300000001 0x0004 0x0007\n\n0x0002c90300000002 0x0009 0x0009\n\n";
         let mut records = BTreeMap::new();
         parse(&files(lids, DUMP)).unwrap().apply(&mut records);
@@ -567,58 +571,64 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_file_and_line() {
+    fn errors_are_reported_with_file_and_line() {
         for (line, what) in [
-            ("0x1 0x4", "2 words instead of 3"),
-            ("1 0x4 0x4", "`1` is no number that begins with 0x"),
-            ("0x0 0x4 0x4", "0 is no GUID"),
+            ("0x1 0x4", "2 fields, expected 3"),
+            ("1 0x4 0x4", "invalid number `1`: expected 0x and digits"),
+            ("0x0 0x4 0x4", "invalid GUID 0"),
             (
                 "0x1 0x5 0x4",
-                "0x0005 to 0x0004 is no range of a base LID and an LMC",
+                "0x0005 to 0x0004 is not the range of a base LID and LMC",
             ),
             (
                 "0x1 0x5 0x6",
-                "0x0005 to 0x0006 is no range of a base LID and an LMC",
+                "0x0005 to 0x0006 is not the range of a base LID and LMC",
             ),
             (
                 "0x1 0x4 0x6",
-                "0x0004 to 0x0006 is no range of a base LID and an LMC",
+                "0x0004 to 0x0006 is not the range of a base LID and LMC",
             ),
-            ("0x1 0x10004 0x10004", "0x10004 is no LID"),
-            ("0x1 0xc000 0xc000", "such a record cannot be"),
-            ("0x1 0x0 0x0", "such a record cannot be"),
-            ("0x2 0x8 0x8", "LIDs that the port in line 1 has"),
-            ("0x2 0x8 0xf", "LIDs that the port in line 1 has"),
-            ("0x9 0x10 0x10", "says again what line 1 says"),
+            ("0x1 0x10004 0x10004", "invalid LID 0x10004"),
+            ("0x1 0xc000 0xc000", "invalid record"),
+            ("0x1 0x0 0x0", "invalid record"),
+            ("0x2 0x8 0x8", "LIDs overlap those in line 1"),
+            ("0x2 0x8 0xf", "LIDs overlap those in line 1"),
+            ("0x9 0x10 0x10", "duplicate of line 1"),
         ] {
             let lids = format!("0x9 0x8 0xb\n\n{line}\n");
-            assert_eq!(told(&lids, ""), [format!("guid2lid:3: {what}")], "{line}");
+            assert_eq!(
+                errors_of(&lids, ""),
+                [format!("guid2lid:3: {what}")],
+                "{line}"
+            );
         }
-        let of_dump = |from: &str, to: &str| told("", &DUMP.replacen(from, to, 1));
+        let of_dump = |from: &str, to: &str| errors_of("", &DUMP.replacen(from, to, 1));
         assert_eq!(
             of_dump(" mlid=0xc000", ""),
             [
-                "opensm-sa.dump:3: no `mlid=`",
-                "opensm-sa.dump:5: a member of no group"
+                "opensm-sa.dump:3: missing `mlid=`",
+                "opensm-sa.dump:5: member without a group"
             ]
         );
         assert_eq!(
             of_dump("path_bits=0x00", "path_bits=0x100"),
-            ["opensm-sa.dump:7: path_bits=: 0x100 is too much"]
+            ["opensm-sa.dump:7: path_bits=: 0x100 is out of range"]
         );
         assert_eq!(
             of_dump("' data8", " data8"),
-            ["opensm-sa.dump:12: the name has no end"]
+            ["opensm-sa.dump:12: unterminated name"]
         );
         assert_eq!(
-            told("", "MC Grip\n"),
-            ["opensm-sa.dump:1: neither a group nor a member, subscription, service or GUIDs"]
+            errors_of("", "MC Grip\n"),
+            [
+                "opensm-sa.dump:1: unknown record: expected a group, member, subscription, service or GUIDInfo"
+            ]
         );
-        assert_eq!(told("x\ny\n", "z\n").len(), 3, "all of it at once");
+        assert_eq!(errors_of("x\ny\n", "z\n").len(), 3, "all errors at once");
     }
 
     #[test]
-    fn keys_and_cables_are_kept_too() {
+    fn m_keys_and_neighbours_are_imported() {
         let files = [
             (
                 StateFile::MKeys,

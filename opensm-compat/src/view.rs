@@ -1,7 +1,6 @@
-//! The fabric as writers of dumps, tables and pictures see it: a snapshot of nodes, links and routing.
+//! Snapshot of nodes, links and routing for dumps, tables and diagrams.
 //!
-//! A view copies names and addresses and shares forwarding tables, so it may be rendered on another thread while the subnet manager
-//! goes on.
+//! A view copies names and addresses and shares LFTs, so another thread may render it while the SM continues.
 
 use std::sync::Arc;
 
@@ -10,20 +9,20 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
 use ferrosm_routing::{LastRun, Lft, SwitchIdx};
 
-/// Nodes and the cables between them.
+/// Nodes and links.
 #[derive(Debug, Clone, Default)]
 pub struct FabricView {
-    /// In the order of discovery or of the file.
+    /// In the order of discovery, or of the file.
     pub nodes: Vec<FabricNode>,
-    /// Each cable once.
+    /// Each link once.
     pub links: Vec<FabricLink>,
-    /// The port that the subnet manager uses.
+    /// The SM's port.
     pub sm: Option<PortLocation>,
-    /// The routing in force, where known.
+    /// The installed routing, if known.
     pub routing: Option<InstalledRouting>,
 }
 
-/// A routing, and which switch of it each node is.
+/// A routing, and the switch that each node is in it.
 #[derive(Debug, Clone)]
 pub struct InstalledRouting {
     /// The graph and the routing.
@@ -50,73 +49,73 @@ pub struct FabricNode {
     pub description: String,
     /// Node GUID.
     pub guid: NodeGuid,
-    /// System image GUID.
+    /// VendorID.
     pub system_image_guid: SystemImageGuid,
-    /// Vendor.
+    /// DeviceID.
     pub vendor_id: u32,
-    /// Product.
+    /// Revision.
     pub device_id: u16,
     /// Revision of the product.
     pub revision: u32,
-    /// Physical ports.
+    /// Number of physical ports.
     pub num_ports: u8,
-    /// A switch's port 0 is enhanced.
+    /// Whether a switch's port 0 is enhanced.
     pub enhanced_port0: bool,
-    /// End ports that are known, by number: a switch's port 0, others' ports 1, 2, ...
+    /// Known end ports by number: port 0 of a switch, ports from 1 of other nodes.
     pub end_ports: Vec<FabricEndPort>,
-    /// The forwarding table of a switch, where known.
+    /// The LFT of a switch, if known.
     pub lft: Option<Arc<Lft>>,
 }
 
-/// A port that has a GUID and may have LIDs.
+/// A port with a GUID that may have LIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FabricEndPort {
-    /// Its number.
+    /// Port number.
     pub port: PortNum,
     /// Its GUID.
     pub guid: PortGuid,
-    /// Its base LID; 0 is none.
+    /// Base LID; 0 for none.
     pub lid: Lid,
     /// It has 2^LMC LIDs.
     pub lmc: Lmc,
 }
 
-/// A cable.
+/// A link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FabricLink {
     /// One end.
     pub a: PortLocation,
-    /// The other end; may be the same port (a loopback plug).
+    /// The other end; the same port for a loopback plug.
     pub b: PortLocation,
-    /// InstalledRouting, where known.
+    /// Width, if known.
     pub width: Option<LinkWidth>,
-    /// Speed of a lane, where known.
+    /// Speed per lane, if known.
     pub speed: Option<LinkSpeed>,
-    /// State of the link layer at end `a`; `None` on paper.
+    /// Link state at end `a`; `None` offline.
     pub state: Option<PortState>,
-    /// Data VLs that both ends have, where known.
+    /// Data VLs of both ends, if known.
     pub vls: Option<u8>,
 }
 
-/// A part of a fabric that packets cannot leave.
+/// A connected component of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedComponent {
-    /// Its nodes, by index, in order.
+    /// Nodes by index, ascending.
     pub nodes: Vec<usize>,
-    /// Its cables, by index, in order.
+    /// Links by index, ascending.
     pub links: Vec<usize>,
-    /// Cabled ports of CAs and routers.
+    /// Ports of CAs and routers with a link.
     pub end_ports: usize,
 }
 
-/// One end of a cable, seen from a port.
+/// One end of a link, seen from its port.
 #[derive(Debug, Clone, Copy)]
 pub struct FabricLinkEnd<'a> {
     /// The port.
     pub port: PortNum,
     /// The port at the other end.
     pub peer: PortLocation,
-    /// The cable.
+    /// The link.
     pub link: &'a FabricLink,
 }
 
@@ -127,7 +126,7 @@ impl FabricNode {
         self.kind == NodeType::Switch
     }
 
-    /// The end port behind a port: of a switch always port 0.
+    /// The end port that owns the LID of a port: port 0 for a switch.
     #[must_use]
     pub fn end_port(&self, port: PortNum) -> FabricEndPort {
         let number = if self.is_switch() {
@@ -147,7 +146,7 @@ impl FabricNode {
             })
     }
 
-    /// `Switch`, `Ca` or `Rt`, and the letter of ids: infiniband-diags' words.
+    /// Node type and ID letter as in infiniband-diags: `Switch`, `Ca` or `Rt`.
     #[must_use]
     pub fn diags_kind(&self) -> (&'static str, char) {
         match self.kind {
@@ -168,7 +167,7 @@ impl FabricNode {
         (!lids.is_empty()).then(|| lids.join(", "))
     }
 
-    /// The description without what would break a line.
+    /// The description without control characters and quotes.
     #[must_use]
     pub fn name(&self) -> String {
         self.description
@@ -192,7 +191,7 @@ impl InstalledRouting {
         Self { run, switches }
     }
 
-    /// The switch that a node is.
+    /// The switch of a node in the routing.
     #[must_use]
     pub fn switch(&self, node: usize) -> Option<SwitchIdx> {
         self.switches.get(node).copied().flatten()
@@ -200,13 +199,13 @@ impl InstalledRouting {
 }
 
 impl FabricLink {
-    /// Mb/s, where known.
+    /// Rate in Mb/s, if known.
     #[must_use]
     pub fn mbps(&self) -> Option<u32> {
         Some(u32::from(self.width?.0) * self.speed?.mbps())
     }
 
-    /// `4xHDR`, with `?` for what is not known.
+    /// Width and speed such as `4xHDR`, with `?` for unknown.
     #[must_use]
     pub fn rate(&self) -> String {
         let width = self
@@ -217,28 +216,28 @@ impl FabricLink {
 }
 
 impl FabricView {
-    /// From what a subnet manager knows, with the routing in force.
+    /// From the SM's state, with the installed routing.
     #[must_use]
     pub fn from_manager(sm: &SubnetManager) -> Self {
         let subnet = sm.subnet();
         let mut view = Self::from_subnet(subnet);
         view.routing = sm.routing().and_then(|(run, nodes)| {
-            let mut place = Vec::new();
+            let mut position = Vec::new();
             // Nodes of a view are in the order of the subnet.
             for (at, (idx, _)) in subnet.nodes().enumerate() {
-                place.resize(place.len().max(idx.index() + 1), None);
-                place[idx.index()] = Some(at);
+                position.resize(position.len().max(idx.index() + 1), None);
+                position[idx.index()] = Some(at);
             }
             let nodes = nodes
                 .iter()
-                .map(|n| place.get(n.index()).copied().flatten());
+                .map(|n| position.get(n.index()).copied().flatten());
             let nodes: Option<Vec<usize>> = nodes.collect();
             Some(InstalledRouting::new(Arc::clone(run), &nodes?))
         });
         view
     }
 
-    /// From what a subnet manager has found.
+    /// From the observed fabric.
     #[must_use]
     pub fn from_subnet(subnet: &Subnet) -> Self {
         let mut index = Vec::new();
@@ -296,7 +295,7 @@ impl FabricView {
         }
     }
 
-    /// Ends of cables by node, each node's in the order of its ports.
+    /// Link ends by node, each node's sorted by port.
     #[must_use]
     pub fn link_ends(&self) -> Vec<Vec<FabricLinkEnd<'_>>> {
         let mut ends = vec![Vec::new(); self.nodes.len()];
@@ -314,26 +313,26 @@ impl FabricView {
                 });
             }
         }
-        for of_node in &mut ends {
-            of_node.sort_by_key(|e| e.port);
+        for node_ends in &mut ends {
+            node_ends.sort_by_key(|e| e.port);
         }
         ends
     }
 
-    /// How many nodes are of a kind.
+    /// Number of nodes of a type.
     #[must_use]
     pub fn count_nodes(&self, kind: NodeType) -> usize {
         self.nodes.iter().filter(|n| n.kind == kind).count()
     }
 
-    /// Parts of the fabric that packets cannot leave, those with most end ports first (of equals the larger one, then the one
-    /// with the earliest node). Packets go through switches, not through hosts: a host may have ports in several parts.
+    /// Connected components, by number of end ports (then by number of nodes, then by first node). Packets pass through switches,
+    /// not through hosts: a host may have ports in several components.
     #[must_use]
     pub fn components(&self) -> Vec<ConnectedComponent> {
         let ends = self.link_ends();
         let mut seen = vec![false; self.nodes.len()];
         let mut seen_link = vec![false; self.links.len()];
-        // Links by node, as `ends` has them.
+        // Links by node, in the order of `link_ends`.
         let mut links_of = vec![Vec::new(); self.nodes.len()];
         for (l, link) in self.links.iter().enumerate() {
             links_of[link.a.node].push(l);
@@ -370,7 +369,7 @@ impl FabricView {
         parts
     }
 
-    /// What packets reach from a node by these of its cables.
+    /// The component that packets from a node reach over the given links.
     fn component_from(
         &self,
         start: usize,
@@ -406,7 +405,7 @@ impl FabricView {
         part
     }
 
-    /// Only this part.
+    /// Restricts the view to a component.
     #[must_use]
     pub fn restricted_to(&self, part: &ConnectedComponent) -> Self {
         let at = |p: PortLocation| {
@@ -431,7 +430,7 @@ impl FabricView {
         }
     }
 
-    /// Whether a port is in a part; a port without a cable is where its node is.
+    /// Whether a component contains a port; a port without a link belongs to its node's component.
     #[must_use]
     pub fn component_contains(&self, part: &ConnectedComponent, port: PortLocation) -> bool {
         if self.nodes[port.node].is_switch() {
@@ -442,7 +441,7 @@ impl FabricView {
     }
 }
 
-/// Data VLs of a VL code (PortInfo.VLCap); `None` for reserved codes.
+/// Number of data VLs of a VLCap code; `None` for reserved codes.
 #[must_use]
 pub const fn data_vls(code: u8) -> Option<u8> {
     match code {

@@ -347,7 +347,7 @@ fn opensm_state_is_imported_completely_or_not_at_all() {
     let (code, _, err) = run_ferrosm(&import);
     assert_eq!(code, Some(1));
     assert!(
-        err.contains("cache/guid2mkey:3: 1 words instead of 2"),
+        err.contains("cache/guid2mkey:3: 1 fields, expected 2"),
         "{err}"
     );
     assert!(!Path::new(&state).exists(), "nothing was changed");

@@ -1,6 +1,6 @@
-//! The attributes of the subnet management class, one layout each.
+//! Layouts of the attributes of the subnet management class.
 //!
-//! Offsets and meanings follow IBA volume 1, chapter 14.2.5; attributes that only some vendors have say so.
+//! Offsets and meanings follow IBA volume 1, 14.2.5; vendor-specific attributes are marked.
 
 mod guid_info;
 mod mlnx;
@@ -81,7 +81,7 @@ pub mod id {
     /// Mellanox ExtendedPortInfo.
     pub const MLNX_EXT_PORT_INFO: AttrId = AttrId(0xFF90);
 
-    /// The specification's word for an attribute, where it has one.
+    /// The specification's name of an attribute, if defined.
     #[must_use]
     pub const fn name(id: AttrId) -> Option<&'static str> {
         Some(match id {

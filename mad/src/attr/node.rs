@@ -1,11 +1,11 @@
-//! NodeInfo and NodeDescription: who a node is (IBA 14.2.5.2, 14.2.5.3).
+//! NodeInfo and NodeDescription: identity of a node (IBA 14.2.5.2, 14.2.5.3).
 
 use core::fmt;
 
 use crate::ids::{NodeGuid, PortGuid, PortNum, SystemImageGuid};
 
 crate::open_enum! {
-    /// Kind of node.
+    /// Type of node.
     pub enum NodeType(u8) {
         /// Channel adapter.
         Ca = 1, "CA";
@@ -25,23 +25,23 @@ crate::wire! {
         class_version: u8 = 8, 8;
         /// CA, switch or router.
         node_type: NodeType = 16, 8;
-        /// Physical ports; a switch's port 0 is not counted.
+        /// Number of physical ports, without a switch's port 0.
         num_ports: u8 = 24, 8;
-        /// Shared by the nodes of one chassis; 0 where unknown.
+        /// Shared by the nodes of one system; 0 if unknown.
         system_image_guid: SystemImageGuid = 32, 64;
         /// The node's GUID, the same on all ports.
         node_guid: NodeGuid = 96, 64;
-        /// GUID of the port that answered (switch: port 0).
+        /// GUID of the responding port (port 0 of a switch).
         port_guid: PortGuid = 160, 64;
         /// Entries of the P_Key table (CA or router port, switch port 0).
         partition_cap: u16 = 224, 16;
-        /// Product.
+        /// DeviceID.
         device_id: u16 = 240, 16;
         /// Revision of the product.
         revision: u32 = 256, 32;
-        /// The port by which the request came in.
+        /// The port that received the request.
         local_port_num: PortNum = 288, 8;
-        /// Vendor.
+        /// VendorID.
         vendor_id: u32 = 296, 24;
     }
 }
@@ -54,7 +54,7 @@ pub struct NodeDescription {
 }
 
 impl NodeDescription {
-    /// Text cut at 64 bytes.
+    /// From text, truncated at 64 bytes.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut bytes = [0; 64];
@@ -63,13 +63,13 @@ impl NodeDescription {
         Self { bytes }
     }
 
-    /// As it is on the wire.
+    /// From the attribute's bytes.
     #[must_use]
     pub const fn decode(bytes: &[u8; 64]) -> Self {
         Self { bytes: *bytes }
     }
 
-    /// As it is on the wire.
+    /// The attribute's bytes.
     #[must_use]
     pub const fn encode(&self) -> [u8; 64] {
         self.bytes

@@ -1,10 +1,10 @@
-//! Notice: what a trap or a report tells (IBA 13.4.8.2, 14.2.5.1).
+//! Notice: the attribute of traps and reports (IBA 13.4.8.2, 14.2.5.1).
 
 use crate::attr::CapMask;
 use crate::ids::{AttrId, AttrMod, Gid, Lid, MKey, PKey, PortNum, Qpn, Sl, SystemImageGuid};
 
 crate::open_enum! {
-    /// How grave a notice is.
+    /// Severity of a notice.
     pub enum NoticeType(u8) {
         /// Fatal.
         Fatal = 0, "fatal";
@@ -34,7 +34,7 @@ crate::open_enum! {
         GroupDeleted = 67, "multicast group deleted";
         /// A path is no longer valid (sent by the SA).
         UnPath = 68, "path no longer valid";
-        /// A path was computed again (sent by the SA).
+        /// A path was recomputed (sent by the SA).
         RePath = 69, "path recomputed";
         /// A link of a switch changed state.
         LinkStateChange = 128, "link state change";
@@ -62,21 +62,21 @@ crate::open_enum! {
 crate::wire! {
     /// Notice as an SMP carries it (without IssuerGID).
     pub struct Notice[64] {
-        /// Whether producer and number are the specification's.
+        /// Whether the trap is defined by the specification.
         is_generic: bool = 0, 1;
-        /// How grave.
+        /// Severity.
         notice_type: NoticeType = 1, 7;
-        /// 1 CA, 2 switch, 3 router, 4 class manager; or the vendor.
+        /// Producer: 1 CA, 2 switch, 3 router, 4 class manager; or VendorID.
         producer_type: u32 = 8, 24;
-        /// Trap number, or the vendor's device.
+        /// Trap number, or DeviceID.
         trap_number: TrapNumber = 32, 16;
         /// LID of the issuer.
         issuer_lid: Lid = 48, 16;
-        /// The issuer has the notice in its own table.
+        /// The issuer stores the notice in its table.
         notice_toggle: bool = 64, 1;
-        /// Notices in that table.
+        /// Number of notices in that table.
         notice_count: u16 = 65, 15;
-        /// Depends on the trap: see the details types.
+        /// Depends on the trap: see the types of details.
         data_details: [u8; 54] = 80, 432;
     }
 }
@@ -84,7 +84,7 @@ crate::wire! {
 crate::wire! {
     /// Details of trap 128.
     pub struct PortStateDetails[54] {
-        /// The switch.
+        /// LID of the switch.
         lid: Lid = 0, 16;
     }
 }
@@ -92,7 +92,7 @@ crate::wire! {
 crate::wire! {
     /// Details of traps 129 to 131.
     pub struct LinkErrorDetails[54] {
-        /// The port's LID (switch: port 0's).
+        /// LID of the port (port 0 of a switch).
         lid: Lid = 16, 16;
         /// The port.
         port_num: PortNum = 32, 8;
@@ -102,16 +102,16 @@ crate::wire! {
 crate::wire! {
     /// Details of trap 144.
     pub struct LocalChangeDetails[54] {
-        /// The port's LID.
+        /// LID of the port.
         lid: Lid = 16, 16;
-        /// The change flags count.
+        /// `change_flags` is valid.
         other_local_changes: bool = 47, 1;
-        /// The mask as it is now.
+        /// The current CapabilityMask.
         capability_mask: CapMask = 48, 32;
         /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority, 16 HierarchyInfo,
         /// 32 CapabilityMask2.
         change_flags: u16 = 80, 16;
-        /// The second mask as it is now.
+        /// The current CapabilityMask2.
         capability_mask2: u16 = 96, 16;
     }
 }
@@ -119,9 +119,9 @@ crate::wire! {
 crate::wire! {
     /// Details of trap 145.
     pub struct SystemImageDetails[54] {
-        /// The node's LID.
+        /// LID of the node.
         lid: Lid = 16, 16;
-        /// The new GUID.
+        /// The new SystemImageGUID.
         system_image_guid: SystemImageGuid = 48, 64;
     }
 }
@@ -129,9 +129,9 @@ crate::wire! {
 crate::wire! {
     /// Details of trap 256.
     pub struct MKeyViolationDetails[54] {
-        /// The port that was asked.
+        /// LID of the requested port.
         lid: Lid = 16, 16;
-        /// Where the directed route of the request began.
+        /// Source LID of the directed route.
         dr_slid: Lid = 32, 16;
         /// Method of the request.
         method: u8 = 48, 8;
@@ -139,13 +139,13 @@ crate::wire! {
         attr_id: AttrId = 64, 16;
         /// Modifier of the request.
         attr_mod: AttrMod = 80, 32;
-        /// Key of the request.
+        /// M_Key of the request.
         m_key: MKey = 112, 64;
         /// The request was directed-route.
         dr_notice: bool = 184, 1;
-        /// The return path did not fit.
+        /// The return path is truncated.
         dr_path_truncated: bool = 185, 1;
-        /// Hops of the return path.
+        /// Number of hops of the return path.
         dr_hop_count: u8 = 186, 6;
         /// Return path.
         dr_return_path: [u8; 30] = 192, 240;
@@ -155,45 +155,45 @@ crate::wire! {
 crate::wire! {
     /// Details of traps 257 and 258: the packet with the wrong P_Key or Q_Key.
     pub struct KeyViolationDetails[54] {
-        /// LID of its sender.
+        /// Source LID.
         lid1: Lid = 16, 16;
-        /// LID that it was sent to.
+        /// Destination LID.
         lid2: Lid = 32, 16;
         /// The Q_Key, or the P_Key in the low 16 bits.
         key: u32 = 48, 32;
         /// Service level.
         sl: Sl = 80, 4;
-        /// The sender's queue pair.
+        /// Source queue pair.
         qp1: Qpn = 88, 24;
-        /// The queue pair that it was sent to.
+        /// Destination queue pair.
         qp2: Qpn = 120, 24;
-        /// GID of its sender; zero where the packet had no GRH.
+        /// Source GID; zero without a GRH.
         gid1: Gid = 144, 128;
-        /// GID that it was sent to; zero where the packet had no GRH.
+        /// Destination GID; zero without a GRH.
         gid2: Gid = 272, 128;
     }
 }
 
 crate::wire! {
-    /// Details of trap 259: a packet whose P_Key an external port of a switch does not let pass.
+    /// Details of trap 259: a packet that an external port of a switch dropped for its P_Key.
     pub struct SwitchPKeyDetails[54] {
-        /// Which of the fields up to `gid2` the switch could tell; see the constants.
+        /// Valid fields up to `gid2`; see the constants.
         data_valid: u16 = 0, 16;
-        /// LID of the sender.
+        /// Source LID.
         lid1: Lid = 16, 16;
-        /// LID that it was sent to.
+        /// Destination LID.
         lid2: Lid = 32, 16;
         /// Its P_Key.
         pkey: PKey = 48, 16;
         /// Service level.
         sl: Sl = 64, 4;
-        /// The sender's queue pair (datagrams only).
+        /// Source queue pair (datagrams only).
         qp1: Qpn = 72, 24;
-        /// The queue pair that it was sent to.
+        /// Destination queue pair.
         qp2: Qpn = 104, 24;
-        /// GID of the sender (with a GRH).
+        /// Source GID (with a GRH).
         gid1: Gid = 128, 128;
-        /// GID that it was sent to (with a GRH).
+        /// Destination GID (with a GRH).
         gid2: Gid = 256, 128;
         /// LID of the switch.
         switch_lid: Lid = 384, 16;

@@ -1,13 +1,13 @@
-//! The attributes of the performance management class (IBA 16.1.3, 16.1.4).
+//! Attributes of the performance management class (IBA 16.1.3, 16.1.4).
 //!
-//! Layouts of the 192 bytes of data at [`DATA_OFFSET`], each as long as its fields. In all of them
-//! a port is selected in the data; the attribute modifier is zero.
+//! Layouts of the 192 bytes of data at [`DATA_OFFSET`], each as long as its fields. PortSelect in the data selects the port; the
+//! attribute modifier is 0.
 
-/// Where the data begins in a MAD of this class.
+/// Offset of the data in a MAD of this class.
 pub const DATA_OFFSET: usize = 64;
 /// Length of the data.
 pub const DATA_LEN: usize = 192;
-/// PortSelect of all ports together, where [`ClassPortInfo::ALL_PORT_SELECT`] is set.
+/// PortSelect of all ports, with [`ClassPortInfo::ALL_PORT_SELECT`].
 pub const ALL_PORTS: u8 = 0xFF;
 
 /// Identifiers of the attributes.
@@ -46,25 +46,25 @@ pub mod id {
 }
 
 crate::wire! {
-    /// What an agent can do (IBA 13.4.8.1), without the redirection and trap addresses.
+    /// Capabilities of an agent (IBA 13.4.8.1), without redirection and trap addresses.
     pub struct ClassPortInfo[72] {
-        /// 1.
+        /// Version of the MAD format: 1.
         base_version: u8 = 0, 8;
         /// Version of the class.
         class_version: u8 = 8, 8;
-        /// What the agent can do.
+        /// Capabilities.
         capability_mask: u16 = 16, 16;
-        /// More of it.
+        /// Further capabilities.
         capability_mask2: u32 = 32, 27;
-        /// Answers within 4.096 µs × 2^n.
+        /// Response time: 4.096 µs × 2^n.
         resp_time_value: u8 = 59, 5;
     }
 }
 
 impl ClassPortInfo {
-    /// CapabilityMask: PortSelect 0xFF is all ports together.
+    /// CapabilityMask: PortSelect 0xFF selects all ports.
     pub const ALL_PORT_SELECT: u16 = 1 << 8;
-    /// CapabilityMask: PortCountersExtended with the packet counters by cast.
+    /// CapabilityMask: PortCountersExtended has unicast and multicast packet counters.
     pub const EXTENDED_WIDTH: u16 = 1 << 9;
     /// CapabilityMask: PortCounters has PortXmitWait.
     pub const XMIT_WAIT: u16 = 1 << 12;
@@ -75,11 +75,11 @@ impl ClassPortInfo {
 }
 
 crate::wire! {
-    /// PortCounters; all of them saturate.
+    /// PortCounters; counters saturate.
     pub struct PortCounters[44] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes.
+        /// Counters that a Set writes.
         counter_select: u16 = 16, 16;
         /// Select bit 0.
         symbol_error_counter: u16 = 32, 16;
@@ -123,13 +123,13 @@ crate::wire! {
 }
 
 crate::wire! {
-    /// PortCountersExtended; all of them wrap.
+    /// PortCountersExtended; counters wrap.
     pub struct PortCountersExtended[184] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is counter n.
+        /// Counters that a Set writes: bit n is counter n.
         counter_select: u16 = 16, 16;
-        /// The same for the error counters: bit n is counter 8 + n.
+        /// Error counters that a Set writes: bit n is counter 8 + n.
         counter_select2: u32 = 32, 32;
         /// Words of four octets.
         port_xmit_data: u64 = 64, 64;
@@ -161,9 +161,9 @@ crate::wire! {
         port_rcv_switch_relay_errors: u64 = 896, 64;
         /// Packets not sent.
         port_xmit_discards: u64 = 960, 64;
-        /// Packets not sent for their P_Key.
+        /// Packets not sent for a P_Key violation.
         port_xmit_constraint_errors: u64 = 1024, 64;
-        /// Packets dropped for their P_Key.
+        /// Packets dropped for a P_Key violation.
         port_rcv_constraint_errors: u64 = 1088, 64;
         /// Local physical errors above the threshold.
         local_link_integrity_errors: u64 = 1152, 64;
@@ -183,9 +183,9 @@ crate::wire! {
     pub struct PortRcvErrorDetails[16] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is counter n.
+        /// Counters that a Set writes: bit n is counter n.
         counter_select: u16 = 16, 16;
-        /// Wrong CRC and the like.
+        /// CRC and other local physical errors.
         port_local_physical_errors: u16 = 32, 16;
         /// Malformed packets.
         port_malformed_packet_errors: u16 = 48, 16;
@@ -193,9 +193,9 @@ crate::wire! {
         port_buffer_overrun_errors: u16 = 64, 16;
         /// No port for the DLID.
         port_dlid_mapping_errors: u16 = 80, 16;
-        /// No lane for the SL.
+        /// No VL for the SL.
         port_vl_mapping_errors: u16 = 96, 16;
-        /// It would leave where it came in.
+        /// Input port equals output port.
         port_looping_errors: u16 = 112, 16;
     }
 }
@@ -205,15 +205,15 @@ crate::wire! {
     pub struct PortXmitDiscardDetails[12] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is counter n.
+        /// Counters that a Set writes: bit n is counter n.
         counter_select: u16 = 16, 16;
-        /// The port is in no state to send.
+        /// The port is not Active.
         port_inactive_discards: u16 = 32, 16;
         /// Longer than NeighborMTU.
         port_neighbor_mtu_discards: u16 = 48, 16;
         /// Older than the switch lifetime limit.
         port_sw_lifetime_limit_discards: u16 = 64, 16;
-        /// Too long at the head of a queue.
+        /// HOQLife exceeded.
         port_sw_hoq_lifetime_limit_discards: u16 = 80, 16;
     }
 }
@@ -221,11 +221,11 @@ crate::wire! {
 crate::wire! {
     /// PortOpRcvCounters.
     pub struct PortOpRcvCounters[12] {
-        /// The OpCode of the packets that count.
+        /// OpCode of the counted packets.
         op_code: u8 = 0, 8;
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is counter n.
+        /// Counters that a Set writes: bit n is counter n.
         counter_select: u16 = 16, 16;
         /// Packets.
         port_op_rcv_pkts: u32 = 32, 32;
@@ -239,7 +239,7 @@ crate::wire! {
     pub struct PortFlowCtlCounters[12] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is counter n.
+        /// Counters that a Set writes: bit n is counter n.
         counter_select: u16 = 16, 16;
         /// Flow control packets sent.
         port_xmit_flow_pkts: u32 = 32, 32;
@@ -251,11 +251,11 @@ crate::wire! {
 crate::wire! {
     /// PortVLOpPackets.
     pub struct PortVlOpPackets[36] {
-        /// The OpCode of the packets that count.
+        /// OpCode of the counted packets.
         op_code: u8 = 0, 8;
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is VL n.
+        /// Counters that a Set writes: bit n is VL n.
         counter_select: u16 = 16, 16;
         /// Packets received, by VL.
         port_vl_op_packets: [u16; 16] = 32, 256;
@@ -265,11 +265,11 @@ crate::wire! {
 crate::wire! {
     /// PortVLOpData.
     pub struct PortVlOpData[68] {
-        /// The OpCode of the packets that count.
+        /// OpCode of the counted packets.
         op_code: u8 = 0, 8;
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is VL n.
+        /// Counters that a Set writes: bit n is VL n.
         counter_select: u16 = 16, 16;
         /// Words of four octets received, by VL.
         port_vl_op_data: [u32; 16] = 32, 512;
@@ -281,9 +281,9 @@ crate::wire! {
     pub struct PortVlXmitFlowCtlUpdateErrors[8] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is VL n.
+        /// Counters that a Set writes: bit n is VL n.
         counter_select: u16 = 16, 16;
-        /// Updates that came too late, by VL, two bits each.
+        /// Late updates by VL, two bits each.
         port_vl_xmit_flow_ctl_update_errors: [u8; 16] = 32, 32;
     }
 }
@@ -293,7 +293,7 @@ crate::wire! {
     pub struct PortVlXmitWaitCounters[36] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes: bit n is VL n.
+        /// Counters that a Set writes: bit n is VL n.
         counter_select: u16 = 16, 16;
         /// Ticks without credit, by VL.
         port_vl_xmit_wait: [u16; 16] = 32, 256;
@@ -305,23 +305,23 @@ crate::wire! {
     pub struct PortExtendedSpeedsCounters[152] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// What a Set writes.
+        /// Counters that a Set writes.
         counter_select: u64 = 64, 64;
-        /// Blocks with a wrong header.
+        /// Blocks with a wrong sync header.
         sync_header_error_counter: u16 = 128, 16;
         /// Blocks of an unknown type.
         unknown_block_counter: u16 = 144, 16;
-        /// Errors that were detected, by lane.
+        /// Detected errors by physical lane.
         error_detection_counter_lane: [u16; 12] = 160, 192;
-        /// FEC blocks that were corrected, by lane.
+        /// Corrected FEC blocks by physical lane.
         fec_correctable_block_ctr_lane: [u32; 12] = 352, 384;
-        /// FEC blocks that could not be corrected, by lane.
+        /// Uncorrectable FEC blocks by physical lane.
         fec_uncorrectable_block_ctr_lane: [u32; 12] = 736, 384;
-        /// FEC blocks that were corrected, all lanes together.
+        /// Corrected FEC blocks of all lanes.
         port_fec_correctable_block_ctr: u32 = 1120, 32;
-        /// FEC blocks that could not be corrected, all lanes together.
+        /// Uncorrectable FEC blocks of all lanes.
         port_fec_uncorrectable_block_ctr: u32 = 1152, 32;
-        /// RS-FEC symbols that were corrected.
+        /// Corrected RS-FEC symbols.
         port_fec_corrected_symbol_ctr: u32 = 1184, 32;
     }
 }
@@ -329,7 +329,7 @@ crate::wire! {
 crate::wire! {
     /// PortSamplesControl.
     pub struct PortSamplesControl[76] {
-        /// The OpCode of the packets that count, where it matters.
+        /// OpCode of the counted packets, where applicable.
         op_code: u8 = 0, 8;
         /// The port.
         port_select: u8 = 8, 8;
@@ -337,25 +337,25 @@ crate::wire! {
         tick: u8 = 16, 8;
         /// 0 to 4: 16, 20, 24, 28 or 32 bits.
         counter_width: u8 = 29, 3;
-        /// What counters 0 to 9 can do: 1 the mandatory quantities.
+        /// Capabilities of counters 0 to 9: 1 the mandatory quantities.
         counter_masks0_to_9: [u8; 10] = 34, 30;
-        /// What counters 10 to 14 can do.
+        /// Capabilities of counters 10 to 14.
         counter_masks10_to_14: [u8; 5] = 65, 15;
-        /// Sampling mechanisms less one.
+        /// Number of sampling mechanisms minus one.
         sample_mechanisms: u8 = 80, 8;
         /// 0 done, 1 started, 2 running.
         sample_status: u8 = 94, 2;
         /// Optional quantities.
         option_mask: u64 = 96, 64;
-        /// The vendor's quantities.
+        /// Vendor-specific quantities.
         vendor_mask: u64 = 160, 64;
-        /// Ticks until sampling begins.
+        /// Ticks until sampling starts.
         sample_start: u32 = 224, 32;
-        /// Ticks that it takes.
+        /// Duration in ticks.
         sample_interval: u32 = 256, 32;
-        /// Comes back in the result.
+        /// Copied to the result.
         tag: u16 = 288, 16;
-        /// What each counter counts.
+        /// Quantity of each counter.
         counter_select: [u16; 15] = 304, 240;
     }
 }
@@ -363,11 +363,11 @@ crate::wire! {
 crate::wire! {
     /// PortSamplesResult.
     pub struct PortSamplesResult[64] {
-        /// That of the control.
+        /// Tag of the control.
         tag: u16 = 0, 16;
         /// 0 done, 1 started, 2 running.
         sample_status: u8 = 30, 2;
-        /// What each counter counted.
+        /// Values of the counters.
         counters: [u32; 15] = 32, 480;
     }
 }

@@ -1,4 +1,4 @@
-//! PortInfoExtended and LinkSpeedWidthPairsTable: what newer and rarer ports tell beyond PortInfo.
+//! PortInfoExtended and LinkSpeedWidthPairsTable.
 
 crate::open_enum! {
     /// Forward error correction of a link.
@@ -17,42 +17,42 @@ crate::open_enum! {
 crate::wire! {
     /// PortInfoExtended (with CapabilityMask2.IsPortInfoExtendedSupported); the modifier is the port.
     ///
-    /// Masks of modes: bit n is the mode that [`FecMode`] numbers n.
+    /// Masks of modes: bit n is the [`FecMode`] with value n.
     pub struct PortInfoExtended[64] {
-        /// Bit 0: the port tells about error correction.
+        /// Bit 0: the port reports FEC modes.
         cap_mask: u32 = 0, 32;
         /// The mode in use.
         fec_mode_active: FecMode = 32, 16;
-        /// Modes that the port can do at FDR.
+        /// FDR: supported modes.
         fdr_fec_mode_supported: u16 = 48, 16;
-        /// Modes that may be used at FDR.
+        /// FDR: enabled modes.
         fdr_fec_mode_enabled: u16 = 64, 16;
-        /// Modes that the port can do at EDR.
+        /// EDR: supported modes.
         edr_fec_mode_supported: u16 = 80, 16;
-        /// Modes that may be used at EDR.
+        /// EDR: enabled modes.
         edr_fec_mode_enabled: u16 = 96, 16;
-        /// Modes that the port can do at HDR.
+        /// HDR: supported modes.
         hdr_fec_mode_supported: u16 = 112, 16;
-        /// Modes that may be used at HDR.
+        /// HDR: enabled modes.
         hdr_fec_mode_enabled: u16 = 128, 16;
-        /// Modes that the port can do at NDR.
+        /// NDR: supported modes.
         ndr_fec_mode_supported: u16 = 144, 16;
-        /// Modes that may be used at NDR.
+        /// NDR: enabled modes.
         ndr_fec_mode_enabled: u16 = 160, 16;
     }
 }
 
 impl PortInfoExtended {
-    /// CapMask: the modes of error correction are told.
+    /// CapMask: FEC modes are reported.
     pub const CAP_FEC: u32 = 1;
 }
 
 crate::wire! {
-    /// LinkSpeedWidthPairsTable (with CapabilityMask bit 27): widths that go with each speed.
+    /// LinkSpeedWidthPairsTable (with CapabilityMask bit 27): supported widths for each speed.
     pub struct LinkSpeedWidthPairs[64] {
-        /// Tables that the node has.
+        /// Number of tables of the node.
         num_tables: u8 = 0, 8;
-        /// The ports that this table is about; bit 0 of the last byte is port 0.
+        /// Ports that the table applies to; bit 0 of the last byte is port 0.
         port_mask: [u8; 32] = 8, 256;
         /// Widths at SDR, as in PortInfo.
         speed_2_5: u8 = 264, 8;

@@ -5,15 +5,15 @@ use crate::ids::{AttrMod, GidPrefix, Lid, Lmc, MKey, PortNum, Sl};
 crate::open_enum! {
     /// State of the link layer.
     pub enum PortState(u8) {
-        /// Only in a Set: leave it.
+        /// In a Set: unchanged.
         NoChange = 0, "NoChange";
         /// No link.
         Down = 1, "Down";
-        /// Link trained; management packets pass.
+        /// Link trained; only SMPs pass.
         Initialize = 2, "Initialize";
-        /// Configured; sends no data yet.
+        /// Configured; data is sent after the transition to Active.
         Armed = 3, "Armed";
-        /// Data passes.
+        /// All packets pass.
         Active = 4, "Active";
     }
 }
@@ -21,17 +21,17 @@ crate::open_enum! {
 crate::open_enum! {
     /// State of the physical layer.
     pub enum PhysState(u8) {
-        /// Only in a Set: leave it.
+        /// In a Set: unchanged.
         NoChange = 0, "NoChange";
         /// Sleeping.
         Sleep = 1, "Sleep";
-        /// Looking for a partner.
+        /// Detecting a peer.
         Polling = 2, "Polling";
-        /// Switched off.
+        /// Disabled.
         Disabled = 3, "Disabled";
         /// Training.
         Training = 4, "PortConfigurationTraining";
-        /// Working.
+        /// Link up.
         LinkUp = 5, "LinkUp";
         /// Recovering from errors.
         ErrorRecovery = 6, "LinkErrorRecovery";
@@ -62,35 +62,35 @@ crate::open_enum! {
 pub struct CapMask(pub u32);
 
 impl CapMask {
-    /// A subnet manager runs behind the port.
+    /// An SM runs at the port.
     pub const IS_SM: u32 = 1 << 1;
     /// Notice is supported.
     pub const NOTICE: u32 = 1 << 2;
     /// The port sends traps.
     pub const TRAP: u32 = 1 << 3;
-    /// SL to VL mapping tables exist.
+    /// SLtoVLMappingTables are supported.
     pub const SL_MAPPING: u32 = 1 << 6;
     /// LedInfo is supported.
     pub const LED_INFO: u32 = 1 << 9;
-    /// No SM may run here.
+    /// No SM may run at the port.
     pub const SM_DISABLED: u32 = 1 << 10;
     /// SystemImageGUID is supported.
     pub const SYSTEM_IMAGE_GUID: u32 = 1 << 11;
-    /// A wrong P_Key at an external port of the switch sends trap 259.
+    /// Trap 259 reports P_Key violations at external ports of the switch.
     pub const SWITCH_PKEY_TRAP: u32 = 1 << 12;
     /// CableInfo is supported.
     pub const CABLE_INFO: u32 = 1 << 13;
-    /// The extended speed fields exist.
+    /// The extended speed fields are valid.
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
-    /// CapabilityMask2 exists.
+    /// CapabilityMask2 is valid.
     pub const CAP_MASK2: u32 = 1 << 15;
-    /// A device management agent answers.
+    /// Device management is supported.
     pub const DEVICE_MANAGEMENT: u32 = 1 << 19;
-    /// Trap 144 announces changes of this mask.
+    /// Trap 144 reports changes of this mask.
     pub const CAP_MASK_NOTICE: u32 = 1 << 22;
     /// ClientReregister is supported.
     pub const CLIENT_REREGISTER: u32 = 1 << 25;
-    /// Trap 144 announces other local changes.
+    /// Trap 144 reports other local changes.
     pub const OTHER_LOCAL_CHANGES: u32 = 1 << 26;
     /// PortInfo.LinkRoundTripLatency is supported.
     pub const LINK_ROUND_TRIP_LATENCY: u32 = 1 << 24;
@@ -132,21 +132,21 @@ impl crate::wire::Bits for CapMask {
 pub struct CapMask2(pub u16);
 
 impl CapMask2 {
-    /// NodeDescription can be set.
+    /// NodeDescription is writable.
     pub const SET_NODE_DESCRIPTION: u16 = 1 << 0;
     /// PortInfoExtended is supported.
     pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
     /// Virtual ports are supported.
     pub const VIRTUALIZATION: u16 = 1 << 2;
-    /// Width 2X is possible.
+    /// Width 2X is supported.
     pub const LINK_WIDTH_2X: u16 = 1 << 4;
-    /// HDR is possible.
+    /// HDR is supported.
     pub const LINK_SPEED_HDR: u16 = 1 << 5;
-    /// NDR is possible.
+    /// NDR is supported.
     pub const LINK_SPEED_NDR: u16 = 1 << 10;
-    /// The second set of extended speed fields exists.
+    /// The second set of extended speed fields is valid.
     pub const EXTENDED_SPEEDS_2: u16 = 1 << 11;
-    /// XDR is possible.
+    /// XDR is supported.
     pub const LINK_SPEED_XDR: u16 = 1 << 12;
 
     /// Whether all bits of `bits` are set.
@@ -182,21 +182,21 @@ crate::wire! {
         lid: Lid = 128, 16;
         /// LID of the master SM (end ports).
         master_sm_lid: Lid = 144, 16;
-        /// Capabilities (end ports; a switch's are port 0's).
+        /// Capabilities (end ports; of a switch, port 0).
         capability_mask: CapMask = 160, 32;
-        /// Diagnostics.
+        /// Diagnostic code.
         diag_code: u16 = 192, 16;
-        /// Seconds that M_Key protection outlives its SM; 0 for ever.
+        /// M_KeyLeasePeriod in seconds; 0 never expires.
         m_key_lease_period: u16 = 208, 16;
-        /// The port by which the request came in.
+        /// The port that received the request.
         local_port_num: PortNum = 224, 8;
-        /// Widths that may be negotiated: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X; 255 all.
+        /// Enabled widths: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X; 255 all supported.
         link_width_enabled: u8 = 232, 8;
-        /// Widths that the port can do.
+        /// Supported widths.
         link_width_supported: u8 = 240, 8;
-        /// The one width in use.
+        /// Active width: one bit.
         link_width_active: u8 = 248, 8;
-        /// Speeds that the port can do: 1 SDR, 2 DDR, 4 QDR.
+        /// Supported speeds: 1 SDR, 2 DDR, 4 QDR.
         link_speed_supported: u8 = 256, 4;
         /// State of the link layer.
         port_state: PortState = 260, 4;
@@ -204,88 +204,88 @@ crate::wire! {
         port_physical_state: PhysState = 264, 4;
         /// 1 sleep or 2 polling when the link goes down; 0 no change.
         link_down_default_state: u8 = 268, 4;
-        /// How much a wrong M_Key may still see.
+        /// Access without the M_Key (IBA 14.2.4).
         m_key_protect_bits: u8 = 272, 2;
         /// The port owns 2^LMC LIDs.
         lmc: Lmc = 277, 3;
-        /// The one speed in use; 0 where an extended speed is.
+        /// Active speed: one bit; 0 with an extended speed.
         link_speed_active: u8 = 280, 4;
-        /// Speeds that may be negotiated; 15 all.
+        /// Enabled speeds; 15 all supported.
         link_speed_enabled: u8 = 284, 4;
         /// MTU of the link.
         neighbor_mtu: MtuCode = 288, 4;
-        /// SL towards the master SM.
+        /// SL of packets to the master SM.
         master_sm_sl: Sl = 292, 4;
-        /// Lanes that the port can do: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
+        /// Supported VLs: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
         vl_cap: u8 = 296, 4;
-        /// Not used by SMs; written back as read.
+        /// Unused by SMs; written as read.
         init_type: u8 = 300, 4;
-        /// High-priority bytes before a low-priority packet, in units of 4096; 255 unlimited.
+        /// High-priority data sent before a low-priority packet, in units of 4096 bytes; 255 unlimited.
         vl_high_limit: u8 = 304, 8;
         /// Entries of the high-priority arbitration table.
         vl_arbitration_high_cap: u8 = 312, 8;
         /// Entries of the low-priority arbitration table.
         vl_arbitration_low_cap: u8 = 320, 8;
-        /// Not used by SMs.
+        /// Unused by SMs.
         init_type_reply: u8 = 328, 4;
-        /// Largest MTU that the port can do.
+        /// Maximum supported MTU.
         mtu_cap: MtuCode = 332, 4;
-        /// Packets dropped for HOQLife before the lane stalls (switch ports).
+        /// Packets dropped for HOQLife before the VL stalls (switch ports).
         vl_stall_count: u8 = 336, 3;
-        /// Packets wait 4.096 µs × 2^n at the head of a queue; above 19 for ever (switch ports).
+        /// Packets wait 4.096 µs × 2^n at the head of a queue; above 19 unlimited (switch ports).
         hoq_life: u8 = 339, 5;
-        /// Lanes in use, coded as VLCap; 0 no change.
+        /// Operational VLs, coded as VLCap; 0 unchanged.
         operational_vls: u8 = 344, 4;
-        /// Incoming P_Keys are checked (switch ports).
+        /// Inbound P_Key enforcement (switch ports).
         partition_enforcement_inbound: bool = 348, 1;
-        /// Outgoing P_Keys are checked (switch ports).
+        /// Outbound P_Key enforcement (switch ports).
         partition_enforcement_outbound: bool = 349, 1;
-        /// Incoming raw packets are dropped (switch ports).
+        /// Inbound raw packets are dropped (switch ports).
         filter_raw_inbound: bool = 350, 1;
-        /// Outgoing raw packets are dropped (switch ports).
+        /// Outbound raw packets are dropped (switch ports).
         filter_raw_outbound: bool = 351, 1;
-        /// SMPs with a wrong M_Key.
+        /// Number of SMPs with a wrong M_Key.
         m_key_violations: u16 = 352, 16;
-        /// Packets with a wrong P_Key.
+        /// Number of packets with a wrong P_Key.
         p_key_violations: u16 = 368, 16;
-        /// Packets with a wrong Q_Key.
+        /// Number of packets with a wrong Q_Key.
         q_key_violations: u16 = 384, 16;
-        /// Entries of the GUID table.
+        /// Entries of the GUIDInfo table.
         guid_cap: u8 = 400, 8;
-        /// Asks clients to register again.
+        /// ClientReregister: clients must repeat their registrations.
         client_reregister: bool = 408, 1;
-        /// Suppresses P_Key traps of multicast.
+        /// Suppresses P_Key traps for multicast packets.
         multicast_pkey_trap_suppression: u8 = 409, 2;
-        /// Traps are sent at most every 4.096 µs × 2^n.
+        /// SubnetTimeOut: minimum interval of traps, 4.096 µs × 2^n.
         subnet_timeout: u8 = 411, 5;
-        /// The port answers within 4.096 µs × 2^n.
+        /// Response time: 4.096 µs × 2^n.
         resp_time_value: u8 = 419, 5;
         /// Symbol errors before trap 129.
         local_phy_errors: u8 = 424, 4;
         /// Buffer overruns before trap 130.
         overrun_errors: u8 = 428, 4;
-        /// Largest credit count.
+        /// Maximum credit count.
         max_credit_hint: u16 = 432, 16;
-        /// The one second-range extended speed in use: 1 XDR.
+        /// Active extended speed 2: 1 XDR.
         link_speed_ext_active2: u8 = 449, 2;
-        /// Second-range extended speeds that the port can do.
+        /// Supported extended speeds 2.
         link_speed_ext_supported2: u8 = 451, 2;
-        /// Second-range extended speeds that may be negotiated.
+        /// Enabled extended speeds 2.
         link_speed_ext_enabled2: u8 = 453, 3;
         /// In units of 16 symbol times (with IsLinkRoundTripLatencySupported).
         link_round_trip_latency: u32 = 456, 24;
-        /// More capabilities (with IsCapabilityMask2Supported).
+        /// Further capabilities (with IsCapabilityMask2Supported).
         capability_mask2: CapMask2 = 480, 16;
-        /// The one extended speed in use: 1 FDR, 2 EDR, 4 HDR, 8 NDR.
+        /// Active extended speed: 1 FDR, 2 EDR, 4 HDR, 8 NDR.
         link_speed_ext_active: u8 = 496, 4;
-        /// Extended speeds that the port can do.
+        /// Supported extended speeds.
         link_speed_ext_supported: u8 = 500, 4;
-        /// Extended speeds that may be negotiated; 30 none, 31 all.
+        /// Enabled extended speeds; 30 none, 31 all supported.
         link_speed_ext_enabled: u8 = 507, 5;
     }
 }
 
-/// Speed of one lane.
+/// Speed of a physical lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkSpeed {
     /// 2.5 Gb/s.
@@ -294,7 +294,7 @@ pub enum LinkSpeed {
     Ddr,
     /// 10 Gb/s.
     Qdr,
-    /// 10.3125 Gb/s with a better code (Mellanox).
+    /// 10.3125 Gb/s with 64b/66b encoding (Mellanox).
     Fdr10,
     /// 14.0625 Gb/s.
     Fdr,
@@ -309,7 +309,7 @@ pub enum LinkSpeed {
 }
 
 impl LinkSpeed {
-    /// All, slowest first.
+    /// All speeds in ascending order.
     pub const ALL: [Self; 9] = [
         Self::Sdr,
         Self::Ddr,
@@ -322,7 +322,7 @@ impl LinkSpeed {
         Self::Xdr,
     ];
 
-    /// The field's word for it.
+    /// The usual abbreviation.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -338,7 +338,7 @@ impl LinkSpeed {
         }
     }
 
-    /// Megabits a second of one lane, data rate.
+    /// Data rate of a physical lane in Mb/s.
     #[must_use]
     pub const fn mbps(self) -> u32 {
         match self {
@@ -354,12 +354,12 @@ impl LinkSpeed {
     }
 }
 
-/// Number of lanes of a link.
+/// Number of physical lanes of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkWidth(pub u8);
 
 impl LinkWidth {
-    /// From the one bit of LinkWidthActive.
+    /// From a bit of LinkWidthActive.
     #[must_use]
     pub const fn from_bit(bit: u8) -> Option<Self> {
         Some(Self(match bit {
@@ -388,14 +388,14 @@ impl LinkWidth {
 /// Width and speed of a link: `4X HDR 200 Gb/s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkRate {
-    /// Lanes.
+    /// Number of physical lanes.
     pub width: LinkWidth,
-    /// Speed of each.
+    /// Speed per lane.
     pub speed: LinkSpeed,
 }
 
 impl LinkRate {
-    /// Megabits a second of all lanes, data rate.
+    /// Data rate of the link in Mb/s.
     #[must_use]
     pub const fn mbps(self) -> u32 {
         self.width.0 as u32 * self.speed.mbps()
@@ -414,16 +414,16 @@ impl core::fmt::Display for LinkRate {
 }
 
 impl PortInfo {
-    /// Bit 31 of the modifier: the requester understands extended speeds.
+    /// Modifier bit 31: the requester supports extended speeds.
     pub const EXTENDED_SPEEDS_MOD: u32 = 1 << 31;
 
-    /// The modifier that addresses a port, with the word that extended speeds are understood.
+    /// The modifier of a port, with support for extended speeds.
     #[must_use]
     pub const fn modifier(port: PortNum) -> AttrMod {
         AttrMod(port.0 as u32 | Self::EXTENDED_SPEEDS_MOD)
     }
 
-    /// The speed in use; the widest range that is set wins. `None` without a link.
+    /// The active speed; `None` without a link. The newest field that is set takes precedence.
     #[must_use]
     pub const fn speed(&self) -> Option<LinkSpeed> {
         if self.link_speed_ext_active2 & 1 != 0 {
@@ -444,13 +444,13 @@ impl PortInfo {
         }
     }
 
-    /// The width in use.
+    /// The active width.
     #[must_use]
     pub const fn width(&self) -> Option<LinkWidth> {
         LinkWidth::from_bit(self.link_width_active)
     }
 
-    /// [`Self::speed`], with FDR10 in place of QDR if ExtendedPortInfo shows `fdr10`.
+    /// [`Self::speed`], with FDR10 in place of QDR if ExtendedPortInfo reports `fdr10`.
     #[must_use]
     pub fn speed_with(&self, fdr10: bool) -> Option<LinkSpeed> {
         match self.speed() {
@@ -459,14 +459,14 @@ impl PortInfo {
         }
     }
 
-    /// Speed of all lanes in Mb/s; `None` without a link. `fdr10` as in [`Self::speed_with`].
+    /// Data rate in Mb/s; `None` without a link. `fdr10` as in [`Self::speed_with`].
     #[must_use]
     pub fn mbps(&self, fdr10: bool) -> Option<u32> {
         let (width, speed) = self.width().zip(self.speed_with(fdr10))?;
         Some(u32::from(width.0) * speed.mbps())
     }
 
-    /// Width and speed in use; `None` without a link. FDR10 shows as QDR: see ExtendedPortInfo.
+    /// Active width and speed; `None` without a link. FDR10 is reported as QDR: see ExtendedPortInfo.
     #[must_use]
     pub fn rate(&self) -> Option<LinkRate> {
         Some(LinkRate {

@@ -1,25 +1,25 @@
-//! SMInfo: how subnet managers know each other (IBA 14.2.5.13).
+//! SMInfo: state of an SM, exchanged between SMs (IBA 14.2.5.13).
 
 use crate::ids::{MKey, PortGuid};
 
 crate::open_enum! {
-    /// State of a subnet manager.
+    /// State of an SM.
     pub enum SmState(u8) {
-        /// Disabled: answers, and does nothing else.
+        /// Disabled: answers SMPs only.
         NotActive = 0, "NotActive";
-        /// Looking at the fabric.
+        /// Discovers the fabric.
         Discovering = 1, "Discovering";
-        /// Waiting for the master to go.
+        /// Polls the master.
         Standby = 2, "Standby";
-        /// In charge.
+        /// Configures the subnet.
         Master = 3, "Master";
     }
 }
 
 crate::open_enum! {
-    /// What a Set(SMInfo) asks of its receiver, in the modifier.
+    /// Request of a Set(SMInfo), in the attribute modifier.
     pub enum SmControl(u32) {
-        /// Take over as master.
+        /// Become master.
         Handover = 1, "HANDOVER";
         /// The handover is accepted.
         Acknowledge = 2, "ACKNOWLEDGE";
@@ -35,13 +35,13 @@ crate::open_enum! {
 crate::wire! {
     /// SMInfo.
     pub struct SmInfo[64] {
-        /// GUID of the port that the SM uses.
+        /// GUID of the SM's port.
         guid: PortGuid = 0, 64;
-        /// Proves that SMs belong together.
+        /// SM_Key: identifies SMs that trust each other.
         sm_key: MKey = 64, 64;
-        /// Grows with the SM's activity.
+        /// Activity counter.
         act_count: u32 = 128, 32;
-        /// 0 to 15, the highest wins.
+        /// Priority, 0 to 15; the highest is preferred.
         priority: u8 = 160, 4;
         /// State.
         sm_state: SmState = 164, 4;

@@ -11,7 +11,7 @@ pub const MFT_BLOCK_LEN: usize = 32;
 pub const PKEY_BLOCK_LEN: usize = 32;
 
 crate::wire! {
-    /// LinearForwardingTable: egress ports of 64 LIDs; the modifier is the block number.
+    /// LinearForwardingTable: output ports of 64 LIDs; the modifier is the block number.
     pub struct LftBlock[64] {
         /// 0xFF drops, 0 is the switch itself.
         ports: [PortNum; LFT_BLOCK_LEN] = 0, 512;
@@ -19,7 +19,7 @@ crate::wire! {
 }
 
 crate::wire! {
-    /// MulticastForwardingTable: egress port masks of 32 MLIDs.
+    /// MulticastForwardingTable: port masks of 32 MLIDs.
     pub struct MftBlock[64] {
         /// Bit b of a mask is port 16 × position + b.
         masks: [u16; MFT_BLOCK_LEN] = 0, 512;
@@ -29,13 +29,13 @@ crate::wire! {
 crate::wire! {
     /// P_KeyTable: 32 keys.
     pub struct PKeyBlock[64] {
-        /// The keys; a base value of 0 is an empty entry.
+        /// The P_Keys; base value 0 is an empty entry.
         keys: [PKey; PKEY_BLOCK_LEN] = 0, 512;
     }
 }
 
 crate::wire! {
-    /// SLtoVLMappingTable: the lane of each of 16 service levels.
+    /// SLtoVLMappingTable: the VL of each of 16 SLs.
     pub struct SlToVl[64] {
         /// 15 drops.
         vls: [Vl; 16] = 0, 64;
@@ -45,13 +45,13 @@ crate::wire! {
 /// One entry of a VL arbitration table.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct VlArbEntry {
-    /// The lane.
+    /// The VL.
     pub vl: Vl,
-    /// Its share in units of 64 bytes; 0 skips the entry.
+    /// Weight in units of 64 bytes; 0 skips the entry.
     pub weight: u8,
 }
 
-/// `lane:weight`, as the tools write it.
+/// `VL:weight`, as infiniband-diags prints it.
 impl core::fmt::Debug for VlArbEntry {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}:{}", self.vl, self.weight)
@@ -73,7 +73,7 @@ impl Bits for VlArbEntry {
 crate::wire! {
     /// VLArbitrationTable: 32 entries of one priority.
     pub struct VlArb[64] {
-        /// Served in order.
+        /// In the order of service.
         entries: [VlArbEntry; 32] = 0, 512;
     }
 }
@@ -87,7 +87,7 @@ impl MftBlock {
 }
 
 impl PKeyBlock {
-    /// The modifier of a block of a port (0 except on switches).
+    /// The modifier of a block of a port (0 except for switch ports).
     #[must_use]
     pub const fn modifier(block: u16, port: PortNum) -> AttrMod {
         AttrMod(block as u32 | (port.0 as u32) << 16)
@@ -95,7 +95,7 @@ impl PKeyBlock {
 }
 
 impl SlToVl {
-    /// The modifier of a switch's table between two ports; 0 on CAs and routers.
+    /// The modifier of a switch's table between two ports; 0 for CAs and routers.
     #[must_use]
     pub const fn modifier(input: PortNum, output: PortNum) -> AttrMod {
         AttrMod((input.0 as u32) << 8 | output.0 as u32)

@@ -1,11 +1,11 @@
 //! VendorDiag and LedInfo (IBA 14.2.5.14, 14.2.5.15).
 
 crate::wire! {
-    /// VendorDiag: vendor's diagnostic data in a chain of indices.
+    /// VendorDiag: diagnostic data of the vendor, a chain of indices.
     pub struct VendorDiag[64] {
         /// The next index with data; 0 at the end.
         next_index: u16 = 0, 16;
-        /// The vendor's own.
+        /// Vendor-defined data.
         diag_data: [u8; 62] = 16, 496;
     }
 }

@@ -1,26 +1,25 @@
-//! Which fields of a record a query asks for, and whether a record has them (IBA 15.4.4).
+//! Component masks: which fields of a record a query selects (IBA 15.4.4).
 //!
-//! Every component of every record is compared the same way, as bits: a query becomes a [`Template`] once, and each record
-//! costs a few words of comparison. What the bits mean is not known here; where a component is more than equality (paths, and
-//! what only the trusted may see) the administrator decides.
+//! All components are compared as bits: a query is converted to a [`Template`] once, and each record costs a few word
+//! comparisons. Components that need more than equality (paths, and data for trusted clients) are handled by the SA.
 
 use crate::ids::AttrId;
 use crate::wire::{Field, get_bits, set_bits};
 
-/// Bytes of the longest record (ServiceRecord).
+/// Length of the longest record (ServiceRecord).
 pub const RECORD_LEN_MAX: usize = 176;
 
-/// A record of subnet administration.
+/// An SA record.
 pub trait Record {
     /// Its attribute.
     const ATTR: AttrId;
-    /// Bytes from one record to the next in a table: a multiple of 8.
+    /// Distance between records in a table in bytes: a multiple of 8.
     const STRIDE: usize;
-    /// Its components: all fields that a component mask can select.
+    /// All fields that a component mask can select.
     const COMPONENTS: &'static [Field];
 }
 
-/// Makes a layout a record of the attribute with that identifier.
+/// Implements [`Record`] for a layout with this attribute ID.
 macro_rules! record {
     ($name:ident, $attr:expr) => {
         impl $crate::sa::Record for $name {
@@ -32,12 +31,12 @@ macro_rules! record {
 }
 pub(super) use record;
 
-/// A query by equality: the bits that count, and what they must be.
+/// A query by equality: the bits to compare, and their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Template {
     mask: [u8; RECORD_LEN_MAX],
     value: [u8; RECORD_LEN_MAX],
-    /// Bytes up to the last one that counts.
+    /// Length up to the last byte to compare.
     len: usize,
 }
 
@@ -49,13 +48,13 @@ impl Template {
         len: 0,
     };
 
-    /// What the selected components of `wanted` say. Components that the record has not got count for nothing.
+    /// The selected components of `wanted`. Undefined component bits are ignored.
     #[must_use]
     pub fn new<R: Record>(component_mask: u64, wanted: &[u8]) -> Self {
         Self::from_fields(R::COMPONENTS, component_mask, wanted)
     }
 
-    /// The same for any table of components.
+    /// As [`Self::new`], for any table of components.
     #[must_use]
     pub fn from_fields(components: &[Field], component_mask: u64, wanted: &[u8]) -> Self {
         let mut template = Self::ANY;
@@ -89,7 +88,7 @@ impl Template {
         self.len == 0
     }
 
-    /// Whether a record has all that is asked for; one that is too short has not.
+    /// Whether a record has the values of all selected components; a record that is too short does not match.
     #[must_use]
     pub fn matches(&self, record: &[u8]) -> bool {
         let Some(record) = record.get(..self.len) else {
@@ -123,7 +122,7 @@ mod tests {
     ];
 
     #[test]
-    fn only_what_is_selected_counts() {
+    fn only_selected_components_are_compared() {
         let mut wanted = [0u8; 24];
         wanted[0] = 0x5A;
         wanted[1] = 0xBC;
@@ -140,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_does_not_exist_selects_nothing() {
+    fn undefined_components_are_ignored() {
         let any = Template::from_fields(FIELDS, 1 << 40, &[0xFF; 24]);
         assert!(any.is_any() && any.matches(&[]));
     }
 
     #[test]
-    fn a_short_record_has_nothing() {
+    fn short_record_does_not_match() {
         let template = Template::from_fields(FIELDS, 0b010, &[0; 24]);
         assert!(!template.matches(&[0]));
         assert!(template.matches(&[0, 0]));

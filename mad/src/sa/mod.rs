@@ -1,17 +1,16 @@
-//! Subnet administration: headers, and one layout for each record (IBA 15.2).
+//! Subnet administration: headers and record layouts (IBA 15.2).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`rmpp`] | the header of messages that are longer than a MAD |
-//! | [`component`] | which fields of a record a query asks for, and whether a record has them |
-//! | [`tables`] | records of what devices say: nodes, ports, switches, links, their tables |
-//! | [`path`] | PathRecord, MultiPathRecord, TraceRecord, and the codes in them |
+//! | [`rmpp`] | header of messages longer than a MAD |
+//! | [`component`] | component masks |
+//! | [`tables`] | records of nodes, ports, switches, links and device tables |
+//! | [`path`] | PathRecord, MultiPathRecord, TraceRecord, and their codes |
 //! | [`multicast`] | MCMemberRecord and multicast GIDs |
 //! | [`service`] | ServiceRecord |
 //! | [`inform`] | InformInfo, InformInfoRecord, and the notice of a report |
 //!
-//! Records are decoded from whatever a client sends, so decoding cannot fail; whether a value is legal is for
-//! the subnet administrator to say.
+//! Decoding a record from a client cannot fail; the SA validates the values.
 
 pub mod component;
 pub mod inform;
@@ -35,22 +34,22 @@ crate::wire! {
         sm_key: MKey = 0, 64;
         /// Distance between records in units of 8 bytes.
         attribute_offset: u16 = 64, 16;
-        /// Which fields of the attribute count.
+        /// Component mask: fields that the query selects.
         component_mask: u64 = 96, 64;
     }
 }
 
 impl SaHeader {
-    /// Where it begins in a MAD.
+    /// Offset in a MAD.
     pub const OFFSET: usize = 36;
 
-    /// The header in a MAD, or in the start of one.
+    /// Reads the header from a MAD or its beginning.
     #[must_use]
     pub fn from_mad<const N: usize>(mad: &[u8; N]) -> Self {
         Self::decode(part::<{ Self::OFFSET }, { Self::LEN }, _>(mad))
     }
 
-    /// Writes it into a MAD, or into the start of one.
+    /// Writes the header to a MAD or its beginning.
     pub fn write_to<const N: usize>(&self, mad: &mut [u8; N]) {
         self.encode_onto(part_mut::<{ Self::OFFSET }, { Self::LEN }, _>(mad));
     }
@@ -67,9 +66,9 @@ pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
     part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }
 
-/// Where the data of an SA MAD begins.
+/// Offset of the data in an SA MAD.
 pub const DATA_OFFSET: usize = 56;
-/// Bytes of data of one SA MAD.
+/// Length of the data in one SA MAD.
 pub const DATA_LEN: usize = 200;
 
 /// Version of the class.
@@ -77,19 +76,19 @@ pub const CLASS_VERSION: u8 = 2;
 
 /// Status codes of this class (IBA 15.4.8, table 188).
 impl Status {
-    /// The administrator has no room for it.
+    /// Insufficient resources.
     pub const NO_RESOURCES: Self = Self(0x0100);
-    /// The request makes no sense.
+    /// The request is invalid.
     pub const REQ_INVALID: Self = Self(0x0200);
-    /// Nothing matches.
+    /// No record matches.
     pub const NO_RECORDS: Self = Self(0x0300);
     /// A Get matches more than one record.
     pub const TOO_MANY_RECORDS: Self = Self(0x0400);
-    /// A GID is not of this subnet, or no GID.
+    /// A GID is invalid or not of this subnet.
     pub const INVALID_GID: Self = Self(0x0500);
-    /// Fields that the request needs are not given.
+    /// Required components are missing.
     pub const INSUFFICIENT_COMPONENTS: Self = Self(0x0600);
-    /// The requester may not do this.
+    /// The requester is not permitted to do this.
     pub const DENIED: Self = Self(0x0700);
 }
 
@@ -141,7 +140,7 @@ pub mod id {
     /// InformInfoRecord.
     pub const INFORM_INFO_RECORD: AttrId = AttrId(0x00F3);
 
-    /// The specification's word for an attribute, where it has one.
+    /// The specification's name of an attribute, if defined.
     #[must_use]
     pub const fn name(id: AttrId) -> Option<&'static str> {
         Some(match id {

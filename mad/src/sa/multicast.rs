@@ -6,33 +6,33 @@ use super::path::{RateCode, Selector};
 use crate::attr::MtuCode;
 use crate::ids::{Gid, Lid, PKey, Sl};
 
-/// In which ways a port is a member, one bit each.
+/// Kinds of membership, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct JoinState(pub u8);
 
 impl JoinState {
-    /// Receives and sends; keeps the group alive.
+    /// Full member: receives and sends; preserves the group.
     pub const FULL: Self = Self(1);
-    /// Receives and sends while others keep the group alive.
+    /// Non-member: receives and sends while the group exists.
     pub const NON_MEMBER: Self = Self(2);
-    /// Sends while others keep the group alive.
+    /// Send-only non-member: sends while the group exists.
     pub const SEND_ONLY_NON_MEMBER: Self = Self(4);
-    /// Sends; keeps the group alive.
+    /// Send-only full member: sends; preserves the group.
     pub const SEND_ONLY_FULL: Self = Self(8);
 
-    /// Whether any of these ways is among them.
+    /// Whether any of these bits is set.
     #[must_use]
     pub const fn has_any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
 
-    /// Whether the member keeps the group alive.
+    /// Whether the member preserves the group.
     #[must_use]
-    pub const fn keeps_group(self) -> bool {
+    pub const fn preserves_group(self) -> bool {
         self.has_any(Self(Self::FULL.0 | Self::SEND_ONLY_FULL.0))
     }
 
-    /// Whether packets of the group must reach the member.
+    /// Whether the member must receive the group's packets.
     #[must_use]
     pub const fn receives(self) -> bool {
         self.has_any(Self(Self::FULL.0 | Self::NON_MEMBER.0))
@@ -51,57 +51,57 @@ impl crate::wire::Bits for JoinState {
 crate::wire! {
     /// MCMemberRecord.
     pub struct McMemberRecord[56] {
-        /// The group.
+        /// GID of the group.
         mgid: Gid = 0, 128, cm 0;
-        /// The member.
+        /// GID of the member.
         port_gid: Gid = 128, 128, cm 1;
         /// Q_Key of the group's packets.
         qkey: u32 = 256, 32, cm 2;
-        /// LID of the group.
+        /// MLID.
         mlid: Lid = 288, 16, cm 3;
-        /// How `mtu` binds.
+        /// Selector of `mtu`.
         mtu_selector: Selector = 304, 2, cm 4;
         /// Largest packet.
         mtu: MtuCode = 306, 6, cm 5;
-        /// TClass for the GRH.
+        /// TClass of the GRH.
         tclass: u8 = 312, 8, cm 6;
-        /// Partition.
+        /// P_Key.
         pkey: PKey = 320, 16, cm 7;
-        /// How `rate` binds.
+        /// Selector of `rate`.
         rate_selector: Selector = 336, 2, cm 8;
-        /// Rate that every member can take.
+        /// A rate that every member supports.
         rate: RateCode = 338, 6, cm 9;
-        /// How `packet_life_time` binds.
+        /// Selector of `packet_life_time`.
         packet_life_time_selector: Selector = 344, 2, cm 10;
-        /// Packets live at most 4.096 µs × 2^n.
+        /// PacketLifeTime: 4.096 µs × 2^n.
         packet_life_time: u8 = 346, 6, cm 11;
         /// Service level.
         sl: Sl = 352, 4, cm 12;
-        /// FlowLabel for the GRH.
+        /// FlowLabel of the GRH.
         flow_label: u32 = 356, 20, cm 13;
-        /// HopLimit for the GRH.
+        /// HopLimit of the GRH.
         hop_limit: u8 = 376, 8, cm 14;
         /// 2 link-local, 5 site, 8 organization, 14 global.
         scope: u8 = 384, 4, cm 15;
-        /// In which ways the port is a member.
+        /// Kinds of membership.
         join_state: JoinState = 388, 4, cm 16;
-        /// Somebody else joins for the port.
+        /// Another port joins on behalf of this one.
         proxy_join: bool = 392, 1, cm 17;
-        /// The same bit where OpenSM's headers put it on little-endian hosts; queries do not select it.
+        /// ProxyJoin at the position of OpenSM's headers on little-endian hosts; not selected by queries.
         proxy_join_lsb: bool = 399, 1;
     }
 }
 record!(McMemberRecord, id::MC_MEMBER);
 
 impl McMemberRecord {
-    /// Whether somebody else joins for the port, wherever the client puts the bit.
+    /// Whether ProxyJoin is set at either position.
     #[must_use]
     pub const fn is_proxy_join(&self) -> bool {
         self.proxy_join || self.proxy_join_lsb
     }
 }
 
-/// What the bytes of a multicast GID say.
+/// Fields of multicast GIDs.
 impl Gid {
     /// Whether it is a multicast GID.
     #[must_use]
@@ -109,7 +109,7 @@ impl Gid {
         self.0[0] == 0xFF
     }
 
-    /// Flags of a multicast GID; only 1, transient, has a meaning.
+    /// Flags of a multicast GID; only 1 (transient) is defined.
     #[must_use]
     pub const fn mgid_flags(self) -> u8 {
         self.0[1] >> 4
@@ -121,33 +121,33 @@ impl Gid {
         self.0[1] & 0xF
     }
 
-    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::ADMINISTRATOR`], or anything.
+    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::ADMINISTRATOR`], or any other.
     #[must_use]
     pub const fn mgid_signature(self) -> u16 {
         u16::from_be_bytes([self.0[2], self.0[3]])
     }
 
-    /// P_Key in the multicast GID of an IP group.
+    /// P_Key in the multicast GID of an IPoIB group.
     #[must_use]
     pub const fn mgid_pkey(self) -> PKey {
         PKey(u16::from_be_bytes([self.0[4], self.0[5]]))
     }
 }
 
-/// Multicast GIDs by kind.
+/// Construction of multicast GIDs.
 pub mod mgid {
     use crate::ids::{Gid, PKey};
 
-    /// Signature of groups of IPv4.
+    /// Signature of IPv4 groups.
     pub const IPV4: u16 = 0x401B;
-    /// Signature of groups of IPv6.
+    /// Signature of IPv6 groups.
     pub const IPV6: u16 = 0x601B;
-    /// Signature of groups that the administrator named.
+    /// Signature of groups whose MGID the SA allocated.
     pub const ADMINISTRATOR: u16 = 0xA01B;
-    /// Scope within the subnet.
+    /// Link-local scope.
     pub const LINK_LOCAL: u8 = 2;
 
-    /// The broadcast group of IPv4 in a partition, by whose parameters IPoIB works (RFC 4391, 5).
+    /// The IPv4 broadcast group of a partition, which defines IPoIB's parameters (RFC 4391, 5).
     #[must_use]
     pub const fn broadcast(pkey: PKey, scope: u8) -> Gid {
         ip(
@@ -158,7 +158,7 @@ pub mod mgid {
         )
     }
 
-    /// A group of IP in a partition; `group` is the end of the GID.
+    /// An IPoIB group of a partition; `group` is the end of the GID.
     #[must_use]
     pub const fn ip(signature: u16, pkey: PKey, scope: u8, group: [u8; 10]) -> Gid {
         let s = signature.to_be_bytes();
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_broadcast_group_of_the_default_partition() {
+    fn broadcast_group_of_the_default_partition_has_its_known_gid() {
         let gid = mgid::broadcast(PKey::DEFAULT_LIMITED, mgid::LINK_LOCAL);
         assert_eq!(gid.to_string(), "ff12:401b:ffff::ffff:ffff");
         assert!(gid.is_multicast());

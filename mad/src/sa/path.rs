@@ -6,21 +6,21 @@ use crate::attr::MtuCode;
 use crate::ids::{Gid, GidPrefix, Lid, NodeGuid, PKey, PortGuid, PortNum, Sl};
 
 crate::open_enum! {
-    /// How a value in a request binds. It counts only together with the value's own component.
+    /// Comparison of a requested value. Requires the component of the value.
     pub enum Selector(u8) {
-        /// More than the value.
+        /// Greater than the value.
         Greater = 0, "greater than";
         /// Less than the value.
         Less = 1, "less than";
-        /// The value.
+        /// Exactly the value.
         Exact = 2, "exactly";
-        /// The best there is; the value does not count.
+        /// The largest available; the value is ignored.
         Best = 3, "best";
     }
 }
 
 crate::open_enum! {
-    /// Static rate. Codes do not ascend with the rate: see [`RateCode::rank`].
+    /// Static rate. Codes do not ascend with rates: see [`RateCode::rank`].
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum RateCode(u8) {
         /// 2.5 Gb/s.
@@ -75,7 +75,7 @@ crate::open_enum! {
 }
 
 impl RateCode {
-    /// All rates, slowest first.
+    /// All rates in ascending order.
     pub const ASCENDING: [Self; 24] = [
         Self::G2_5,
         Self::G5,
@@ -103,21 +103,21 @@ impl RateCode {
         Self::G1600,
     ];
 
-    /// Megabits a second of each of [`Self::ASCENDING`].
+    /// Mb/s of each of [`Self::ASCENDING`].
     const MBPS: [u32; 24] = [
         2_500, 5_000, 10_000, 14_000, 20_000, 25_000, 28_000, 30_000, 40_000, 50_000, 56_000,
         60_000, 80_000, 100_000, 112_000, 120_000, 168_000, 200_000, 300_000, 400_000, 600_000,
         800_000, 1_200_000, 1_600_000,
     ];
 
-    /// The fastest rate that is not more than so many megabits a second; the slowest of all for less.
+    /// The highest rate of at most `mbps` Mb/s, or the lowest rate of all.
     #[must_use]
     pub fn at_most(mbps: u32) -> Self {
         let n = Self::MBPS.partition_point(|m| *m <= mbps);
         Self::ASCENDING[n.max(1) - 1]
     }
 
-    /// Its place among all rates, slowest first; `None` for a code that means nothing.
+    /// Index in [`Self::ASCENDING`]; `None` for an undefined code.
     #[must_use]
     pub fn rank(self) -> Option<usize> {
         Self::ASCENDING.iter().position(|r| *r == self)
@@ -127,118 +127,118 @@ impl RateCode {
 crate::wire! {
     /// PathRecord.
     pub struct PathRecord[64] {
-        /// The service that the path is for; both halves of the component or none.
+        /// ServiceID; both components or none.
         service_id: u64 = 0, 64, cm 0 | 1;
-        /// Where it leads.
+        /// Destination GID.
         dgid: Gid = 64, 128, cm 2;
-        /// Where it begins.
+        /// Source GID.
         sgid: Gid = 192, 128, cm 3;
-        /// LID where it leads.
+        /// Destination LID.
         dlid: Lid = 320, 16, cm 4;
-        /// LID where it begins.
+        /// Source LID.
         slid: Lid = 336, 16, cm 5;
         /// For raw packets.
         raw_traffic: bool = 352, 1, cm 6;
-        /// FlowLabel for the GRH.
+        /// FlowLabel of the GRH.
         flow_label: u32 = 356, 20, cm 8;
-        /// HopLimit for the GRH; 0 where none is needed.
+        /// HopLimit of the GRH; 0 within the subnet.
         hop_limit: u8 = 376, 8, cm 9;
-        /// TClass for the GRH.
+        /// TClass of the GRH.
         tclass: u8 = 384, 8, cm 10;
-        /// The way back is as good.
+        /// The reverse path has the same properties.
         reversible: bool = 392, 1, cm 11;
-        /// Most paths that the requester wants.
+        /// Maximum number of paths requested.
         numb_path: u8 = 393, 7, cm 12;
-        /// Partition.
+        /// P_Key.
         pkey: PKey = 400, 16, cm 13;
-        /// Class of service.
+        /// QoS class.
         qos_class: u16 = 416, 12, cm 14;
         /// Service level.
         sl: Sl = 428, 4, cm 15;
-        /// How `mtu` binds.
+        /// Selector of `mtu`.
         mtu_selector: Selector = 432, 2, cm 16;
-        /// Largest packet.
+        /// MTU.
         mtu: MtuCode = 434, 6, cm 17;
-        /// How `rate` binds.
+        /// Selector of `rate`.
         rate_selector: Selector = 440, 2, cm 18;
         /// Rate.
         rate: RateCode = 442, 6, cm 19;
-        /// How `packet_life_time` binds.
+        /// Selector of `packet_life_time`.
         packet_life_time_selector: Selector = 448, 2, cm 20;
-        /// Packets live at most 4.096 µs × 2^n.
+        /// PacketLifeTime: 4.096 µs × 2^n.
         packet_life_time: u8 = 450, 6, cm 21;
-        /// 0 is the best of several.
+        /// Order of preference; 0 is preferred.
         preference: u8 = 456, 8, cm 22;
     }
 }
 record!(PathRecord, id::PATH);
 
 crate::wire! {
-    /// The head of a MultiPathRecord; GIDs follow, sources first.
+    /// The fixed part of a MultiPathRecord; GIDs follow, sources first.
     pub struct MultiPathRecord[24] {
         /// For raw packets.
         raw_traffic: bool = 0, 1, cm 0;
-        /// FlowLabel for the GRH.
+        /// FlowLabel of the GRH.
         flow_label: u32 = 4, 20, cm 2;
-        /// HopLimit for the GRH.
+        /// HopLimit of the GRH.
         hop_limit: u8 = 24, 8, cm 3;
-        /// TClass for the GRH.
+        /// TClass of the GRH.
         tclass: u8 = 32, 8, cm 4;
-        /// The way back must be as good.
+        /// The reverse path must have the same properties.
         reversible: bool = 40, 1, cm 5;
-        /// Most paths that the requester wants.
+        /// Maximum number of paths requested.
         numb_path: u8 = 41, 7, cm 6;
-        /// Partition.
+        /// P_Key.
         pkey: PKey = 48, 16, cm 7;
-        /// Class of service.
+        /// QoS class.
         qos_class: u16 = 64, 12, cm 8;
         /// Service level.
         sl: Sl = 76, 4, cm 9;
-        /// How `mtu` binds.
+        /// Selector of `mtu`.
         mtu_selector: Selector = 80, 2, cm 10;
-        /// Largest packet.
+        /// MTU.
         mtu: MtuCode = 82, 6, cm 11;
-        /// How `rate` binds.
+        /// Selector of `rate`.
         rate_selector: Selector = 88, 2, cm 12;
         /// Rate.
         rate: RateCode = 90, 6, cm 13;
-        /// How `packet_life_time` binds.
+        /// Selector of `packet_life_time`.
         packet_life_time_selector: Selector = 96, 2, cm 14;
-        /// Packets live at most 4.096 µs × 2^n.
+        /// PacketLifeTime: 4.096 µs × 2^n.
         packet_life_time: u8 = 98, 6, cm 15;
-        /// Upper 8 bits of the service's identifier.
+        /// Upper 8 bits of the ServiceID.
         service_id_high: u8 = 104, 8, cm 16;
-        /// How independent the paths must be.
+        /// Required independence of the paths.
         independence_selector: u8 = 112, 2, cm 17;
-        /// Sources.
+        /// Number of source GIDs.
         sgid_count: u8 = 120, 8, cm 19;
-        /// Destinations.
+        /// Number of destination GIDs.
         dgid_count: u8 = 128, 8, cm 20;
-        /// Lower 56 bits of the service's identifier.
+        /// Lower 56 bits of the ServiceID.
         service_id_low: u64 = 136, 56, cm 21;
     }
 }
 
 crate::wire! {
-    /// TraceRecord: one node on a path.
+    /// TraceRecord: one node of a path.
     pub struct TraceRecord[48] {
-        /// Upper half of its GIDs.
+        /// Subnet prefix.
         gid_prefix: GidPrefix = 0, 64, cm 0;
-        /// Counts changes of identifiers.
+        /// ID generation.
         id_generation: u16 = 64, 16, cm 1;
         /// CA, switch or router.
         node_type: crate::attr::NodeType = 88, 8, cm 3;
-        /// The node.
+        /// GUID of the node.
         node_id: NodeGuid = 96, 64, cm 4;
-        /// Its chassis; 0 where unknown.
+        /// System image GUID; 0 if unknown.
         chassis_id: u64 = 160, 64, cm 5;
-        /// GUID of the port by which the path comes in; a switch's port 0.
+        /// GUID of the entry port; port 0's for a switch.
         entry_port_id: PortGuid = 224, 64, cm 6;
-        /// GUID of the port by which it leaves.
+        /// GUID of the exit port; port 0's for a switch.
         exit_port_id: PortGuid = 288, 64, cm 7;
-        /// The port by which it comes in; 0 at the source.
+        /// Entry port; 0 at the source.
         entry_port: PortNum = 352, 8, cm 8;
-        /// The port by which it leaves; 0 at the destination.
+        /// Exit port; 0 at the destination.
         exit_port: PortNum = 360, 8, cm 9;
     }
 }

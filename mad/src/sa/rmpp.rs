@@ -1,6 +1,6 @@
-//! The header of the reliable multi-packet protocol (IBA 13.6.2): how a message longer than one MAD is cut.
+//! Header of the reliable multi-packet protocol (IBA 13.6.2).
 //!
-//! Layout and codes only. Who cuts and joins is a transport: the kernel, or `sim::umad` in a simulated host.
+//! Layout and codes only. The transport segments and reassembles: the kernel, or `sim::umad` in a simulated host.
 
 use crate::wire::{part, part_mut};
 
@@ -21,9 +21,9 @@ crate::open_enum! {
 }
 
 crate::wire! {
-    /// RMPP header: bytes 24 to 35 of a MAD of a class that uses it.
+    /// RMPP header: bytes 24 to 35 of a MAD of a class with RMPP.
     pub struct RmppHeader[12] {
-        /// 1; 0 where RMPP is not used.
+        /// 1; 0 if RMPP is not used.
         version: u8 = 0, 8;
         /// Kind of packet.
         rmpp_type: RmppType = 8, 8;
@@ -35,7 +35,7 @@ crate::wire! {
         first: bool = 22, 1;
         /// RMPP is used.
         active: bool = 23, 1;
-        /// Why a transfer stopped.
+        /// Why the transfer stopped.
         status: u8 = 24, 8;
         /// Segment number from 1 (DATA, ACK).
         segment_number: u32 = 32, 32;
@@ -45,43 +45,43 @@ crate::wire! {
 }
 
 impl RmppHeader {
-    /// Where it begins in a MAD.
+    /// Offset in a MAD.
     pub const OFFSET: usize = 24;
     /// The only version.
     pub const VERSION: u8 = 1;
 
-    /// The header in a MAD, or in the start of one.
+    /// Reads the header from a MAD or its beginning.
     #[must_use]
     pub fn from_mad<const N: usize>(mad: &[u8; N]) -> Self {
         Self::decode(part::<{ Self::OFFSET }, { Self::LEN }, _>(mad))
     }
 
-    /// Writes it into a MAD, or into the start of one.
+    /// Writes the header to a MAD or its beginning.
     pub fn write_to<const N: usize>(&self, mad: &mut [u8; N]) {
         self.encode_onto(part_mut::<{ Self::OFFSET }, { Self::LEN }, _>(mad));
     }
 }
 
 crate::open_enum! {
-    /// Why an RMPP transfer ends (RMPPStatus, IBA 13.6.2.3).
+    /// Why an RMPP transfer ended (RMPPStatus, IBA 13.6.2.3).
     pub enum RmppStatus(u8) {
         /// No reason.
         Normal = 0, "normal";
         /// Resources are exhausted (STOP).
         ResX = 1, "ResX";
-        /// The whole takes too long (ABORT, as all that follow).
+        /// Total time exceeded (ABORT, as all that follow).
         T2L = 118, "T2L";
-        /// Last and PayloadLength do not agree.
+        /// Last and PayloadLength are inconsistent.
         BadLength = 119, "inconsistent Last and PayloadLength";
-        /// First and SegmentNumber do not agree.
+        /// First and SegmentNumber are inconsistent.
         BadSegment = 120, "inconsistent First and SegmentNumber";
         /// Unknown RMPPType.
         BadType = 121, "bad RMPPType";
         /// NewWindowLast is before SegmentNumber.
         W2S = 122, "W2S";
-        /// SegmentNumber of an ACK is beyond what was sent.
+        /// SegmentNumber of an ACK was not sent yet.
         S2B = 123, "S2B";
-        /// RMPPStatus that does not fit.
+        /// RMPPStatus does not match the type.
         IllegalStatus = 124, "illegal RMPPStatus";
         /// Unknown RMPPVersion.
         Unv = 125, "UnV";

@@ -1,4 +1,4 @@
-//! ServiceRecord: what programs offer, and where (IBA 15.2.5.14).
+//! ServiceRecord: registered services (IBA 15.2.5.14).
 
 use super::component::record;
 use super::id;
@@ -7,31 +7,31 @@ use crate::ids::{Gid, PKey};
 crate::wire! {
     /// ServiceRecord.
     pub struct ServiceRecord[176] {
-        /// Identifier of the service.
+        /// ServiceID.
         service_id: u64 = 0, 64, cm 0;
-        /// Where it is.
+        /// Port that provides the service.
         service_gid: Gid = 64, 128, cm 1;
-        /// Partition.
+        /// P_Key.
         service_pkey: PKey = 192, 16, cm 2;
-        /// Seconds that the record lives; [`ServiceRecord::FOREVER`] for ever.
+        /// Lease in seconds; [`ServiceRecord::FOREVER`] for an indefinite one.
         service_lease_s: u32 = 224, 32, cm 4;
-        /// Proves that two requests come from the same owner.
+        /// Key that permits changes of the record.
         service_key: [u8; 16] = 256, 128, cm 5;
         /// Name, zero padded.
         service_name: [u8; 64] = 384, 512, cm 6;
-        /// The service's own data.
+        /// Data of the service.
         data8: [u8; 16] = 896, 128, cm_each 7;
-        /// The service's own data.
+        /// Data of the service.
         data16: [u16; 8] = 1024, 128, cm_each 23;
-        /// The service's own data.
+        /// Data of the service.
         data32: [u32; 4] = 1152, 128, cm_each 31;
-        /// The service's own data.
+        /// Data of the service.
         data64: [u64; 2] = 1280, 128, cm_each 35;
     }
 }
 record!(ServiceRecord, id::SERVICE);
 
 impl ServiceRecord {
-    /// A lease without end.
+    /// An indefinite lease.
     pub const FOREVER: u32 = u32::MAX;
 }

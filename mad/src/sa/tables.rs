@@ -1,7 +1,6 @@
-//! Records of what devices say of themselves: nodes, ports, switches, links, and the tables in them (IBA 15.2.5.2 to 15.2.5.13,
-//! 15.2.5.18, 15.2.5.21).
+//! Records of nodes, ports, switches, links and device tables (IBA 15.2.5.2 to 15.2.5.13, 15.2.5.18, 15.2.5.21).
 //!
-//! The attribute inside a record is kept as bytes: it is passed on as the device said it.
+//! The contained attribute is stored as bytes and passed on as the device reported it.
 
 use super::component::record;
 use super::id;
@@ -9,51 +8,51 @@ use crate::attr::{NodeInfo, PortInfo, SmState, SwitchInfo};
 use crate::ids::{Lid, MKey, PortGuid, PortNum};
 
 crate::wire! {
-    /// ClassPortInfo: what the administrator can do (IBA 13.4.8.1).
+    /// ClassPortInfo: capabilities of the SA (IBA 13.4.8.1).
     pub struct ClassPortInfo[72] {
         /// Version of the MAD format: 1.
         base_version: u8 = 0, 8;
         /// Version of the class.
         class_version: u8 = 8, 8;
-        /// What every class, and this class, can do; see the constants.
+        /// Capabilities; see the constants.
         capability_mask: u16 = 16, 16;
-        /// What else it can do.
+        /// Further capabilities.
         capability_mask2: u32 = 32, 27;
-        /// It answers within 4.096 µs × 2^n.
+        /// Response time: 4.096 µs × 2^n.
         resp_time_value: u8 = 59, 5;
-        /// Whom to ask instead; zero where nobody.
+        /// GID for redirection; zero for none.
         redirect_gid: crate::ids::Gid = 64, 128;
-        /// TClass, SL and FlowLabel of the way there.
+        /// TClass, SL and FlowLabel for redirection.
         redirect_tc_sl_fl: u32 = 192, 32;
-        /// Its LID.
+        /// LID for redirection.
         redirect_lid: Lid = 224, 16;
-        /// P_Key for it.
+        /// P_Key for redirection.
         redirect_pkey: crate::ids::PKey = 240, 16;
-        /// Its queue pair.
+        /// Queue pair for redirection.
         redirect_qp: crate::ids::Qpn = 264, 24;
-        /// The queue pair's Q_Key.
+        /// Q_Key for redirection.
         redirect_qkey: u32 = 288, 32;
-        /// Where traps go; zero where nowhere.
+        /// GID for traps; zero for none.
         trap_gid: crate::ids::Gid = 320, 128;
-        /// TClass, SL and FlowLabel of the way there.
+        /// TClass, SL and FlowLabel for traps.
         trap_tc_sl_fl: u32 = 448, 32;
-        /// Its LID.
+        /// LID for traps.
         trap_lid: Lid = 480, 16;
-        /// P_Key for it.
+        /// P_Key for traps.
         trap_pkey: crate::ids::PKey = 496, 16;
-        /// Hop limit.
+        /// Hop limit for traps.
         trap_hl: u8 = 512, 8;
-        /// Its queue pair.
+        /// Queue pair for traps.
         trap_qp: crate::ids::Qpn = 520, 24;
-        /// The queue pair's Q_Key.
+        /// Q_Key for traps.
         trap_qkey: u32 = 544, 32;
     }
 }
 
 impl ClassPortInfo {
-    /// CapabilityMask: `capability_mask2` counts.
+    /// CapabilityMask: `capability_mask2` is valid.
     pub const CAPABILITY_MASK2: u16 = 1 << 2;
-    /// CapabilityMask: the optional records are there.
+    /// CapabilityMask: optional records are supported.
     pub const OPTIONAL_RECORDS: u16 = 1 << 8;
     /// CapabilityMask: multicast groups of unreliable datagrams.
     pub const UD_MULTICAST: u16 = 1 << 9;
@@ -61,21 +60,21 @@ impl ClassPortInfo {
     pub const MULTI_PATH: u16 = 1 << 10;
     /// CapabilityMask: PortInfoRecords are matched by bits of CapabilityMask.
     pub const PORT_INFO_CAP_MASK_MATCH: u16 = 1 << 13;
-    /// CapabilityMask2: quality of service in path queries.
+    /// CapabilityMask2: QoS in path queries.
     pub const QOS: u32 = 1 << 1;
     /// CapabilityMask2: SwitchInfo.MulticastFDBTop is used.
     pub const MULTICAST_FDB_TOP: u32 = 1 << 3;
     /// CapabilityMask2: GuidInfoRecord can be set.
     pub const ALIAS_GUIDS: u32 = 1 << 5;
-    /// CapabilityMask2: the whole PortInfo is in PortInfoRecords.
+    /// CapabilityMask2: PortInfoRecords contain the complete PortInfo.
     pub const FULL_PORT_INFO: u32 = 1 << 6;
     /// CapabilityMask2: extended speeds.
     pub const EXTENDED_SPEEDS: u32 = 1 << 7;
-    /// CapabilityMask2: services of multicast GIDs.
+    /// CapabilityMask2: services with multicast GIDs.
     pub const MULTICAST_SERVICES: u32 = 1 << 8;
     /// CapabilityMask2: PortInfoRecords are matched by bits of CapabilityMask2.
     pub const PORT_INFO_CAP_MASK2_MATCH: u32 = 1 << 10;
-    /// CapabilityMask2: members that send only, and count as full members.
+    /// CapabilityMask2: send-only full members.
     pub const SEND_ONLY_FULL_MEMBER: u32 = 1 << 12;
     /// CapabilityMask2: width 2X.
     pub const LINK_WIDTH_2X: u32 = 1 << 13;
@@ -90,7 +89,7 @@ crate::wire! {
     pub struct NodeRecord[112] {
         /// The port's base LID.
         lid: Lid = 0, 16, cm 0;
-        /// NodeInfo without its reserved end.
+        /// NodeInfo without the reserved bytes.
         node_info: [u8; 40] = 32, 320, cm_of NodeInfo [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
         /// NodeDescription.
         node_description: [u8; 64] = 352, 512, cm 14;
@@ -101,11 +100,11 @@ record!(NodeRecord, id::NODE);
 crate::wire! {
     /// PortInfoRecord: one for each port.
     pub struct PortInfoRecord[72] {
-        /// Base LID of the end port; of a switch's port 0 for all its ports.
+        /// Base LID of the end port; for switch ports, of port 0.
         lid: Lid = 0, 16, cm 0;
         /// The port.
         port_num: PortNum = 16, 8, cm 1;
-        /// Bit 7: the requester knows extended speeds.
+        /// Bit 7: the requester supports extended speeds.
         options: u8 = 24, 8, cm 2;
         /// PortInfo; the second set of extended speeds has no components.
         port_info: [u8; 64] = 32, 512, cm_of PortInfo [
@@ -117,7 +116,7 @@ crate::wire! {
 record!(PortInfoRecord, id::PORT_INFO);
 
 impl PortInfoRecord {
-    /// Options: the requester knows extended speeds.
+    /// Options: the requester supports extended speeds.
     pub const EXTENDED_SPEEDS: u8 = 0x80;
     /// The component of Options.
     pub const OPTIONS: u64 = 1 << 2;
@@ -128,15 +127,15 @@ impl PortInfoRecord {
 }
 
 crate::wire! {
-    /// SLtoVLMappingTableRecord: one for each pair of ports of a switch, one for each port of others.
+    /// SLtoVLMappingTableRecord: one for each pair of ports of a switch, one for each port of other nodes.
     pub struct SlToVlRecord[16] {
-        /// Base LID of the end port, of a switch's port 0.
+        /// Base LID of the end port; for switch ports, of port 0.
         lid: Lid = 0, 16, cm 0;
-        /// The port by which packets come in; 0 where the table is an end port's.
+        /// Input port; 0 for the table of an end port.
         input_port: PortNum = 16, 8, cm 1;
-        /// The port by which they leave.
+        /// Output port.
         output_port: PortNum = 24, 8, cm 2;
-        /// The table, two lanes to a byte.
+        /// The table, two VLs per byte.
         table: [u8; 8] = 64, 64, cm 3;
     }
 }
@@ -147,7 +146,7 @@ crate::wire! {
     pub struct SwitchInfoRecord[24] {
         /// LID of the switch.
         lid: Lid = 0, 16, cm 0;
-        /// SwitchInfo as far as it goes.
+        /// SwitchInfo without the reserved bytes.
         switch_info: [u8; 20] = 32, 160, cm_of SwitchInfo [
             2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20
         ];
@@ -160,9 +159,9 @@ crate::wire! {
     pub struct LftRecord[72] {
         /// LID of the switch.
         lid: Lid = 0, 16, cm 0;
-        /// The block.
+        /// Block number.
         block_num: u16 = 16, 16, cm 1;
-        /// Egress ports of its 64 LIDs.
+        /// Output ports of 64 LIDs.
         table: [u8; 64] = 64, 512, cm 3;
     }
 }
@@ -173,45 +172,45 @@ crate::wire! {
     pub struct MftRecord[72] {
         /// LID of the switch.
         lid: Lid = 0, 16, cm 0;
-        /// Which 16 ports.
+        /// Position: 16 ports each.
         position: u8 = 16, 4, cm 1;
-        /// The block.
+        /// Block number.
         block_num: u16 = 23, 9, cm 3;
-        /// Port masks of its 32 MLIDs.
+        /// Port masks of 32 MLIDs.
         table: [u8; 64] = 64, 512, cm 5;
     }
 }
 record!(MftRecord, id::MFT);
 
 crate::wire! {
-    /// SMInfoRecord: one for each subnet manager.
+    /// SMInfoRecord: one for each SM.
     pub struct SmInfoRecord[32] {
-        /// Base LID of its port.
+        /// Base LID of the SM's port.
         lid: Lid = 0, 16, cm 0;
-        /// GUID of its port.
+        /// GUID of the SM's port.
         guid: PortGuid = 32, 64, cm 2;
-        /// Never told: 0.
+        /// Always 0 in replies.
         sm_key: MKey = 96, 64, cm 3;
-        /// Grows with its activity.
+        /// Activity counter.
         act_count: u32 = 160, 32, cm 4;
-        /// 0 to 15.
+        /// Priority, 0 to 15.
         priority: u8 = 192, 4, cm 5;
-        /// Its state.
+        /// State of the SM.
         sm_state: SmState = 196, 4, cm 6;
     }
 }
 record!(SmInfoRecord, id::SM_INFO);
 
 crate::wire! {
-    /// LinkRecord: a cable, once in each direction.
+    /// LinkRecord: a link in one direction.
     pub struct LinkRecord[8] {
-        /// Base LID of the end port here; of port 0 on a switch.
+        /// Base LID of the near end port; for switch ports, of port 0.
         from_lid: Lid = 0, 16, cm 0;
-        /// The port here.
+        /// The near port.
         from_port: PortNum = 16, 8, cm 1;
-        /// The port there.
+        /// The far port.
         to_port: PortNum = 24, 8, cm 2;
-        /// The LID there.
+        /// LID of the far end.
         to_lid: Lid = 32, 16, cm 3;
     }
 }
@@ -222,7 +221,7 @@ crate::wire! {
     pub struct GuidInfoRecord[72] {
         /// Base LID of the port.
         lid: Lid = 0, 16, cm 0;
-        /// The block.
+        /// Block number.
         block_num: u8 = 16, 8, cm 1;
         /// The GUIDs; 0 is an empty entry.
         guids: [PortGuid; 8] = 64, 512, cm_each 4;
@@ -242,13 +241,13 @@ const _: () = assert!(
 crate::wire! {
     /// P_KeyTableRecord: a block of a port's P_Keys.
     pub struct PKeyTableRecord[72] {
-        /// Base LID of the end port; of port 0 on a switch.
+        /// Base LID of the end port; for switch ports, of port 0.
         lid: Lid = 0, 16, cm 0;
-        /// The block.
+        /// Block number.
         block_num: u16 = 16, 16, cm 1;
-        /// The port of a switch.
+        /// Port of a switch.
         port_num: PortNum = 32, 8, cm 2;
-        /// The keys.
+        /// The P_Keys.
         table: [u8; 64] = 64, 512, cm 4;
     }
 }
@@ -257,7 +256,7 @@ record!(PKeyTableRecord, id::PKEY_TABLE);
 crate::wire! {
     /// VLArbitrationTableRecord: a block of a port's arbitration tables.
     pub struct VlArbRecord[72] {
-        /// Base LID of the end port; of port 0 on a switch.
+        /// Base LID of the end port; for switch ports, of port 0.
         lid: Lid = 0, 16, cm 0;
         /// The port.
         output_port: PortNum = 16, 8, cm 1;

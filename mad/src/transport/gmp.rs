@@ -1,13 +1,13 @@
-//! Whole messages of general services: what a class that uses RMPP sends and receives, already joined, still to be cut.
+//! Messages of general services, RMPP reassembled on receive and segmented on send.
 //!
-//! Ports of this kind carry messages of any length; the kernel (or a simulated host's MAD layer) does RMPP.
+//! Such ports carry messages of any length; the kernel (or a simulated host's MAD layer) implements RMPP.
 
 use core::time::Duration;
 
 use super::TransportError;
 use crate::ids::{Gid, Lid, Qpn, Sl, Tid};
 
-/// The other end of a message, as far as an answer needs it.
+/// The remote address of a message, sufficient for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Peer {
@@ -17,21 +17,21 @@ pub struct Peer {
     pub qpn: Qpn,
     /// Service level.
     pub sl: Sl,
-    /// Low bits of the own LID that was used.
+    /// Low bits of the local LID that was used.
     pub path_bits: u8,
     /// Index of the P_Key that was used.
     pub pkey_index: u16,
-    /// The global route header, where there is one.
+    /// The GRH, if any.
     pub grh: Option<Grh>,
 }
 
-/// A global route header as the port tells it.
+/// Address fields of a GRH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Grh {
-    /// GID of the other end.
+    /// Remote GID.
     pub gid: Gid,
-    /// Index of the own GID.
+    /// Index of the local GID.
     pub gid_index: u8,
     /// HopLimit.
     pub hop_limit: u8,
@@ -41,41 +41,42 @@ pub struct Grh {
     pub flow_label: u32,
 }
 
-/// What came out of a port.
+/// Result of a receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GmpReceived {
-    /// A message: header first, RMPP joined.
+    /// A message: header first, RMPP reassembled.
     Message {
         /// The sender.
         from: Peer,
-        /// The whole.
+        /// The message.
         bytes: Vec<u8>,
     },
-    /// The transport knows that a request of ours will not be answered; only the lower 32 bits of its TID are told.
+    /// A request was not answered; only the lower 32 bits of its TID are known.
     SendFailed(Tid),
-    /// Nothing in the given time.
+    /// Nothing was received within the timeout.
     TimedOut,
 }
 
-/// The sending half. Shared by threads.
+/// The sending half, shared by threads.
 pub trait GmpSender: Send + Sync {
-    /// Sends a message. `answer_within` is how long the transport keeps a request of ours; none for answers.
+    /// Sends a message. `response_timeout` is the time for which the transport awaits the response to a request; `None` for
+    /// responses.
     ///
     /// # Errors
-    /// If the device refuses it or is gone.
+    /// If the device rejects the message or was removed.
     fn send(
         &self,
         to: &Peer,
         bytes: &[u8],
-        answer_within: Option<Duration>,
+        response_timeout: Option<Duration>,
     ) -> Result<(), TransportError>;
 }
 
 /// The receiving half.
 pub trait GmpReceiver: Send {
-    /// Waits at most `timeout` for one message.
+    /// Waits at most `timeout` for a message.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device was removed.
     fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError>;
 }

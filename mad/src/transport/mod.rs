@@ -1,7 +1,7 @@
-//! Ports that move MADs.
+//! Ports that send and receive MADs.
 //!
-//! A transport sends one MAD at a time and never waits for the answer; received MADs are handed over one by
-//! one. It keeps no state of the subnet and does not retry: deadlines are the requester's.
+//! Sending does not wait for the response; MADs are received one by one. Transports have no subnet state and do not retry:
+//! timeouts are the requester's.
 
 pub mod gmp;
 #[cfg(feature = "umad")]
@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use crate::mad::{MadIn, MadOut};
 
-/// What came out of a port.
+/// Result of a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
@@ -21,36 +21,36 @@ use crate::mad::{MadIn, MadOut};
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),
-    /// The transport knows that a request of ours will not be answered.
+    /// A request was not answered, as the transport reports.
     SendFailed(crate::ids::Tid),
-    /// Nothing in the given time.
+    /// Nothing was received within the timeout.
     TimedOut,
 }
 
 /// The sending half of a port.
 pub trait MadSender: Send {
-    /// Sends one MAD.
+    /// Sends a MAD.
     ///
     /// # Errors
-    /// If the device refuses it or is gone.
+    /// If the device rejects it or was removed.
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError>;
 }
 
 /// The receiving half of a port.
 pub trait MadReceiver: Send {
-    /// Waits at most `timeout` for one MAD.
+    /// Waits at most `timeout` for a MAD.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device was removed.
     fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError>;
 }
 
-/// A port that cannot send or receive.
+/// A send or receive error.
 #[derive(Debug)]
 pub struct TransportError {
-    /// What was tried.
+    /// What failed.
     pub action: &'static str,
-    /// What the system said.
+    /// The system's error.
     pub source: std::io::Error,
 }
 

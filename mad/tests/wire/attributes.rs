@@ -1,7 +1,6 @@
-//! Every attribute against bytes, both ways.
+//! Encoding and decoding of every attribute.
 //!
-//! The literals come from ibsim 0.10 with OpenSM 3.3.23 as subnet manager, unless their test says that they
-//! are made by hand; the properties hold for all layouts.
+//! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23; the properties hold for all layouts.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use ferrosm_mad::attr::{
@@ -21,7 +20,7 @@ use ferrosm_mad::smp::{DirectedHeader, LidRoutedHeader};
 use ferrosm_mad::wire::{Field, set_bits};
 use proptest::prelude::*;
 
-/// `N` bytes of hexadecimal digits, the rest zero.
+/// `N` bytes from hexadecimal digits, padded with zeros.
 fn hex<const N: usize>(text: &str) -> [u8; N] {
     let digits: Vec<u8> = text
         .chars()
@@ -35,7 +34,7 @@ fn hex<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// The literal decodes to the value, and the value encodes to the literal.
+/// The bytes decode to the value, and the value encodes to the bytes.
 macro_rules! both_ways {
     ($layout:ident, $hex:expr, $value:expr) => {{
         let (bytes, value): (_, $layout) = (hex($hex), $value);
@@ -135,9 +134,9 @@ fn port_info_of_a_channel_adapter() {
     );
 }
 
-/// The width counts lanes, the widest speed range wins: ibsim's port above is 4X HDR, an old one 1X SDR.
+/// The newest speed field takes precedence: ibsim's port above is 4X HDR, an old one 1X SDR.
 #[test]
-fn rates_are_as_the_trade_writes_them() {
+fn rates_are_formatted_as_width_speed_and_gbps() {
     let hdr = PortInfo {
         link_width_active: 2,
         link_speed_active: 4,
@@ -219,7 +218,7 @@ fn linear_forwarding_table() {
     assert_eq!(block.encode(), bytes);
 }
 
-/// By hand: MLID 0xC001 leaves by ports 1 and 15 of the group.
+/// By hand: MLID 0xC001 leaves through ports 1 and 15.
 #[test]
 fn multicast_forwarding_table() {
     let mut block = MftBlock::default();
@@ -243,7 +242,7 @@ fn sm_info() {
     );
 }
 
-/// By hand: no device here answers them.
+/// By hand: no simulated device supports them.
 #[test]
 fn vendor_diag_and_led_info() {
     let mut diag_data = [0; 62];
@@ -259,7 +258,7 @@ fn vendor_diag_and_led_info() {
     both_ways!(LedInfo, "80", LedInfo { led_mask: true });
 }
 
-/// ibsim's trap 144 after the IsSM bit was set.
+/// ibsim's trap 144 after setting the IsSM bit.
 #[test]
 fn notice_of_a_local_change() {
     let bytes: [u8; 64] = hex("84000001 0090 0001 0000 00000001 00000050c04a");
@@ -277,7 +276,7 @@ fn notice_of_a_local_change() {
     assert_eq!(notice.encode(), bytes);
 }
 
-/// By hand: the details fill the attribute to its last byte.
+/// By hand: the details fill the attribute.
 #[test]
 fn details_of_other_traps() {
     both_ways!(PortStateDetails, "0011", PortStateDetails { lid: Lid(17) });
@@ -332,7 +331,7 @@ fn details_of_other_traps() {
     assert_eq!(Notice::LEN, 10 + MKeyViolationDetails::LEN);
 }
 
-/// By hand, from the structures of the kernel's software agents and of OpenSM.
+/// By hand, from the structures of Linux and OpenSM.
 #[test]
 fn details_of_key_traps() {
     let gid = |n| Gid::new(GidPrefix::DEFAULT, PortGuid(n));
@@ -371,9 +370,9 @@ fn details_of_key_traps() {
     );
 }
 
-/// By hand: error correction of an HDR link, and a table of two ports.
+/// By hand: FEC of an HDR link, and a table for two ports.
 #[test]
-fn what_ports_tell_beyond_port_info() {
+fn extended_port_attributes() {
     both_ways!(
         PortInfoExtended,
         "00000001 0002 0002 0002 000c 0004 000c 0008 000c 000c",
@@ -405,7 +404,7 @@ fn what_ports_tell_beyond_port_info() {
     );
 }
 
-/// Ones where a layout has fields, zeros where it is reserved.
+/// Ones in fields, zeros in reserved bits.
 fn field_bits(fields: &[Field]) -> [u8; 64] {
     let mut mask = [0; 64];
     for field in fields {
@@ -420,8 +419,7 @@ fn bytes_64() -> impl Strategy<Value = [u8; 64]> {
     proptest::collection::vec(any::<u8>(), 64).prop_map(|v| v.try_into().unwrap())
 }
 
-/// For every layout: what is encoded decodes to the same value, and encoding over other bytes replaces the
-/// fields' bits and no others.
+/// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only the fields' bits.
 macro_rules! layouts {
     ($($test:ident: $layout:ident $(, without $reserved:expr)?;)*) => {$(
         proptest! {

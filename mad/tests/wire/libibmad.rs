@@ -1,8 +1,7 @@
-//! Every layout against libibmad, the library of the InfiniBand tools.
+//! Comparison of all layouts with libibmad, the library of infiniband-diags.
 //!
-//! The C library is loaded at run time and is the oracle: on random bytes each field must have the value that
-//! `mad_get_field` sees, and a field that `mad_set_field` writes must land on the same bits. The numbers are
-//! those of `enum MAD_FIELDS` in `infiniband/mad.h`.
+//! The C library is loaded at run time: on random bytes, each field must have the value that `mad_get_field` returns, and
+//! `mad_set_field` must write the same bits. Field numbers are those of `enum MAD_FIELDS` in `infiniband/mad.h`.
 #![expect(unsafe_code, reason = "calls into libibmad")]
 #![expect(
     clippy::unwrap_used,
@@ -32,7 +31,7 @@ type Get64 = unsafe extern "C" fn(*mut c_void, c_int, c_uint) -> u64;
 type Set = unsafe extern "C" fn(*mut c_void, c_int, c_uint, u32);
 type Set64 = unsafe extern "C" fn(*mut c_void, c_int, c_uint, u64);
 
-/// A MAD's worth of bytes: no field of the list leaves it.
+/// Bytes of a MAD, which contain all listed fields.
 type Bytes = [u8; 256];
 
 struct Ibmad {
@@ -57,7 +56,7 @@ impl Ibmad {
                 get64: *library.get(b"mad_get_field64\0").unwrap(),
                 set: *library.get(b"mad_set_field\0").unwrap(),
                 set64: *library.get(b"mad_set_field64\0").unwrap(),
-                // rdma-core 56; the XDR fields came with 50, and a number past the table must not be asked.
+                // XDR fields exist since rdma-core 50; numbers beyond the table are out of bounds.
                 has_xdr: library
                     .get::<*const c_void>(b"mad_rpc_open_port2\0")
                     .is_ok(),
@@ -90,17 +89,17 @@ impl Ibmad {
     }
 }
 
-/// A layout and what libibmad calls its parts.
+/// A layout and the corresponding fields of libibmad.
 struct Layout {
     name: &'static str,
     fields: &'static [Field],
-    /// Where libibmad counts from, as our byte offset.
+    /// Byte offset of the layout in libibmad's buffer.
     base: usize,
-    /// Our field, their number.
+    /// Field, and its number in libibmad.
     same: &'static [(&'static str, c_uint)],
-    /// Bit, width, their number: where they cut differently.
+    /// Bit, width and number, where libibmad splits fields differently.
     parts: &'static [(usize, usize, c_uint)],
-    /// Ours alone, or covered by `parts`.
+    /// Fields unknown to libibmad, or covered by `parts`.
     other: &'static [&'static str],
 }
 
@@ -371,7 +370,7 @@ const LAYOUTS: &[Layout] = &[
             ("edr_fec_mode_enabled", 621),
         ],
         parts: &[],
-        // Their numbers for HDR and NDR lack the swap within words: they read the other half.
+        // libibmad's numbers for HDR and NDR miss the swap within words and read the other half.
         other: &[
             "hdr_fec_mode_supported",
             "hdr_fec_mode_enabled",
@@ -381,13 +380,13 @@ const LAYOUTS: &[Layout] = &[
     },
 ];
 
-/// Where a Notice's details begin, in bytes.
+/// Byte offset of a Notice's details.
 const NOTICE_DETAILS: usize = 10;
 /// The first of the XDR fields, which old libraries lack.
 const XDR_FIRST: c_uint = 666;
 const XDR: std::ops::RangeInclusive<c_uint> = XDR_FIRST..=668;
 
-/// What is compared: name, bit in the 256 bytes, width, their number.
+/// Comparisons: name, bit in the 256 bytes, width, number.
 fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
     let mut list = Vec::new();
     for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
@@ -423,9 +422,9 @@ fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
         .collect()
 }
 
-/// No field of a layout is forgotten in the list above, and none is there twice.
+/// The list above contains each field of each layout once.
 #[test]
-fn every_field_is_compared_or_known_to_be_ours_alone() {
+fn every_field_is_listed_once() {
     for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
         let mut listed: Vec<&str> = layout.same.iter().map(|(name, _)| *name).collect();
         listed.extend(layout.other);
@@ -436,9 +435,9 @@ fn every_field_is_compared_or_known_to_be_ours_alone() {
     }
 }
 
-/// On random bytes, each field has the value that libibmad reads.
+/// Each field of random bytes has the value that libibmad reads.
 #[test]
-fn fields_read_as_libibmad_reads_them() {
+fn fields_decode_as_in_libibmad() {
     let ibmad = Ibmad::load();
     let list = comparisons(&ibmad);
     let bytes = proptest::collection::vec(any::<u8>(), 256);
@@ -454,9 +453,9 @@ fn fields_read_as_libibmad_reads_them() {
         .unwrap();
 }
 
-/// What libibmad writes over random bytes lands on the bits that we write, and on no others.
+/// Writing a field over random bytes changes the same bits as libibmad.
 #[test]
-fn fields_are_written_where_libibmad_writes_them() {
+fn fields_encode_as_in_libibmad() {
     let ibmad = Ibmad::load();
     let list = comparisons(&ibmad);
     let input = (proptest::collection::vec(any::<u8>(), 256), any::<u64>());

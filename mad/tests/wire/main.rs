@@ -1,4 +1,4 @@
-//! Attributes and records on the wire: literals, properties, and the same bytes as libibmad and tshark read them.
+//! Wire formats of attributes and records: recorded bytes, properties, and comparison with libibmad and tshark.
 
 mod attributes;
 mod libibmad;

@@ -1,7 +1,6 @@
-//! Every record of subnet administration against its table of components, and as bytes both ways.
+//! Comparison of all SA records with the specification's component tables, and their encoding and decoding.
 //!
-//! The tables are the specification's: component number, first bit, width. They are written down here once more, apart from the
-//! layouts, because a wrong offset in a layout would otherwise be right everywhere.
+//! The tables (component number, first bit, width) are independent of the layouts, so that they detect wrong offsets.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use ferrosm_mad::sa::component::RECORD_LEN_MAX;
@@ -17,7 +16,7 @@ use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::wire::{Field, get_bits, set_bits};
 use proptest::prelude::*;
 
-/// `number bit width` of each component, separated by commas.
+/// Parses `number bit width` of each component, separated by commas.
 fn table(text: &str) -> Vec<(u32, usize, usize)> {
     text.split(',')
         .map(|row| {
@@ -27,7 +26,7 @@ fn table(text: &str) -> Vec<(u32, usize, usize)> {
         .collect()
 }
 
-/// What a layout says, one row for each component.
+/// The components of a layout, one row each.
 fn rows(fields: &[Field]) -> Vec<(u32, usize, usize)> {
     let mut rows: Vec<_> = fields
         .iter()
@@ -48,7 +47,7 @@ fn check<R: Record>(stride: usize, expected: &str) {
 }
 
 #[test]
-fn components_are_where_the_specification_puts_them() {
+fn components_have_the_specified_positions() {
     check::<NodeRecord>(
         112,
         "0 0 16, 2 32 8, 3 40 8, 4 48 8, 5 56 8, 6 64 64, 7 128 64, 8 192 64, 9 256 16, 10 272 16, 11 288 32, 12 320 8,
@@ -118,7 +117,7 @@ fn components_are_where_the_specification_puts_them() {
     check::<ServiceRecord>(176, &service);
 }
 
-/// One bit of a record that is turned over matters to exactly those templates that select a component with that bit.
+/// Inverting a bit of a record affects exactly the templates that select a component with that bit.
 fn one_bit<R: Record>(record: &[u8], mask: u64, bit: usize) {
     let template = Template::new::<R>(mask, record);
     assert!(template.matches(record));
@@ -136,7 +135,7 @@ fn one_bit<R: Record>(record: &[u8], mask: u64, bit: usize) {
 
 proptest! {
     #[test]
-    fn a_template_sees_what_it_selects(
+    fn templates_compare_selected_components_only(
         record in prop::collection::vec(any::<u8>(), RECORD_LEN_MAX),
         mask: u64,
         at in 0usize..RECORD_LEN_MAX * 8,

@@ -1,7 +1,7 @@
-//! Captures as Wireshark's command line reads them.
+//! Comparison of captures with tshark.
 //!
-//! tshark is the oracle: it dissects a file of [`CaptureWriter`], and every field that it names must have the
-//! value that our layouts read from the same MAD.
+//! tshark dissects a file written by [`CaptureWriter`]; every field that it names must have the value that the layouts decode
+//! from the same MAD.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ use ferrosm_mad::mad::{Address, Mad, MadHeader, Method};
 use ferrosm_mad::smp::{self, DirectedHeader, DrPath, SmpRequest};
 use ferrosm_mad::wire::{Field, get_bits};
 
-/// A packet and what went into it.
+/// A packet and its contents.
 struct Packet {
     direction: Direction,
     remote: Address,
@@ -27,7 +27,7 @@ struct Packet {
 
 const OWN_LID: Lid = Lid(0x1234);
 
-/// Bytes without a pattern, the same in every run (splitmix64).
+/// Deterministic pseudo-random bytes (SplitMix64).
 struct Noise(u64);
 
 impl Noise {
@@ -47,7 +47,7 @@ impl Noise {
     }
 }
 
-/// Requests and answers of an attribute, directed and by LID.
+/// Requests and responses of an attribute, directed-route and LID-routed.
 fn packets(attr: AttrId) -> Vec<Packet> {
     let mut noise = Noise(u64::from(attr.0));
     let path: DrPath = "0,1,17".parse().unwrap();
@@ -61,7 +61,7 @@ fn packets(attr: AttrId) -> Vec<Packet> {
         let mut by_lid =
             SmpRequest::set(attr, AttrMod(9), MKey::new(noise.next()), data).lid_routed(tid);
         if attr == id::NOTICE {
-            // A trap whose details tshark knows; the rest stays noise.
+            // A trap whose details tshark dissects; the rest is random.
             data[0] |= 0x80;
             data[4..6].copy_from_slice(&128u16.to_be_bytes());
             by_lid = SmpRequest::set(attr, AttrMod(0), MKey::NONE, data).lid_routed(tid);
@@ -97,7 +97,7 @@ fn packets(attr: AttrId) -> Vec<Packet> {
     packets
 }
 
-/// The file that holds the packets.
+/// Writes a capture file with the packets.
 fn capture(name: &str, packets: &[Packet]) -> std::path::PathBuf {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
     let mut writer = CaptureWriter::new(Vec::new(), "mlx5_0/1").unwrap();
@@ -109,7 +109,7 @@ fn capture(name: &str, packets: &[Packet]) -> std::path::PathBuf {
     path
 }
 
-/// tshark's values: for each packet, those of each field name (a list, for some repeat).
+/// Values from tshark: for each packet and field name, a list, because some fields repeat.
 fn dissect(path: &std::path::Path, names: &[String]) -> Vec<BTreeMap<String, Vec<String>>> {
     let mut command = Command::new("tshark");
     command
@@ -139,7 +139,7 @@ fn dissect(path: &std::path::Path, names: &[String]) -> Vec<BTreeMap<String, Vec
         .collect()
 }
 
-/// A number as tshark prints it: decimal, `0x` hexadecimal, or bytes in hexadecimal.
+/// Parses a number of tshark: decimal, `0x` hexadecimal, or hexadecimal bytes.
 fn number(text: &str) -> u64 {
     let text = text.replace(':', "");
     match (text.as_str(), text.strip_prefix("0x")) {
@@ -152,7 +152,7 @@ fn number(text: &str) -> u64 {
     }
 }
 
-/// Fields of one layout, at `base` in the MAD, as `prefix` + our name without underscores.
+/// Compares the fields of a layout at offset `base`; tshark's names are `prefix` and the field name without underscores.
 fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &[(&str, &str)]) {
     let packets = packets(attr);
     let names: Vec<(String, &Field)> = fields
@@ -173,7 +173,7 @@ fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (packet, row) in packets.iter().zip(&rows) {
         for (name, field) in &names {
-            // Layouts of the other kind of SMP do not appear in a packet.
+            // A packet contains the layouts of its kind of SMP only.
             let Some(theirs) = row[name].first() else {
                 continue;
             };
@@ -248,7 +248,7 @@ fn mad_header() {
     );
 }
 
-/// tshark 4 shows D as 0 in every answer, and the M_Key with the other kind of SMP.
+/// tshark 4 shows D as 0 in all responses, and the M_Key in the header of LID-routed SMPs.
 #[test]
 fn directed_header() {
     let renamed = [("d", ""), ("m_key", "")];
@@ -298,7 +298,7 @@ fn port_info() {
         ("m_key_violations", "m_keyviolations"),
         ("p_key_violations", "p_keyviolations"),
         ("q_key_violations", "q_keyviolations"),
-        // tshark 4 does not know these.
+        // Unknown to tshark 4.
         ("multicast_pkey_trap_suppression", ""),
         ("link_speed_ext_active2", ""),
         ("link_speed_ext_supported2", ""),

@@ -1,8 +1,7 @@
-//! `opensm-ftree-ca-order.dump`: the hosts of a fat tree, leaf after leaf, for ranks of MPI.
+//! `opensm-ftree-ca-order.dump`: the hosts of a fat tree by leaf, for the order of MPI ranks.
 //!
-//! In this order shifts by any number of places do not collide on a full tree. Leaves with fewer hosts than the fullest
-//! are filled up, as OpenSM does it. Where it is given which ports are compute ports, others are listed all the same:
-//! the tables know nothing of that.
+//! In this order, shift permutations do not collide on a full tree. As in OpenSM, leaves with fewer hosts are padded to the
+//! largest. I/O ports are listed as well, because the tables do not distinguish them.
 
 use std::io::{self, Write};
 
@@ -13,10 +12,10 @@ use ferrosm_routing::structure::tree::tree;
 use super::LidOwners;
 use crate::view::FabricView;
 
-/// The engines that deal routes by this order.
+/// Engines that assign routes in this order.
 const ENGINES: [&str; 2] = ["dmodc", "ftree"];
 
-/// Whether these tables have such an order.
+/// Whether the routing has such an order.
 pub(super) fn applies(view: &FabricView) -> bool {
     let engine = view.routing.as_ref().map(|of| of.run.routing.engine);
     engine.is_some_and(|e| ENGINES.contains(&e))

@@ -1,4 +1,4 @@
-//! `opensm.fdbs`: every table with the length of each path, and whether there is a shorter one.
+//! `opensm.fdbs`: the LFT of each switch with the length of each path, and whether a shorter one exists.
 
 use std::io::{self, Write};
 
@@ -8,8 +8,8 @@ use super::switch_graph::{FAR, SwitchGraph};
 use super::{LidOwners, entry};
 use crate::view::{FabricView, PortLocation};
 
-/// The switch and port that a LID is attached to; port 0 for the LID of the switch itself.
-fn home(
+/// The switch and port that a LID is attached to; port 0 for the switch's own LID.
+fn attachment(
     view: &FabricView,
     ends: &[Vec<crate::view::FabricLinkEnd<'_>>],
     graph: &SwitchGraph,
@@ -25,12 +25,12 @@ fn home(
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
     let graph = SwitchGraph::new(view);
     let ends = view.link_ends();
-    let homes: Vec<_> = owners
+    let attachments: Vec<_> = owners
         .iter()
-        .filter_map(|(lid, at)| Some((lid, home(view, &ends, &graph, at)?)))
+        .filter_map(|(lid, at)| Some((lid, attachment(view, &ends, &graph, at)?)))
         .collect();
     let mut distances: Vec<Option<Vec<u16>>> = vec![None; graph.behind.len()];
-    for (_, (switch, _)) in &homes {
+    for (_, (switch, _)) in &attachments {
         distances[*switch].get_or_insert_with(|| graph.distances(*switch));
     }
     let switches = view.nodes.iter().filter(|n| n.is_switch());
@@ -40,11 +40,11 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal",
             node.guid
         )?;
-        for (lid, (to, port_there)) in &homes {
+        for (lid, (to, port_there)) in &attachments {
             let Some(distance) = &distances[*to] else {
                 continue;
             };
-            // One hop more to what hangs on the switch.
+            // One more hop to an attached host.
             let last = u16::from(*port_there != PortNum::ZERO);
             let over = |port: PortNum| {
                 if s == *to {
@@ -86,7 +86,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_table_is_as_opensm_writes_it() {
+    fn fdbs_dump_has_opensms_format() {
         let view = star();
         assert_eq!(
             text(render, &view),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_unreachable() {
+    fn dropped_lids_are_unreachable() {
         let mut view = star();
         let mut lft = Lft::drop_all(Lid(9));
         lft.set(Lid(7), PortNum(2));
@@ -113,9 +113,9 @@ mod tests {
         );
     }
 
-    /// In a ring of four, going the long way round is told with the port of the short way.
+    /// In a ring of four, a detour is reported with the port of the shortest path.
     #[test]
-    fn a_detour_is_told() {
+    fn detours_are_reported_with_the_shorter_path() {
         let mut view = ring();
         let ends = view.link_ends();
         let switches: Vec<usize> = (0..view.nodes.len())

@@ -1,4 +1,4 @@
-//! `opensm-lfts.dump`: every table, as the `file` engine reads it.
+//! `opensm-lfts.dump`: the LFT of each switch, in the format that OpenSM's `file` engine reads.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use super::{LidOwners, entry, kind};
 use crate::view::FabricView;
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    // What is said of a LID is the same for all switches.
+    // Descriptions of LIDs, equal in the tables of all switches.
     let destinations: Vec<_> = owners
         .iter()
         .map(|(lid, at)| {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_as_opensm_writes_it() {
+    fn lft_dump_has_opensms_format() {
         let view = star();
         let (host, other, switch) = (&view.nodes[0], &view.nodes[1], &view.nodes[2]);
         assert_eq!(

@@ -1,8 +1,9 @@
-//! `opensm-lid-matrix.dump`: how many cables away each switch is over each port, as OpenSM's engine `file` reads it.
+//! `opensm-lid-matrix.dump`: hops from each switch over each port to each switch, in the format that OpenSM's `file` engine
+//! reads.
 //!
-//! OpenSM fills it from what its engine computed; here it is the graph's: the shortest way that begins with that port,
-//! whatever the tables say. End nodes have no rows: OpenSM takes their switch's row and one hop more. OpenSM translates LIDs
-//! of the tables that it reads by their port GUIDs, LIDs of this file it takes as they are.
+//! OpenSM writes the hop counts of its engine; ferrosm writes those of the graph: the shortest path that starts with the port,
+//! regardless of LFTs. End nodes have no rows: OpenSM adds one hop to their switch's row. OpenSM translates LIDs of LFT dumps by
+//! port GUIDs, but uses the LIDs of this file unchanged.
 
 use std::io::{self, Write};
 
@@ -11,19 +12,19 @@ use super::switch_graph::SwitchGraph;
 use crate::view::FabricView;
 use ferrosm_mad::ids::PortNum;
 
-/// No way.
+/// No path.
 const NONE: u8 = 0xFF;
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
     let graph = SwitchGraph::new(view);
     let switches: Vec<_> = view.nodes.iter().filter(|node| node.is_switch()).collect();
-    // Destinations in the order of their LIDs, each with how far all are from it.
+    // Destinations by LID, with the hops from every switch.
     let mut rows: Vec<(u16, String, usize, Vec<u8>)> = Vec::new();
     for (s, node) in switches.iter().enumerate() {
         let end = node.end_port(PortNum::ZERO);
         if end.lid.is_unicast() {
             let what = format!(" # portguid {}\n", end.guid);
-            // More hops than a byte holds count as no path.
+            // Hop counts above 254 count as no path.
             let hops = |d: u16| u8::try_from(d).unwrap_or(NONE);
             let hops = graph.distances(s).into_iter().map(hops).collect();
             rows.push((end.lid.0, what, s, hops));
@@ -39,7 +40,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             }
             line.clear();
             let own = *to == s;
-            // The place of port 0 has the least of the row.
+            // The entry of port 0 is the minimum of the row.
             line.push_str(&format!("0x{lid:04x}: {:02x}", distance[s]));
             for peer in neighbours.iter().skip(1) {
                 let hops = match peer {
@@ -55,7 +56,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// There are millions of these.
+/// Avoids formatting machinery: a large fabric has millions of entries.
 fn push_hex(line: &mut String, hops: u8) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     line.push(' ');
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_alone_reaches_itself() {
+    fn lone_switch_reaches_only_itself() {
         let view = star();
         let node = &view.nodes[2];
         let others = " ff".repeat(usize::from(node.num_ports));
@@ -82,9 +83,9 @@ mod tests {
         );
     }
 
-    /// In a ring of four, a neighbour is one hop away over its own cable and three over the other.
+    /// In a ring of four, a neighbour is one hop away over its own link and three over the other.
     #[test]
-    fn every_port_has_its_hops() {
+    fn hops_are_counted_per_port() {
         let view = ring();
         let text = text(render, &view);
         assert_eq!(text.matches("Switch: guid").count(), 4);

@@ -1,9 +1,9 @@
-//! Files that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`,
-//! `opensm-lid-matrix.dump`, where more than one VL is used `opensm-sl2vl.dump` and `opensm-path-sl.dump`, and of fat
-//! trees `opensm-ftree-ca-order.dump`.
+//! Dumps that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`,
+//! `opensm-lid-matrix.dump`; with several VLs `opensm-sl2vl.dump` and `opensm-path-sl.dump`; for fat trees
+//! `opensm-ftree-ca-order.dump`.
 //!
-//! The formats are OpenSM's, including their oddities. ibdmchk reads the subnet list, `opensm.fdbs`, SLs and VLs; OpenSM's engine `file`
-//! reads tables and matrix.
+//! The formats are OpenSM's, peculiarities included. ibdmchk reads the subnet list, `opensm.fdbs`, SLs and VLs; OpenSM's `file`
+//! engine reads LFTs and the LID matrix.
 
 mod ca_order;
 mod fdbs;
@@ -21,14 +21,14 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::view::{FabricNode, FabricView, PortLocation};
 
-/// A dump.
+/// A dump file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DumpFile {
     /// `opensm-subnet.lst`: both ends of each link.
     SubnetList,
-    /// `opensm.fdbs`: forwarding tables with hops.
+    /// `opensm.fdbs`: LFTs with hop counts.
     Fdbs,
-    /// `opensm-lfts.dump`: forwarding tables.
+    /// `opensm-lfts.dump`: LFTs.
     Lfts,
     /// `opensm-lid-matrix.dump`: hops from each switch to each LID.
     LidMatrix,
@@ -81,7 +81,7 @@ impl<'a> FabricDump<'a> {
         Self { view, owners }
     }
 
-    /// Whether the routing of the view has such a dump.
+    /// Whether the dump exists for the routing of the view.
     #[must_use]
     pub fn applies(&self, file: DumpFile) -> bool {
         match file {
@@ -94,7 +94,7 @@ impl<'a> FabricDump<'a> {
         }
     }
 
-    /// Entries of a dump that grows with sources x LIDs; 0 for the others.
+    /// Number of entries of dumps whose size is quadratic (sources × LIDs); 0 for the others.
     #[must_use]
     pub fn num_pairs(&self, file: DumpFile) -> usize {
         let lids = self.owners.iter().count();
@@ -130,7 +130,7 @@ impl<'a> FabricDump<'a> {
     }
 }
 
-/// OpenSM's words for kinds of nodes.
+/// OpenSM's names of node types.
 fn kind(node: &FabricNode) -> &'static str {
     match node.kind {
         NodeType::Switch => "Switch",
@@ -141,7 +141,7 @@ fn kind(node: &FabricNode) -> &'static str {
 
 /// The end port of each LID.
 struct LidOwners {
-    /// By LID: the end port.
+    /// By LID.
     by_lid: Vec<Option<PortLocation>>,
 }
 
@@ -164,7 +164,7 @@ impl LidOwners {
         Self { by_lid }
     }
 
-    /// The highest LID that is owned.
+    /// The highest LID with an owner.
     fn top(&self) -> usize {
         self.by_lid.len().saturating_sub(1)
     }
@@ -174,7 +174,7 @@ impl LidOwners {
         self.by_lid.get(usize::from(lid.0)).copied().flatten()
     }
 
-    /// Owned LIDs in order.
+    /// LIDs with an owner, ascending.
     fn iter(&self) -> impl Iterator<Item = (Lid, PortLocation)> + '_ {
         self.by_lid
             .iter()
@@ -183,7 +183,7 @@ impl LidOwners {
     }
 }
 
-/// Switches that have a table, with the entry of a LID, `None` where the table drops it.
+/// The output port of a switch for a LID; `None` without an LFT, or if the LFT drops it.
 fn entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
     let port = node.lft.as_ref()?.get(lid);
     (port.0 <= node.num_ports).then_some(port)
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Host 1 and host 2 on one switch, LIDs 7, 9 and 2.
+    /// Two hosts on one switch, with LIDs 7, 9 and 2.
     pub(super) fn star() -> FabricView {
         let mut lft = Lft::drop_all(Lid(9));
         for (lid, port) in [(2, 0), (7, 1), (9, 2)] {
@@ -272,8 +272,8 @@ mod tests {
         }
     }
 
-    /// The same with lanes: LID 7 is on SL 1, all others on SL 0; SL n is on VL n mod `vls`.
-    pub(super) fn laned(vls: u8) -> FabricView {
+    /// [`star`] with VLs: LID 7 has SL 1, all others SL 0; SL n uses VL n mod `vls`.
+    pub(super) fn star_with_vls(vls: u8) -> FabricView {
         let mut view = star();
         let mut b = TopologyBuilder::new();
         let s = b.switch(view.nodes[2].num_ports, Lid(2));
@@ -315,15 +315,15 @@ mod tests {
     }
 
     #[test]
-    fn sls_and_vls_are_dumped_where_there_are_several() {
+    fn sls_and_vls_are_dumped_only_with_several_vls() {
         let applies = |view: &FabricView| {
             let dump = FabricDump::new(view);
             DumpFile::ALL.map(|file| dump.applies(file))
         };
         let always = [true, true, true, true, false, false, false];
         assert_eq!(applies(&star()), always);
-        assert_eq!(applies(&laned(1)), always);
+        assert_eq!(applies(&star_with_vls(1)), always);
         let with_vls = [true, true, true, true, true, true, false];
-        assert_eq!(applies(&laned(2)), with_vls);
+        assert_eq!(applies(&star_with_vls(2)), with_vls);
     }
 }

@@ -1,8 +1,7 @@
-//! `opensm-path-sl.dump`: the SL of each path, as `ibdmchk -c` reads it.
+//! `opensm-path-sl.dump`: the SL of each path, in the format that `ibdmchk -c` reads.
 //!
-//! OpenSM has no such file. ibdmchk keeps one table for a node, so for a CA with ports on several switches it takes the
-//! last port's SLs for all of them. Sources on one switch share their lines, which are made once: the file of a large
-//! fabric has gigabytes.
+//! OpenSM does not write this file. ibdmchk has one table for each node: for a CA with ports on several switches, the last port's
+//! SLs apply. Sources on one switch have the same lines, which are formatted once: the file of a large fabric has gigabytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -33,7 +32,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     }
     for (s, all) in &sources {
         let mut lines = Vec::new();
-        to_everywhere(of, *s, "", &mut lines)?;
+        write_sls(of, *s, "", &mut lines)?;
         for &(index, port) in all {
             let node = &view.nodes[index];
             let end = node.end_port(port);
@@ -41,9 +40,9 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
                 continue;
             }
             if node.kind == NodeType::Router {
-                // ibdmchk knows no head for these.
+                // ibdmchk has no header for routers.
                 let guid = format!("{} ", node.guid);
-                to_everywhere(of, *s, &guid, out)?;
+                write_sls(of, *s, &guid, out)?;
                 continue;
             }
             writeln!(
@@ -61,8 +60,8 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// A line for each LID: `0xLID : SL`, or with a source before it `SOURCE LID SL`.
-fn to_everywhere(
+/// One line for each LID: `0xLID : SL`, or `SOURCE LID SL`.
+fn write_sls(
     of: &InstalledRouting,
     from: SwitchIdx,
     source: &str,
@@ -81,13 +80,13 @@ fn to_everywhere(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{laned, text};
+    use super::super::tests::{star_with_vls, text};
     use super::*;
     use crate::input::sls::parse_path_sl;
 
     #[test]
-    fn each_source_has_its_sls() {
-        let view = laned(2);
+    fn each_source_lists_its_path_sls() {
+        let view = star_with_vls(2);
         let text = text(render, &view);
         let host = &view.nodes[0];
         let block = format!(
@@ -101,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn routers_are_named_in_every_line() {
-        let mut view = laned(2);
+    fn router_lines_contain_the_guid() {
+        let mut view = star_with_vls(2);
         view.nodes[0].kind = NodeType::Router;
         let text = text(render, &view);
         assert!(

@@ -1,4 +1,4 @@
-//! `opensm-sl2vl.dump`: the VL of each SL, for each pair of ports.
+//! `opensm-sl2vl.dump`: SLtoVL table of each pair of ports.
 
 use std::io::{self, Write};
 
@@ -63,14 +63,14 @@ fn row(pair: (PortNum, PortNum), map: &[u8; SLS], out: &mut dyn Write) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{laned, text};
+    use super::super::tests::{star_with_vls, text};
     use super::*;
     use crate::input::sls::parse_sl2vl;
 
     /// A star with two hosts, SL n on VL n mod 2.
     #[test]
-    fn tables_are_as_opensm_writes_them() {
-        let view = laned(2);
+    fn sl2vl_dump_has_opensms_format() {
+        let view = star_with_vls(2);
         let (host, switch) = (&view.nodes[0], &view.nodes[2]);
         let text = text(render, &view);
         let map = " 0  1  0  1  0  1  0  1  0  1  0  1  0  1  0  1 ";
@@ -87,8 +87,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
-        let view = laned(4);
+    fn sl2vl_dump_round_trips() {
+        let view = star_with_vls(4);
         let read = parse_sl2vl(&text(render, &view)).unwrap();
         let pairs: Vec<usize> = read.iter().map(|(_, pairs)| pairs.len()).collect();
         assert_eq!(pairs, [1, 1, 6]);

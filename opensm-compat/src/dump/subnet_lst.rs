@@ -1,4 +1,4 @@
-//! `opensm-subnet.lst`: a line for each end of each cable.
+//! `opensm-subnet.lst`: one line for each end of each link.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use ferrosm_mad::ids::PortNum;
 use super::LidOwners;
 use crate::view::{FabricLink, FabricView, PortLocation};
 
-/// The two halves of a line differ in how they show vendor and product.
+/// The two halves of a line format VendorID and DeviceID differently.
 #[derive(Clone, Copy)]
 enum Half {
     Here,
@@ -70,14 +70,14 @@ fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) ->
             "VenID:{:06X} DevID:{:04X} ",
             node.vendor_id, node.device_id
         )?,
-        // OpenSM prints the product in the upper half here, and readers know it so.
+        // OpenSM prints DeviceID in the upper half here, which readers expect.
         Half::Peer => write!(
             out,
             "VenID:{:08X} DevID:{:04X}0000 ",
             node.vendor_id, node.device_id
         )?,
     }
-    // A brace in a name would end it for every reader.
+    // Readers take a brace in a name as its end.
     let name = node.name().replace('{', "(").replace('}', ")");
     write!(
         out,
@@ -91,7 +91,7 @@ fn width(link: &FabricLink) -> String {
         .map_or_else(|| "??".to_owned(), |w| format!("{}x", w.0))
 }
 
-/// Where the state is not known (on paper) the link counts as working.
+/// Without a known state (offline) the link counts as active.
 fn state(link: &FabricLink) -> &'static str {
     match link.state {
         Some(PortState::Down) => "DWN",
@@ -111,7 +111,7 @@ fn speed(link: &FabricLink) -> &'static str {
         Some(LinkSpeed::Fdr) => "14",
         Some(LinkSpeed::Edr) => "25",
         Some(LinkSpeed::Hdr) => "50",
-        // OpenSM has no words for these.
+        // OpenSM has no abbreviations for these.
         Some(LinkSpeed::Ndr | LinkSpeed::Xdr) | None => "??",
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cable_is_two_lines_as_opensm_writes_them() {
+    fn each_link_has_two_lines_in_opensms_format() {
         let mut view = star();
         view.sm = Some(PortLocation {
             node: 0,

@@ -1,4 +1,4 @@
-//! The graph of switches that the dumps of tables and of hops share.
+//! Graph of switches, used by the dumps with hop counts.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ pub(super) const FAR: u16 = u16::MAX;
 
 /// Switches in the order of the view, and their neighbours by port.
 pub(super) struct SwitchGraph {
-    /// By node: its number among the switches.
+    /// By node: its index among the switches.
     pub(super) number: Vec<Option<usize>>,
-    /// By switch, by port: the switch behind it.
+    /// By switch and port: the neighbour switch.
     pub(super) behind: Vec<Vec<Option<usize>>>,
 }
 
@@ -35,7 +35,7 @@ impl SwitchGraph {
         Self { number, behind }
     }
 
-    /// Hops from each switch to the switch `to`.
+    /// Hops from each switch to switch `to`.
     pub(super) fn distances(&self, to: usize) -> Vec<u16> {
         let mut distance = vec![FAR; self.behind.len()];
         distance[to] = 0;

@@ -1,6 +1,6 @@
-//! QP1 of a port: subnet administration, with the kernel's RMPP.
+//! QP1 of a port for subnet administration, with the kernel's RMPP.
 //!
-//! A descriptor of its own, so that a storm of queries never stands before the answers that a sweep waits for.
+//! It uses its own file descriptor, so that a storm of queries does not delay the responses that a sweep awaits.
 
 use core::fmt;
 use core::time::Duration;
@@ -16,7 +16,7 @@ use crate::sa::CLASS_VERSION;
 use crate::transport::TransportError;
 use crate::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Grh, Peer};
 
-/// Requests of others that subnet administration takes.
+/// Methods of requests that the SA receives.
 const SA_METHODS: &[u8] = &[
     Method::Get.0,
     Method::Set.0,
@@ -26,10 +26,10 @@ const SA_METHODS: &[u8] = &[
     Method::Delete.0,
 ];
 
-/// Room for the longest request: a MultiPathRecord with 255 sources and as many destinations.
+/// Length of the longest request: a MultiPathRecord with 255 sources and 255 destinations.
 const REQUEST_LEN_MAX: usize = 16 * 1024;
 
-/// How often the kernel repeats a segment that is not acknowledged.
+/// Retransmissions of an unacknowledged segment by the kernel.
 const SEGMENT_RETRIES: c_int = 3;
 
 /// An open descriptor.
@@ -55,7 +55,7 @@ impl GsiPort {
     /// Opens a port for subnet administration.
     ///
     /// # Errors
-    /// If the library or the device is missing, rights are, or another program administers the port.
+    /// If the library, the device or permissions are missing, or another program has registered the SA class.
     pub fn open(port: &LocalPort) -> Result<(GsiSender, GsiReceiver), UmadError> {
         let lib = sys::Lib::load().map_err(UmadError::Library)?;
         let name = port.to_string();
@@ -94,7 +94,7 @@ impl GsiPort {
     }
 }
 
-/// The sending half: any number of threads may use it.
+/// The sending half, usable by any number of threads.
 #[derive(Clone)]
 pub struct GsiSender {
     shared: Arc<Shared>,
@@ -111,15 +111,15 @@ impl GmpSender for GsiSender {
         &self,
         to: &Peer,
         bytes: &[u8],
-        answer_within: Option<Duration>,
+        response_timeout: Option<Duration>,
     ) -> Result<(), TransportError> {
         let mut message = Vec::with_capacity(self.shared.header_len + bytes.len());
         message.resize(self.shared.header_len, 0);
         put_peer(&mut message, to);
         message.extend_from_slice(bytes);
         let timeout_ms =
-            answer_within.map_or(0, |t| c_int::try_from(t.as_millis()).unwrap_or(c_int::MAX));
-        let retries = if answer_within.is_some() {
+            response_timeout.map_or(0, |t| c_int::try_from(t.as_millis()).unwrap_or(c_int::MAX));
+        let retries = if response_timeout.is_some() {
             0
         } else {
             SEGMENT_RETRIES
@@ -133,7 +133,7 @@ impl GmpSender for GsiSender {
                 (timeout_ms, retries),
             )
             .map_err(|source| TransportError {
-                action: "sending a message",
+                action: "cannot send message",
                 source,
             })
     }
@@ -159,7 +159,7 @@ fn put_peer(m: &mut [u8], to: &Peer) {
     }
 }
 
-/// `len` is the header's: the old one has no P_Key index.
+/// `len` is the length of the header: the old header has no P_Key index.
 fn peer(m: &[u8], len: usize) -> Peer {
     let word = |at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     let grh = (m[header::GRH_PRESENT] != 0).then(|| {
@@ -200,7 +200,7 @@ impl fmt::Debug for GsiReceiver {
 }
 
 impl GsiReceiver {
-    /// Takes one message without waiting. What is not a message of the class is passed over.
+    /// Receives one message without waiting. Messages of other classes are skipped.
     fn try_receive(&mut self) -> io::Result<GmpReceived> {
         let header_len = self.shared.header_len;
         loop {
@@ -211,8 +211,8 @@ impl GsiReceiver {
             {
                 Ok(got) => got,
                 Err(e) if e.kind() == io::ErrorKind::StorageFull => {
-                    // Longer than any request can be: an answer to nobody. It is taken with as much room as it wants, and
-                    // dropped, because it would stand before all others for ever.
+                    // Longer than any request: an unexpected response. It is received into a larger buffer and dropped, because
+                    // it would block all following messages.
                     let room = self.message.len() * 2;
                     self.message.resize(room, 0);
                     continue;
@@ -225,8 +225,8 @@ impl GsiReceiver {
             let bytes = &self.message[header_len..(header_len + len).min(self.message.len())];
             let status = &self.message[header::STATUS..header::STATUS + 4];
             if status != [0; 4] {
-                // A request that nobody answered comes back with its first 24 bytes. So does an answer whose segments
-                // nobody acknowledged: nobody is left to be told.
+                // The kernel returns the first 24 bytes of a request that was not answered, and of a response whose segments were
+                // not acknowledged. The latter needs no action.
                 if let [_, _, _, method, ..] = bytes
                     && !Method(*method).is_response()
                     && let Some(tid) = bytes.get(12..16)
@@ -237,7 +237,7 @@ impl GsiReceiver {
                 continue;
             }
             let from = peer(&self.message, header_len);
-            // A message that the kernel joined has no more bytes than its data; every MAD has 256.
+            // A reassembled message is as long as its data; a MAD has 256 bytes.
             let mut bytes = bytes.to_vec();
             bytes.resize(bytes.len().max(MAD_LEN), 0);
             if self.message.len() > header_len + REQUEST_LEN_MAX {
@@ -252,7 +252,7 @@ impl GsiReceiver {
 impl GmpReceiver for GsiReceiver {
     fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
         let failed = |source| TransportError {
-            action: "receiving a message",
+            action: "cannot receive message",
             source,
         };
         let received = self.try_receive().map_err(failed)?;

@@ -1,21 +1,20 @@
-//! A bound on the messages that are under way between the shim and the simulator.
+//! Limit on messages in flight between the `umad2sim` shim and ibsim.
 //!
-//! `umad2sim` holds its one lock while it writes to `ibsim`, and its receiving thread needs that lock for every
-//! message it has read. When the socket to `ibsim` is full (167 messages with Linux's default buffer) the write
-//! waits with the lock held, the receiving thread stops, the socket back fills up too, and `ibsim` never reads
-//! again: with some 340 unanswered requests everything stands still for ever. A write that never waits keeps
-//! all three going, so no more than [`WINDOW`] messages are let in.
+//! `umad2sim` holds its only lock while it writes to `ibsim`, and its receiving thread needs the lock for each message. When the
+//! socket to `ibsim` is full (167 messages with Linux's default buffer), the write blocks with the lock held, the receiving
+//! thread stops, the other direction fills up as well, and `ibsim` stops reading: about 340 unanswered requests cause a deadlock.
+//! If writes never block, all three proceed; so at most [`WINDOW`] messages are in flight.
 
 use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Messages that fit into the socket with room to spare.
+/// Messages that fit into the socket buffer with reserve.
 pub(super) const WINDOW: usize = 128;
 
-/// Some messages are never answered; after so long without one that is, all that are counted are forgotten.
+/// Some messages are never answered: after this time without a response, all counted messages are assumed lost.
 const FORGET_AFTER: Duration = Duration::from_millis(50);
 
-/// Messages under way.
+/// Counter of messages in flight.
 pub(super) struct InFlightLimit {
     under_way: Mutex<usize>,
     left: Condvar,
@@ -33,7 +32,7 @@ impl Default for InFlightLimit {
 }
 
 impl InFlightLimit {
-    /// Counts a message in; waits while there are too many.
+    /// Counts a message; waits while the limit is reached.
     pub(super) fn enter(&self) {
         let (mut under_way, waited) = self
             .left
@@ -45,7 +44,7 @@ impl InFlightLimit {
         *under_way += 1;
     }
 
-    /// Counts a message out, be it an answer or not: either makes room.
+    /// Removes a message from the count, whether response or not: either leaves the socket.
     pub(super) fn leave(&self) {
         let mut under_way = self.lock();
         if *under_way >= WINDOW {
@@ -66,31 +65,31 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The message after the last one waits for one to leave.
+    /// A message beyond the limit waits until one leaves.
     #[test]
-    fn a_full_gate_opens_when_one_leaves() {
-        let gate = Arc::new(InFlightLimit {
-            // However late this thread is, the message is one that left.
+    fn full_window_reopens_when_a_message_leaves() {
+        let limit = Arc::new(InFlightLimit {
+            // Long enough that a late thread counts a message that left, not one that was forgotten.
             forget_after: Duration::from_secs(600),
             ..InFlightLimit::default()
         });
         for _ in 0..WINDOW {
-            gate.enter();
+            limit.enter();
         }
-        let other = Arc::clone(&gate);
+        let other = Arc::clone(&limit);
         let thread = std::thread::spawn(move || other.enter());
-        gate.leave();
+        limit.leave();
         thread.join().unwrap();
-        assert_eq!(*gate.lock(), WINDOW);
+        assert_eq!(*limit.lock(), WINDOW);
     }
 
-    /// Messages that nobody answers do not close the gate for ever.
+    /// Unanswered messages do not block sending for ever.
     #[test]
-    fn what_is_never_answered_is_forgotten() {
-        let gate = InFlightLimit::default();
+    fn unanswered_messages_expire() {
+        let limit = InFlightLimit::default();
         for _ in 0..=WINDOW {
-            gate.enter();
+            limit.enter();
         }
-        assert_eq!(*gate.lock(), 1);
+        assert_eq!(*limit.lock(), 1);
     }
 }

@@ -1,21 +1,20 @@
-//! The kernel's user MAD interface, by way of libibumad.
+//! The kernel's user MAD interface, through libibumad.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`ports`] | the local ports, and which of them to use |
-//! | [`GsiPort`] | QP1: whole messages of subnet administration |
-//! | `gate` | the bound on what is under way in the simulator |
-//! | `sys` | the C boundary |
+//! | [`ports`] | local ports, and the choice of a port |
+//! | [`GsiPort`] | QP1: messages of subnet administration |
+//! | `in_flight` | limit on messages in flight in the simulator |
+//! | `sys` | FFI |
 //!
-//! [`UmadPort::open`] yields a sending and a receiving half, each for a thread of its own. One descriptor with
-//! one agent per management class is behind them and stays open while one half lives. The kernel gets a
-//! deadline for every request, longer than the requester's own, and never retries.
+//! [`UmadPort::open`] returns a sending and a receiving half, for one thread each. They share a file descriptor with one agent
+//! per management class, which is open while either half exists. The kernel gets a timeout for each request that is longer than
+//! the requester's, and never retries.
 //!
-//! Transaction identifiers: the kernel replaces the upper half of a request's, so only the lower 32 bits are
-//! the requester's, and answers are given back with those alone. A request of somebody else keeps its whole
-//! TID, because the answer must repeat it.
+//! Transaction IDs: the kernel replaces the upper half of a request's TID, so only the lower 32 bits belong to the requester, and
+//! responses are delivered with those alone. Requests from other nodes keep the whole TID, which the response must repeat.
 //!
-//! Under Debian's `umad2sim` the same calls reach `ibsim`; see [`UmadSender::window_limit`] for what differs.
+//! With Debian's `umad2sim`, the same calls reach `ibsim`; see [`UmadSender::window_limit`] for the differences.
 
 mod gsi;
 mod in_flight;
@@ -39,33 +38,33 @@ use super::{MadReceiver, MadSender, Received, TransportError};
 use crate::ids::{Lid, Qpn, Sl, Tid};
 use crate::mad::{Address, MAD_LEN, Mad, MadIn, MadOut, Method, MgmtClass};
 
-/// Why a port cannot be used.
+/// Error on opening a port.
 #[derive(Debug)]
 pub enum UmadError {
-    /// libibumad is not there or too old.
+    /// libibumad is missing or too old.
     Library(libloading::Error),
     /// The devices cannot be listed.
     Enumerate {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The device cannot be opened: no rights, or no such port.
+    /// The device cannot be opened: missing permission, or no such port.
     Open {
         /// The port.
         port: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A management class cannot be registered: another program has it, or the port has no QP0.
+    /// A management class cannot be registered: another program has registered it, or the port has no QP0.
     Register {
         /// The port.
         port: String,
         /// The class.
         class: MgmtClass,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another subnet manager on this host has set the port's IsSM bit.
+    /// Another SM on this host has set the port's IsSM bit.
     AlreadySm {
         /// The port.
         port: String,
@@ -74,7 +73,7 @@ pub enum UmadError {
     IsSm {
         /// The port.
         port: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -82,17 +81,17 @@ pub enum UmadError {
 impl fmt::Display for UmadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Library(_) => f.write_str("libibumad.so.3 cannot be loaded"),
-            Self::Enumerate { .. } => f.write_str("the RDMA devices cannot be listed"),
-            Self::Open { port, .. } => write!(f, "{port} cannot be opened for MADs"),
+            Self::Library(_) => f.write_str("cannot load libibumad.so.3"),
+            Self::Enumerate { .. } => f.write_str("cannot list RDMA devices"),
+            Self::Open { port, .. } => write!(f, "cannot open {port} for MADs"),
             Self::Register { port, class, .. } => {
                 write!(
                     f,
-                    "{port} refuses the management class {class}: is another SM using it?"
+                    "cannot register management class {class} on {port} (another SM may be running)"
                 )
             }
-            Self::AlreadySm { port } => write!(f, "another SM of this host runs on {port}"),
-            Self::IsSm { port, .. } => write!(f, "the IsSM bit of {port} cannot be set"),
+            Self::AlreadySm { port } => write!(f, "another SM on this host uses {port}"),
+            Self::IsSm { port, .. } => write!(f, "cannot set the IsSM bit of {port}"),
         }
     }
 }
@@ -113,9 +112,9 @@ impl core::error::Error for UmadError {
 /// How a port is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Sets the port's IsSM bit while it is open. If that fails, see [`UmadSender::take_is_sm_error`].
+    /// Set the port's IsSM bit while it is open. If that fails, see [`UmadSender::take_is_sm_error`].
     pub as_sm: bool,
-    /// How long the requester can use an answer; the kernel keeps the request a little longer.
+    /// The requester's timeout; the kernel's is slightly longer.
     pub response_timeout_ms: u32,
 }
 
@@ -128,9 +127,9 @@ impl Default for OpenOptions {
     }
 }
 
-/// What is registered on QP0: class and version.
+/// Classes and versions to register on QP0.
 const SMI_AGENTS: [(MgmtClass, u8); 2] = [(MgmtClass::SubnDirected, 1), (MgmtClass::SubnLid, 1)];
-/// Requests of others that a subnet manager takes. Whoever only asks takes none, and so can share the port with one.
+/// Methods of requests that an SM receives. A program that only sends requests registers none, and can share the port with an SM.
 const SM_METHODS: &[u8] = &[
     Method::Get.0,
     Method::Set.0,
@@ -138,7 +137,7 @@ const SM_METHODS: &[u8] = &[
     Method::TrapRepress.0,
 ];
 
-/// Classes that the shim must know besides: a MAD of a class without agent ends the process there.
+/// Further classes for the shim, which terminates the process on a MAD of an unregistered class.
 const SIMULATOR_CLASSES: [u8; 13] = [
     0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x10, 0x11, 0x21, 0x32, 0x33,
 ];
@@ -157,7 +156,7 @@ mod header {
     pub(super) const TRAFFIC_CLASS: usize = 35;
     pub(super) const GID: usize = 36;
     pub(super) const FLOW_LABEL: usize = 52;
-    /// Only where the header has room for it.
+    /// Only in the longer header.
     pub(super) const PKEY_INDEX: usize = 56;
 }
 
@@ -171,7 +170,7 @@ struct Shared {
     issm: Option<c_int>,
     agents: Vec<(MgmtClass, c_int)>,
     header_len: usize,
-    /// Where the simulator is behind the port.
+    /// Present with the simulator only.
     in_flight: Option<InFlightLimit>,
 }
 
@@ -180,8 +179,8 @@ impl Drop for Shared {
         if let Some(fd) = self.issm {
             self.lib.close_device(fd);
         }
-        // The shim's receiving thread touches the closed descriptor's queue when a late MAD comes, and dies:
-        // there the process's end is what closes.
+        // The shim's receiving thread crashes if a late MAD arrives for a closed descriptor: there the exit of the process closes
+        // it.
         if self.in_flight.is_none() {
             for (_, agent) in &self.agents {
                 self.lib.unregister(self.fd, *agent);
@@ -208,8 +207,8 @@ impl UmadPort {
     /// Opens a port for subnet management.
     ///
     /// # Errors
-    /// If the library or the device is missing, rights are, or another program manages the port. An issm device that cannot be
-    /// opened is no error: see [`UmadSender::take_is_sm_error`].
+    /// If the library, the device or permissions are missing, or another program manages the port. Failure to open the issm
+    /// device is not an error: see [`UmadSender::take_is_sm_error`].
     pub fn open(
         port: &LocalPort,
         options: &OpenOptions,
@@ -259,7 +258,7 @@ impl UmadPort {
                 Err(e) => is_sm_error = Some(e),
             }
         }
-        // Later than the requester's own deadline, so that the kernel never gives up first.
+        // Longer than the requester's timeout, so that the kernel never gives up first.
         let timeout = options
             .response_timeout_ms
             .saturating_add(options.response_timeout_ms / 4 + 50);
@@ -302,27 +301,25 @@ pub struct UmadSender {
     shared: Arc<Shared>,
     timeout_ms: c_int,
     message: Box<sys::Buffer>,
-    /// Why the IsSM bit is not set although [`OpenOptions::as_sm`] asked for it.
+    /// Why the IsSM bit is not set despite [`OpenOptions::as_sm`].
     is_sm_error: Option<UmadError>,
 }
 
 impl UmadSender {
-    /// Why the port's IsSM bit could not be set, if it was to be; `None` at the second call. The port works without it, but other
-    /// SMs find an SM only by this bit.
+    /// Why the IsSM bit could not be set; returned once. The port works without it, but other SMs find an SM only by this bit.
     pub const fn take_is_sm_error(&mut self) -> Option<UmadError> {
         self.is_sm_error.take()
     }
 
-    /// Whether `umad2sim` and `ibsim` are behind the port instead of the kernel.
+    /// Whether `umad2sim` and `ibsim` are used instead of the kernel.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.shared.in_flight.is_some()
     }
 
-    /// How many unanswered requests the port can bear: a bound under `umad2sim`, none of ours otherwise.
+    /// Maximum number of unanswered requests: a limit with `umad2sim`, `None` otherwise.
     ///
-    /// A sender that exceeds it is slowed down, because the shim and `ibsim` wait for each other for ever when
-    /// their sockets are full.
+    /// Beyond it, sending blocks, because the shim and `ibsim` deadlock if their sockets are full.
     #[must_use]
     pub fn window_limit(&self) -> Option<usize> {
         self.shared.in_flight.as_ref().map(|_| in_flight::WINDOW)
@@ -338,7 +335,7 @@ impl fmt::Debug for UmadSender {
 impl MadSender for UmadSender {
     fn send(&mut self, out: &MadOut) -> Result<(), TransportError> {
         let error = |source| TransportError {
-            action: "sending a MAD",
+            action: "cannot send MAD",
             source,
         };
         let (class, method) = (out.mad.mgmt_class(), out.mad.method());
@@ -358,8 +355,8 @@ impl MadSender for UmadSender {
         m[at..at + MAD_LEN].copy_from_slice(out.mad.as_bytes());
         let answered = !method.is_response() && method != Method::TrapRepress;
         let timeout_ms = if answered { self.timeout_ms } else { 0 };
-        if let Some(gate) = &self.shared.in_flight {
-            gate.enter();
+        if let Some(in_flight) = &self.shared.in_flight {
+            in_flight.enter();
         }
         self.shared
             .lib
@@ -381,10 +378,10 @@ impl fmt::Debug for UmadReceiver {
 }
 
 impl UmadReceiver {
-    /// Takes what has arrived without waiting; `Nothing` if nothing has.
+    /// Receives a MAD without waiting; `TimedOut` if there is none.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device was removed.
     pub fn try_receive(&mut self) -> Result<Received, TransportError> {
         loop {
             let got = self
@@ -395,8 +392,8 @@ impl UmadReceiver {
             let Some(len) = got else {
                 return Ok(Received::TimedOut);
             };
-            if let Some(gate) = &self.shared.in_flight {
-                gate.leave();
+            if let Some(in_flight) = &self.shared.in_flight {
+                in_flight.leave();
             }
             if let Some(received) = self.interpret(len) {
                 return Ok(received);
@@ -404,13 +401,13 @@ impl UmadReceiver {
         }
     }
 
-    /// What a message of the kernel means; `None` if nothing that anybody waits for.
+    /// Interprets a message of the kernel; `None` if it needs no action.
     fn interpret(&self, len: usize) -> Option<Received> {
         let m = &self.message.0;
         let word = |at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
         let at = self.shared.header_len;
         let bytes = &m[at..at + len.min(MAD_LEN)];
-        // A failed send comes back with its first 24 bytes only.
+        // A failed send returns the first 24 bytes only.
         let (method, tid) = match bytes {
             [_, _, _, method, _, _, _, _, _, _, _, _, a, b, c, d, ..] => (
                 Method(*method),
@@ -438,7 +435,7 @@ impl UmadReceiver {
 
 impl MadReceiver for UmadReceiver {
     fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
-        // A queue that is not empty costs one call instead of two.
+        // If messages are queued, this saves the call of `poll`.
         let received = self.try_receive()?;
         if received != Received::TimedOut || timeout.is_zero() {
             return Ok(received);
@@ -454,7 +451,7 @@ impl MadReceiver for UmadReceiver {
 
 fn failed(source: io::Error) -> TransportError {
     TransportError {
-        action: "receiving a MAD",
+        action: "cannot receive MAD",
         source,
     }
 }

@@ -1,6 +1,6 @@
-//! The local ports, and which of them a subnet manager should use.
+//! Local ports, and the choice of the SM's port.
 //!
-//! [`enumerate`] asks the operating system; [`choose`] is a pure function of its answer.
+//! [`enumerate_ports`] queries the system; [`choose_port`] is a pure function of the result.
 
 use core::fmt;
 
@@ -8,14 +8,14 @@ use super::{UmadError, sys};
 use crate::attr::{CapMask, NodeType, PhysState, PortState};
 use crate::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, Sl, SystemImageGuid};
 
-/// What a port's link layer is.
+/// Link layer of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkLayer {
     /// InfiniBand.
     InfiniBand,
     /// Ethernet: RDMA over it has no subnet manager.
     Ethernet,
-    /// Another word of the kernel's.
+    /// Another value from the kernel.
     Other(String),
 }
 
@@ -29,44 +29,44 @@ impl fmt::Display for LinkLayer {
     }
 }
 
-/// A port of this host at the time of asking.
+/// A local port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalPort {
     /// The device, such as `mlx5_0`.
     pub ca: String,
-    /// The device's model; empty where unknown.
+    /// HCA model; empty if unknown.
     pub ca_type: String,
-    /// The device's firmware.
+    /// Firmware version.
     pub fw_version: String,
     /// CA, switch or router (4 and above are iWARP and the like).
     pub node_type: NodeType,
     /// The node's GUID.
     pub node_guid: NodeGuid,
-    /// GUID of the chassis.
+    /// System image GUID.
     pub system_image_guid: SystemImageGuid,
-    /// The port's number on the device.
+    /// Port number.
     pub port_num: PortNum,
     /// The port's GUID.
     pub port_guid: PortGuid,
-    /// The port's subnet.
+    /// Subnet prefix.
     pub gid_prefix: GidPrefix,
     /// Link state.
     pub state: PortState,
     /// Physical state.
     pub phys_state: PhysState,
-    /// Gigabits a second, rounded down.
+    /// Rate in Gb/s, rounded down.
     pub rate_gbps: u32,
-    /// The port's own LID; 0 before a subnet manager came.
+    /// Base LID; 0 before an SM has configured the port.
     pub lid: Lid,
-    /// How many LIDs.
+    /// LMC.
     pub lmc: Lmc,
-    /// LID of the subnet manager that the port knows.
+    /// LID of the port's SM.
     pub sm_lid: Lid,
-    /// Service level towards it.
+    /// Service level to the SM.
     pub sm_sl: Sl,
     /// Capabilities.
     pub cap_mask: CapMask,
-    /// InfiniBand or not.
+    /// Link layer.
     pub link_layer: LinkLayer,
 }
 
@@ -77,7 +77,7 @@ impl LocalPort {
         self.state >= PortState::Initialize
     }
 
-    /// Everything an operator needs to tell this port from another one of the same host.
+    /// Description that distinguishes the port from others on the same host.
     #[must_use]
     pub fn summary(&self) -> String {
         format!(
@@ -94,14 +94,14 @@ impl fmt::Display for LocalPort {
     }
 }
 
-/// Which port is wanted; nothing set is any.
+/// Criteria for a port; without any, all ports match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortSelection {
-    /// The device's name.
+    /// Device name.
     pub ca: Option<String>,
-    /// The port's number.
+    /// Port number.
     pub port: Option<PortNum>,
-    /// The port's GUID.
+    /// Port GUID.
     pub port_guid: Option<PortGuid>,
 }
 
@@ -126,18 +126,18 @@ impl fmt::Display for PortSelection {
     }
 }
 
-/// Why a port cannot carry a subnet manager.
+/// Why a port cannot be used by an SM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
     /// Its link layer is not InfiniBand.
     LinkLayer(LinkLayer),
     /// The device is neither CA, switch nor router (iWARP, usNIC and so on).
     NodeType(NodeType),
-    /// IsSMdisabled: the port has no QP0 (such as the data half of a device whose management is split off).
+    /// IsSMdisabled: the port has no QP0 (such as the data port of a device with a separate management port).
     SmDisabled,
     /// It has no GUID.
     NoGuid,
-    /// No link.
+    /// The link is down.
     Down(PhysState),
 }
 
@@ -156,12 +156,12 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A port that was looked at and left.
+/// A port that was not chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedPort {
-    /// The device's name.
+    /// Device name.
     pub ca: String,
-    /// The port's number.
+    /// Port number.
     pub port_num: PortNum,
     /// Why.
     pub reason: SkipReason,
@@ -173,31 +173,31 @@ impl fmt::Display for SkippedPort {
     }
 }
 
-/// No port can be used.
+/// No port can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortChoiceError {
-    /// The host has no such device at all.
+    /// The host has no RDMA device.
     NoDevice,
-    /// No port is the one that is wanted.
+    /// No port matches the criteria.
     NoMatch {
-        /// What was wanted.
+        /// The criteria.
         selection: PortSelection,
-        /// Names of the ports that there are.
+        /// Names of the existing ports.
         available: Vec<String>,
     },
-    /// The ports that match cannot carry a subnet manager.
+    /// The ports that match cannot be used by an SM.
     NoneUsable {
-        /// What was wanted.
+        /// The criteria.
         selection: PortSelection,
-        /// All ports that match, and what is wrong with each.
+        /// All ports that match, with the reasons.
         skipped: Vec<SkippedPort>,
     },
-    /// Several ports have a link. They may lead to different subnets, which no local attribute shows: the default GID prefix is
+    /// Several ports have a link. They may belong to different subnets, which no local attribute shows: the default GID prefix is
     /// the same everywhere, and a port in Init has neither LID nor SM LID.
     Ambiguous {
-        /// What was wanted.
+        /// The criteria.
         selection: PortSelection,
-        /// The ports that match and have a link, in the order of the system.
+        /// The matching ports with a link, in the system's order.
         candidates: Vec<LocalPort>,
     },
 }
@@ -247,7 +247,7 @@ impl fmt::Display for PortChoiceError {
 
 impl core::error::Error for PortChoiceError {}
 
-/// Asks the operating system for all ports of all RDMA devices.
+/// Lists all ports of all RDMA devices.
 ///
 /// # Errors
 /// If libibumad cannot be loaded or lists no devices.
@@ -258,7 +258,7 @@ pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
         .map_err(|source| UmadError::Enumerate { source })?;
     let mut ports = Vec::new();
     for name in names {
-        // A device may go while it is looked at: it is not there, then.
+        // The device was removed in the meantime.
         let Ok(ca) = lib.ca(&name) else { continue };
         let name = name.to_string_lossy();
         ports.extend(ca.ports.iter().map(|port| local_port(&name, &ca, port)));
@@ -266,14 +266,14 @@ pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
     Ok(ports)
 }
 
-/// The port a subnet manager serves: the only port of those that match that has a link. If none has one and a single port matches,
-/// that port, which is Down ([`LocalPort::has_link`]): the SM waits for its link.
+/// The port for the SM: the only matching port with a link. If no port has a link and only one port matches, that port; the SM
+/// waits for its link.
 ///
-/// The order of ports and their link states never decide between two ports with a link. After a restart an Active port is as likely
-/// to belong to another SM's subnet as an Init port is to be the one without an SM.
+/// The order of ports and their link states never decide between two ports with a link: after a restart, an Active port is as
+/// likely to belong to another SM's subnet as an Init port is to be in the subnet without an SM.
 ///
 /// # Errors
-/// If no port can carry an SM, with the reason for each; or if several can, with all of them.
+/// If no port can be used, with the reason for each; or if several can, with all of them.
 pub fn choose_port<'a>(
     ports: &'a [LocalPort],
     selection: &PortSelection,
@@ -301,11 +301,11 @@ pub fn choose_port<'a>(
     }
 }
 
-/// The port a read-only program uses, as libibumad chooses it for infiniband-diags: the first Active port of those that match, else
-/// the first with a link.
+/// The port for a read-only program, as libibumad chooses it for infiniband-diags: the first matching Active port, else the first
+/// with a link.
 ///
 /// # Errors
-/// If no port that matches has a link, with the reason for each.
+/// If no matching port has a link, with the reason for each.
 pub fn choose_read_only_port<'a>(
     ports: &'a [LocalPort],
     selection: &PortSelection,
@@ -350,14 +350,14 @@ fn none_usable(matching: &[&LocalPort], selection: &PortSelection) -> PortChoice
     }
 }
 
-/// Why a port cannot carry a subnet manager now, most serious reason first.
+/// Why a port cannot be used by an SM now, most serious reason first.
 #[must_use]
 pub fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
     incapable_reason(port)
         .or_else(|| (!port.has_link()).then_some(SkipReason::Down(port.phys_state)))
 }
 
-/// Why a port cannot carry a subnet manager, whatever its link state is.
+/// Why a port cannot be used by an SM, regardless of its link state.
 fn incapable_reason(port: &LocalPort) -> Option<SkipReason> {
     if !(1..=3).contains(&port.node_type.0) {
         Some(SkipReason::NodeType(port.node_type))
@@ -374,7 +374,7 @@ fn incapable_reason(port: &LocalPort) -> Option<SkipReason> {
 
 fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
     let link_layer = match port.link_layer().as_str() {
-        // Old kernels and simulators have no such file; libibumad says `IB` then.
+        // Old kernels and simulators lack this file; libibumad then returns `IB`.
         "InfiniBand" | "IB" | "" => LinkLayer::InfiniBand,
         "Ethernet" => LinkLayer::Ethernet,
         word => LinkLayer::Other(word.to_owned()),
@@ -401,7 +401,7 @@ fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
     }
 }
 
-/// The kernel's number; what does not fit is no value that we know.
+/// Values out of range are invalid in any case.
 fn narrow(v: u32) -> u8 {
     u8::try_from(v).unwrap_or(u8::MAX)
 }

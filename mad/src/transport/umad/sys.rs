@@ -1,8 +1,7 @@
-//! The C boundary: libibumad and three functions of the C library, looked up at run time.
+//! FFI: libibumad and three functions of the C library, resolved at run time.
 //!
-//! The only `unsafe` file of the workspace. It owns the loaded libraries and translates calls, results and
-//! structures into plain Rust; it knows no MADs and makes no decisions. Files are opened by the process's own
-//! `open`, not by `std::fs`: the simulator's preloaded shim replaces that one only.
+//! The only `unsafe` file of the workspace. It owns the loaded libraries and converts calls, results and structures. Files are
+//! opened with the process's `open` instead of `std::fs`, because the simulator's preloaded shim replaces only that one.
 #![expect(unsafe_code, reason = "calls into libibumad and the C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
@@ -11,17 +10,17 @@ use std::mem::MaybeUninit;
 
 use libloading::Library;
 
-/// Bytes of the longer of the two message headers (with P_Key index).
+/// Length of the longer of the two message headers (with P_Key index).
 pub(super) const HEADER_MAX: usize = 64;
 /// `UMAD_CA_NAME_LEN`.
 const NAME_LEN: usize = 20;
-/// `UMAD_CA_MAX_PORTS`: what a CA's port array holds, port 0 included.
+/// `UMAD_CA_MAX_PORTS`: length of a CA's port array, port 0 included.
 const CA_MAX_PORTS: usize = 10;
-/// `UMAD_MAX_DEVICES` of the oldest library: enough for the old call, the newer one has no limit.
+/// `UMAD_MAX_DEVICES` of the oldest library, for the old call; the newer one has no limit.
 const MAX_DEVICES: usize = 32;
-/// Longest device path that is asked for.
+/// Maximum length of a device path.
 const PATH_LEN: usize = 256;
-/// `O_RDWR | O_NONBLOCK` on Linux; `O_NONBLOCK` makes a second opener of issm fail instead of wait.
+/// `O_RDWR | O_NONBLOCK` on Linux; with `O_NONBLOCK`, a second open of issm fails instead of waiting.
 const O_RDWR_NONBLOCK: c_int = 0o2 | 0o4000;
 /// `F_GETFD`.
 const F_GETFD: c_int = 1;
@@ -71,7 +70,7 @@ struct RawDevice {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<RawPort>() == 112 && size_of::<RawCa>() == 208);
 
-/// A channel adapter as the library describes it.
+/// A channel adapter as the library reports it.
 pub(super) struct Ca {
     pub(super) node_type: c_uint,
     pub(super) fw_version: String,
@@ -81,7 +80,7 @@ pub(super) struct Ca {
     pub(super) ports: Vec<RawPort>,
 }
 
-/// A message: header and MAD, aligned as the library's structures are.
+/// A message: header and MAD, aligned like the library's structures.
 #[repr(C, align(8))]
 pub(super) struct Buffer(pub(super) [u8; HEADER_MAX + crate::mad::MAD_LEN]);
 
@@ -249,7 +248,7 @@ impl Lib {
         unsafe { (self.close_port)(fd) };
     }
 
-    /// Registers an agent for `methods` of a class, and returns its id. With `rmpp` the kernel cuts and joins messages.
+    /// Registers an agent for `methods` of a class and returns its ID. With `rmpp` the kernel segments and reassembles messages.
     pub(super) fn register(
         &self,
         fd: c_int,
@@ -274,7 +273,7 @@ impl Lib {
                 mask.as_mut_ptr(),
             )
         };
-        // The library returns EPERM whatever the kernel said; errno has the kernel's word.
+        // The library always returns EPERM; errno has the kernel's error.
         if id < 0 {
             Err(io::Error::last_os_error())
         } else {
@@ -288,7 +287,7 @@ impl Lib {
         unsafe { (self.unregister)(fd, agent) };
     }
 
-    /// Bytes of the header of the open port's messages.
+    /// Length of the header of messages.
     pub(super) fn header_len(&self) -> usize {
         // SAFETY: no arguments; reads one word of the library.
         unsafe { (self.size)() }.min(HEADER_MAX)
@@ -343,8 +342,8 @@ impl Lib {
         }
     }
 
-    /// Takes a message if there is one, without waiting, and returns the length of what follows the header. A message that
-    /// does not fit stays, and is an error of the kind `StorageFull`.
+    /// Receives a message without waiting, and returns the length without the header. A message that does not fit remains queued;
+    /// the error kind is `StorageFull`.
     pub(super) fn try_recv_long(&self, fd: c_int, message: &mut [u8]) -> io::Result<Option<usize>> {
         let room = message
             .len()
@@ -354,15 +353,15 @@ impl Lib {
         let mut len = room;
         // SAFETY: the slice has room for the header and the `len` bytes that are announced.
         let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
-        taken(agent, len)
+        received_len(agent, len)
     }
 
-    /// Takes a message if there is one, without waiting, and returns the length of its MAD.
+    /// Receives a message without waiting, and returns the length of its MAD.
     pub(super) fn try_recv(&self, fd: c_int, message: &mut Buffer) -> io::Result<Option<usize>> {
         let mut len: c_int = 256;
         // SAFETY: the buffer has room for the longest header and the 256 bytes that `len` announces.
         let agent = unsafe { (self.recv)(fd, message.0.as_mut_ptr().cast(), &raw mut len, 0) };
-        taken(agent, len)
+        received_len(agent, len)
     }
 
     /// Waits for a message.
@@ -373,8 +372,8 @@ impl Lib {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // The shim's poll fails without a reason when it wakes up for nothing: errno is what the read before
-        // left. A device that is really gone fails the read that follows.
+        // The shim's poll fails without a reason on spurious wakeups, with errno from the preceding read. If the device was
+        // removed, the following read fails.
         let harmless = matches!(
             error.kind(),
             io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
@@ -385,7 +384,7 @@ impl Lib {
         Err(error)
     }
 
-    /// The device whose being open sets the port's IsSM bit.
+    /// The device that sets the port's IsSM bit while it is open.
     pub(super) fn issm_path(&self, ca: &CStr, port: u8) -> io::Result<CString> {
         let mut path = [0; PATH_LEN];
         let max = c_int::try_from(PATH_LEN).unwrap_or(c_int::MAX);
@@ -396,7 +395,7 @@ impl Lib {
         c_string(&text(&path))
     }
 
-    /// Opens a device file without waiting for others to close it.
+    /// Opens a device file without waiting for other processes to close it.
     pub(super) fn open_device(&self, path: &CStr) -> io::Result<c_int> {
         // SAFETY: a C string and flags that need no mode argument.
         let fd = unsafe { (self.open)(path.as_ptr(), O_RDWR_NONBLOCK) };
@@ -413,7 +412,7 @@ impl Lib {
         unsafe { (self.close)(fd) };
     }
 
-    /// Whether the kernel knows the descriptor; the simulator's shim makes numbers up.
+    /// Whether the kernel knows the descriptor; the simulator's shim invents numbers.
     pub(super) fn is_kernel_fd(&self, fd: c_int) -> bool {
         // SAFETY: F_GETFD takes no argument.
         unsafe { (self.fcntl)(fd, F_GETFD) >= 0 }
@@ -423,8 +422,8 @@ impl Lib {
 /// Linux's ETIMEDOUT.
 pub(super) const ETIMEDOUT: c_int = 110;
 
-/// What a call of `recv` gave: the length of the message, or that there is none.
-fn taken(agent: c_int, len: c_int) -> io::Result<Option<usize>> {
+/// Result of `recv`: the length of the message, or `None`.
+fn received_len(agent: c_int, len: c_int) -> io::Result<Option<usize>> {
     if agent >= 0 {
         return Ok(Some(usize::try_from(len).unwrap_or(0)));
     }
@@ -436,7 +435,7 @@ fn taken(agent: c_int, len: c_int) -> io::Result<Option<usize>> {
     if empty { Ok(None) } else { Err(error) }
 }
 
-/// Negative results are error numbers.
+/// Negative results are negated error numbers.
 fn check(rc: c_int) -> io::Result<c_int> {
     if rc < 0 {
         Err(io::Error::from_raw_os_error(-rc))
@@ -454,7 +453,7 @@ fn text(chars: &[c_char]) -> String {
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
-/// A name for the library.
+/// A string for the library.
 pub(super) fn c_string(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }

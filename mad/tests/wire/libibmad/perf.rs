@@ -1,4 +1,4 @@
-//! The layouts of performance management and what libibmad calls their parts.
+//! Layouts of performance management and the corresponding fields of libibmad.
 
 use std::ffi::c_uint;
 
@@ -11,7 +11,7 @@ use ferrosm_mad::attr::perf::{
 
 use super::Layout;
 
-/// Fields of one width side by side, with numbers that follow each other.
+/// Adjacent fields of equal width with consecutive numbers.
 const fn row<const N: usize>(
     bit: usize,
     width: usize,
@@ -27,7 +27,7 @@ const fn row<const N: usize>(
     fields
 }
 
-/// The three rows of lanes in PortExtendedSpeedsCounters.
+/// The three groups of counters by physical lane in PortExtendedSpeedsCounters.
 const LANES: [(usize, usize, c_uint); 36] = {
     let rows = [
         row::<12>(160, 16, 332),
@@ -85,7 +85,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
             ("port_xmit_wait", 140),
         ],
         parts: &[],
-        // Their 659 lacks the swap within words: it reads VL15Dropped.
+        // libibmad's 659 misses the swap within words and reads VL15Dropped.
         other: &["qp1_dropped"],
     },
     Layout {

@@ -2,7 +2,7 @@
 //!
 //! The grammar is OpenSM's. Probable mistakes that OpenSM accepts silently are accepted with a warning. Where OpenSM rejects the
 //! file, and then makes every port a full member of the default partition, the parser returns errors with positions. Values may
-//! also be given in units: `mtu=4096`, `rate=400G`.
+//! also have units: `mtu=4096`, `rate=400G`.
 //!
 //! | module | contents |
 //! |---|---|

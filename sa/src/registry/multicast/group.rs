@@ -86,7 +86,11 @@ impl MulticastGroup {
     /// Whether the group is well known or has a full member.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
+        self.well_known
+            || self
+                .members
+                .values()
+                .any(|m| m.join_state.preserves_group())
     }
 
     /// A record for each member, and one without PortGID if the group is well known.

@@ -128,7 +128,7 @@ impl MulticastGroups {
         requested: &McMemberRecord,
         joiner: &Joiner,
     ) -> Result<Gid, Status> {
-        if !requested.join_state.keeps_group() {
+        if !requested.join_state.preserves_group() {
             return Err(Status::REQ_INVALID);
         }
         if !request.has(component::NEW_GROUP) {

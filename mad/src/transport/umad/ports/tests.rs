@@ -1,4 +1,4 @@
-//! Which port is chosen, and what the errors say.
+//! Choice of ports, and its errors.
 
 use super::*;
 
@@ -37,9 +37,9 @@ fn named(ca: &str, port: u8) -> PortSelection {
     }
 }
 
-/// An Active port may belong to another SM's subnet, so it is not preferred over an earlier port in Init.
+/// An Active port may belong to another SM's subnet, so it is not preferred over a port in Init.
 #[test]
-fn several_ports_with_a_link_are_refused_whatever_their_state() {
+fn several_linked_ports_are_ambiguous_in_any_state() {
     let any = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Initialize),
@@ -51,9 +51,9 @@ fn several_ports_with_a_link_are_refused_whatever_their_state() {
         },
         port("c", 1, PortState::Down),
     ];
-    let refused = choose_port(&ports, &any).unwrap_err();
+    let error = choose_port(&ports, &any).unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        error.to_string(),
         "cannot choose between 2 ports with a link: \
          a port 1 (GUID 0x0000000000000011, Initialize, 200 Gb/s, LID 0, SM LID 0), \
          b port 1 (GUID 0x0000000000000022, Active, 200 Gb/s, LID 7, SM LID 3)"
@@ -65,9 +65,9 @@ fn several_ports_with_a_link_are_refused_whatever_their_state() {
     assert_eq!(choose_read_only_port(&ports[..1], &any).unwrap().ca, "a");
 }
 
-/// A device without a port number is as ambiguous as no name at all.
+/// A device with several ports is as ambiguous as no criteria.
 #[test]
-fn naming_only_the_device_of_two_linked_ports_is_ambiguous() {
+fn device_with_two_linked_ports_is_ambiguous() {
     let ports = [
         port("a", 1, PortState::Active),
         port("a", 2, PortState::Active),
@@ -76,15 +76,15 @@ fn naming_only_the_device_of_two_linked_ports_is_ambiguous() {
         ca: Some("a".to_owned()),
         ..PortSelection::default()
     };
-    let refused = choose_port(&ports, &device).unwrap_err().to_string();
+    let error = choose_port(&ports, &device).unwrap_err().to_string();
     assert!(
-        refused.starts_with("cannot choose between 2 ports with a link that match device a: "),
-        "{refused}"
+        error.starts_with("cannot choose between 2 ports with a link that match device a: "),
+        "{error}"
     );
 }
 
 #[test]
-fn the_only_port_with_a_link_is_chosen() {
+fn only_linked_port_is_chosen() {
     let any = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Down),
@@ -93,9 +93,9 @@ fn the_only_port_with_a_link_is_chosen() {
     assert_eq!(choose_port(&ports, &any).unwrap().to_string(), "a port 2");
 }
 
-/// A Down port is chosen if no other port can be meant. Of several, the first link to train must not decide.
+/// A Down port is chosen only if it is the only match: with several, the first link to train must not decide.
 #[test]
-fn a_down_port_is_chosen_only_if_it_is_named_or_the_only_one() {
+fn down_port_is_chosen_only_if_it_is_the_only_match() {
     let any = PortSelection::default();
     let ports = [port("a", 1, PortState::Down), port("a", 2, PortState::Down)];
     assert!(!choose_port(&ports[..1], &any).unwrap().has_link());
@@ -108,9 +108,9 @@ fn a_down_port_is_chosen_only_if_it_is_named_or_the_only_one() {
     assert!(matches!(reading, PortChoiceError::NoneUsable { .. }));
 }
 
-/// Each unusable kind of port is named with its reason in one sentence.
+/// Each unusable port is listed with its reason.
 #[test]
-fn what_is_skipped_is_said() {
+fn unusable_ports_are_reported_with_reasons() {
     let roce = LocalPort {
         link_layer: LinkLayer::Ethernet,
         ..port("mlx5_0", 1, PortState::Active)
@@ -137,25 +137,25 @@ fn what_is_skipped_is_said() {
     );
 }
 
-/// A device whose management is split off has one GUID on two devices: the usable one is taken.
+/// A device with a separate management port has one GUID on two devices: the usable one is chosen.
 #[test]
-fn a_guid_finds_the_device_that_has_qp0() {
+fn port_guid_selects_the_device_with_qp0() {
     let data = LocalPort {
         cap_mask: CapMask(CapMask::SM_DISABLED),
         ..port("mlx5_0", 1, PortState::Active)
     };
     let ports = [data, port("smi0", 1, PortState::Active)];
-    let wanted = PortSelection {
+    let selection = PortSelection {
         port_guid: Some(PortGuid(0x11)),
         ..PortSelection::default()
     };
-    assert_eq!(choose_port(&ports, &wanted).unwrap().ca, "smi0");
-    let wanted = PortSelection {
+    assert_eq!(choose_port(&ports, &selection).unwrap().ca, "smi0");
+    let selection = PortSelection {
         ca: Some("mlx9".to_owned()),
         ..PortSelection::default()
     };
     assert_eq!(
-        choose_port(&ports, &wanted).unwrap_err().to_string(),
+        choose_port(&ports, &selection).unwrap_err().to_string(),
         "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
     );
 }
