@@ -263,12 +263,12 @@ impl Gid {
 }
 
 impl crate::wire::WireField for Gid {
-    fn get(buf: &[u8], bit: usize, _: usize) -> Self {
+    fn read(buf: &[u8], bit: usize, _: usize) -> Self {
         let mut b = [0; 16];
         b.copy_from_slice(&buf[bit / 8..bit / 8 + 16]);
         Self(b)
     }
-    fn put(&self, buf: &mut [u8], bit: usize, _: usize) {
+    fn write(&self, buf: &mut [u8], bit: usize, _: usize) {
         buf[bit / 8..bit / 8 + 16].copy_from_slice(&self.0);
     }
 }

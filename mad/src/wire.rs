@@ -222,18 +222,18 @@ pub trait WireField: Sized {
     /// Number of adjacent entries.
     const ENTRIES: usize = 1;
     /// Reads the field.
-    fn get(buf: &[u8], bit: usize, width: usize) -> Self;
+    fn read(buf: &[u8], bit: usize, width: usize) -> Self;
     /// Writes the field only.
-    fn put(&self, buf: &mut [u8], bit: usize, width: usize);
+    fn write(&self, buf: &mut [u8], bit: usize, width: usize);
 }
 
 impl<T: Bits> WireField for T {
     #[inline]
-    fn get(buf: &[u8], bit: usize, width: usize) -> Self {
+    fn read(buf: &[u8], bit: usize, width: usize) -> Self {
         T::from_bits(get_bits(buf, bit, width))
     }
     #[inline]
-    fn put(&self, buf: &mut [u8], bit: usize, width: usize) {
+    fn write(&self, buf: &mut [u8], bit: usize, width: usize) {
         set_bits(buf, bit, width, self.to_bits());
     }
 }
@@ -241,11 +241,11 @@ impl<T: Bits> WireField for T {
 /// `N` adjacent entries of `width / N` bits each.
 impl<T: Bits + Default, const N: usize> WireField for [T; N] {
     const ENTRIES: usize = N;
-    fn get(buf: &[u8], bit: usize, width: usize) -> Self {
+    fn read(buf: &[u8], bit: usize, width: usize) -> Self {
         let w = width / N;
         core::array::from_fn(|i| T::from_bits(get_bits(buf, bit + i * w, w)))
     }
-    fn put(&self, buf: &mut [u8], bit: usize, width: usize) {
+    fn write(&self, buf: &mut [u8], bit: usize, width: usize) {
         let w = width / N;
         for (i, v) in self.iter().enumerate() {
             set_bits(buf, bit + i * w, w, v.to_bits());
@@ -346,7 +346,7 @@ macro_rules! wire {
             #[must_use]
             pub fn decode<const N: usize>(buf: &[u8; N]) -> Self {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                Self { $($field: $crate::wire::WireField::get(buf, $bit, $width),)* }
+                Self { $($field: $crate::wire::WireField::read(buf, $bit, $width),)* }
             }
 
             /// Reads the fields from the start of `buf`; `None` if it is shorter than `LEN`.
@@ -360,7 +360,7 @@ macro_rules! wire {
             #[inline]
             pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                $($crate::wire::WireField::put(&self.$field, buf, $bit, $width);)*
+                $($crate::wire::WireField::write(&self.$field, buf, $bit, $width);)*
             }
 
             /// Calls `visit` with each field and its value, in order.

@@ -71,14 +71,14 @@ impl StateFile {
 
 /// An error in a state file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}:{line}: {what}", file.display())]
+#[error("{}:{line}: {message}", file.display())]
 pub struct StateFileError {
     /// The file.
     pub file: PathBuf,
     /// Line number, from 1.
     pub line: usize,
     /// What is wrong.
-    pub what: String,
+    pub message: String,
 }
 
 /// Parses files, given with path and contents. The batch replaces persisted records of the same kinds and removes a persisted
@@ -112,10 +112,10 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
             });
             match put {
                 Ok(put) => changes.extend(put),
-                Err(what) => errors.push(StateFileError {
+                Err(message) => errors.push(StateFileError {
                     file: path.clone(),
                     line: number,
-                    what,
+                    message,
                 }),
             }
         }
@@ -216,12 +216,12 @@ impl StateFileParser {
             ("Service Record:", Self::service),
             ("GUIDInfo Record:", Self::aliases),
         ];
-        for (begin, take) in kinds {
-            if let Some(rest) = line.strip_prefix(begin) {
-                if begin != "mcm_port:" {
+        for (prefix, parse) in kinds {
+            if let Some(rest) = line.strip_prefix(prefix) {
+                if prefix != "mcm_port:" {
                     self.group = None;
                 }
-                return take(self, rest);
+                return parse(self, rest);
             }
         }
         Err(
@@ -389,9 +389,9 @@ impl StateFileParser {
         let _: u16 = fields.take(" lid=")?;
         let block: u8 = fields.take(" block_num=")?;
         let mut records = Vec::new();
-        for place in 0..BLOCK {
-            let alias = PortGuid(fields.take(&format!(" guid{place}="))?);
-            let index = u16::from(block) * BLOCK + place;
+        for entry in 0..BLOCK {
+            let alias = PortGuid(fields.take(&format!(" guid{entry}="))?);
+            let index = u16::from(block) * BLOCK + entry;
             if index > 0 && alias != PortGuid(0) {
                 records.push(Record::Registration(Registration::Alias(RegisteredAlias {
                     port,

@@ -57,7 +57,7 @@ pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 impl RequestClass {
     /// The class of a request, which its components determine as well as its method.
     #[must_use]
-    pub fn of(request: &SaRequest<'_>) -> Self {
+    pub fn from_request(request: &SaRequest<'_>) -> Self {
         match request.method {
             _ if scan::is_scan(request) => Self::Scan,
             Method::Get if records::names_indexed(request) => Self::Read,
@@ -445,11 +445,11 @@ fn transfer_time(bytes: u64) -> Duration {
 mod tests {
     use super::*;
 
-    fn at(ms: u64) -> Instant {
+    fn at_ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    fn all<T>(queue: &mut AdmissionQueue<T>) -> Vec<T> {
+    fn drain<T>(queue: &mut AdmissionQueue<T>) -> Vec<T> {
         core::iter::from_fn(|| Some(queue.take(AllowedClasses::ALL)?.1)).collect()
     }
 
@@ -458,15 +458,15 @@ mod tests {
         let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for n in 0..100 {
             queue
-                .offer(Lid(1), RequestClass::Read, (1, n), at(0))
+                .offer(Lid(1), RequestClass::Read, (1, n), at_ms(0))
                 .unwrap();
         }
         for n in 0..2 {
             queue
-                .offer(Lid(2), RequestClass::Read, (2, n), at(0))
+                .offer(Lid(2), RequestClass::Read, (2, n), at_ms(0))
                 .unwrap();
         }
-        let order = all(&mut queue);
+        let order = drain(&mut queue);
         assert_eq!(order[..4], [(1, 0), (2, 0), (1, 1), (2, 1)]);
         assert_eq!((order.len(), queue.len()), (102, 0));
     }
@@ -480,10 +480,10 @@ mod tests {
                 (RequestClass::Read, 'r'),
                 (RequestClass::Write, 'w'),
             ] {
-                queue.offer(Lid(n), class, name, at(0)).unwrap();
+                queue.offer(Lid(n), class, name, at_ms(0)).unwrap();
             }
         }
-        let order: String = all(&mut queue).into_iter().collect();
+        let order: String = drain(&mut queue).into_iter().collect();
         assert_eq!(order[..17], *"wwwwwwwwrrrrrrrrt");
         assert_eq!(order.len(), 192);
         assert!(order.ends_with("tttt"));
@@ -497,12 +497,16 @@ mod tests {
             ..AdmissionLimits::default()
         };
         let mut queue = AdmissionQueue::new(limits);
-        let taken = (0..50).filter(|n| queue.offer(Lid(1), RequestClass::Read, *n, at(0)).is_ok());
+        let taken = (0..50).filter(|n| {
+            queue
+                .offer(Lid(1), RequestClass::Read, *n, at_ms(0))
+                .is_ok()
+        });
         assert_eq!(taken.count(), 10);
-        assert!(queue.offer(Lid(2), RequestClass::Read, 0, at(0)).is_ok());
+        assert!(queue.offer(Lid(2), RequestClass::Read, 0, at_ms(0)).is_ok());
         for client in 3..30 {
             for n in 0..10 {
-                let _ = queue.offer(Lid(client), RequestClass::Read, n, at(0));
+                let _ = queue.offer(Lid(client), RequestClass::Read, n, at_ms(0));
             }
         }
         assert_eq!(queue.len(), 100);
@@ -517,11 +521,15 @@ mod tests {
         let mut queue = AdmissionQueue::new(limits);
         let mut taken = 0;
         for ms in 0..1000 {
-            taken += u32::from(queue.offer(Lid(1), RequestClass::Read, (), at(ms)).is_ok());
+            taken += u32::from(
+                queue
+                    .offer(Lid(1), RequestClass::Read, (), at_ms(ms))
+                    .is_ok(),
+            );
             let _ = queue.take(AllowedClasses::ALL);
         }
         assert!((195..=201).contains(&taken), "{taken}");
-        queue.remove_idle_clients(at(10_000));
+        queue.remove_idle_clients(at_ms(10_000));
         assert!(queue.clients.is_empty());
     }
 
@@ -535,15 +543,17 @@ mod tests {
         let mut queue = AdmissionQueue::new(limits);
         for n in 0..2 {
             queue
-                .offer(Lid(n), RequestClass::Table, 't', at(0))
+                .offer(Lid(n), RequestClass::Table, 't', at_ms(0))
                 .unwrap();
         }
         assert!(
             queue
-                .offer(Lid(3), RequestClass::Table, 't', at(0))
+                .offer(Lid(3), RequestClass::Table, 't', at_ms(0))
                 .is_err()
         );
-        queue.offer(Lid(3), RequestClass::Read, 'r', at(0)).unwrap();
+        queue
+            .offer(Lid(3), RequestClass::Read, 'r', at_ms(0))
+            .unwrap();
         assert_eq!(
             queue.take(AllowedClasses::ALL),
             Some((RequestClass::Read, 'r'))
@@ -555,9 +565,9 @@ mod tests {
             Some((RequestClass::Table, 't'))
         );
         // Two seconds of data, of which one second must be delivered.
-        queue.record_sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
-        assert!(!queue.may_send_table(at(1000)));
-        assert!(queue.may_send_table(at(1001)));
+        queue.record_sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at_ms(0));
+        assert!(!queue.may_send_table(at_ms(1000)));
+        assert!(queue.may_send_table(at_ms(1001)));
     }
 
     #[test]
@@ -588,7 +598,7 @@ mod tests {
             let taken = (0..50).filter(|n| {
                 let scan = (lid, RequestClass::Scan, *n);
                 queue
-                    .offer(Lid(lid), RequestClass::Scan, scan, at(0))
+                    .offer(Lid(lid), RequestClass::Scan, scan, at_ms(0))
                     .is_ok()
             });
             assert_eq!(taken.count(), SCANS_WAITING_PER_CLIENT_MAX);
@@ -596,7 +606,7 @@ mod tests {
         for n in 0..20 {
             let read = (999, RequestClass::Read, n);
             queue
-                .offer(Lid(999), RequestClass::Read, read, at(0))
+                .offer(Lid(999), RequestClass::Read, read, at_ms(0))
                 .unwrap();
         }
         let (mut reads, mut slices) = (0, Vec::new());
@@ -623,7 +633,7 @@ mod tests {
                 Lid(999),
                 RequestClass::Read,
                 (999, RequestClass::Read, 0),
-                at(0),
+                at_ms(0),
             )
             .unwrap();
         assert!(

@@ -30,7 +30,7 @@ impl PKeySet {
 
     /// The P_Keys, by partition.
     #[must_use]
-    pub fn all(&self) -> &[PKey] {
+    pub fn as_slice(&self) -> &[PKey] {
         &self.0
     }
 

@@ -55,7 +55,7 @@ impl Records {
     pub fn restore(&self) -> Result<View, RestoreError> {
         let mut restorer = ViewRestorer::default();
         for ((guid, part), bytes) in &self.all {
-            restorer.put(*guid, *part, bytes)?;
+            restorer.add_record(*guid, *part, bytes)?;
         }
         restorer.finish(&self.head)
     }

@@ -75,7 +75,8 @@ impl SaServer {
         let mut queue = shared.queue();
         for (lid, messages) in core::mem::take(&mut queue.parked) {
             for message in messages {
-                let class = SaRequest::parse(message.0, &message.1).map(|r| RequestClass::of(&r));
+                let class =
+                    SaRequest::parse(message.0, &message.1).map(|r| RequestClass::from_request(&r));
                 if let Some(class) = class {
                     queue
                         .admission

@@ -108,7 +108,7 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut WorkBatch<'_>) {
     let mut counts = RequestCounts::default();
     let mut queue = shared.queue();
     for (from, bytes) in batch.drain(..) {
-        let class = SaRequest::parse(from, &bytes).map(|r| RequestClass::of(&r));
+        let class = SaRequest::parse(from, &bytes).map(|r| RequestClass::from_request(&r));
         let Some(class) = class else {
             counts.add(RequestOutcome::Dropped);
             queue.admission.count(from.lid, RequestOutcome::Dropped);

@@ -262,10 +262,10 @@ mod tests {
     pub(super) fn ring() -> FabricView {
         let switches = (1..=4).map(|n| node(NodeType::Switch, n.into(), 36, n));
         let hosts = (5..=8).map(|n| node(NodeType::Ca, n.into(), 1, n));
-        let cables = (0..4).map(|s| link((s, 1), ((s + 1) % 4, 2)));
+        let ring = (0..4).map(|s| link((s, 1), ((s + 1) % 4, 2)));
         FabricView {
             nodes: switches.chain(hosts).collect(),
-            links: cables
+            links: ring
                 .chain((0..4).map(|s| link((s, 3), (s + 4, 1))))
                 .collect(),
             ..FabricView::default()

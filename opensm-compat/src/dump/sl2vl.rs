@@ -15,14 +15,14 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     let Some(of) = &view.routing else {
         return Ok(());
     };
-    let (topo, lanes) = (&*of.run.topo, &of.run.routing.vl_plan);
+    let (topo, vl_plan) = (&*of.run.topo, &of.run.routing.vl_plan);
     for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
         if let Some(s) = of.switch(index) {
             head(view, index, PortNum::ZERO, out)?;
             let cabled = || ends.iter().filter(|e| e.peer.node != index).map(|e| e.port);
             for output in cabled() {
                 for input in [PortNum::ZERO].into_iter().chain(cabled()) {
-                    row((input, output), &lanes.map(topo, s, input, output), out)?;
+                    row((input, output), &vl_plan.map(topo, s, input, output), out)?;
                 }
             }
             writeln!(out, "{RULE}\n")?;
@@ -31,7 +31,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
         for end in ends.iter().filter(|_| !node.is_switch()) {
             if let Some(s) = of.switch(end.peer.node) {
                 head(view, index, end.port, out)?;
-                let map = lanes.end_port_map(topo.vls(s, end.peer.port));
+                let map = vl_plan.end_port_map(topo.vls(s, end.peer.port));
                 row((PortNum::ZERO, PortNum::ZERO), &map, out)?;
                 writeln!(out, "{RULE}\n")?;
             }

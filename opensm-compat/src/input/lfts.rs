@@ -93,10 +93,10 @@ impl LftsParser {
         self.finish();
         while let Some((_, word)) = line.next_word() {
             if word == "guid" {
-                let begin = line.clone().next_word().map_or(0, |(at, _)| at);
+                let guid_at = line.clone().next_word().map_or(0, |(at, _)| at);
                 let guid = line.guid()?;
                 if !self.seen.insert(guid) {
-                    return Err(line.error(begin, "duplicate table for this switch"));
+                    return Err(line.error(guid_at, "duplicate table for this switch"));
                 }
                 self.table = Some((NodeGuid(guid), Vec::new()));
                 return Ok(());

@@ -70,10 +70,10 @@ impl<'a> Line<'a> {
     /// The next word and its offset.
     pub(super) fn next_word(&mut self) -> Option<(usize, &'a str)> {
         let rest = &self.text[self.at..];
-        let begin = self.at + (rest.len() - rest.trim_start().len());
-        let word = self.text[begin..].split_whitespace().next()?;
-        self.at = begin + word.len();
-        Some((begin, word))
+        let start = self.at + (rest.len() - rest.trim_start().len());
+        let word = self.text[start..].split_whitespace().next()?;
+        self.at = start + word.len();
+        Some((start, word))
     }
 
     /// An error at a byte offset of the line.

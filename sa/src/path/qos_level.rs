@@ -79,7 +79,7 @@ impl QosLevel {
         if self.pkeys.is_empty() {
             return from.common_pkey(to);
         }
-        let mut all = from.all().iter().copied();
+        let mut all = from.as_slice().iter().copied();
         all.find(|key| self.allows_pkey(*key) && from.shares_pkey(to, *key))
     }
 

@@ -72,7 +72,9 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     }
     let reply = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
         let (QueryEnd::Port(from, slid), QueryEnd::Port(to, dlid)) = (from, to) else {
-            return Ok(PathScan::of(view, request, query, client, from, to)?.run(view, request));
+            return Ok(
+                PathScan::from_ends(view, request, query, client, from, to)?.run(view, request)
+            );
         };
         // Most queries name both ends.
         let mut found = ReplyRecords::new(request, PathRecord::LEN);
@@ -245,12 +247,13 @@ impl PathScan {
     /// The reply to a query that is invalid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         let wanted = PathRecord::decode(request.data);
-        let scan = resolve(view, request, &wanted)
-            .and_then(|(query, client, from, to)| Self::of(view, request, query, client, from, to));
+        let scan = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
+            Self::from_ends(view, request, query, client, from, to)
+        });
         scan.map_err(|status| error_reply(request, status))
     }
 
-    fn of(
+    fn from_ends(
         view: &View,
         request: &SaRequest<'_>,
         query: Query,

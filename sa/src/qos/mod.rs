@@ -206,7 +206,7 @@ impl QosPortGroup {
     fn matches_partition(&self, port: &QosPort<'_>) -> bool {
         !self.pkeys.is_empty()
             && port.keys.is_some_and(|keys| {
-                let mut all = keys.all().iter();
+                let mut all = keys.as_slice().iter();
                 all.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION_MASK)))
             })
     }

@@ -236,8 +236,8 @@ fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, 
     if record.block_num >= guids::blocks(view, at) {
         return Err(Status::NO_RECORDS);
     }
-    let meant = |i: &usize| request.has(1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i));
-    let indices: Vec<usize> = (0..BLOCK).filter(meant).map(|i| first + i).collect();
+    let is_selected = |i: &usize| request.has(1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i));
+    let indices: Vec<usize> = (0..BLOCK).filter(is_selected).map(|i| first + i).collect();
     if indices.contains(&0) {
         return Err(Status::REQ_INVALID);
     }

@@ -154,8 +154,8 @@ impl Registry {
                 reply(self.aliases.set(view, request, groups).map(|r| r.encode()))
             }
             (id::GUID_INFO, Method::Delete) => {
-                let kept = self.aliases.delete(view, request, &self.groups);
-                reply(kept.map(|r| r.encode()))
+                let record = self.aliases.delete(view, request, &self.groups);
+                reply(record.map(|r| r.encode()))
             }
             (id::INFORM_INFO, Method::Set) => {
                 reply(self.subscriptions.set(view, request).map(|r| r.encode()))

@@ -177,26 +177,31 @@ mod tests {
     use super::*;
     use ferrosm_mad::ids::Lid;
 
-    fn at(ms: u64) -> Instant {
+    fn at_ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    fn one() -> ReportQueue {
+    fn queue_with_one_report() -> ReportQueue {
         let mut reports = ReportQueue::default();
         let to = Peer {
             lid: Lid(5),
             ..Peer::default()
         };
-        reports.enqueue((Gid([1; 16]), to), &Notice::default(), Gid([2; 16]), at(0));
+        reports.enqueue(
+            (Gid([1; 16]), to),
+            &Notice::default(),
+            Gid([2; 16]),
+            at_ms(0),
+        );
         reports
     }
 
     #[test]
     fn reports_are_retried_with_doubling_timeouts_then_abandoned() {
-        let mut reports = one();
+        let mut reports = queue_with_one_report();
         let mut sent = Vec::new();
         for ms in 0..10_000 {
-            while reports.poll(at(ms)).is_some() {
+            while reports.poll(at_ms(ms)).is_some() {
                 sent.push(ms);
             }
         }
@@ -206,26 +211,31 @@ mod tests {
 
     #[test]
     fn acknowledged_reports_are_not_retried() {
-        let mut reports = one();
-        let out = reports.poll(at(0)).unwrap();
+        let mut reports = queue_with_one_report();
+        let out = reports.poll(at_ms(0)).unwrap();
         let tid = MadHeader::decode_slice(&out.bytes).unwrap().tid;
         // The kernel replaces the upper half of the TID.
         let tid = Tid(tid.0 | 7 << 32);
         reports.acknowledge(tid, |to| to.lid == Lid(6));
         assert!(reports.next_due().is_some(), "ReportResp from another port");
         reports.acknowledge(tid, |to| to.lid == Lid(5));
-        assert_eq!(reports.poll(at(60_000)), None);
+        assert_eq!(reports.poll(at_ms(60_000)), None);
         assert_eq!((reports.abandoned(), reports.next_due()), (0, None));
     }
 
     #[test]
     fn queue_limit_drops_the_oldest_report_of_the_same_subscriber() {
-        let mut reports = one();
+        let mut reports = queue_with_one_report();
         for i in 0..200 {
             let to = Peer::default();
-            reports.enqueue((Gid([9; 16]), to), &Notice::default(), Gid([2; 16]), at(i));
+            reports.enqueue(
+                (Gid([9; 16]), to),
+                &Notice::default(),
+                Gid([2; 16]),
+                at_ms(i),
+            );
         }
-        let lids: Vec<Lid> = core::iter::from_fn(|| reports.poll(at(200)))
+        let lids: Vec<Lid> = core::iter::from_fn(|| reports.poll(at_ms(200)))
             .map(|o| o.to.lid)
             .collect();
         assert_eq!(lids.iter().filter(|l| **l == Lid(5)).count(), 1);

@@ -93,8 +93,9 @@ impl Services {
             record.service_pkey = PKey::DEFAULT_FULL;
         } else if partition_number(record.service_pkey) != 0 {
             let at = view.by_gid(record.service_gid);
-            let ours = view.is_partition_member(client, record.service_pkey);
-            if !ours || at.is_some_and(|port| !view.is_partition_member(port, record.service_pkey))
+            let is_member = view.is_partition_member(client, record.service_pkey);
+            if !is_member
+                || at.is_some_and(|port| !view.is_partition_member(port, record.service_pkey))
             {
                 return Err(Status::REQ_INVALID);
             }
@@ -358,7 +359,7 @@ mod tests {
 
     use super::*;
 
-    fn at(s: u64) -> Instant {
+    fn at_s(s: u64) -> Instant {
         Instant::from_nanos(s * 1_000_000_000)
     }
 
@@ -420,7 +421,7 @@ mod tests {
             let mut services = Services::default();
             let mut persisted = BTreeMap::new();
             for (unix_s, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
-                let now = at(unix_s);
+                let now = at_s(unix_s);
                 services.expire(now);
                 let record = record(service_id, port, name, lease_s);
                 match what {

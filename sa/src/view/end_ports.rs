@@ -63,7 +63,7 @@ impl EndPortTable {
         self.all.push(end);
     }
 
-    pub(super) fn all(&self) -> &[EndPort] {
+    pub(super) fn as_slice(&self) -> &[EndPort] {
         &self.all
     }
 

@@ -325,18 +325,18 @@ impl View {
     /// All end ports, by slot and port.
     #[must_use]
     pub fn end_ports(&self) -> &[EndPort] {
-        self.end_ports.all()
+        self.end_ports.as_slice()
     }
 
     /// Indices of all end ports.
     pub fn end_port_indices(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
-        (0..u32::try_from(self.end_ports.all().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
+        (0..u32::try_from(self.end_ports.as_slice().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
     }
 
     /// An end port.
     #[must_use]
     pub fn end_port(&self, at: EndPortIdx) -> &EndPort {
-        &self.end_ports.all()[at.index()]
+        &self.end_ports.as_slice()[at.index()]
     }
 
     /// A port.

@@ -88,8 +88,8 @@ impl ServiceLevels {
         match self {
             Self::Unrouted => Some((Sl(0), true)),
             Self::Routed { run, .. } => {
-                let lanes = &run.routing.vl_plan;
-                Some((Sl(lanes.uniform_sl()?), lanes.is_single()))
+                let vl_plan = &run.routing.vl_plan;
+                Some((Sl(vl_plan.uniform_sl()?), vl_plan.is_single()))
             }
             Self::Restored(restored) => match restored.lookup.indexing {
                 SlIndexing::Uniform(sl) => Some((Sl(sl), restored.lookup.single_vl)),
@@ -114,11 +114,11 @@ impl ServiceLevels {
                 let switch = enters.and_then(|slot| *switches.get(slot)?);
                 let destinations = run.topo.destinations();
                 let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
-                let lanes = &run.routing.vl_plan;
+                let vl_plan = &run.routing.vl_plan;
                 let sl = switch
                     .zip(to)
-                    .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
-                (Sl(sl), lanes.is_single())
+                    .map_or(0, |(s, d)| vl_plan.sl(s, &destinations[d]));
+                (Sl(sl), vl_plan.is_single())
             }
             Self::Restored(restored) => {
                 let sl = enters.and_then(|slot| restored.sl(slot, to)).unwrap_or(0);

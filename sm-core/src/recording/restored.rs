@@ -92,7 +92,7 @@ impl RecordedView {
         let mut restorer = persist::ViewRestorer::default();
         for (guid, part, bytes) in &self.parts {
             let part = NodeRecordKind::from_number(*part).ok_or("a record of no part of a view")?;
-            let put = restorer.put(NodeGuid(*guid), part, bytes);
+            let put = restorer.add_record(NodeGuid(*guid), part, bytes);
             put.map_err(|e| e.to_string())?;
         }
         let view = restorer.finish(&self.head).map_err(|e| e.to_string())?;

@@ -72,7 +72,7 @@ impl RecordRestorer {
             Some(RecordKind::View) => {
                 let put = match node_and_part(key) {
                     Some((guid, part)) => {
-                        let put = self.view.put(guid, part, value);
+                        let put = self.view.add_record(guid, part, value);
                         put.map_err(|e| e.to_string())
                     }
                     None => Err(RecordError::new(key, "no part of a view").to_string()),

@@ -85,7 +85,8 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     let mut queue = AdmissionQueue::new(AdmissionLimits::default());
     let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
     let offer = |queue: &mut AdmissionQueue<Work>, lid: u16, bytes: Vec<u8>| {
-        let class = RequestClass::of(&SaRequest::parse(peer(lid), &bytes).expect("a request"));
+        let class =
+            RequestClass::from_request(&SaRequest::parse(peer(lid), &bytes).expect("a request"));
         let work = Work::Request(peer(lid), bytes);
         let refused = queue.offer(Lid(lid), class, work, Instant::START).is_err();
         (class, refused)

@@ -154,8 +154,8 @@ fn put_peer(m: &mut [u8], to: &Peer) {
         m[header::FLOW_LABEL..header::FLOW_LABEL + 4]
             .copy_from_slice(&grh.flow_label.to_be_bytes());
     }
-    if let Some(place) = m.get_mut(header::PKEY_INDEX..header::PKEY_INDEX + 2) {
-        place.copy_from_slice(&to.pkey_index.to_ne_bytes());
+    if let Some(field) = m.get_mut(header::PKEY_INDEX..header::PKEY_INDEX + 2) {
+        field.copy_from_slice(&to.pkey_index.to_ne_bytes());
     }
 }
 

@@ -158,7 +158,7 @@ fn group_flags_end_with_the_line() {
 /// Each mistake that OpenSM silently accepts.
 #[test]
 fn probable_mistakes_are_warned_about() {
-    for (text, place, what) in [
+    for (text, position, what) in [
         ("a=1:0x1=f;", "1:9: ", "`f` read as `full`"),
         ("a=1:A=full;", "1:5: ", "`A` read as `ALL`"),
         ("a=1:ALL_S;", "1:5: ", "`ALL_S` read as `ALL_SWITCHES`"),
@@ -179,7 +179,7 @@ fn probable_mistakes_are_warned_about() {
         let messages = warnings(text);
         assert_eq!(messages.len(), 1, "{text}: {messages:?}");
         assert!(
-            messages[0].starts_with(place) && messages[0].contains(what),
+            messages[0].starts_with(position) && messages[0].contains(what),
             "{text}: {messages:?}"
         );
     }

@@ -122,7 +122,7 @@ impl Section {
         Self { word, within, keys }
     }
 
-    fn of(word: &str) -> Option<&'static Self> {
+    fn by_keyword(word: &str) -> Option<&'static Self> {
         SECTIONS.iter().find(|b| b.word == word)
     }
 }
@@ -162,7 +162,7 @@ pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<
 }
 
 fn is_section_word(line: &str) -> bool {
-    Section::of(line.strip_prefix("end-").unwrap_or(line)).is_some()
+    Section::by_keyword(line.strip_prefix("end-").unwrap_or(line)).is_some()
 }
 
 struct QosPolicyParser<'a> {
@@ -186,15 +186,15 @@ struct QosPolicyParser<'a> {
 impl<'a> QosPolicyParser<'a> {
     fn line(&mut self, line: &Span<'a>) {
         let text = line.text();
-        if let Some(block) = text.strip_prefix("end-").and_then(Section::of) {
-            return self.end(block, line);
+        if let Some(section) = text.strip_prefix("end-").and_then(Section::by_keyword) {
+            return self.close_section(section, line);
         }
-        if let Some(block) = Section::of(text) {
-            return self.begin(block, line);
+        if let Some(section) = Section::by_keyword(text) {
+            return self.open_section(section, line);
         }
         match self.open.last() {
-            Some((block, _)) if block.word == ULPS => self.ulp(line),
-            Some((block, _)) => self.setting(block, line),
+            Some((section, _)) if section.word == ULPS => self.ulp(line),
+            Some((section, _)) => self.setting(section, line),
             None => {
                 let word = line.split_word().0;
                 let what = format!(
@@ -207,51 +207,51 @@ impl<'a> QosPolicyParser<'a> {
         }
     }
 
-    fn begin(&mut self, block: &'static Section, line: &Span<'a>) {
+    fn open_section(&mut self, section: &'static Section, line: &Span<'a>) {
         let inside = self.open.last().map_or("", |(open, _)| open.word);
-        if inside != block.within {
+        if inside != section.within {
             let what = match self.open.last() {
-                Some((open, at)) if block.within.is_empty() => format!(
+                Some((open, at)) if section.within.is_empty() => format!(
                     "`end-{}` is missing before `{}`: line {} starts `{}`",
                     open.word,
-                    block.word,
+                    section.word,
                     at.line(),
                     open.word
                 ),
-                _ => format!("`{}` is only allowed in `{}`", block.word, block.within),
+                _ => format!("`{}` is only allowed in `{}`", section.word, section.within),
             };
             self.errors.push(line.error(what));
-            if block.within.is_empty() {
+            if section.within.is_empty() {
                 // Closes the previous section.
                 self.open.clear();
                 self.item = None;
             }
         }
-        self.open.push((block, line.clone()));
+        self.open.push((section, line.clone()));
         self.keys_seen.clear();
-        self.item = match block.word {
+        self.item = match section.word {
             "port-group" => Some(Item::Group(QosPortGroup::default())),
             "qos-level" => Some(Item::Level(LevelDraft::default())),
             "qos-match-rule" => Some(Item::Rule(RuleDraft::default())),
             "vlarb-scope" | "sl2vl-scope" => Some(Item::Setup),
             _ => None,
         };
-        if block.within == "qos-setup" {
+        if section.within == "qos-setup" {
             let what = format!(
                 "`{}` ignored, as by OpenSM: the routing determines VLs, and tables of this file are not written",
-                block.word
+                section.word
             );
             self.warnings.push(line.error(what));
         }
     }
 
-    fn end(&mut self, block: &'static Section, line: &Span<'a>) {
+    fn close_section(&mut self, section: &'static Section, line: &Span<'a>) {
         let Some(at) = self
             .open
             .iter()
-            .rposition(|(open, _)| open.word == block.word)
+            .rposition(|(open, _)| open.word == section.word)
         else {
-            let what = format!("`end-{0}` without `{0}`", block.word);
+            let what = format!("`end-{0}` without `{0}`", section.word);
             return self.errors.push(line.error(what));
         };
         if let Some((missing, begun)) = self.open.get(at + 1) {
@@ -263,12 +263,12 @@ impl<'a> QosPolicyParser<'a> {
             );
             self.errors.push(line.error(what));
         }
-        let block = self.open.get(at + 1).map_or(block, |(inner, _)| inner);
+        let section = self.open.get(at + 1).map_or(section, |(inner, _)| inner);
         self.open.truncate(at);
         let item = self.item.take();
         match item {
             Some(Item::Group(group)) if group.name.is_empty() => {
-                self.require_key("name", block, line);
+                self.require_key("name", section, line);
             }
             Some(Item::Group(group)) => {
                 if self.named().group(&group.name).is_some() {
@@ -277,21 +277,21 @@ impl<'a> QosPolicyParser<'a> {
                 }
                 self.groups.push(Arc::new(group));
             }
-            Some(Item::Level(draft)) => self.end_level(draft, block, line),
+            Some(Item::Level(draft)) => self.end_level(draft, section, line),
             Some(Item::Rule(rule)) if !rule.has_level() => {
-                self.require_key("qos-level-name", block, line);
+                self.require_key("qos-level-name", section, line);
             }
             Some(Item::Rule(rule)) => self.rules.push(rule),
             Some(Item::Setup) | None => {}
         }
     }
 
-    fn end_level(&mut self, draft: LevelDraft, block: &Section, line: &Span<'a>) {
+    fn end_level(&mut self, draft: LevelDraft, section: &Section, line: &Span<'a>) {
         if !draft.has_sl {
-            self.require_key("sl", block, line);
+            self.require_key("sl", section, line);
         }
         if draft.level.name.is_empty() {
-            self.require_key("name", block, line);
+            self.require_key("name", section, line);
         }
         if self.named().level(&draft.level.name).is_some() {
             let what = format!("duplicate qos-level `{}` ignored", draft.level.name);
@@ -301,33 +301,33 @@ impl<'a> QosPolicyParser<'a> {
     }
 
     /// Reports that a required key is missing, unless it had an invalid value, which was reported.
-    fn require_key(&mut self, key: &str, block: &Section, line: &Span<'a>) {
+    fn require_key(&mut self, key: &str, section: &Section, line: &Span<'a>) {
         if !self.keys_seen.contains(&key) {
-            let what = format!("this {} has no `{key}`", block.word);
+            let what = format!("this {} has no `{key}`", section.word);
             self.errors.push(line.error(what));
         }
     }
 
     /// `key: value` in an item.
-    fn setting(&mut self, block: &'static Section, line: &Span<'a>) {
+    fn setting(&mut self, section: &'static Section, line: &Span<'a>) {
         let Some((key, value)) = line.split_once(':') else {
             let word = line.split_word().0;
-            let what = if block.keys.is_empty() {
-                nothing_else(block, word.text())
-            } else if block.keys.contains(&word.text()) {
+            let what = if section.keys.is_empty() {
+                nothing_else(section, word.text())
+            } else if section.keys.contains(&word.text()) {
                 self.keys_seen.push(word.text());
                 format!("missing `:` after `{}`", word.text())
             } else {
-                unknown(block, word.text())
+                unknown(section, word.text())
             };
             return self.errors.push(word.error(what));
         };
         let word = key.text();
-        if block.keys.is_empty() {
-            return self.errors.push(key.error(nothing_else(block, word)));
+        if section.keys.is_empty() {
+            return self.errors.push(key.error(nothing_else(section, word)));
         }
-        if !block.keys.contains(&word) {
-            return self.errors.push(key.error(unknown(block, word)));
+        if !section.keys.contains(&word) {
+            return self.errors.push(key.error(unknown(section, word)));
         }
         if value.is_blank() {
             self.keys_seen.push(word);
@@ -336,7 +336,7 @@ impl<'a> QosPolicyParser<'a> {
                 .push(key.error(format!("`{word}` has no value")));
         }
         if self.keys_seen.contains(&word) && Item::ONCE.contains(&word) {
-            let what = format!("duplicate `{word}` in this {}", block.word);
+            let what = format!("duplicate `{word}` in this {}", section.word);
             return self.errors.push(key.error(what));
         }
         self.keys_seen.push(word);
@@ -369,8 +369,8 @@ impl<'a> QosPolicyParser<'a> {
     }
 
     fn finish(mut self) -> Result<QosPolicyConf, Vec<InputError>> {
-        if let Some((block, at)) = self.open.last() {
-            let what = format!("`end-{}` is missing", block.word);
+        if let Some((section, at)) = self.open.last() {
+            let what = format!("`end-{}` is missing", section.word);
             self.errors.push(at.error(what));
         }
         let named = NameTable {
@@ -435,31 +435,31 @@ fn sections(word: &str) -> String {
 }
 
 /// A setting where only items are allowed.
-fn nothing_else(block: &Section, word: &str) -> String {
+fn nothing_else(section: &Section, word: &str) -> String {
     let items: Vec<&str> = SECTIONS
         .iter()
-        .filter(|b| b.within == block.word)
+        .filter(|b| b.within == section.word)
         .map(|b| b.word)
         .collect();
     let items = items.join("` or `");
     format!(
         "`{word}` is not allowed in `{}`, only `{items}`",
-        block.word
+        section.word
     )
 }
 
 /// An unknown key of an item.
-fn unknown(block: &Section, word: &str) -> String {
-    let keys = block.keys.iter().copied();
+fn unknown(section: &Section, word: &str) -> String {
+    let keys = section.keys.iter().copied();
     match nearest_keyword(word, keys) {
         Some(near) => format!(
             "a {} has no key `{word}`: did you mean `{near}`?",
-            block.word
+            section.word
         ),
         None => format!(
             "a {} has no key `{word}`: expected one of {}",
-            block.word,
-            block.keys.join(", ")
+            section.word,
+            section.keys.join(", ")
         ),
     }
 }

@@ -134,10 +134,10 @@ impl MlidAllocator {
     ) -> Option<Lid> {
         let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
         // Sharing was checked when the MLID was allocated; comparing one group detects inconsistent records.
-        let alike = |g: &MulticastGroup| {
+        let is_compatible = |g: &MulticastGroup| {
             partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
         };
-        let fits = sharing.is_none_or(|gid| groups.get(gid).is_some_and(alike));
+        let fits = sharing.is_none_or(|gid| groups.get(gid).is_some_and(is_compatible));
         if !fits || !self.is_usable(mlid) {
             return None;
         }
@@ -203,7 +203,7 @@ impl MlidAllocator {
         parameters: &GroupParameters,
         groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
-        let alike = |gid: &Gid| {
+        let is_compatible = |gid: &Gid| {
             groups.get(gid).is_some_and(|g| {
                 partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
                     && g.parameters.sl == parameters.sl
@@ -211,7 +211,7 @@ impl MlidAllocator {
         };
         self.used
             .iter()
-            .filter(|(_, gids)| gids.iter().all(alike))
+            .filter(|(_, gids)| gids.iter().all(is_compatible))
             .min_by_key(|(mlid, gids)| (gids.len(), **mlid))
             .map(|(mlid, _)| *mlid)
     }
@@ -284,17 +284,17 @@ mod tests {
                     continue;
                 }
                 let parameters = parameters(0x8001 + pkey, sl);
-                let alike = |g: &&MulticastGroup| g.parameters == parameters;
+                let is_compatible = |g: &&MulticastGroup| g.parameters == parameters;
                 let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
                 let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
-                let fewest = groups.values().filter(alike).map(|g| users(g.mlid)).min();
+                let fewest = groups.values().filter(is_compatible).map(|g| users(g.mlid)).min();
                 let allocated = mlids.allocate(gid, &parameters, None, &groups);
                 match allocated {
                     Some(mlid) if in_use.len() < usize::from(count) => {
                         prop_assert!(!in_use.contains(&mlid) && mlid.0 < MLID_FIRST + count);
                     }
                     Some(mlid) => {
-                        prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| alike(&g)));
+                        prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| is_compatible(&g)));
                         prop_assert_eq!(Some(users(mlid)), fewest);
                     }
                     None => prop_assert!(in_use.len() == usize::from(count) && fewest.is_none()),

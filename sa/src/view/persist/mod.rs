@@ -106,7 +106,7 @@ impl ViewSaver {
             for part in NodeRecordKind::ALL {
                 if previous
                     .as_ref()
-                    .is_some_and(|previous| previous.same(&is, part))
+                    .is_some_and(|previous| previous.has_same_record(&is, part))
                 {
                     continue;
                 }
@@ -126,7 +126,7 @@ impl ViewSaver {
             }
         }
         bytes.clear();
-        records::put_head(view, &mut bytes);
+        records::encode_head(view, &mut bytes);
         if bytes != self.head {
             apply(ViewRecordUpdate::Head(&bytes))?;
             core::mem::swap(&mut self.head, &mut bytes);
@@ -177,7 +177,7 @@ impl NodeInView<'_> {
     }
 
     /// Whether both nodes have the same record.
-    fn same(&self, other: &NodeInView<'_>, part: NodeRecordKind) -> bool {
+    fn has_same_record(&self, other: &NodeInView<'_>, part: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
         match part {
             NodeRecordKind::Node => {
@@ -219,10 +219,10 @@ impl NodeInView<'_> {
     /// Encodes a record; `false` if the node has none of this kind.
     fn encode(&self, part: NodeRecordKind, out: &mut Vec<u8>) -> bool {
         match part {
-            NodeRecordKind::Node => records::put_node(self, out),
-            NodeRecordKind::Forwarding => records::put_routes(self, out),
-            NodeRecordKind::Multicast => records::put_groups(self, out),
-            NodeRecordKind::VlTables => records::put_lanes(self, out),
+            NodeRecordKind::Node => records::encode_node(self, out),
+            NodeRecordKind::Forwarding => records::encode_forwarding(self, out),
+            NodeRecordKind::Multicast => records::encode_multicast(self, out),
+            NodeRecordKind::VlTables => records::encode_vl_tables(self, out),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Data that does not belong to one node.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Head<'a> {
+pub(super) struct HeadRecord<'a> {
     /// Subnet prefix.
     pub(super) prefix: u64,
     /// The SM's port: slot and port number.
@@ -41,7 +41,7 @@ pub(super) struct SlLookupRecord<'a> {
 
 /// [`super::NodeRecordKind::Node`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Node<'a> {
+pub(super) struct NodeRecord<'a> {
     pub(super) guid: u64,
     pub(super) slot: u32,
     pub(super) node_type: u8,
@@ -52,13 +52,13 @@ pub(super) struct Node<'a> {
     #[serde(borrow)]
     pub(super) switch_info: Option<Bytes<'a>>,
     #[serde(borrow)]
-    pub(super) ports: Vec<Port<'a>>,
+    pub(super) ports: Vec<PortRecord<'a>>,
     pub(super) ends: Vec<EndPortRecord>,
 }
 
 /// A port.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Port<'a> {
+pub(super) struct PortRecord<'a> {
     #[serde(borrow)]
     pub(super) raw: Bytes<'a>,
     pub(super) flags: u8,
@@ -72,7 +72,7 @@ pub(super) struct Port<'a> {
     pub(super) vl_arbitration: Vec<(u8, Bytes<'a>)>,
 }
 
-/// Bits of [`Port::flags`].
+/// Bits of [`PortRecord::flags`].
 pub(super) mod flag {
     /// PortInfo was read.
     pub(in super::super) const HAS_PORT_INFO: u8 = 1;
@@ -98,7 +98,7 @@ pub(super) struct EndPortRecord {
 
 /// [`super::NodeRecordKind::Forwarding`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Routes<'a> {
+pub(super) struct ForwardingRecord<'a> {
     #[serde(borrow)]
     pub(super) lft: Option<Bytes<'a>>,
     /// The routing contains this switch.
@@ -110,14 +110,14 @@ pub(super) struct Routes<'a> {
 
 /// [`super::NodeRecordKind::Multicast`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Groups {
+pub(super) struct MulticastRecord {
     /// Block, position, and port masks without trailing zeros.
     pub(super) blocks: Vec<(u16, u8, Vec<u16>)>,
 }
 
 /// [`super::NodeRecordKind::VlTables`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Lanes<'a> {
+pub(super) struct VlTablesRecord<'a> {
     /// Kind (0 pair, 1 end port, 2 output), ports, table.
     pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
     /// Tables that were read: input port, output port, table.
@@ -163,12 +163,12 @@ fn trimmed<T: PartialEq + Default>(list: &[T]) -> &[T] {
 }
 
 /// Appends the encoded record. Encoding these structs cannot fail.
-fn put<T: Serialize>(record: &T, out: &mut Vec<u8>) {
+fn encode_record<T: Serialize>(record: &T, out: &mut Vec<u8>) {
     let taken = core::mem::take(out);
     *out = postcard::to_extend(record, taken).unwrap_or_default();
 }
 
-pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
+pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
     let managers: Vec<[u8; SmInfoRecord::LEN]> =
         view.managers.iter().map(SmInfoRecord::encode).collect();
     let lookup = view.service_levels.lookup();
@@ -194,19 +194,19 @@ pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
             destinations: destinations.clone(),
         }
     });
-    let head = Head {
+    let head = HeadRecord {
         prefix: view.settings.prefix.0,
         local: own.map(|p| (p.node(), p.num().0)),
         nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
         managers: managers.iter().map(|m| Bytes(m)).collect(),
         levels,
     };
-    put(&head, out);
+    encode_record(&head, out);
 }
 
-pub(super) fn put_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let node = of.node;
-    let record = Node {
+    let record = NodeRecord {
         guid: node.guid.0,
         slot: of.slot,
         node_type: node.node_type.0,
@@ -220,14 +220,14 @@ pub(super) fn put_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
             .map(|e| end(e, of.is_named(e)))
             .collect(),
     };
-    put(&record, out);
+    encode_record(&record, out);
     true
 }
 
-fn port(port: &PortView) -> Port<'_> {
+fn port(port: &PortView) -> PortRecord<'_> {
     let bit = |yes, bit| if yes { bit } else { 0 };
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
-    Port {
+    PortRecord {
         raw: Bytes::trimmed(&*port.raw),
         flags: bit(port.has_port_info, flag::HAS_PORT_INFO)
             | bit(port.enforces_partitions, flag::ENFORCES_PARTITIONS)
@@ -259,39 +259,39 @@ fn end(end: &EndPort, named: bool) -> EndPortRecord {
         keys: end
             .pkeys
             .as_ref()
-            .map(|keys| keys.all().iter().map(|k| k.0).collect()),
+            .map(|keys| keys.as_slice().iter().map(|k| k.0).collect()),
     }
 }
 
-pub(super) fn put_routes(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_forwarding(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let Some(switch) = &of.node.switch else {
         return false;
     };
     let row = of.view.service_levels.row(of.slot);
-    let record = Routes {
+    let record = ForwardingRecord {
         lft: switch.lft.as_ref().map(|lft| Bytes(lft.entries())),
         routed: row.is_some(),
         levels: row.as_ref().and_then(|r| r.as_deref()).map(Bytes),
     };
-    put(&record, out);
+    encode_record(&record, out);
     true
 }
 
-pub(super) fn put_groups(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_multicast(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let Some(mft) = of.mft() else {
         return false;
     };
     let blocks = mft.iter();
-    let record = Groups {
+    let record = MulticastRecord {
         blocks: blocks
             .map(|(at, masks)| (at.block, at.position, trimmed(masks).to_vec()))
             .collect(),
     };
-    put(&record, out);
+    encode_record(&record, out);
     true
 }
 
-pub(super) fn put_lanes(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_vl_tables(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let read = of.read_tables();
     if of.node.sl_to_vl.is_empty() && read.is_none() {
         return false;
@@ -303,13 +303,13 @@ pub(super) fn put_lanes(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     };
     let read_maps = read.into_iter().flat_map(|r| r.sl_to_vl_tables());
     let arbitration = read.into_iter().flat_map(|r| r.vl_arbitration_blocks());
-    let record = Lanes {
+    let record = VlTablesRecord {
         maps: of.node.sl_to_vl.iter().map(map).collect(),
         read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),
         read_arbitration: arbitration
             .map(|(port, block, table)| (port.0, block, Bytes::trimmed(table)))
             .collect(),
     };
-    put(&record, out);
+    encode_record(&record, out);
     true
 }

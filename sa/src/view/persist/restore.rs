@@ -80,7 +80,7 @@ impl ViewRestorer {
     ///
     /// # Errors
     /// If the record is invalid.
-    pub fn put(
+    pub fn add_record(
         &mut self,
         guid: NodeGuid,
         part: NodeRecordKind,
@@ -88,15 +88,19 @@ impl ViewRestorer {
     ) -> Result<(), RestoreError> {
         let parts = self.nodes.entry(guid).or_default();
         let done = match part {
-            NodeRecordKind::Node => plain(guid, bytes).map(|node| parts.node = Some(node)),
-            NodeRecordKind::Forwarding => parse::<records::Routes<'_>>(bytes).map(|routes| {
-                parts.lft = routes.lft.map(|b| Arc::new(Lft::from_entries(b.0)));
-                parts.row = routes
-                    .routed
-                    .then(|| routes.levels.map(|row| Arc::from(row.0)));
-            }),
-            NodeRecordKind::Multicast => groups(bytes).map(|blocks| parts.mft = Arc::new(blocks)),
-            NodeRecordKind::VlTables => lanes(bytes, parts),
+            NodeRecordKind::Node => decode_node(guid, bytes).map(|node| parts.node = Some(node)),
+            NodeRecordKind::Forwarding => {
+                parse::<records::ForwardingRecord<'_>>(bytes).map(|routes| {
+                    parts.lft = routes.lft.map(|b| Arc::new(Lft::from_entries(b.0)));
+                    parts.row = routes
+                        .routed
+                        .then(|| routes.levels.map(|row| Arc::from(row.0)));
+                })
+            }
+            NodeRecordKind::Multicast => {
+                decode_mft(bytes).map(|blocks| parts.mft = Arc::new(blocks))
+            }
+            NodeRecordKind::VlTables => decode_vl_tables(bytes, parts),
         };
         match done {
             Some(()) => Ok(()),
@@ -109,7 +113,7 @@ impl ViewRestorer {
     /// # Errors
     /// If the records are inconsistent.
     pub fn finish(self, head: &[u8]) -> Result<View, RestoreError> {
-        let Some(head) = parse::<records::Head<'_>>(head) else {
+        let Some(head) = parse::<records::HeadRecord<'_>>(head) else {
             return invalid("the head record is invalid");
         };
         if usize::try_from(head.nodes) != Ok(self.nodes.len()) {
@@ -145,12 +149,12 @@ impl ViewRestorer {
         let mut read = Vec::new();
         for (slot, (guid, node, parts)) in (0u32..).zip(all) {
             ends.insert_node(guid, slot);
-            put_ends(&mut ends, slot, &node)?;
+            insert_end_ports(&mut ends, slot, &node)?;
             rows.push(parts.row.clone());
             if !parts.read.is_empty() {
                 read.push((guid, Arc::new(parts.read.clone())));
             }
-            let Some(node) = node.at(guid, slot, parts, &port_at) else {
+            let Some(node) = node.into_node_view(guid, slot, parts, &port_at) else {
                 return invalid(format!(
                     "node {guid} has a link to a port that does not exist"
                 ));
@@ -201,8 +205,8 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     rest.is_empty().then_some(record)
 }
 
-fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
-    let node: records::Node<'_> = parse(bytes)?;
+fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
+    let node: records::NodeRecord<'_> = parse(bytes)?;
     let node_type = NodeType(node.node_type);
     // Exactly switches have SwitchInfo, and a node has at least port 0 or the unused entry before port 1.
     let fits = node.guid == guid.0
@@ -214,7 +218,7 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     };
     let mut ports = Vec::with_capacity(node.ports.len());
     for (num, record) in (0u8..).zip(&node.ports) {
-        ports.push((port(num, record)?, record.peer));
+        ports.push((decode_port(num, record)?, record.peer));
     }
     fits.then_some(DecodedNode {
         slot: node.slot,
@@ -228,7 +232,7 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
 }
 
 /// Decodes a port, still without node and peer.
-fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
+fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
     let has = |bit| record.flags & bit != 0;
     let mut pkeys = PKeyTable::default();
     pkeys.set_unread_empty(has(flag::UNREAD_PKEYS_EMPTY));
@@ -257,7 +261,11 @@ fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     })
 }
 
-fn put_ends(ends: &mut EndPortTable, slot: u32, node: &DecodedNode) -> Result<(), RestoreError> {
+fn insert_end_ports(
+    ends: &mut EndPortTable,
+    slot: u32,
+    node: &DecodedNode,
+) -> Result<(), RestoreError> {
     let mut last = None;
     for end in &node.ends {
         let there = usize::from(end.num) < node.ports.len();
@@ -283,7 +291,7 @@ fn put_ends(ends: &mut EndPortTable, slot: u32, node: &DecodedNode) -> Result<()
 
 impl DecodedNode {
     /// Converts to a node in `slot`; `None` if a link leads to a port that does not exist.
-    fn at(
+    fn into_node_view(
         self,
         guid: NodeGuid,
         slot: u32,
@@ -314,8 +322,8 @@ impl DecodedNode {
     }
 }
 
-fn groups(bytes: &[u8]) -> Option<MftBlocks> {
-    let record: records::Groups = parse(bytes)?;
+fn decode_mft(bytes: &[u8]) -> Option<MftBlocks> {
+    let record: records::MulticastRecord = parse(bytes)?;
     let mut blocks = MftBlocks::new();
     for (block, position, list) in record.blocks {
         let mut masks = [0; 32];
@@ -325,8 +333,8 @@ fn groups(bytes: &[u8]) -> Option<MftBlocks> {
     Some(blocks)
 }
 
-fn lanes(bytes: &[u8], parts: &mut NodeRecords) -> Option<()> {
-    let record: records::Lanes<'_> = parse(bytes)?;
+fn decode_vl_tables(bytes: &[u8], parts: &mut NodeRecords) -> Option<()> {
+    let record: records::VlTablesRecord<'_> = parse(bytes)?;
     for (kind, a, b, map) in record.maps {
         let (a, b) = (PortNum(a), PortNum(b));
         let at = match kind {
