@@ -38,7 +38,7 @@ pub struct QosPolicy {
 /// SL and limits of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QosLevel {
-    /// Name, for messages.
+    /// Name, used in messages.
     pub name: String,
     /// Service level.
     pub sl: Sl,
@@ -79,7 +79,7 @@ pub struct QosRule {
 /// A group of end ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QosPortGroup {
-    /// Name, for messages.
+    /// Name, used in messages.
     pub name: String,
     /// By port GUID.
     pub guids: RangeSet,

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(*limit.lock(), WINDOW);
     }
 
-    /// Unanswered messages do not block sending for ever.
+    /// Unanswered messages do not block sending indefinitely.
     #[test]
     fn unanswered_messages_expire() {
         let limit = InFlightLimit::default();
