@@ -79,7 +79,7 @@ pub trait ObservedFabric {
     ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>;
     /// The end port with this GUID.
     fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx>;
-    /// The P_Keys of an end port; `None` where they are not known.
+    /// The P_Keys of an end port; `None` if unknown.
     fn pkeys(&self, port: PortIdx) -> Option<PKeySet>;
     /// The SM's port.
     fn local(&self) -> Option<PortIdx>;
@@ -111,7 +111,7 @@ struct ViewBuilder<'a, F> {
 impl View {
     /// Builds the view of a fabric.
     ///
-    /// `previous` is the last view of the unchanged fabric. Unchanged parts are shared: nodes with the unchanged revision are not compared.
+    /// `previous` is the last view of the same fabric. Unchanged parts are shared: nodes with the same revision are not compared.
     /// It must be `None` if [`ObservedFabric::pkeys`] would now return other keys for such a node.
     #[must_use]
     pub fn new(
@@ -181,7 +181,7 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         for node in self.fabric.nodes() {
             ends.insert_node(node.info.node_guid, node.slot);
             let mut add = |end: EndPort| {
-                // If two ports have the unchanged GUID, the fabric's index decides which one it refers to.
+                // If two ports have the same GUID, the fabric's index decides which one it refers to.
                 let named = self.fabric.port_by_guid(end.guid) == Some(end.port);
                 ends.push(end, named);
             };
@@ -206,19 +206,23 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         let slot = node.slot as usize;
         let ends = previous.end_ports.of_node(node.slot);
         let slots = previous.nodes.get(slot).zip(nodes.get(slot));
-        let Some((previous_node, is)) =
-            slots.map(|(previous_node, is)| (&previous_node.node, &is.node))
+        let Some((previous_node, current_node)) =
+            slots.map(|(previous_node, current_node)| (&previous_node.node, &current_node.node))
         else {
             return false;
         };
-        if system_images::system_image_guid(previous_node) != system_images::system_image_guid(is) {
+        if system_images::system_image_guid(previous_node)
+            != system_images::system_image_guid(current_node)
+        {
             return false;
         }
-        if !Arc::ptr_eq(&previous_node.ports, &is.ports) || previous_node.info != is.info {
+        if !Arc::ptr_eq(&previous_node.ports, &current_node.ports)
+            || previous_node.info != current_node.info
+        {
             return self.end_ports_of(node).eq(ends.iter().cloned());
         }
-        let there = end_ports(node).map(|(num, port)| (num, port.guid));
-        there.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
+        let observed = end_ports(node).map(|(num, port)| (num, port.guid));
+        observed.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
     }
 
     /// Whether a node has the revision that it had in the previous view.
@@ -267,24 +271,24 @@ fn updated_node<'n>(
 
 /// Whether the ports of a node equal those of the previous view.
 fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, previous: &[PortView]) -> bool {
-    let unchanged = |port: ObservedPort<'_>, previous_node: &PortView| {
-        *port.raw == previous_node.raw
+    let is_unchanged = |port: ObservedPort<'_>, previous_port: &PortView| {
+        *port.raw == previous_port.raw
             && (port.has_port_info, port.fdr10, port.enforces_partitions)
                 == (
-                    previous_node.has_port_info,
-                    previous_node.fdr10,
-                    previous_node.enforces_partitions,
+                    previous_port.has_port_info,
+                    previous_port.fdr10,
+                    previous_port.enforces_partitions,
                 )
-            && *port.pkeys == previous_node.pkeys
-            && *port.vl_arbitration == previous_node.vl_arbitration
-            && port.peer.unwrap_or(PortIdx::NONE) == previous_node.peer
+            && *port.pkeys == previous_port.pkeys
+            && *port.vl_arbitration == previous_port.vl_arbitration
+            && port.peer.unwrap_or(PortIdx::NONE) == previous_port.peer
     };
     let mut ports = node.ports.clone();
     let mut each = previous.iter();
-    each.all(|previous_node| {
+    each.all(|previous_port| {
         ports
             .next()
-            .is_some_and(|port| unchanged(port, previous_node))
+            .is_some_and(|port| is_unchanged(port, previous_port))
     }) && ports.next().is_none()
 }
 

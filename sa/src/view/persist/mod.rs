@@ -54,7 +54,7 @@ impl NodeRecordKind {
     /// The kind with this discriminant.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|part| *part as u8 == number)
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 }
 
@@ -97,31 +97,31 @@ impl ViewSaver {
         let mut bytes = Vec::new();
         for (slot, node) in named(view) {
             let previous = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
-            let is = NodeInView { view, slot, node };
+            let current = NodeInView { view, slot, node };
             let previous = previous.map(|(view, slot)| NodeInView {
                 view,
                 slot,
                 node: view.node(slot),
             });
-            for part in NodeRecordKind::ALL {
+            for kind in NodeRecordKind::ALL {
                 if previous
                     .as_ref()
-                    .is_some_and(|previous| previous.has_same_record(&is, part))
+                    .is_some_and(|previous| previous.has_same_record(&current, kind))
                 {
                     continue;
                 }
                 bytes.clear();
-                if is.encode(part, &mut bytes) {
-                    apply(ViewRecordUpdate::Put(node.guid, part, &bytes))?;
+                if current.encode(kind, &mut bytes) {
+                    apply(ViewRecordUpdate::Put(node.guid, kind, &bytes))?;
                 } else if previous.is_some() {
-                    apply(ViewRecordUpdate::Remove(node.guid, part))?;
+                    apply(ViewRecordUpdate::Remove(node.guid, kind))?;
                 }
             }
         }
         for (_, node) in before.into_iter().flat_map(named) {
             if view.by_node_guid(node.guid).is_none() {
-                for part in NodeRecordKind::ALL {
-                    apply(ViewRecordUpdate::Remove(node.guid, part))?;
+                for kind in NodeRecordKind::ALL {
+                    apply(ViewRecordUpdate::Remove(node.guid, kind))?;
                 }
             }
         }
@@ -177,9 +177,9 @@ impl NodeInView<'_> {
     }
 
     /// Whether both nodes have the same record.
-    fn has_same_record(&self, other: &NodeInView<'_>, part: NodeRecordKind) -> bool {
+    fn has_same_record(&self, other: &NodeInView<'_>, kind: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
-        match part {
+        match kind {
             NodeRecordKind::Node => {
                 let contents = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
                 let named = |of: &NodeInView<'_>| {
@@ -217,8 +217,8 @@ impl NodeInView<'_> {
     }
 
     /// Encodes a record; `false` if the node has none of this kind.
-    fn encode(&self, part: NodeRecordKind, out: &mut Vec<u8>) -> bool {
-        match part {
+    fn encode(&self, kind: NodeRecordKind, out: &mut Vec<u8>) -> bool {
+        match kind {
             NodeRecordKind::Node => records::encode_node(self, out),
             NodeRecordKind::Forwarding => records::encode_forwarding(self, out),
             NodeRecordKind::Multicast => records::encode_multicast(self, out),
@@ -236,7 +236,7 @@ fn info_of(node: &NodeView) -> Option<[u8; 20]> {
 pub struct ViewSnapshot {
     /// The view.
     pub view: Arc<View>,
-    /// Time since it previous last saved.
+    /// Time since it was last saved.
     pub age: Duration,
 }
 
