@@ -2,7 +2,7 @@
 //!
 //! Definitions only; [`crate::commands`] implements the commands.
 
-mod handover;
+mod control;
 #[cfg(feature = "simulator")]
 mod routing;
 #[cfg(feature = "simulator")]
@@ -16,7 +16,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
-pub use handover::HandoverArgs;
+pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, FileArgs, OfflineArgs, RouteArgs};
 #[cfg(feature = "simulator")]
@@ -68,8 +68,12 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Hand over mastership from the subnet manager on this host to another one, without an outage.
-    Handover(HandoverArgs),
+    /// Have the running service sweep the whole fabric.
+    Sweep(SweepArgs),
+    /// Have the running service hand over mastership to another SM and become standby.
+    Handover(ServiceArgs),
+    /// Have the running service configure a subnet that `refuse-managed-subnet` keeps it from, or resume after it was disabled.
+    Takeover(ServiceArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check or print configuration.
@@ -288,7 +292,9 @@ impl Command {
             Self::Ports(_)
             | Self::Topology(_)
             | Self::Replay(_)
+            | Self::Sweep(_)
             | Self::Handover(_)
+            | Self::Takeover(_)
             | Self::State(_)
             | Self::Config(_)
             | Self::Completions { .. } => None,

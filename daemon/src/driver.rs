@@ -4,15 +4,17 @@
 //! comes back: MADs are sent at once, jobs run beside it on a pool, events and maps go to the [`Shell`]. It decides
 //! nothing about the fabric and never waits while there is something to do.
 
+mod commands;
+
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ferrosm_core::election::AfterHandover;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
-    Event, Input, LocalPortEvent, Output, Persisted, Progress, RoutingJobResult, SubnetManager,
+    Command, Event, Input, LocalPortEvent, Output, Persisted, Progress, RoutingJobResult, SmConfig,
+    SubnetManager,
 };
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
@@ -20,13 +22,16 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use crate::clock::{Clock, since_boot};
 use crate::port::Port;
 use crate::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::sa_server::SaServer;
 use crate::state::{DurabilityTracker, PersistRequest};
+
+pub use commands::CommandRequest;
+use commands::{CommandClients, ResultSender};
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
@@ -46,16 +51,23 @@ const REPORT: Duration = Duration::from_secs(10);
 pub enum Control {
     /// End the program: with the subnet handed over, if there is somebody to take it. A second time: at once.
     Stop,
-    /// Let another subnet manager be master.
-    HandOver,
-    /// Begin with the subnet although another subnet manager has configured it.
-    TakeOver,
     /// Read the configuration again.
     Reload,
-    /// Make routes anew, whatever moves.
-    Rebalance,
+    /// Compute routes without regard to the installed ones.
+    Reroute,
     /// The local device said something of the port.
     Port(LocalPortEvent),
+}
+
+/// The configuration, read again.
+#[derive(Debug)]
+pub enum Reload {
+    /// It is invalid, and the last valid one stays in force.
+    Rejected,
+    /// It did not change, or there is no file: a sweep follows.
+    Unchanged,
+    /// New settings of the SM.
+    Changed(Box<SmConfig>),
 }
 
 /// What surrounds the subnet manager: the operator, files, the terminal.
@@ -69,8 +81,8 @@ pub trait Shell {
     /// Persists this. Returns the store's ticket for it, which replies wait for ([`Driver::holding`]).
     fn persist(&mut self, what: PersistRequest) -> Option<u64>;
 
-    /// The configuration should be read again; what the subnet manager is to be told, if anything.
-    fn reload(&mut self) -> Option<Input>;
+    /// Reads the configuration again.
+    fn reload(&mut self) -> Reload;
 
     /// Whether the subnet is to be handed over before the program ends.
     fn hands_over(&self) -> bool {
@@ -90,6 +102,8 @@ pub struct Driver<P, S> {
     port: P,
     shell: S,
     control: mpsc::Receiver<Control>,
+    /// Commands of clients; `None` without a control socket, or after it is closed.
+    requests: Option<mpsc::Receiver<CommandRequest>>,
     jobs: JoinSet<RoutingJobResult>,
     administration: Option<SaServer>,
     /// Up to which ticket the store is durable.
@@ -106,6 +120,7 @@ pub struct Driver<P, S> {
     leaving: Option<Instant>,
     /// When the loop turned last, by a clock that goes on while the machine is suspended.
     last_turn: Option<Duration>,
+    commands: CommandClients,
 }
 
 /// Sends that failed and MADs that were dropped: told now and then, not one by one.
@@ -132,6 +147,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             port,
             shell,
             control,
+            requests: None,
             jobs: JoinSet::new(),
             administration: None,
             durable: None,
@@ -143,6 +159,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             trouble: Trouble::default(),
             leaving: None,
             last_turn: None,
+            commands: CommandClients::default(),
         }
     }
 
@@ -175,6 +192,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
         }
     }
 
+    /// The same, which executes commands of clients.
+    #[must_use]
+    pub fn with_requests(self, requests: mpsc::Receiver<CommandRequest>) -> Self {
+        Self {
+            requests: Some(requests),
+            ..self
+        }
+    }
+
     /// Runs until the shell ends it.
     ///
     /// # Errors
@@ -195,6 +221,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 if let ControlFlow::Break(end) = self.on_control(control) {
                     return Ok(end);
                 }
+                busy = true;
+            }
+            while let Some(request) = self.requests.as_mut().and_then(|r| r.try_recv().ok()) {
+                self.on_request(request);
                 busy = true;
             }
             let now = self.clock.now();
@@ -353,6 +383,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     self.persist(seq, PersistRequest::Updates(updates))
                 }
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
+                Output::CommandReply { id, reply } => self.commands.on_reply(id, reply),
                 Output::Event(event) => {
                     if let (Event::RoleChanged { state, .. }, Some(copies)) =
                         (&event, &mut self.copies)
@@ -435,6 +466,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Compute(_)
                 | Output::LoadReplica
                 | Output::CancelReplicaLoad
+                | Output::CommandReply { .. }
                 | Output::Event(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_) => {}
@@ -479,30 +511,32 @@ impl<P: Port, S: Shell> Driver<P, S> {
             Control::Stop if self.leaving.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
                 self.leaving = Some(now + LEAVE_WITHIN);
-                self.sm.handle(Input::HandOver(AfterHandover::Stop), now);
+                self.command(Command::Stop, None);
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
-            Control::HandOver => {
-                info!("handover requested");
-                let input = Input::HandOver(AfterHandover::StandBy);
-                self.sm.handle(input, self.clock.now());
-            }
-            Control::TakeOver => self.sm.handle(Input::TakeOver, self.clock.now()),
-            Control::Reload => {
-                if let Some(input) = self.shell.reload() {
-                    self.sm.handle(input, self.clock.now());
-                }
-            }
-            Control::Rebalance => {
-                info!("full reroute requested");
-                self.sm.handle(Input::Rebalance, self.clock.now());
-            }
+            Control::Reload => match self.shell.reload() {
+                Reload::Rejected => {}
+                Reload::Unchanged => self.command(Command::Sweep, None),
+                Reload::Changed(cfg) => self.sm.handle(Input::Config(cfg), self.clock.now()),
+            },
+            Control::Reroute => self.command(Command::Reroute, None),
             Control::Port(event) => {
                 debug!(?event, "local port event");
                 self.sm.handle(Input::LocalPort(event), self.clock.now());
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Gives the subnet manager a command.
+    fn command(&mut self, command: Command, client: Option<ResultSender>) {
+        let id = self.commands.add(command, client);
+        let input = Input::Command { id, command };
+        self.sm.handle(input, self.clock.now());
+    }
+
+    fn on_request(&mut self, request: CommandRequest) {
+        self.command(request.command, Some(request.result));
     }
 
     /// Waits for whatever comes first.
@@ -552,6 +586,16 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
+        let requests = async {
+            let request = match &mut self.requests {
+                Some(requests) => requests.recv().await,
+                None => None,
+            };
+            match request {
+                Some(request) => request,
+                None => core::future::pending().await,
+            }
+        };
         tokio::select! {
             () = durable => {}
             input = copies => self.sm.handle(input, self.clock.now()),
@@ -559,6 +603,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             () = gmps => {}
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
             Some(control) = self.control.recv() => return self.on_control(control),
+            request = requests => self.on_request(request),
             () = timer => {}
         }
         ControlFlow::Continue(())
@@ -596,7 +641,7 @@ mod tests {
     use super::*;
     use crate::port::ThreadedPort;
     use ferrosm_core::records::{Record, RecordUpdate};
-    use ferrosm_core::{RestoredState, SmConfig, SweepReport};
+    use ferrosm_core::{RestoredState, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::port::SimNet;
@@ -625,9 +670,9 @@ mod tests {
             }
             None
         }
-        fn reload(&mut self) -> Option<Input> {
+        fn reload(&mut self) -> Reload {
             self.reloads += 1;
-            Some(Input::Resweep)
+            Reload::Unchanged
         }
         fn stop(&mut self, _: &SubnetManager) -> Self::End {
             None
@@ -702,8 +747,8 @@ mod tests {
         fn persist(&mut self, _: PersistRequest) -> Option<u64> {
             None
         }
-        fn reload(&mut self) -> Option<Input> {
-            None
+        fn reload(&mut self) -> Reload {
+            Reload::Rejected
         }
         fn hands_over(&self) -> bool {
             true

@@ -13,11 +13,11 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: parse, check, print, reload |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
+//! | [`control_socket`] | commands to a running service |
 //! | [`dump`] | OpenSM-format dumps |
 //! | [`failure`] | failures of commands: message, hint, exit status |
 //! | [`metrics`] | metrics and their HTTP endpoint |
 //! | `offline` | offline routing (feature `simulator`) |
-//! | [`orders`] | the control socket |
 //! | [`output`] | renderers: tables, ibnet, JSON, dot, SVG, reports |
 //! | [`port`] | ports of the driver |
 //! | [`recording`] | the file of `--record` |
@@ -36,13 +36,13 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod control_socket;
 pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod metrics;
 #[cfg(feature = "simulator")]
 pub mod offline;
-pub mod orders;
 pub mod output;
 pub mod port;
 pub mod recording;

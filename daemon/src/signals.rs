@@ -16,7 +16,7 @@ pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    rebalance: Signal,
+    reroute: Signal,
 }
 
 /// Creates a runtime for this thread and registers the signal handlers.
@@ -57,7 +57,7 @@ impl Signals {
             terminate: register(SignalKind::terminate())?,
             interrupt: register(SignalKind::interrupt())?,
             hangup: register(SignalKind::hangup())?,
-            rebalance: register(SignalKind::user_defined2())?,
+            reroute: register(SignalKind::user_defined2())?,
         })
     }
 
@@ -69,7 +69,7 @@ impl Signals {
             _ = self.terminate.recv() => Control::Stop,
             _ = self.interrupt.recv() => Control::Stop,
             _ = self.hangup.recv() => Control::Reload,
-            _ = self.rebalance.recv() => Control::Rebalance,
+            _ = self.reroute.recv() => Control::Reroute,
         }
     }
 
@@ -99,7 +99,7 @@ impl Signals {
 pub struct SignalCounts {
     stops: u32,
     reloads: u32,
-    rebalances: u32,
+    reroutes: u32,
 }
 
 impl SignalCounts {
@@ -108,8 +108,8 @@ impl SignalCounts {
         match signal {
             Control::Stop => self.stops += 1,
             Control::Reload => self.reloads += 1,
-            Control::Rebalance => self.rebalances += 1,
-            Control::HandOver | Control::TakeOver | Control::Port(_) => {}
+            Control::Reroute => self.reroutes += 1,
+            Control::Port(_) => {}
         }
     }
 
@@ -120,7 +120,7 @@ impl SignalCounts {
     }
 
     /// The next signal for a service that has processed these counts, to catch up with `all`. Each stop counts; several pending reloads or
-    /// rebalances are one.
+    /// reroutes are one.
     const fn next(&mut self, all: &Self) -> Option<Control> {
         if self.stops < all.stops {
             self.stops += 1;
@@ -130,9 +130,9 @@ impl SignalCounts {
             self.reloads = all.reloads;
             return Some(Control::Reload);
         }
-        if self.rebalances < all.rebalances {
-            self.rebalances = all.rebalances;
-            return Some(Control::Rebalance);
+        if self.reroutes < all.reroutes {
+            self.reroutes = all.reroutes;
+            return Some(Control::Reroute);
         }
         None
     }
@@ -176,9 +176,9 @@ impl SignalRelay {
         self.done.reloads = since.reloads;
     }
 
-    /// Marks all rebalances as processed, so that a service that starts again does not repeat them.
-    pub fn mark_rebalanced(&mut self) {
-        self.done.rebalances = self.received().rebalances;
+    /// Marks all reroutes as processed, so that a service that starts again does not repeat them.
+    pub fn mark_rerouted(&mut self) {
+        self.done.reroutes = self.received().reroutes;
     }
 
     /// Forwards signals to this service as long as the runtime lives, including earlier ones. Needs a runtime.
@@ -242,13 +242,13 @@ mod tests {
 
     #[test]
     fn service_processes_pending_signals() {
-        use Control::{Rebalance, Reload, Stop};
-        let all = counts(&[Reload, Reload, Rebalance, Stop, Reload, Stop]);
+        use Control::{Reload, Reroute, Stop};
+        let all = counts(&[Reload, Reload, Reroute, Stop, Reload, Stop]);
         assert!(all.is_stopping());
-        assert_eq!(pending(counts(&[]), &all), [Stop, Stop, Reload, Rebalance]);
+        assert_eq!(pending(counts(&[]), &all), [Stop, Stop, Reload, Reroute]);
         assert_eq!(
             pending(counts(&[Reload, Stop]), &all),
-            [Stop, Reload, Rebalance]
+            [Stop, Reload, Reroute]
         );
         assert_eq!(pending(all, &all), []);
     }
@@ -256,7 +256,7 @@ mod tests {
     /// A service gets the signals that arrived before it started, except reloads that its configuration already includes.
     #[test]
     fn late_service_gets_earlier_signals() {
-        use Control::{Rebalance, Reload, Stop};
+        use Control::{Reload, Reroute, Stop};
         let (sender, receiver) = watch::channel(SignalCounts::default());
         let early = SignalRelay::new(receiver);
         sender.send_modify(|counts| counts.add(Reload));
@@ -270,17 +270,17 @@ mod tests {
                 let (control, mut signals) = mpsc::channel(4);
                 relay.forward_to(control);
                 let mut all = Vec::new();
-                while all.last() != Some(&Rebalance) {
+                while all.last() != Some(&Reroute) {
                     all.extend(signals.recv().await);
                 }
                 all
             })
         };
-        sender.send_modify(|counts| counts.add(Rebalance));
+        sender.send_modify(|counts| counts.add(Reroute));
         let mut again = early.clone();
-        again.mark_rebalanced();
+        again.mark_rerouted();
         assert_eq!(pending(again.done, &again.received()), [Stop, Reload]);
-        assert_eq!(forwarded(early), [Stop, Reload, Rebalance]);
-        assert_eq!(forwarded(late), [Stop, Rebalance]);
+        assert_eq!(forwarded(early), [Stop, Reload, Reroute]);
+        assert_eq!(forwarded(late), [Stop, Reroute]);
     }
 }

@@ -99,7 +99,7 @@ pub enum Event {
     HandoverFailed(AboutSm<election::ElectionNotice>),
     /// A condition that the operator must resolve.
     Alarm(AboutSm<election::ElectionNotice>),
-    /// The SM stopped after [`crate::Input::HandOver`]: another SM became master, none did, or this SM was not master.
+    /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did, or this SM was not master.
     Stopped {
         /// The port GUID of the new master.
         handed_to: Option<PortGuid>,

@@ -8,8 +8,8 @@ use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::transport::gmp::Peer;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::{Command, CommandId, CommandReply};
 use crate::config::SmConfig;
-use crate::election::AfterHandover;
 use crate::plan::routes::{RoutingJob, RoutingJobResult};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
@@ -38,14 +38,15 @@ pub enum Input {
     Persisted(Persisted),
     /// New settings, already validated.
     Config(Box<SmConfig>),
-    /// The operator or the local device asks for a full sweep.
-    Resweep,
-    /// The operator asks for routes made anew from the graph, however many of them move.
-    Rebalance,
+    /// A command of the operator. [`Output::CommandReply`] follows, at last with the final reply.
+    Command {
+        /// Chosen by the driver.
+        id: CommandId,
+        /// The command.
+        command: Command,
+    },
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
-    /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::RoleChanged`] follows.
-    HandOver(AfterHandover),
     /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
     FerrosmPeer(PortGuid),
     /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
@@ -64,8 +65,6 @@ pub enum Input {
     LeaseLost,
     /// That SM has taken what only a master has (a lease): if this one believed to be master, it is none, and asks who is.
     Deposed(PortGuid),
-    /// The operator allows this SM to begin with a subnet that somebody else has configured.
-    TakeOver,
     // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
     /// The result of a [`RoutingJob`].
     #[serde(skip)]
@@ -73,6 +72,17 @@ pub enum Input {
     /// What [`Output::LoadReplica`] asked for; `None` where nothing is kept of another master.
     #[serde(skip)]
     ReplicaLoaded(Option<Box<RestoredState>>),
+}
+
+impl Command {
+    /// The input that carries this command.
+    #[must_use]
+    pub const fn with_id(self, id: u64) -> Input {
+        Input::Command {
+            id: CommandId(id),
+            command: self,
+        }
+    }
 }
 
 /// What the local device says of the SM's own port.
@@ -144,7 +154,14 @@ pub enum Output {
     LoadReplica,
     /// It is master without that: what comes of [`Output::LoadReplica`] is not wanted any more.
     CancelReplicaLoad,
-    /// Tell the operator.
+    /// A reply to [`Input::Command`].
+    CommandReply {
+        /// The ID of the command.
+        id: CommandId,
+        /// The reply.
+        reply: CommandReply,
+    },
+    /// Report this to the operator.
     Event(Event),
 }
 

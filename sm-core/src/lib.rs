@@ -15,6 +15,7 @@
 //! | [`plan`] | what should be: pure functions |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | `mastership` | which of several SMs is master; [`election`] is its step function |
+//! | [`commands`] | the operator's commands and their replies |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`records`] | what outlives this value, as records |
 //! | [`recording`] | inputs with their times in a file, and their replay |
@@ -24,6 +25,7 @@
 //! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 
 mod adoption;
+pub mod commands;
 pub mod config;
 mod ctx;
 mod deferred_reads;
@@ -52,6 +54,7 @@ mod sweep;
 mod traps;
 mod vls;
 
+pub use commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
 pub use config::SmConfig;
 pub use event::{DurabilityEvent, Event};
 pub use io::{Input, LocalPortEvent, Output, Persisted};

@@ -133,6 +133,11 @@ impl SweepSchedule {
         self.wanted.is_some()
     }
 
+    /// Whether a full sweep is requested.
+    pub(crate) fn is_full_sweep_requested(&self) -> bool {
+        self.wanted == Some(SweepKind::Full)
+    }
+
     /// Drops requested sweeps.
     pub(crate) const fn cancel(&mut self) {
         self.wanted = None;

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
 use ferrosm_core::{
-    Event, Input, Output, Persisted, RestoredState, SmConfig, SubnetManager, SweepReport,
+    Command, Event, Input, Output, Persisted, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
@@ -120,6 +120,7 @@ impl Bench {
                         self.sm.handle(Input::Persisted(durable), now);
                     }
                     Output::Event(_)
+                    | Output::CommandReply { .. }
                     | Output::Gmp { .. }
                     | Output::LoadReplica
                     | Output::CancelReplicaLoad
@@ -162,7 +163,7 @@ fn measure(name: &str, spec: &FabricSpec) {
         let (cold, first) = bench.sweep();
         let cold_routing = bench.routing;
         let now = bench.now();
-        bench.sm.handle(Input::Resweep, now);
+        bench.sm.handle(Command::Sweep.with_id(0), now);
         let (again, second) = bench.sweep();
         asked = Some(ask(&bench));
         let cable = spec

@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ferrosm::clock::Clock;
-use ferrosm::driver::{Control, Driver, Shell};
+use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::sa_server::SaServer;
 use ferrosm::state::PersistRequest;
-use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager};
+use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::attr::id as smp;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PortGuid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
@@ -257,8 +257,8 @@ impl Shell for Operator {
     fn persist(&mut self, _: PersistRequest) -> Option<u64> {
         None
     }
-    fn reload(&mut self) -> Option<Input> {
-        Some(Input::Resweep)
+    fn reload(&mut self) -> Reload {
+        Reload::Unchanged
     }
     fn stop(&mut self, _: &SubnetManager) {}
     fn tick(&mut self, _: Progress) {}

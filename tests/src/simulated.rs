@@ -11,8 +11,8 @@ use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::records::{RecordChange, RecordKey, RecordKind, RecordRestorer};
 use ferrosm_core::{
-    DurabilityEvent, Event, Input, Output, Persisted, PortRef, RestoredState, SmConfig,
-    SubnetManager, SweepReport,
+    CommandId, CommandReply, DurabilityEvent, Event, Input, Output, Persisted, PortRef,
+    RestoredState, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
@@ -71,6 +71,8 @@ pub struct Sm {
     now: Instant,
     /// What it told the operator, in order.
     pub events: Vec<Event>,
+    /// Replies to commands, in order.
+    pub command_replies: Vec<(CommandId, CommandReply)>,
     /// The durable records of LIDs and of what clients registered.
     pub kept: BTreeMap<RecordKey, Box<[u8]>>,
     /// The durable view.
@@ -120,6 +122,7 @@ impl Sm {
             core: recording::manager(cfg, restored, now),
             now,
             events: Vec::new(),
+            command_replies: Vec::new(),
             kept,
             view_kept,
             slow_jobs: false,
@@ -378,6 +381,7 @@ impl Manager for Sm {
                     recording::event(self.now, &event);
                     self.events.push(event);
                 }
+                Output::CommandReply { id, reply } => self.command_replies.push((id, reply)),
                 Output::Gmp { to, bytes, .. } => self.on_reply(to, bytes),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}

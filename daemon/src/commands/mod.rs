@@ -3,13 +3,13 @@
 #[cfg(feature = "simulator")]
 pub mod attach;
 pub mod config;
+pub mod control;
 #[cfg(feature = "simulator")]
 pub mod demo;
 #[cfg(feature = "simulator")]
 pub mod explain;
 #[cfg(feature = "simulator")]
 pub mod fabric;
-pub mod handover;
 pub mod multi_fabric;
 pub mod port_wait;
 pub mod ports;
@@ -55,7 +55,9 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         #[cfg(feature = "simulator")]
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
-        Command::Handover(args) => handover::run(&args),
+        Command::Sweep(args) => control::sweep(&args),
+        Command::Handover(args) => control::handover(&args),
+        Command::Takeover(args) => control::takeover(&args),
         Command::State(args) => state::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions { shell } => {

@@ -164,7 +164,7 @@ impl FabricThread {
                 Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
                 end => return self.report(FabricReport::Ended(self.name.clone(), end)),
             };
-            self.relay.mark_rebalanced();
+            self.relay.mark_rerouted();
             error!(
                 error = why.to_log_line(),
                 retry_s = RETRY_INTERVAL.as_secs(),

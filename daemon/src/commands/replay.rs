@@ -91,6 +91,9 @@ fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
             updates.len()
         ),
         Output::PersistView { seq, .. } => writeln!(text, "{now:?} persist batch {seq}: view"),
+        Output::CommandReply { id, reply } => {
+            writeln!(text, "{now:?} reply to command {}: {reply}", id.0)
+        }
         Output::LoadReplica => writeln!(text, "{now:?} load replica"),
         Output::CancelReplicaLoad => writeln!(text, "{now:?} cancel replica load"),
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::plan::routing_hints::GuidHints;
 use ferrosm_core::recording::RecordedManager;
-use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
@@ -20,12 +20,13 @@ use tracing::{error, info, warn};
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
-use crate::driver::{Control, Driver, Shell};
+use crate::control_socket::CLIENTS_MAX;
+use crate::control_socket::server::ControlSocket;
+use crate::driver::{Control, Driver, Reload, Shell};
 use crate::dump;
 use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
 use crate::metrics::{self, FabricMetrics, ServiceMetrics};
-use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::Port;
@@ -146,8 +147,6 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
-    let board = Board::default();
-    board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {
         capture,
         options,
@@ -165,7 +164,6 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             settings.sm.qos.clone(),
             Arc::clone(&settings.sm.prefix_routes),
         ),
-        board: board.clone(),
         metrics,
         bar: terminal.bar(),
         log,
@@ -174,9 +172,14 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let (control, orders) = mpsc::channel(16);
         ear.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
-        let socket = settings.state_dir.as_deref().map(|dir| {
-            Socket::open(dir, board, control.clone())
-                .map_err(|e| warn!(error = %e, "cannot open control socket"))
+        let (requests, inbox) = mpsc::channel(CLIENTS_MAX);
+        let socket = settings.state_dir.as_deref().and_then(|dir| {
+            let opened = ControlSocket::open(dir, requests);
+            opened
+                .inspect_err(
+                    |error| warn!(%error, dir = %dir.display(), "cannot open control socket"),
+                )
+                .ok()
         });
         if may_lack
             && let Some(copies) = &copies
@@ -198,10 +201,14 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let mut driver = driver
             .administering(administration)
             .holding(durable)
-            .replicating(copies);
+            .replicating(copies)
+            .with_requests(inbox);
         let end = driver.run().await;
-        drop((control, socket));
+        drop(control);
         let shell = driver.into_shell();
+        if let Some(socket) = socket {
+            socket.close().await;
+        }
         shell.bar.clear();
         end.map_err(|e| {
             Failure::with_hint(
@@ -279,8 +286,6 @@ struct Operator {
     partitions: Arc<Partitions>,
     /// The QoS policy and the ways to other subnets.
     paths: (Option<Arc<QosPolicy>>, Arc<[PrefixRoute]>),
-    /// What an operator is told who asks.
-    board: Board,
     metrics: ServiceMetrics,
     bar: SweepBar,
     log: log::Handle,
@@ -294,7 +299,6 @@ impl Shell for Operator {
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
-        self.board.change(|status| note(status, &event));
         self.metrics.event(&event, role);
         match &event {
             Event::SweepCompleted(report) => {
@@ -356,10 +360,10 @@ impl Shell for Operator {
         self.writer.as_ref().and_then(|writer| writer.submit(what))
     }
 
-    fn reload(&mut self) -> Option<Input> {
+    fn reload(&mut self) -> Reload {
         let Some(path) = self.source.path().map(Path::to_owned) else {
             info!("no configuration file to reload");
-            return Some(Input::Resweep);
+            return Reload::Unchanged;
         };
         let name = self.source.fabric();
         let read = config::read(&path).and_then(|mut all| {
@@ -375,7 +379,7 @@ impl Shell for Operator {
             Ok(Some(read)) => read,
             Ok(None) => {
                 error!(file = %path.display(), "fabric removed from configuration");
-                return None;
+                return Reload::Rejected;
             }
             Err(errors) => {
                 for e in errors.errors() {
@@ -384,7 +388,7 @@ impl Shell for Operator {
                     error!(file = %file.display(), line, column, reason = e.message, "configuration error");
                 }
                 error!(file = %path.display(), "configuration rejected");
-                return None;
+                return Reload::Rejected;
             }
         };
         self.source = source;
@@ -415,7 +419,7 @@ impl Shell for Operator {
 
 impl Operator {
     /// Takes new settings over, and tells what that means.
-    fn adopt(&mut self, mut settings: Settings) -> Option<Input> {
+    fn adopt(&mut self, mut settings: Settings) -> Reload {
         let changes = config::changes(&self.running, &settings.raw);
         let other_hints = settings.sm.hints != self.hints;
         if other_hints {
@@ -443,7 +447,7 @@ impl Operator {
         let same = changes.live.is_empty() && changes.restart.is_empty();
         if same && !other_hints && !other_partitions && !other_paths {
             info!("configuration unchanged");
-            return Some(Input::Resweep);
+            return Reload::Unchanged;
         }
         if !changes.live.is_empty() {
             info!(keys = changes.live.join(", "), "configuration applied");
@@ -459,10 +463,7 @@ impl Operator {
         settings.sm.subnet_prefix = GidPrefix(self.running.subnet.prefix.0);
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
-        Some(Input::Config(Box::new(limited(
-            settings.sm,
-            self.options.window_limit,
-        ))))
+        Reload::Changed(Box::new(limited(settings.sm, self.options.window_limit)))
     }
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
@@ -504,21 +505,6 @@ pub(super) fn tell_added(all: &[Source], served: &[&str]) {
     let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
     if !added.is_empty() {
         warn!(fabrics = added.join(", "), "added fabrics need a restart");
-    }
-}
-
-/// What an operator may ask about follows from events.
-fn note(status: &mut Status, event: &Event) {
-    if let Event::RoleChanged { state, why } = event {
-        status.state = state.to_string();
-        status.why = why.to_string();
-        status.changes += 1;
-        status.notice.clear();
-    } else if let Event::HandoverFailed(why) = event {
-        status.notice = format!("not handed over: {why}");
-        status.notices += 1;
-    } else if let Event::SweepCompleted(report) = event {
-        status.sweeps = report.number;
     }
 }
 

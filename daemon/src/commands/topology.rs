@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use ferrosm_core::{Event, Input, Progress, SubnetManager};
+use ferrosm_core::{Event, Progress, SubnetManager};
 use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::commands::fabric;
 use crate::commands::{config, ports};
 use crate::config::Settings;
-use crate::driver::{Driver, Shell};
+use crate::driver::{Driver, Reload, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{SweepBar, Terminal};
 #[cfg(feature = "simulator")]
@@ -147,8 +147,8 @@ impl Shell for DiscoveryShell {
         None
     }
 
-    fn reload(&mut self) -> Option<Input> {
-        None
+    fn reload(&mut self) -> Reload {
+        Reload::Rejected
     }
 
     fn stop(&mut self, _: &SubnetManager) -> Self::End {

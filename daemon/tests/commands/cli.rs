@@ -313,10 +313,15 @@ fn state_commands_do_not_read_input_files() {
     let (code, _, err) = of("b", &["state", "show"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains(&path("none")), "{err}");
-    let (code, _, err) = of("a", &["handover"]);
-    assert_eq!(code, Some(1), "{err}");
-    let missing = format!("no ferrosm answers for {}", path("state"));
-    assert!(err.contains(&missing), "{err}");
+    let none = format!(
+        "no ferrosm service runs with state directory {}",
+        path("state")
+    );
+    for command in ["sweep", "handover", "takeover"] {
+        let (code, _, err) = of("a", &[command]);
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains(&none), "{err}");
+    }
     assert_eq!(of("c", &["handover"]).0, Some(2));
 }
 

@@ -24,6 +24,8 @@ impl SubnetManager {
         self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
         self.begin_sweep(false, None);
+        self.commands
+            .on_full_sweep_started(&mut self.out, self.last_sweep.number);
         self.subnet.begin_epoch();
         self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
@@ -184,6 +186,7 @@ impl SubnetManager {
         // Another SM may become master meanwhile.
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
+        self.commands.on_no_link(&mut self.out);
         self.emit(Event::LocalPortUnusable(why));
     }
 

@@ -10,6 +10,7 @@ use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, AfterHandover};
+use crate::event::Event;
 use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
 use crate::records::RestoredState;
 use crate::smp::op::SmpOp;
@@ -61,10 +62,16 @@ impl SubnetManager {
         for decision in step.decisions {
             let (origin, is_master) = (&step.origin, self.is_master());
             let has_view = self.view().is_some();
+            let role = decision.role();
             let actions = with_ctx!(self, |ctx| self
                 .mastership
                 .carry_out(ctx, decision, origin, is_master, has_view));
             self.execute(actions);
+            if let Some((state, handed_to)) = role {
+                let master = self.mastership.polled_master();
+                self.commands
+                    .on_role(&mut self.out, state, handed_to, master);
+            }
         }
         // While this SM yielded, another one may have been master.
         let resumes =
@@ -113,6 +120,20 @@ impl SubnetManager {
                     if self.role() == SmState::Master && self.activity.is_idle() {
                         self.begin_full_sweep();
                     }
+                }
+                MastershipAction::ReportNotHandedOver(why) => {
+                    self.commands.on_not_handed_over(&mut self.out, &why);
+                    self.emit(Event::HandoverFailed(why));
+                }
+                MastershipAction::ReportStopped {
+                    handed_to,
+                    was_master,
+                } => {
+                    self.commands.on_stopped(&mut self.out, handed_to);
+                    self.emit(Event::Stopped {
+                        handed_to,
+                        was_master,
+                    });
                 }
                 MastershipAction::StartFullSweep => self.begin_full_sweep(),
                 MastershipAction::RequestFullSweep => self.want_full(),
@@ -216,6 +237,8 @@ impl SubnetManager {
 
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
+        let stopped = self.mastership.end_lingering(self.now);
+        self.execute(stopped);
         if with_ctx!(self, |ctx| self.mastership.on_timeout(ctx)) {
             self.on_replica(None);
         }

@@ -49,6 +49,7 @@ macro_rules! port_intents {
 
 mod activity;
 mod adoption;
+mod commands;
 mod discover;
 mod dispatch;
 mod effects;
@@ -69,6 +70,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
 use crate::adoption::{Adoption, last_epoch};
+use crate::commands::tracker::CommandTracker;
 use crate::config::SmConfig;
 use crate::ctx::Effects;
 use crate::deferred_reads::DeferredReads;
@@ -125,6 +127,7 @@ pub struct SubnetManager {
     multicast: MulticastTables,
     adoption: Adoption,
     deferred_reads: DeferredReads,
+    commands: CommandTracker,
 }
 
 impl SubnetManager {
@@ -167,6 +170,7 @@ impl SubnetManager {
             multicast: MulticastTables::default(),
             adoption,
             deferred_reads: DeferredReads::default(),
+            commands: CommandTracker::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -243,14 +247,8 @@ impl SubnetManager {
             Input::Computed(computed) => self.routing.on_computed(*computed),
             Input::Persisted(persisted) => self.out.on_persisted(persisted),
             Input::Config(cfg) => self.on_config(*cfg),
-            Input::Resweep => self.want_full(),
-            Input::Rebalance => {
-                self.routing.rebalance();
-                self.want_full();
-            }
+            Input::Command { id, command } => self.on_command(id, command),
             Input::LocalPort(event) => self.on_local_port(event),
-            Input::HandOver(then) => self.begin_handover(then),
-            Input::TakeOver => self.elect(election::ElectionInput::TakeOver),
             Input::FerrosmPeer(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
             Input::PeerSilent { guid, uncertain } => self.on_peer_silent(guid, uncertain),
             Input::ReplicaIncomplete(incomplete) => self.on_replica_state(incomplete),
@@ -266,7 +264,7 @@ impl SubnetManager {
         while let Some(tid) = self.smps.expired(now) {
             self.on_timeout(tid);
         }
-        self.advance();
+        self.advance_with_commands();
         self.administer();
     }
 
@@ -290,7 +288,7 @@ impl SubnetManager {
             }
             // Its node went away meanwhile: nobody is left to answer.
             self.smps.complete(dispatch.tid);
-            self.advance();
+            self.advance_with_commands();
         }
     }
 

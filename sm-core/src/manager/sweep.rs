@@ -239,6 +239,9 @@ impl SubnetManager {
             report.engine_notes.push(why.to_string());
             report.failed = true;
         }
+        if !self.activity.is_local_sweep() {
+            self.commands.on_routing_failed(&mut self.out, &why);
+        }
         self.emit(Event::RoutingFailed(why));
         self.routing.mark_stale();
         self.finish_sweep();
@@ -349,6 +352,9 @@ impl SubnetManager {
         }
         if configured {
             self.publish_view();
+        }
+        if !report.local {
+            self.commands.on_full_sweep_done(&mut self.out, &report);
         }
         self.emit(Event::SweepCompleted(Box::new(report)));
     }

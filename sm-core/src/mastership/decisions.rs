@@ -122,21 +122,16 @@ impl Mastership {
             }
             Decision::Stop {
                 handed_to: Some(to),
-            } => {
-                self.linger(ctx, Some(to), has_view);
-                Vec::new()
-            }
+            } => self.linger(ctx, Some(to), has_view).into_iter().collect(),
             Decision::Stop { handed_to: None } => {
                 self.takeover.ended = true;
-                ctx.outbox.emit(Event::Stopped {
-                    handed_to: None,
+                // A second Stop ends lingering.
+                vec![MastershipAction::ReportStopped {
+                    handed_to: self.takeover.successor.take(),
                     was_master: origin.role == SmState::Master,
-                });
-                Vec::new()
+                }]
             }
-            Decision::Notice(notice) => {
-                self.on_notice(ctx, notice, is_master).into_iter().collect()
-            }
+            Decision::Notice(notice) => self.on_notice(ctx, notice, is_master),
         }
     }
 
@@ -165,7 +160,7 @@ impl Mastership {
             actions.push(MastershipAction::UnconfirmLids);
         }
         if state == SmState::Standby && matches!(why, RoleChangeReason::HandedOverTo(_)) {
-            self.linger(ctx, None, has_view);
+            actions.extend(self.linger(ctx, None, has_view));
         }
         let why = self.locate(ctx.fabric, why, why.about());
         ctx.outbox.emit(Event::RoleChanged { state, why });
@@ -177,7 +172,7 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         notice: ElectionNotice,
         is_master: bool,
-    ) -> Option<MastershipAction> {
+    ) -> Vec<MastershipAction> {
         // An ignored SM is gone: the settings that it wrote are reconfigured.
         let reconfigures = is_master && matches!(notice, ElectionNotice::IgnoredSmGone(_));
         self.takeover.foreign_change |= reconfigures;
@@ -188,14 +183,18 @@ impl Mastership {
                 | ElectionNotice::SuccessorNotReady(_)
                 | ElectionNotice::HandoverNotTaken(_)
         );
-        ctx.outbox.emit(if stays {
-            Event::HandoverFailed(located)
-        } else if notice.is_alarm() {
+        if stays {
+            return vec![MastershipAction::ReportNotHandedOver(located)];
+        }
+        ctx.outbox.emit(if notice.is_alarm() {
             Event::Alarm(located)
         } else {
             Event::Notice(event::Notice::Election(located))
         });
-        reconfigures.then_some(MastershipAction::RequestFullSweep)
+        reconfigures
+            .then_some(MastershipAction::RequestFullSweep)
+            .into_iter()
+            .collect()
     }
 
     /// What the election reports about an SM, with the SM's location.

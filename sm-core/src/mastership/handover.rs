@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::time::Instant;
 
 use super::election::{AfterHandover, ElectionInput};
 use super::sm_scan::sm_ports;
@@ -107,35 +108,36 @@ impl Mastership {
     /// Another SM took over from this one. `successor` is reported as the end of this SM when lingering ends; `None` if it becomes standby.
     pub(super) fn linger(
         &mut self,
-        ctx: &mut Ctx<'_>,
+        ctx: &Ctx<'_>,
         successor: Option<PortGuid>,
         has_view: bool,
-    ) {
+    ) -> Option<MastershipAction> {
         if has_view {
             self.takeover.linger_until = Some(ctx.now + LINGER);
         }
         self.takeover.successor = successor;
-        if self.takeover.linger_until.is_none() {
-            self.report_successor(ctx);
+        if self.takeover.linger_until.is_some() {
+            return None;
         }
+        self.report_successor()
     }
 
     /// Reports the end of this SM if it handed the subnet over to end.
-    fn report_successor(&mut self, ctx: &mut Ctx<'_>) {
-        if let Some(successor) = self.takeover.successor.take() {
-            ctx.outbox.emit(Event::Stopped {
-                handed_to: Some(successor),
-                was_master: true,
-            });
-        }
+    fn report_successor(&mut self) -> Option<MastershipAction> {
+        let successor = self.takeover.successor.take()?;
+        Some(MastershipAction::ReportStopped {
+            handed_to: Some(successor),
+            was_master: true,
+        })
     }
 
     /// Ends lingering if it is over.
-    pub(super) fn end_lingering(&mut self, ctx: &mut Ctx<'_>) {
-        if self.takeover.linger_until.is_some_and(|due| due <= ctx.now) {
-            self.takeover.linger_until = None;
-            self.report_successor(ctx);
+    pub(crate) fn end_lingering(&mut self, now: Instant) -> Option<MastershipAction> {
+        if self.takeover.linger_until.is_none_or(|due| due > now) {
+            return None;
         }
+        self.takeover.linger_until = None;
+        self.report_successor()
     }
 
     /// Whether SA reads are answered after a handover.

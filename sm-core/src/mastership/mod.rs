@@ -28,6 +28,7 @@ use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
+use crate::event::AboutSm;
 use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef};
 use election::{Election, ElectionSettings, OtherSm};
@@ -68,6 +69,15 @@ pub(crate) enum MastershipAction {
     CompareSms,
     /// The same before a takeover: then sweep, if this SM is master.
     CompareSmsAndSweep,
+    /// Report that no SM took over.
+    ReportNotHandedOver(AboutSm<election::ElectionNotice>),
+    /// Report that the process may exit.
+    ReportStopped {
+        /// The SM that took over.
+        handed_to: Option<PortGuid>,
+        /// This SM was master until then.
+        was_master: bool,
+    },
     /// Start a full sweep now.
     StartFullSweep,
     /// Start a full sweep when the SM is idle.
@@ -183,6 +193,24 @@ impl Mastership {
     /// Whether LIDs may still be reassigned.
     pub(crate) const fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    /// The SM that this standby polls.
+    pub(crate) fn polled_master(&self) -> Option<PortGuid> {
+        let is_standby = self.role() == SmState::Standby;
+        self.election.other().filter(|_| is_standby)
+    }
+
+    /// Whether a handover is in progress, or follows the SMInfo scan.
+    pub(crate) fn is_handing_over(&self) -> bool {
+        let is_pending = self.takeover.handover_pending.is_some();
+        self.election.is_offering() || (is_pending && self.role() == SmState::Master)
+    }
+
+    /// Whether this SM stops or has stopped, or does after the SMInfo scan.
+    pub(crate) fn is_stopping(&self) -> bool {
+        let is_pending = self.takeover.handover_pending == Some(election::AfterHandover::Stop);
+        self.election.is_stopping() || (is_pending && self.role() == SmState::Master)
     }
 
     /// When [`Self::on_timeout`] or the election's timer is due.

@@ -148,7 +148,6 @@ impl Mastership {
 
     /// Ends what has timed out. Returns whether that is the wait for the replica.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        self.end_lingering(ctx);
         let deadline = self.takeover.replica_deadline;
         let timed_out = deadline.is_some_and(|due| due <= ctx.now);
         if timed_out {

@@ -84,6 +84,7 @@ impl Outbox {
                 | Output::Gmp { .. }
                 | Output::Publish(_)
                 | Output::Compute(_)
+                | Output::CommandReply { .. }
                 | Output::LoadReplica
                 | Output::CancelReplicaLoad) => return Some(output),
             }

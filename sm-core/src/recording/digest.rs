@@ -84,6 +84,10 @@ impl OutputDigest {
                 self.add_tag(8);
                 self.add_text(format_args!("{event:?}"));
             }
+            Output::CommandReply { id, reply } => {
+                self.add_tag(9);
+                self.add_text(format_args!("{id:?} {reply:?}"));
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub use replay::{Ending, Replay, ReplayError};
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
 /// Version of the format. A reader takes its own and no other.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;

@@ -122,6 +122,7 @@ impl Model for Subnet {
             Property::always("an accepted offer is not withdrawn", |_, w: &World| {
                 !(w.instant && w.offer_withdrawn)
             }),
+            Property::always("a stop is not lost", |_, w: &World| !w.has_lost_stop()),
             Property::sometimes("a master and a standby", |_, w: &World| {
                 w.is_settled() && w.alive().count() > 1
             }),
@@ -240,6 +241,18 @@ fn two_sms_with_two_faults() {
         &[no_failback(0), no_failback(1)],
         any_fault(2),
         true,
+    );
+}
+
+#[test]
+fn two_sms_with_two_commands() {
+    let (_, command) = each_fault()[6];
+    let faults = command.and(command);
+    check(
+        "two, two commands",
+        &[ferrosm(0), ferrosm(1)],
+        faults,
+        false,
     );
 }
 

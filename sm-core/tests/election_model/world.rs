@@ -63,6 +63,8 @@ pub(crate) struct Node {
     pub(crate) handed_over: bool,
     /// The SM to which it sent HANDOVER without a result yet.
     pub(crate) offers_to: Option<u8>,
+    /// The operator stopped it.
+    pub(crate) stopping: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -121,6 +123,7 @@ impl World {
             scan: None,
             handed_over: false,
             offers_to: None,
+            stopping: false,
         });
         Self {
             nodes: nodes.collect(),
@@ -208,7 +211,7 @@ impl World {
                 if has.allows(has.priorities) {
                     actions.push(Action::Priority(number));
                 }
-                if has.allows(has.commands) && e.may_write() {
+                if has.allows(has.commands) && (e.may_write() || e.is_offering()) {
                     let both = [AfterHandover::StandBy, AfterHandover::Stop];
                     actions.extend(both.map(|then| Action::HandOver(number, then)));
                 }
@@ -304,6 +307,7 @@ impl World {
                     .sms()
                     .filter(|o| *o != number && self.reaches(*o, number));
                 let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
+                self.node_mut(number).stopping |= then == AfterHandover::Stop;
                 self.feed(number, ElectionInput::HandOver { then, others });
             }
         }
@@ -324,6 +328,7 @@ impl World {
         node.scan = None;
         node.handed_over = false;
         node.offers_to = None;
+        node.stopping = false;
         node.sm = setups[usize::from(number) - 1].start(number);
         // Responses to it are dropped.
         self.mads
@@ -591,6 +596,15 @@ impl World {
                 here().count() == 0
                     || masters == 1 && writers == 1 && is(SmState::Standby) + 1 == here().count()
             })
+    }
+
+    /// Whether an SM that the operator stopped neither stops nor has stopped.
+    pub(crate) fn has_lost_stop(&self) -> bool {
+        let lost = |n: &Node| match &n.sm {
+            Sm::Ferrosm(election) => n.alive && n.stopping && !election.is_stopping(),
+            Sm::OpenSm(_) => false,
+        };
+        self.nodes.iter().any(lost)
     }
 
     pub(crate) fn masters(&self) -> Vec<u8> {

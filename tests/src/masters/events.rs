@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::simulated::Dice;
-use ferrosm_core::Input;
 use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
+use ferrosm_core::{Command, Input};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
@@ -72,7 +72,7 @@ impl Events {
         let mut mads = 0;
         if self.d.one_in(2) {
             if self.d.one_in(2) {
-                stage.command(i, Input::Resweep);
+                stage.command(i, Command::Sweep.with_id(0));
             }
             mads = self.d.upto(800);
             stage.run_steps(mads, Duration::from_secs(2));
@@ -149,7 +149,11 @@ impl Events {
         if then == AfterHandover::Stop && !stage.may_end() {
             return "the last one goes on".to_owned();
         }
-        stage.command(i, Input::HandOver(then));
+        let command = match then {
+            AfterHandover::StandBy => Command::Handover,
+            AfterHandover::Stop => Command::Stop,
+        };
+        stage.command(i, command.with_id(0));
         stage.tally.add("handover", 1);
         format!("{i} is to hand over, then {then:?}")
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::simulated::Dice;
-use ferrosm_core::{Input, Phase};
+use ferrosm_core::{Command, Phase};
 
 use crate::masters::power::Power;
 use crate::masters::simulation::Stage;
@@ -93,7 +93,7 @@ impl Phases {
             stage.power_on(node);
         }
         if let Some(i) = stage.master() {
-            stage.command(i, Input::Resweep);
+            stage.command(i, Command::Sweep.with_id(0));
         }
         format!("host {node:?} was off for {away:?}")
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::simulated::Dice;
-use ferrosm_core::Input;
+use ferrosm_core::Command;
 use ferrosm_sim::spec::NodeIdx;
 
 use crate::masters::simulation::Stage;
@@ -74,7 +74,7 @@ impl Power {
             return "no master to kill".to_owned();
         };
         if self.d.one_in(4) {
-            stage.command(i, Input::Resweep);
+            stage.command(i, Command::Sweep.with_id(0));
             let steps = self.d.upto(400);
             stage.run_steps(steps, Duration::from_secs(2));
         }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::simulated::Dice;
 use crate::store::StoreFault;
-use ferrosm_core::Input;
-use ferrosm_core::election::AfterHandover;
+use ferrosm_core::Command;
 
 use crate::masters::simulation::Stage;
 
@@ -94,7 +93,7 @@ impl StoreFaults {
         }
         let behind = stage.sm(i).is_some_and(|sm| !sm.is_store_caught_up());
         if self.d.one_in(4) {
-            stage.command(i, Input::HandOver(AfterHandover::StandBy));
+            stage.command(i, Command::Handover.with_id(0));
             stage.tally.add("handover, store behind", u32::from(behind));
             texts.push(format!("{i} is to hand over"));
         } else if stage.may_end() {

@@ -38,13 +38,18 @@ fn planned_handover_restores_from_the_replica() {
     let state = pair.sim.dir().join("state0").display().to_string();
     let done = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     let done = done.expect_success();
-    assert!(done.stdout.starts_with("now Standby"), "{}", done.stdout);
+    let handed_over = "handed over to the SM of GUID";
+    assert!(done.stdout.starts_with(handed_over), "{}", done.stdout);
     pair.assert_master(1);
     pair.wait(1, "restored view used until the first sweep completes", 1);
     pair.assert_nothing_written(1);
     pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
-    assert!(!again.status.success(), "there is nothing to hand over");
+    assert_eq!(again.status.code(), Some(1));
+    let is_standby = again
+        .stderr
+        .contains("this SM is Standby of the SM of GUID");
+    assert!(is_standby, "{}", again.stderr);
     pair.end(1, Signal::Terminate);
     pair.assert_master(0);
     pair.wait(0, "restored view used until the first sweep completes", 1);

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::{self, AfterHandover};
+use ferrosm_core::election::{self};
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
-use ferrosm_core::{Event, Input, LidMap, PortName, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, LidMap, PortName, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -19,7 +19,7 @@ use ferrosm_tests::multicast_members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the first manager's, and another.
-const THERE: PortAt = PortAt::new(7, 1);
+pub(crate) const THERE: PortAt = PortAt::new(7, 1);
 const YONDER: PortAt = PortAt::new(12, 1);
 const STEP: Duration = Duration::from_millis(1);
 
@@ -35,7 +35,7 @@ fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
     }
 }
 
-fn up(priority: u8) -> Lab {
+pub(crate) fn up(priority: u8) -> Lab {
     let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
     let cfg = cfg(Some(&lab), priority);
     let now = lab.world.now();
@@ -74,7 +74,7 @@ fn told(lab: &Lab, id: ManagerId, is_it: fn(&Event) -> bool) -> bool {
 }
 
 /// How an SM ended: whether it handed the subnet over, and whether it was master.
-fn stopped(lab: &Lab, id: ManagerId) -> Option<(bool, bool)> {
+pub(crate) fn stopped(lab: &Lab, id: ManagerId) -> Option<(bool, bool)> {
     events(lab, id).iter().find_map(|e| {
         let Event::Stopped {
             handed_to,
@@ -154,7 +154,7 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
     lab.world.fabric_mut().reset_counters();
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(AfterHandover::Stop), now);
+        sm.command(Command::Stop.with_id(0), now);
     });
     let sms = [first, (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
@@ -173,7 +173,7 @@ fn planned_stop_is_invisible_to_clients() {
 fn sm_without_standby_stops_at_once() {
     let mut lab = up(5);
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(AfterHandover::Stop), now);
+        sm.command(Command::Stop.with_id(0), now);
     });
     assert_eq!(stopped(&lab, lab.sm), Some((false, true)));
     assert_eq!(role(&lab, lab.sm), SmState::NotActive);
@@ -228,7 +228,7 @@ fn operator_handover_succeeds_and_persists() {
     let second = join_as(&mut lab, THERE, 1);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(AfterHandover::StandBy), now);
+        sm.command(Command::Handover.with_id(0), now);
     });
     let sms = [(lab.sm, lab.at), (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
@@ -322,7 +322,7 @@ fn standby_stop_hands_nothing_over() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     lab.world.with_manager(second, |sm, now| {
-        sm.command(Input::HandOver(AfterHandover::Stop), now);
+        sm.command(Command::Stop.with_id(0), now);
     });
     assert_eq!(stopped(&lab, second), Some((false, false)));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -520,7 +520,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
         lab.world.kill(rogue);
         for _ in 0..2 {
             lab.world
-                .with_manager(lab.sm, |sm, now| sm.command(Input::Resweep, now));
+                .with_manager(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
             assert!(lab.next_sweep(60).is_clean());
         }
         let gone = |e: &&Event| {
@@ -573,8 +573,9 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
     let alarm = |e: &Event| matches!(e, Event::Alarm(_));
     assert!(told(&lab, second, alarm), "{:?}", events(&lab, second));
-    lab.world
-        .with_manager(second, |sm, now| sm.command(Input::TakeOver, now));
+    lab.world.with_manager(second, |sm, now| {
+        sm.command(Command::Takeover.with_id(0), now)
+    });
     (lab.sm, lab.at) = (second, THERE);
     lab.until_good(60);
     assert_eq!(role(&lab, second), SmState::Master);
@@ -712,7 +713,7 @@ fn pending_stop_survives_a_lost_lease() {
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(THERE, other).unwrap();
     lab.world.with_manager(lab.sm, |sm, now| {
-        sm.command(Input::HandOver(AfterHandover::Stop), now);
+        sm.command(Command::Stop.with_id(0), now);
         sm.command(Input::LeaseLost, now);
     });
     lab.world.run_for(Duration::from_secs(1));
@@ -745,7 +746,7 @@ fn standby_obeys_disable_and_standby_of_its_master() {
 }
 
 /// The foreign master at `THERE` tells ours what to do, over the directed route between both.
-fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
+pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
     use ferrosm_mad::attr::SmInfo;
     use ferrosm_mad::ids::{AttrMod, MKey, Tid};
     use ferrosm_mad::mad::{Address, MadOut};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ferrosm_core::report::QuarantineReason;
-use ferrosm_core::{Input, Location, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Input, Location, Problem, ProblemKind, SmConfig};
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
@@ -337,7 +337,7 @@ fn garbage_on_qp0_is_harmless() {
     let now = lab.world.now();
     lab.world.run_for(Duration::from_secs(60));
     lab.world.with_manager(lab.sm, |sm, _| {
-        sm.command(Input::Resweep, now + Duration::from_secs(60))
+        sm.command(Command::Sweep.with_id(0), now + Duration::from_secs(60))
     });
     lab.until_good(60);
 }

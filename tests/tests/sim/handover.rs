@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::{AfterHandover, ElectionNotice};
-use ferrosm_core::{Event, Input, RestoredState, SmConfig};
+use ferrosm_core::election::ElectionNotice;
+use ferrosm_core::{Command, Event, Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
@@ -77,14 +77,14 @@ fn taken_within(lab: &mut Lab, second: ManagerId, most: Duration) -> Option<Dura
 fn synchronising_standby_gets_no_handover() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(AfterHandover::StandBy));
+    command(&mut lab, sm, Command::Handover.with_id(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(told(&lab, is_not_ready), 1);
     lab.assert_good();
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, sm, Input::HandOver(AfterHandover::StandBy));
+    command(&mut lab, sm, Command::Handover.with_id(0));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
 }
@@ -94,7 +94,7 @@ fn synchronising_standby_gets_no_handover() {
 fn stop_waits_for_the_replica() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
+    command(&mut lab, sm, Command::Stop.with_id(0));
     let early = taken_within(&mut lab, second, Duration::from_millis(3500));
     assert_eq!(early, None, "{}", lab.repeat());
     assert_eq!(role(&lab, sm), SmState::Master);
@@ -125,7 +125,7 @@ fn stop_waits_for_the_replica() {
 fn stop_waits_a_bounded_time() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
+    command(&mut lab, sm, Command::Stop.with_id(0));
     let taken = taken_within(&mut lab, second, LEAVE_WITHIN);
     let taken = taken.unwrap_or_else(|| panic!("{} it was not taken", lab.repeat()));
     assert!(taken > Duration::from_secs(5), "after {taken:?}");
@@ -136,7 +136,7 @@ fn stop_waits_a_bounded_time() {
 fn stop_without_remaining_standby_is_immediate() {
     let (mut lab, second) = with_copying_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Input::HandOver(AfterHandover::Stop));
+    command(&mut lab, sm, Command::Stop.with_id(0));
     lab.world.run_for(Duration::from_millis(1500));
     lab.world.kill(second);
     lab.world.run_for(Duration::from_secs(4));
@@ -161,12 +161,12 @@ fn no_registration_before_the_replica_is_loaded() {
     let first = lab.sm;
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, first, Input::HandOver(AfterHandover::StandBy));
+    command(&mut lab, first, Command::Handover.with_id(0));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world
         .with_manager(first, |sm, _| sm.asks_for_copy = true);
-    command(&mut lab, second, Input::HandOver(AfterHandover::Stop));
+    command(&mut lab, second, Command::Stop.with_id(0));
     let back = taken_within(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().wants_copy);
     let mut members = Members::new();
@@ -190,7 +190,7 @@ fn no_request_is_rejected_across_a_handover() {
     let all = hosts(&lab);
     let mut tid = 0;
     for (from, to) in [(first, second), (second, first)] {
-        command(&mut lab, from, Input::HandOver(AfterHandover::StandBy));
+        command(&mut lab, from, Command::Handover.with_id(0));
         let mut accepted = 0;
         for (n, host) in all.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {

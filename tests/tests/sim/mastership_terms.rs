@@ -7,9 +7,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::AfterHandover;
 use ferrosm_core::event::Notice;
-use ferrosm_core::{Event, Input, Phase, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
@@ -102,7 +101,7 @@ fn second_term_starts_with_the_installed_trees() {
 /// time that is past. The world ends a run in which one does.
 #[test]
 fn drain_ends_with_the_mastership_term() {
-    for then in [AfterHandover::StandBy, AfterHandover::Stop] {
+    for command in [Command::Handover, Command::Stop] {
         let cfg = SmConfig {
             routing_vls: 1,
             ..SmConfig::default()
@@ -117,7 +116,7 @@ fn drain_ends_with_the_mastership_term() {
         assert!(writes(&lab), "{} nothing waits", lab.repeat());
         let first = (lab.sm, lab.at);
         lab.world.with_manager(first.0, |sm, now| {
-            sm.command(Input::HandOver(then), now);
+            sm.command(command.with_id(0), now);
         });
         (lab.sm, lab.at) = other;
         other = first;

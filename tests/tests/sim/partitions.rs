@@ -9,7 +9,7 @@ use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Input, ProblemKind, RestoredState, SmConfig};
+use ferrosm_core::{Command, Input, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
@@ -97,7 +97,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
     lab.assert_good();
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Input::Resweep, now));
+        .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
     let again = lab.next_sweep(60);
     assert_eq!((count(&again).gets, count(&again).sets), (0, 0));
     assert_eq!(again.fullest_pkey_table, None);

@@ -4,8 +4,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::election::AfterHandover;
-use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
+use ferrosm_core::{Command, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -278,7 +277,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             let second = lab.world.add_manager(Some(all[2]), sm).expect("a port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
-                let input = Input::HandOver(AfterHandover::StandBy);
+                let input = Command::Handover.with_id(0);
                 lab.world
                     .with_manager(from, |sm, now| sm.command(input, now));
                 lab.world.run_for(Duration::from_secs(30));

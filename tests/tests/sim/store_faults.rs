@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm_core::records::RecordKind;
-use ferrosm_core::{DurabilityEvent, Event, Input, SmConfig};
+use ferrosm_core::{Command, DurabilityEvent, Event, Input, SmConfig};
 use ferrosm_mad::attr::id as smp_id;
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
@@ -176,7 +176,7 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     lab.world
         .with_manager(sm, |sm, now| {
             sm.command(config, now);
-            sm.command(Input::Rebalance, now);
+            sm.command(Command::Reroute.with_id(0), now);
         })
         .expect("an SM");
     lab.until("a record that is not durable", 60, |lab| {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::records::{RecordChange, RecordKind, RecordRestorer, ViewPersister};
-use ferrosm_core::{Input, Phase, RestoredState, SmConfig};
+use ferrosm_core::{Command, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
@@ -460,7 +460,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.assert_good();
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Input::Rebalance, now))
+        .with_manager(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
         .expect("our manager");
     let report = lab.next_sweep(60);
     assert!(!repaired(&report.engine_notes), "{report:?}");

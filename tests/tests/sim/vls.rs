@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::{Input, PortRef, RestoredState, SmConfig};
+use ferrosm_core::{Command, Input, PortRef, RestoredState, SmConfig};
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
@@ -71,7 +71,7 @@ fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     assert!(maps > 0 && arbitrations > 0);
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Input::Resweep, now));
+        .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(sets(&lab), (0, 0));
 }
@@ -147,7 +147,7 @@ fn foreign_vl_tables_are_overwritten() {
             }
             let sm = lab.sm;
             lab.world
-                .with_manager(sm, |m, now| m.command(Input::Resweep, now));
+                .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
             let again = lab.next_sweep(60);
             assert!(again.is_clean(), "{what}: {again:?}");
             let asked = |attr| again.smps.contains_key(&attr);

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm::clock::Clock;
-use ferrosm::driver::{Control, Driver, Shell};
+use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
-use ferrosm_core::{Event, Input, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
@@ -89,8 +89,8 @@ impl Shell for Once {
         self.0.submit(what)
     }
 
-    fn reload(&mut self) -> Option<Input> {
-        None
+    fn reload(&mut self) -> Reload {
+        Reload::Rejected
     }
 
     fn stop(&mut self, _: &SubnetManager) -> Self::End {

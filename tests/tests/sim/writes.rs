@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ferrosm_core::plan::routes::LftWriteOrder;
-use ferrosm_core::{Input, NodeIdx, Phase, SmConfig};
+use ferrosm_core::{Command, Input, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::faults::Faults;
@@ -142,10 +142,10 @@ fn rejected_lft_block_delays_later_stages() {
 fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = brought_up("torus:4,4,1", "updn", 1);
     set_slow(&mut lab, true);
-    command(&mut lab, Input::Rebalance);
+    command(&mut lab, Command::Reroute.with_id(0));
     lab.until("a job", 60, |lab| !lab.manager().held.is_empty());
     for _ in 0..3 {
-        command(&mut lab, Input::Rebalance);
+        command(&mut lab, Command::Reroute.with_id(0));
         answer(&mut lab);
         assert_eq!(lab.manager().held.len(), 1, "stale: another job");
     }

@@ -30,6 +30,8 @@ const SHARED: [&str; 13] = [
     "ProblemKind",
 ];
 const CTX_FIELDS_MAX: usize = 6;
+/// The composition stays smaller than this.
+const MANAGER_LINES: usize = 500;
 
 /// Type names in a type.
 struct Names(BTreeSet<String>);
@@ -156,6 +158,12 @@ pub(crate) fn breaches(src: &Path) -> Vec<String> {
     let ctx_fields = ctx.map_or(0, Vec::len);
     if ctx_fields == 0 || ctx_fields > CTX_FIELDS_MAX {
         found.push(format!("Ctx has {ctx_fields} fields"));
+    }
+    let manager = src.join("manager/mod.rs");
+    let text = fs::read_to_string(&manager).unwrap_or_else(|e| panic!("{e}"));
+    let lines = text.lines().count();
+    if lines >= MANAGER_LINES {
+        found.push(format!("manager/mod.rs has {lines} lines"));
     }
     found
 }

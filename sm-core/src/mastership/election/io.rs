@@ -131,7 +131,29 @@ pub enum Decision {
     Notice(ElectionNotice),
 }
 
-/// Why the SM state changed. `Display` is the `why` field of the log message.
+impl Decision {
+    /// The new state, if it changes, and the SM that this one handed over to.
+    #[must_use]
+    pub const fn role(&self) -> Option<(SmState, Option<PortGuid>)> {
+        match self {
+            Self::EnterState {
+                state,
+                why: RoleChangeReason::HandedOverTo(to),
+            } => Some((*state, Some(*to))),
+            Self::EnterState { state, .. } => Some((*state, None)),
+            Self::Poll { .. }
+            | Self::SendControl { .. }
+            | Self::Reply { .. }
+            | Self::Sweep
+            | Self::ScanSms
+            | Self::SendPriorityTrap { .. }
+            | Self::Stop { .. }
+            | Self::Notice(_) => None,
+        }
+    }
+}
+
+/// RoleChangeReason the state changed. `Display` is a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RoleChangeReason {
     /// No other SM is master or outranks this one.

@@ -192,6 +192,29 @@ impl Election {
         matches!(self.state, State::Master(MasterState::Active))
     }
 
+    /// Whether this SM sent HANDOVER and does not know yet whether the other SM took over.
+    #[must_use]
+    pub const fn is_offering(&self) -> bool {
+        matches!(self.state, State::Master(MasterState::Offering(_)))
+    }
+
+    /// Whether this SM ends as soon as another SM has taken over or none does, or has ended.
+    #[must_use]
+    pub const fn is_stopping(&self) -> bool {
+        match self.state {
+            State::Master(MasterState::Offering(offer)) => {
+                matches!(offer.then, AfterHandover::Stop)
+            }
+            State::Master(MasterState::Leaving(_)) | State::NotActive(InactiveReason::Stopped) => {
+                true
+            }
+            State::Master(MasterState::Active | MasterState::Waiting(_))
+            | State::NotActive(InactiveReason::Disabled | InactiveReason::Managed)
+            | State::Discovering
+            | State::Standby(_) => false,
+        }
+    }
+
     /// The SM whose response is awaited: the polled master, the SM offered the subnet, or the master expected to hand over.
     #[must_use]
     pub const fn other(&self) -> Option<PortGuid> {
@@ -422,7 +445,8 @@ impl Election {
                 out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             }
             (State::Master(MasterState::Offering(offer)), _) => {
-                offer.then = then;
+                // A stop stays one, whatever is commanded after it.
+                offer.then = offer.then.max(then);
                 offer.reason = OfferReason::Operator;
             }
             (State::Master(MasterState::Leaving(leave)), _) => {

@@ -1,0 +1,35 @@
+//! Flags of the commands that a running service executes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::control_socket::{WAIT_DEFAULT, WAIT_MAX};
+
+/// The service that a command is for.
+#[derive(Debug, Clone, Args)]
+pub struct ServiceArgs {
+    /// State directory of the service; that of the configuration file if not given.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Configuration file of the service.
+    #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
+    pub config: Option<PathBuf>,
+    /// Fabric of a configuration file with several.
+    #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
+    pub fabric: Option<String>,
+    /// Seconds to wait for the result.
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]
+    pub wait_s: u64,
+}
+
+/// Flags of `sweep`.
+#[derive(Debug, Clone, Args)]
+pub struct SweepArgs {
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Also compute routes without regard to the installed ones.
+    #[arg(long)]
+    pub reroute: bool,
+}

@@ -1,0 +1,112 @@
+//! `ferrosm sweep`, `handover` and `takeover`: commands that a running service executes, given through its control socket.
+
+use std::path::{Path, PathBuf};
+
+use super::config;
+use crate::cli::{ServiceArgs, SweepArgs};
+use crate::control_socket::client::{self, ClientError};
+use crate::control_socket::{ClientCommand, Reason, Reply, Request, SOCKET_NAME};
+use crate::failure::Failure;
+use crate::output;
+
+/// Runs `sweep`.
+///
+/// # Errors
+/// If no service runs, it is not master, or no full sweep is complete in time.
+pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    let command = if args.reroute {
+        ClientCommand::Reroute
+    } else {
+        ClientCommand::Sweep
+    };
+    execute(&args.service, command)
+}
+
+/// Runs `handover`.
+///
+/// # Errors
+/// If no service runs, it is not master, or no other SM takes over.
+pub fn handover(args: &ServiceArgs) -> Result<(), Failure> {
+    execute(args, ClientCommand::Handover)
+}
+
+/// Runs `takeover`.
+///
+/// # Errors
+/// If no service runs, or it does not become master.
+pub fn takeover(args: &ServiceArgs) -> Result<(), Failure> {
+    execute(args, ClientCommand::Takeover)
+}
+
+fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure> {
+    let dir = state_dir(service)?;
+    let request = Request {
+        command,
+        wait_s: service.wait_s,
+    };
+    let reply = client::request(&dir, request).map_err(|e| no_reply(&dir, &e))?;
+    match reply {
+        Reply::Complete { message } => output::print(&format!("{message}\n")),
+        Reply::Failed { reason, message } => {
+            Err(Failure::with_hint(message, advice(command, reason)))
+        }
+    }
+}
+
+fn state_dir(service: &ServiceArgs) -> Result<PathBuf, Failure> {
+    match &service.state_dir {
+        Some(dir) => Ok(dir.clone()),
+        None => config::state_dir(service.config.as_deref(), service.fabric.as_deref()),
+    }
+}
+
+fn no_reply(dir: &Path, error: &ClientError) -> Failure {
+    let shown = dir.display();
+    match error {
+        ClientError::NoService(e) => Failure::with_hint(
+            format!("no ferrosm service runs with state directory {shown}: {e}"),
+            "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config.",
+        ),
+        ClientError::PermissionDenied(_) => Failure::with_hint(
+            format!("cannot open control socket {shown}/{SOCKET_NAME}: permission denied"),
+            "Run the command as root or as the user of the service.",
+        ),
+        ClientError::ServiceEnded => Failure::with_hint(
+            format!("no reply from the service with state directory {shown}: {error}"),
+            "Its log tells why it ended.",
+        ),
+        ClientError::Io(_) => Failure::with_hint(
+            format!("no reply from the service with state directory {shown}: {error}"),
+            "Check that the service and this command are of the same version, and that the service responds.",
+        ),
+    }
+}
+
+/// What the operator can do next.
+const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
+    match reason {
+        Reason::NotMaster => match command {
+            ClientCommand::Takeover => {
+                "To make this SM master, run `ferrosm handover` on the master."
+            }
+            ClientCommand::Sweep | ClientCommand::Reroute | ClientCommand::Handover => {
+                "Run the command on the master."
+            }
+        },
+        Reason::MastershipLost => "Run the command on the new master.",
+        Reason::AlreadyMaster => "",
+        Reason::NoLink => "`ferrosm ports` shows the state of the local ports.",
+        Reason::RoutingFailed => {
+            "The log of the service has the result of each engine; `ferrosm route` tries others offline."
+        }
+        Reason::NotHandedOver => {
+            "Check the priority and the state of the other SMs, then run the command again."
+        }
+        Reason::Superseded | Reason::Busy => "Run the command again.",
+        Reason::Stopping => "",
+        Reason::Timeout => {
+            "The log of the service shows when it is complete; --wait-s waits longer."
+        }
+        Reason::InvalidRequest => "Use the `ferrosm` of the version that runs as the service.",
+    }
+}

@@ -1,0 +1,62 @@
+//! Commands in progress: their IDs, and the clients that await their results.
+
+use std::collections::BTreeMap;
+
+use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
+use tokio::sync::oneshot;
+use tracing::{debug, info, warn};
+
+/// Sends the result of a command to its client.
+pub(super) type ResultSender = oneshot::Sender<Result<CommandOutcome, CommandFailure>>;
+
+/// A command of a client, which awaits its result.
+#[derive(Debug)]
+pub struct CommandRequest {
+    /// The command.
+    pub command: Command,
+    /// Dropped without a result if the driver ends first.
+    pub result: oneshot::Sender<Result<CommandOutcome, CommandFailure>>,
+}
+
+/// The clients of commands in progress. Commands of signals have none.
+#[derive(Debug, Default)]
+pub(super) struct CommandClients {
+    last: CommandId,
+    clients: BTreeMap<CommandId, ResultSender>,
+}
+
+impl CommandClients {
+    /// The ID of a new command.
+    pub(super) fn add(&mut self, command: Command, client: Option<ResultSender>) -> CommandId {
+        self.last.0 += 1;
+        info!(id = self.last.0, %command, "command received");
+        if let Some(client) = client {
+            self.clients.insert(self.last, client);
+        }
+        self.last
+    }
+
+    /// Logs a reply, and sends a result to the client of its command.
+    pub(super) fn on_reply(&mut self, id: CommandId, reply: CommandReply) {
+        let CommandId(number) = id;
+        let result = match reply {
+            CommandReply::Accepted => {
+                debug!(id = number, "command accepted");
+                return;
+            }
+            CommandReply::Progress(progress) => {
+                debug!(id = number, %progress, "command in progress");
+                return;
+            }
+            CommandReply::Done(result) => result,
+        };
+        match &result {
+            Ok(outcome) => info!(id = number, %outcome, "command complete"),
+            Err(reason) => warn!(id = number, %reason, "command failed"),
+        }
+        if let Some(client) = self.clients.remove(&id) {
+            // The client may no longer wait.
+            let _ = client.send(result);
+        }
+    }
+}

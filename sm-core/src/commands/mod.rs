@@ -1,0 +1,199 @@
+//! Operator commands and their replies.
+//!
+//! The driver passes a command with an ID of its choice ([`crate::Input::Command`]). Replies are [`crate::Output::CommandReply`] with that
+//! ID: [`CommandReply::Accepted`] unless the command ends at once, progress, and one [`CommandReply::Done`].
+
+pub(crate) mod tracker;
+
+use core::fmt;
+
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::PortGuid;
+use serde::{Deserialize, Serialize};
+
+use crate::election::ElectionNotice;
+use crate::event::AboutSm;
+use crate::plan::failure::RoutingFailure;
+
+/// Identifies a command in its replies. The driver chooses it, different for commands in progress at the same time.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct CommandId(pub u64);
+
+/// A command of the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Command {
+    /// Start a full sweep. Complete when a full sweep that began after the command is complete.
+    Sweep,
+    /// The same, with routes computed without regard to the installed ones.
+    Reroute,
+    /// Hand over mastership to another SM and become standby.
+    Handover,
+    /// Configure a subnet that another SM has configured, or resume after a master disabled this SM.
+    Takeover,
+    /// Hand over mastership if another SM can take it, and end. Complete when the process may exit.
+    Stop,
+}
+
+impl Command {
+    pub(crate) const fn is_sweep(self) -> bool {
+        matches!(self, Self::Sweep | Self::Reroute)
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sweep => "sweep",
+            Self::Reroute => "reroute",
+            Self::Handover => "handover",
+            Self::Takeover => "takeover",
+            Self::Stop => "stop",
+        })
+    }
+}
+
+/// A reply to a command.
+#[derive(Debug, Clone)]
+pub enum CommandReply {
+    /// The command is in progress. Not sent for a command that ends at once.
+    Accepted,
+    /// A stage is reached.
+    Progress(CommandProgress),
+    /// The final reply.
+    Done(Result<CommandOutcome, CommandFailure>),
+}
+
+impl fmt::Display for CommandReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accepted => f.write_str("accepted"),
+            Self::Progress(progress) => progress.fmt(f),
+            Self::Done(Ok(outcome)) => write!(f, "complete: {outcome}"),
+            Self::Done(Err(failure)) => write!(f, "failed: {failure}"),
+        }
+    }
+}
+
+/// A stage of a command.
+#[derive(Debug, Clone)]
+pub enum CommandProgress {
+    /// The full sweep with this number began.
+    SweepStarted(u32),
+    /// The SM that could take over is not ready, and [`Command::Stop`] waits for it.
+    AwaitingSuccessor(Box<AboutSm<ElectionNotice>>),
+}
+
+impl fmt::Display for CommandProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SweepStarted(number) => write!(f, "sweep {number} started"),
+            Self::AwaitingSuccessor(about) => about.fmt(f),
+        }
+    }
+}
+
+/// How a command succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandOutcome {
+    /// A full sweep is complete.
+    Swept {
+        /// The number of the sweep.
+        number: u32,
+        /// Problems in its report.
+        problems: usize,
+    },
+    /// Another SM is master.
+    HandedOver(PortGuid),
+    /// This SM is master.
+    TookOver,
+    /// The process may exit.
+    Stopped {
+        /// The SM that took over; `None` if none did, or this SM was not master.
+        handed_to: Option<PortGuid>,
+    },
+}
+
+impl fmt::Display for CommandOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Swept {
+                number,
+                problems: 0,
+            } => write!(f, "sweep {number} complete"),
+            Self::Swept { number, problems } => {
+                let noun = if *problems == 1 {
+                    "problem"
+                } else {
+                    "problems"
+                };
+                write!(f, "sweep {number} complete with {problems} {noun}")
+            }
+            Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
+            Self::TookOver => f.write_str("this SM is master"),
+            Self::Stopped {
+                handed_to: Some(to),
+            } => write!(f, "stopped after handover to the SM of GUID {to}"),
+            Self::Stopped { handed_to: None } => f.write_str("stopped without handover"),
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, Clone)]
+pub enum CommandFailure {
+    /// Only a master can do this.
+    NotMaster {
+        /// The state of this SM.
+        state: SmState,
+        /// The SM that a standby polls.
+        master: Option<PortGuid>,
+    },
+    /// This SM was master when the command was accepted, and is no longer.
+    MastershipLost {
+        /// The state of this SM.
+        state: SmState,
+        /// The SM that a standby polls.
+        master: Option<PortGuid>,
+    },
+    /// [`Command::Takeover`]: this SM is master.
+    AlreadyMaster,
+    /// The SM's own port has no link.
+    NoLink,
+    /// No engine found a routing that passes verification; the installed tables stay.
+    RoutingFailed(Box<RoutingFailure>),
+    /// No SM took over: why.
+    NotHandedOver(Box<AboutSm<ElectionNotice>>),
+    /// The handover ended because another SM handed over to this one, or a sweep became necessary.
+    Superseded,
+    /// A [`Command::Stop`] is in progress or complete.
+    Stopping,
+    /// Too many commands are in progress.
+    TooManyCommands,
+}
+
+impl fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standby_of = |f: &mut fmt::Formatter<'_>, state: &SmState, master: &Option<_>| {
+            write!(f, "this SM is {state}")?;
+            master.map_or(Ok(()), |guid: PortGuid| {
+                write!(f, " of the SM of GUID {guid}")
+            })
+        };
+        match self {
+            Self::NotMaster { state, master } => standby_of(f, state, master),
+            Self::MastershipLost { state, master } => {
+                f.write_str("mastership lost: ")?;
+                standby_of(f, state, master)
+            }
+            Self::AlreadyMaster => f.write_str("this SM is already master"),
+            Self::NoLink => f.write_str("the SM's own port has no link"),
+            Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
+            Self::NotHandedOver(about) => about.fmt(f),
+            Self::Superseded => f.write_str("handover superseded by a change of mastership"),
+            Self::Stopping => f.write_str("the service is stopping"),
+            Self::TooManyCommands => f.write_str("too many commands in progress"),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Operator commands ([`crate::commands::tracker`]): begins them, and begins again what an input interrupted.
+
+use super::SubnetManager;
+use super::activity::Activity;
+use crate::commands::{Command, CommandId};
+use crate::election::{self, AfterHandover};
+
+impl SubnetManager {
+    pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
+        let (state, master) = (self.role(), self.mastership.polled_master());
+        let command_of = (id, command);
+        if !self
+            .commands
+            .accept(&mut self.out, command_of, state, master)
+        {
+            return;
+        }
+        match command {
+            Command::Sweep => self.want_full(),
+            Command::Reroute => {
+                self.routing.rebalance();
+                self.want_full();
+            }
+            Command::Handover => self.begin_handover(AfterHandover::StandBy),
+            Command::Takeover => self.elect(election::ElectionInput::TakeOver),
+            Command::Stop => self.begin_handover(AfterHandover::Stop),
+        }
+    }
+
+    /// Moves on, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
+    pub(super) fn advance_with_commands(&mut self) {
+        self.advance();
+        if self.commands.awaits_handover() && !self.mastership.is_handing_over() {
+            self.commands.on_handover_superseded(&mut self.out);
+        }
+        if self.commands.awaits_stop() && !self.mastership.is_stopping() {
+            self.begin_handover(AfterHandover::Stop);
+            self.advance();
+        }
+        if self.commands.awaits_full_sweep()
+            && matches!(self.activity, Activity::Idle)
+            && !self.schedule.is_full_sweep_requested()
+        {
+            self.want_full();
+            self.advance();
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Operator commands are answered exactly once, whatever happens to mastership, links and processes meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::{
+    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, Event, Input, LocalPortEvent,
+    RestoredState, SmConfig,
+};
+use ferrosm_mad::attr::{SmControl, SmState};
+use ferrosm_sim::faults::FabricAction;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_tests::multicast_members::hosts;
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+use crate::election::{THERE, order, stopped, up};
+
+type CommandResult = Result<CommandOutcome, CommandFailure>;
+
+/// The final replies of an SM, in order.
+fn results(sm: &Sm) -> Vec<(CommandId, &CommandResult)> {
+    let replies = sm.command_replies.iter();
+    let done = replies.filter_map(|(id, reply)| match reply {
+        CommandReply::Done(result) => Some((*id, result)),
+        CommandReply::Accepted | CommandReply::Progress(_) => None,
+    });
+    done.collect()
+}
+
+fn lab_results(lab: &Lab, id: ManagerId) -> Vec<String> {
+    let sm = lab
+        .world
+        .manager(id)
+        .unwrap_or_else(|| panic!("no manager"));
+    let text = |(_, result): &(CommandId, &CommandResult)| match result {
+        Ok(outcome) => format!("complete: {outcome}"),
+        Err(failure) => format!("failed: {failure}"),
+    };
+    results(sm).iter().map(text).collect()
+}
+
+fn send(lab: &mut Lab, id: ManagerId, input: Input) {
+    lab.world.with_manager(id, |sm, now| sm.command(input, now));
+}
+
+fn role(lab: &Lab, id: ManagerId) -> SmState {
+    let sm = lab.world.manager(id);
+    sm.map_or(SmState::NotActive, |sm| sm.core().role())
+}
+
+fn config(lab: &Lab, at: [PortAt; 2]) -> SmConfig {
+    let fabric = lab.world.fabric();
+    SmConfig {
+        peer_sms: Arc::new(at.map(|at| fabric.port_guid(at)).into()),
+        priority: 5,
+        ..SmConfig::default()
+    }
+}
+
+/// A master and a standby.
+fn pair(seed: u64) -> (Lab, [PortAt; 2], ManagerId) {
+    let mut lab = Lab::new("mesh:3,2,1,1", seed);
+    let at = [
+        lab.at,
+        *hosts(&lab).last().unwrap_or_else(|| panic!("no hosts")),
+    ];
+    lab.world.kill(lab.sm);
+    let cfg = config(&lab, at);
+    let now = lab.world.now();
+    let first = Sm::new(cfg.clone(), RestoredState::default(), now);
+    lab.sm = lab
+        .world
+        .add_manager(Some(at[0]), first)
+        .unwrap_or_else(|e| panic!("{e}"));
+    lab.next_sweep(60);
+    let second = Sm::new(cfg, RestoredState::default(), lab.world.now());
+    let second = lab
+        .world
+        .add_manager(Some(at[1]), second)
+        .unwrap_or_else(|e| panic!("{e}"));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(
+        [role(&lab, lab.sm), role(&lab, second)],
+        [SmState::Master, SmState::Standby]
+    );
+    (lab, at, second)
+}
+
+#[test]
+fn sweep_and_reroute_complete_with_a_full_sweep() {
+    let mut lab = Lab::new("ring:3", 1);
+    lab.next_sweep(60);
+    let id = lab.sm;
+    send(&mut lab, id, Command::Sweep.with_id(1));
+    send(&mut lab, id, Command::Reroute.with_id(2));
+    lab.world.run_for(Duration::from_secs(5));
+    let sm = lab.manager();
+    assert_eq!(
+        lab_results(&lab, lab.sm),
+        ["complete: sweep 2 complete", "complete: sweep 3 complete"]
+    );
+    let full = |e: &&Event| matches!(e, Event::SweepCompleted(report) if !report.local);
+    assert_eq!(sm.events.iter().filter(full).count(), 3);
+}
+
+#[test]
+fn standby_rejects_commands_and_names_its_master() {
+    let (mut lab, at, second) = pair(1);
+    for (id, command) in [
+        Command::Sweep,
+        Command::Reroute,
+        Command::Handover,
+        Command::Takeover,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        send(&mut lab, second, command.with_id(id as u64));
+    }
+    let master = lab.world.fabric().port_guid(at[0]);
+    let expected = format!("failed: this SM is Standby of the SM of GUID {master}");
+    assert_eq!(lab_results(&lab, second), vec![expected; 4]);
+}
+
+#[test]
+fn handover_is_answered_with_the_new_master() {
+    let (mut lab, at, second) = pair(1);
+    let first = lab.sm;
+    send(&mut lab, first, Command::Handover.with_id(1));
+    // It joins the handover in progress.
+    send(&mut lab, first, Command::Handover.with_id(2));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(role(&lab, second), SmState::Master, "{}", lab.repeat());
+    let successor = lab.world.fabric().port_guid(at[1]);
+    let expected = format!("complete: handed over to the SM of GUID {successor}");
+    assert_eq!(lab_results(&lab, first), vec![expected; 2]);
+    // Alone, it has no successor.
+    lab.world.kill(first);
+    lab.world.run_for(Duration::from_secs(30));
+    send(&mut lab, second, Command::Handover.with_id(1));
+    lab.world.run_for(Duration::from_secs(30));
+    let failed = lab_results(&lab, second);
+    assert!(
+        failed.len() == 1 && failed[0].starts_with("failed: "),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn stop_supersedes_a_handover() {
+    let (mut lab, at, second) = pair(1);
+    let first = lab.sm;
+    send(&mut lab, first, Command::Handover.with_id(1));
+    send(&mut lab, first, Command::Stop.with_id(2));
+    send(&mut lab, first, Command::Handover.with_id(3));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(role(&lab, second), SmState::Master, "{}", lab.repeat());
+    let successor = lab.world.fabric().port_guid(at[1]);
+    assert_eq!(
+        lab_results(&lab, first),
+        [
+            "failed: the service is stopping".to_owned(),
+            "failed: the service is stopping".to_owned(),
+            format!("complete: stopped after handover to the SM of GUID {successor}"),
+        ]
+    );
+}
+
+/// A stop begins with an SMInfo scan. A sweep for another reason ends the scan: another master hands over, or has taken the lease. The
+/// stop is executed all the same.
+#[test]
+fn stop_survives_a_sweep_that_ends_its_sm_scan() {
+    for deposed in [true, false] {
+        let mut lab = up(5);
+        let guid = lab.world.fabric().port_guid(THERE);
+        let other = ForeignSm::new(guid, 0, SmState::Standby);
+        lab.world.add_foreign_sm(THERE, other).unwrap();
+        lab.world.run_for(Duration::from_secs(30));
+        lab.world.with_manager(lab.sm, |sm, now| {
+            sm.command(Command::Stop.with_id(1), now);
+            if deposed {
+                sm.command(Input::Deposed(guid), now);
+            }
+        });
+        assert_eq!(stopped(&lab, lab.sm).is_some(), deposed);
+        if !deposed {
+            order(&mut lab, SmControl::Handover, 0, guid);
+        }
+        lab.world.run_for(Duration::from_secs(10));
+        let handed_over = !deposed;
+        assert_eq!(
+            stopped(&lab, lab.sm),
+            Some((handed_over, handed_over)),
+            "{}",
+            lab.repeat()
+        );
+    }
+}
+
+#[test]
+fn lost_link_fails_a_sweep() {
+    let mut lab = Lab::new("ring:3", 1);
+    lab.next_sweep(60);
+    let own = lab.at;
+    lab.world
+        .act(FabricAction::Cut(own))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let id = lab.sm;
+    send(&mut lab, id, Command::Sweep.with_id(1));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(
+        lab_results(&lab, lab.sm),
+        ["failed: the SM's own port has no link"]
+    );
+}
+
+/// A process with an SM, which ends when the SM has stopped, and is started again.
+struct Service {
+    at: PortAt,
+    id: ManagerId,
+    /// Commands that it was sent.
+    sent: Vec<CommandId>,
+}
+
+impl Service {
+    /// Each command was answered exactly once.
+    fn check(&self, sm: &Sm, context: &str) -> usize {
+        let mut answers: BTreeMap<CommandId, usize> = BTreeMap::new();
+        for (id, _) in results(sm) {
+            *answers.entry(id).or_default() += 1;
+        }
+        for id in &self.sent {
+            let count = answers.remove(id).unwrap_or_default();
+            let replies: Vec<_> = sm.command_replies.iter().filter(|r| r.0 == *id).collect();
+            assert_eq!(count, 1, "{context}: {id:?} of {:?}: {replies:?}", self.at);
+        }
+        assert!(answers.is_empty(), "{context}: {answers:?} were not sent");
+        self.sent.len()
+    }
+}
+
+fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, context: &str) {
+    for service in services {
+        let sm = lab
+            .world
+            .manager(service.id)
+            .unwrap_or_else(|| panic!("no manager"));
+        let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
+        if !sm.events.iter().any(stopped) {
+            continue;
+        }
+        let sm = lab
+            .world
+            .kill(service.id)
+            .unwrap_or_else(|| panic!("no manager"));
+        service.check(&sm, context);
+        service.sent.clear();
+        let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
+        let started = lab.world.add_manager(Some(service.at), sm);
+        service.id = started.unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+fn disturb(lab: &mut Lab, dice: &mut Dice, services: &[Service]) {
+    let [a, b] = [dice.index(2), dice.index(2)].map(|i| &services[i]);
+    let guid = lab.world.fabric().port_guid(b.at);
+    let input = match dice.below(8) {
+        0 => Input::Stalled,
+        1 => Input::LeaseLost,
+        2 => Input::LocalPort(LocalPortEvent::Down),
+        3 if a.at != b.at => Input::Deposed(guid),
+        4 => Input::ReplicaIncomplete(dice.one_in(2)),
+        5 => {
+            let _ = lab.world.act(FabricAction::Cut(a.at));
+            return;
+        }
+        6 => {
+            let _ = lab.world.act(FabricAction::Restore(a.at));
+            return;
+        }
+        _ => return,
+    };
+    send(lab, a.id, input);
+}
+
+/// Random commands at random times to two SMs, among lost links, stalls, lost leases and masters that appear unseen.
+#[test]
+fn every_command_is_answered_exactly_once() {
+    let mut total = 0;
+    for seed in 0..100 {
+        let mut dice = Dice::new(seed);
+        let (mut lab, at, second) = pair(seed);
+        let cfg = config(&lab, at);
+        let ids = [lab.sm, second];
+        let mut services = [0, 1].map(|i| Service {
+            at: at[i],
+            id: ids[i],
+            sent: Vec::new(),
+        });
+        for n in 0..16 {
+            let context = format!("seed {seed}, step {n}");
+            let service = &mut services[dice.index(2)];
+            let command = match dice.below(9) {
+                0..=2 => Command::Handover,
+                3 | 4 => Command::Sweep,
+                5 | 6 => Command::Reroute,
+                7 => Command::Takeover,
+                _ => Command::Stop,
+            };
+            service.sent.push(CommandId(n));
+            let id = service.id;
+            send(&mut lab, id, command.with_id(n));
+            if dice.one_in(2) {
+                disturb(&mut lab, &mut dice, &services);
+            }
+            let steps = if dice.one_in(3) { 0 } else { dice.below(30) };
+            for _ in 0..steps {
+                lab.world.run_for(Duration::from_millis(dice.below(100)));
+                restart_stopped(&mut lab, &mut services, &cfg, &context);
+            }
+        }
+        for service in &services {
+            let _ = lab.world.act(FabricAction::Restore(service.at));
+            send(&mut lab, service.id, Input::ReplicaIncomplete(false));
+        }
+        for _ in 0..120 {
+            lab.world.run_for(Duration::from_secs(1));
+            restart_stopped(&mut lab, &mut services, &cfg, "the end");
+        }
+        for service in &services {
+            let sm = lab
+                .world
+                .manager(service.id)
+                .unwrap_or_else(|| panic!("no manager"));
+            total += service.check(sm, &format!("seed {seed}"));
+        }
+    }
+    assert!(total > 500, "{total} commands");
+}
