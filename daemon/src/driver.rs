@@ -1,8 +1,7 @@
-//! The loop that owns a [`SubnetManager`]: the only place that calls it.
+//! The loop that owns a [`SubnetManager`] and executes its outputs.
 //!
-//! One per process, on one thread. It takes what has arrived, hands it to the subnet manager, and carries out what
-//! comes back: MADs are sent at once, jobs run beside it on a pool, events and maps go to the [`Shell`]. It decides
-//! nothing about the fabric and never waits while there is something to do.
+//! One per fabric, on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a thread
+//! pool, and passes events and records to the [`Shell`]. It makes no decision about the fabric.
 
 mod commands;
 
@@ -33,66 +32,66 @@ use crate::state::{DurabilityTracker, PersistRequest};
 pub use commands::CommandRequest;
 use commands::{CommandClients, ResultSender};
 
-/// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
+/// Most MADs received before outputs are executed, so that the SMP window stays full.
 const BATCH: usize = 64;
-/// Replies that wait for durable state; while there are more, requests wait in the queues of their clients.
+/// Replies that wait for durable state; beyond that, requests wait in the queues of their clients.
 const WAITING_REPLIES_MAX: usize = 4096;
-/// Rounds without a pause before signals and timers of the runtime get their turn.
+/// Rounds before the loop yields to other tasks of the runtime.
 const ROUNDS: u32 = 32;
-/// Time between two looks at the progress.
+/// Interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
-/// Time for another subnet manager to take the subnet when this one is to end.
-const LEAVE_WITHIN: Duration = Duration::from_secs(10);
-/// Time between two words about failed sends or dropped MADs.
+/// Time within which a stop must complete.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval of log events about failed sends and dropped MADs.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// What the outside wants.
+/// A signal, or an event of the local device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// End the program: with the subnet handed over, if there is somebody to take it. A second time: at once.
+    /// Stop, with a handover if another SM can take over. A second one stops at once.
     Stop,
-    /// Read the configuration again.
+    /// Reload the configuration.
     Reload,
     /// Compute routes without regard to the installed ones.
     Reroute,
-    /// The local device said something of the port.
+    /// An asynchronous event of the local port.
     Port(LocalPortEvent),
 }
 
-/// The configuration, read again.
+/// Result of a configuration reload.
 #[derive(Debug)]
 pub enum Reload {
-    /// It is invalid, and the last valid one stays in force.
+    /// The file is invalid; the settings in force stay.
     Rejected,
-    /// It did not change, or there is no file: a sweep follows.
+    /// Nothing changed, or there is no file; a sweep follows.
     Unchanged,
     /// New settings of the SM.
     Changed(Box<SmConfig>),
 }
 
-/// What surrounds the subnet manager: the operator, files, the terminal.
+/// The environment of the SM: log, store, configuration, terminal.
 pub trait Shell {
-    /// What the program ends with.
+    /// The result of [`Driver::run`].
     type End;
 
-    /// Something happened. `Break` ends the driver.
+    /// Reports an event. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Persists this. Returns the store's ticket for it, which replies wait for ([`Driver::holding`]).
+    /// Passes a batch to the store. Returns its ticket, which replies wait for ([`Driver::with_durability`]).
     fn persist(&mut self, what: PersistRequest) -> Option<u64>;
 
-    /// Reads the configuration again.
+    /// Reloads the configuration.
     fn reload(&mut self) -> Reload;
 
-    /// Whether the subnet is to be handed over before the program ends.
+    /// Whether a stop hands over mastership.
     fn hands_over(&self) -> bool {
         false
     }
 
-    /// The program should end.
+    /// The result of a stop.
     fn stop(&mut self, sm: &SubnetManager) -> Self::End;
 
-    /// How far it is, some ten times a second.
+    /// Reports progress, about ten times a second.
     fn tick(&mut self, progress: Progress);
 }
 
@@ -105,30 +104,30 @@ pub struct Driver<P, S> {
     /// Commands of clients; `None` without a control socket, or after it is closed.
     requests: Option<mpsc::Receiver<CommandRequest>>,
     jobs: JoinSet<RoutingJobResult>,
-    administration: Option<SaServer>,
-    /// Up to which ticket the store is durable.
+    sa_server: Option<SaServer>,
+    /// Tickets of the store that are durable.
     durable: Option<Arc<DurabilityTracker>>,
-    copies: Option<ReplicationLink>,
-    /// Batches that the store has not reported as durable: their number, and the ticket of the store.
+    replication: Option<ReplicationLink>,
+    /// Batches that are not durable yet: number, and ticket of the store.
     tickets: VecDeque<(u64, u64)>,
-    /// What the subnet manager knows to be durable.
+    /// Batches reported to the SM as durable.
     persisted: Persisted,
     clock: Clock,
     next_tick: Instant,
-    trouble: Trouble,
-    /// Until then another subnet manager may say that it has taken the subnet.
-    leaving: Option<Instant>,
-    /// When the loop turned last, by a clock that goes on while the machine is suspended.
+    send_errors: SendErrors,
+    /// When a stop is abandoned and the driver ends.
+    stop_deadline: Option<Instant>,
+    /// Time since boot of the last iteration, suspension included.
     last_turn: Option<Duration>,
     commands: CommandClients,
 }
 
-/// Sends that failed and MADs that were dropped: told now and then, not one by one.
+/// Failed sends and dropped MADs, logged at intervals.
 #[derive(Debug, Default)]
-struct Trouble {
+struct SendErrors {
     failed_sends: u64,
-    told_failed: u64,
-    told_dropped: u64,
+    logged_failed: u64,
+    logged_dropped: u64,
     last_error: String,
     next: Instant,
 }
@@ -149,50 +148,47 @@ impl<P: Port, S: Shell> Driver<P, S> {
             control,
             requests: None,
             jobs: JoinSet::new(),
-            administration: None,
+            sa_server: None,
             durable: None,
-            copies: None,
+            replication: None,
             tickets: VecDeque::new(),
             persisted: Persisted::default(),
             clock,
             next_tick: Instant::START,
-            trouble: Trouble::default(),
-            leaving: None,
+            send_errors: SendErrors::default(),
+            stop_deadline: None,
             last_turn: None,
             commands: CommandClients::default(),
         }
     }
 
-    /// The same, which also administers the subnet.
+    /// With an SA server.
     #[must_use]
-    pub fn administering(self, administration: Option<SaServer>) -> Self {
-        Self {
-            administration,
-            ..self
-        }
+    pub fn with_sa_server(self, sa_server: Option<SaServer>) -> Self {
+        Self { sa_server, ..self }
     }
 
-    /// The same, which answers clients only when what it says is durable.
+    /// With a store: SA replies wait until their records are durable.
     #[must_use]
-    pub fn holding(self, durable: Option<Arc<DurabilityTracker>>) -> Self {
+    pub fn with_durability(self, durable: Option<Arc<DurabilityTracker>>) -> Self {
         Self { durable, ..self }
     }
 
-    /// The same, with copies of its state elsewhere, or a copy of another's.
+    /// With replication.
     #[must_use]
-    pub fn replicating(self, copies: Option<ReplicationLink>) -> Self {
-        let timeout = copies
+    pub fn with_replication(self, replication: Option<ReplicationLink>) -> Self {
+        let timeout = replication
             .as_ref()
             .map(ReplicationLink::max_ack_delay)
             .unwrap_or_default();
         Self {
             sm: self.sm.with_replication_timeout(timeout),
-            copies,
+            replication,
             ..self
         }
     }
 
-    /// The same, which executes commands of clients.
+    /// With commands of clients.
     #[must_use]
     pub fn with_requests(self, requests: mpsc::Receiver<CommandRequest>) -> Self {
         Self {
@@ -207,12 +203,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// If the port's device is gone.
     pub async fn run(&mut self) -> Result<S::End, TransportError> {
         let mut rounds = 0;
-        let mut flow = self.carry_out()?;
+        let mut flow = self.execute_outputs()?;
         loop {
             if let ControlFlow::Break(end) = flow {
                 return Ok(end);
             }
-            let mut busy = self.take_word_of_copies() | self.take_mads()? | self.take_gmps();
+            let mut busy = self.take_replication_input() | self.take_mads()? | self.take_gmps();
             while let Some(done) = self.jobs.try_join_next() {
                 self.on_job(done);
                 busy = true;
@@ -232,14 +228,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 self.sm.handle(Input::Timeout, now);
                 busy = true;
             }
-            flow = self.carry_out()?;
-            if let Some(administration) = &mut self.administration {
-                administration.publish_if_due(|| self.sm.registry_snapshot(), &self.clock);
+            flow = self.execute_outputs()?;
+            if let Some(sa_server) = &mut self.sa_server {
+                sa_server.publish_if_due(|| self.sm.registry_snapshot(), &self.clock);
             }
             if flow.is_break() {
                 continue;
             }
-            if self.leaving.is_some_and(|until| until <= now) {
+            if self.stop_deadline.is_some_and(|until| until <= now) {
                 warn!("handover not confirmed in time");
                 return Ok(self.shell.stop(&self.sm));
             }
@@ -283,48 +279,47 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(true)
     }
 
-    /// What replication tells; and others are told that this loop turns.
-    fn take_word_of_copies(&mut self) -> bool {
-        let stalled = self.stood_still();
-        let Some(copies) = &mut self.copies else {
+    /// Takes an input of replication, and reports to it that this loop runs.
+    fn take_replication_input(&mut self) -> bool {
+        let stalled = self.has_stalled();
+        let Some(replication) = &mut self.replication else {
             return false;
         };
         self.last_turn = Some(since_boot());
         let now = self.clock.now();
-        copies.report_alive(self.sm.disk_wait(now));
-        let told = copies.try_next_input();
+        replication.report_alive(self.sm.disk_wait(now));
+        let input = replication.try_next_input();
         if stalled {
-            // Before anything that came meanwhile is looked at.
+            // Before inputs that arrived during the stall.
             self.on_stalled();
         }
-        let busy = told.is_some();
-        if let Some(input) = told {
+        let busy = input.is_some();
+        if let Some(input) = input {
             self.sm.handle(input, self.clock.now());
         }
         busy
     }
 
-    /// This process did not run for so long that another may be in charge.
+    /// This process stalled: another SM may be master.
     fn on_stalled(&mut self) {
         self.sm.handle(Input::Stalled, self.clock.now());
     }
 
-    /// Whether this process stood still since this turn of the loop began, for so long that nothing may be written before others were
-    /// asked.
-    fn stood_still(&mut self) -> bool {
+    /// Whether this process stalled since this iteration began, for longer than the limit.
+    fn has_stalled(&mut self) -> bool {
         let now = since_boot();
-        let hang = self.copies.as_ref().map(ReplicationLink::stall_limit);
+        let limit = self.replication.as_ref().map(ReplicationLink::stall_limit);
         let since = self.last_turn.map(|last| now.saturating_sub(last));
-        let stood = since.zip(hang).is_some_and(|(since, hang)| since > hang);
-        if stood {
+        let has_stalled = since.zip(limit).is_some_and(|(since, limit)| since > limit);
+        if has_stalled {
             self.last_turn = Some(now);
         }
-        stood
+        has_stalled
     }
 
-    /// What the server leaves to the owner of what clients register.
+    /// Takes SA requests that need the registry.
     fn take_gmps(&mut self) -> bool {
-        let Some(administration) = &self.administration else {
+        let Some(sa_server) = &self.sa_server else {
             return false;
         };
         let now = self.clock.now();
@@ -332,7 +327,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             if self.sm.waiting_replies() >= WAITING_REPLIES_MAX {
                 return n > 0;
             }
-            let Some((from, bytes)) = administration.take_request() else {
+            let Some((from, bytes)) = sa_server.take_request() else {
                 return n > 0;
             };
             self.sm.handle(Input::Gmp { from, bytes }, now);
@@ -340,17 +335,17 @@ impl<P: Port, S: Shell> Driver<P, S> {
         true
     }
 
-    fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
+    fn execute_outputs(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
         self.report_persisted();
-        if let Some(administration) = &self.administration {
-            // Before any reply to a write goes out.
-            administration.observe(&self.sm);
+        if let Some(sa_server) = &self.sa_server {
+            // Before replies to registrations are sent.
+            sa_server.observe(&self.sm);
         }
         while let Some(output) = self.sm.poll_output() {
             match output {
                 Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
-                    // The result of a job that a clock ended could not be replayed: its work units alone limit it.
+                    // A job cancelled by the clock could not be replayed: in a recorded run only its work units limit it.
                     if !self.sm.is_recorded() {
                         let (budget, cancel) = (job.budget, job.cancel.clone());
                         tokio::spawn(async move {
@@ -365,18 +360,18 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     bytes,
                     answer_within,
                 } => self.send(&to, &bytes, answer_within),
-                Output::LoadReplica => match &mut self.copies {
-                    Some(copies) => copies.load_replica(),
+                Output::LoadReplica => match &mut self.replication {
+                    Some(replication) => replication.load_replica(),
                     None => self.sm.handle(Input::ReplicaLoaded(None), self.clock.now()),
                 },
                 Output::CancelReplicaLoad => {
-                    if let Some(copies) = &mut self.copies {
-                        copies.cancel_replica_load();
+                    if let Some(replication) = &mut self.replication {
+                        replication.cancel_replica_load();
                     }
                 }
                 Output::Publish(view) => {
-                    if let Some(administration) = &self.administration {
-                        administration.publish(view);
+                    if let Some(sa_server) = &self.sa_server {
+                        sa_server.publish(view);
                     }
                 }
                 Output::Persist { seq, updates } => {
@@ -385,14 +380,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::CommandReply { id, reply } => self.commands.on_reply(id, reply),
                 Output::Event(event) => {
-                    if let (Event::RoleChanged { state, .. }, Some(copies)) =
-                        (&event, &mut self.copies)
+                    if let (Event::RoleChanged { state, .. }, Some(replication)) =
+                        (&event, &mut self.replication)
                     {
-                        copies.set_role(*state);
+                        replication.set_role(*state);
                     }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
-                        self.keep_what_is_left();
+                        self.persist_last_batches();
                         return Ok(flow);
                     }
                 }
@@ -401,8 +396,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Has the store persist a batch. Without a store, or if it takes nothing more, the batch counts as durable: replies must not wait for
-    /// what will never be.
+    /// Passes a batch to the store. Without a store, or if the store has failed, the batch counts as durable, so that replies do not wait.
     fn persist(&mut self, seq: u64, what: PersistRequest) {
         let ticket = self.shell.persist(what).filter(|_| self.durable.is_some());
         let last = self.tickets.back().map(|(_, ticket)| *ticket);
@@ -415,7 +409,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         }
     }
 
-    /// Reports to the subnet manager which batches are durable.
+    /// Reports durable batches to the SM.
     fn report_persisted(&mut self) {
         let Some(durable) = &self.durable else {
             return;
@@ -437,9 +431,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
         }
     }
 
-    /// A MAD goes out, unless others may be in charge: then it is as one that was lost.
+    /// Sends a MAD, unless the process has just stalled: then the MAD counts as lost.
     fn send_mad(&mut self, mad: &MadOut) -> Result<(), TransportError> {
-        if self.stood_still() {
+        if self.has_stalled() {
             self.on_stalled();
         } else if let Err(e) = self.port.send(mad) {
             self.send_failed(e)?;
@@ -449,13 +443,13 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Sends a message from QP1.
     fn send(&self, to: &Peer, bytes: &[u8], answer_within: Option<Duration>) {
-        if let Some(administration) = &self.administration {
-            administration.send(to, bytes, answer_within);
+        if let Some(sa_server) = &self.sa_server {
+            sa_server.send(to, bytes, answer_within);
         }
     }
 
-    /// At the end: maps are kept, MADs are not sent any more.
-    fn keep_what_is_left(&mut self) {
+    /// Persists the last batches when the driver ends. MADs are not sent any more.
+    fn persist_last_batches(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
                 Output::Persist { seq, updates } => {
@@ -474,10 +468,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
         }
     }
 
-    /// A MAD that was not sent is as one that was lost: its requester repeats it. A device that is gone is the end.
+    /// A send failed: the MAD counts as lost. If the device is gone, the driver ends.
     fn send_failed(&mut self, error: TransportError) -> Result<(), TransportError> {
         use std::io::ErrorKind as Kind;
-        /// Linux's words for a device that was taken away.
+        /// Linux's error codes for a removed device.
         const ENXIO: i32 = 6;
         const ENODEV: i32 = 19;
         let gone = matches!(error.source.raw_os_error(), Some(ENXIO | ENODEV))
@@ -485,8 +479,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
         if gone {
             return Err(error);
         }
-        self.trouble.failed_sends += 1;
-        self.trouble.last_error = format!("{error}: {}", error.source);
+        self.send_errors.failed_sends += 1;
+        self.send_errors.last_error = format!("{error}: {}", error.source);
         Ok(())
     }
 
@@ -494,23 +488,23 @@ impl<P: Port, S: Shell> Driver<P, S> {
         match done {
             Ok(computed) => {
                 if let Ok(routes) = &computed.result {
-                    // While the tables are written, so that the next loss is answered quickly. Nobody waits for it.
+                    // Prepares the next incremental reroute while the tables are written.
                     let run = Arc::clone(&routes.run);
                     drop(tokio::task::spawn_blocking(move || run.prepare()));
                 }
                 let input = Input::Computed(Box::new(computed));
                 self.sm.handle(input, self.clock.now());
             }
-            // Only a bug in an engine comes here; release builds abort before.
+            // An engine panicked; release builds abort instead.
             Err(e) => warn!(error = %e, "routing job failed"),
         }
     }
 
     fn on_control(&mut self, control: Control) -> ControlFlow<S::End> {
         match control {
-            Control::Stop if self.leaving.is_none() && self.shell.hands_over() => {
+            Control::Stop if self.stop_deadline.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
-                self.leaving = Some(now + LEAVE_WITHIN);
+                self.stop_deadline = Some(now + STOP_TIMEOUT);
                 self.command(Command::Stop, None);
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
@@ -528,7 +522,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         ControlFlow::Continue(())
     }
 
-    /// Gives the subnet manager a command.
+    /// Passes a command to the SM.
     fn command(&mut self, command: Command, client: Option<ResultSender>) {
         let id = self.commands.add(command, client);
         let input = Input::Command { id, command };
@@ -539,16 +533,16 @@ impl<P: Port, S: Shell> Driver<P, S> {
         self.command(request.command, Some(request.result));
     }
 
-    /// Waits for whatever comes first.
+    /// Waits for the next input or deadline.
     async fn wait(&mut self) -> ControlFlow<S::End> {
         let pulse = self
-            .copies
+            .replication
             .as_ref()
             .map(|_| self.clock.now() + LIVENESS_INTERVAL);
-        let server = self.administration.as_ref();
+        let server = self.sa_server.as_ref();
         let due = [
             self.sm.poll_timeout(),
-            self.leaving,
+            self.stop_deadline,
             pulse,
             server.and_then(SaServer::snapshot_due),
         ];
@@ -580,9 +574,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
-        let copies = async {
-            match &mut self.copies {
-                Some(copies) => copies.next_input().await,
+        let replication = async {
+            match &mut self.replication {
+                Some(replication) => replication.next_input().await,
                 None => core::future::pending().await,
             }
         };
@@ -598,7 +592,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         tokio::select! {
             () = durable => {}
-            input = copies => self.sm.handle(input, self.clock.now()),
+            input = replication => self.sm.handle(input, self.clock.now()),
             () = self.port.ready() => {}
             () = gmps => {}
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
@@ -615,23 +609,23 @@ impl<P: Port, S: Shell> Driver<P, S> {
         }
         self.next_tick = now + TICK;
         self.shell.tick(self.sm.progress());
-        let trouble = &mut self.trouble;
-        if now < trouble.next {
+        let errors = &mut self.send_errors;
+        if now < errors.next {
             return;
         }
         let dropped = self.port.dropped();
-        if trouble.failed_sends > trouble.told_failed {
-            let count = trouble.failed_sends - trouble.told_failed;
-            warn!(count, error = trouble.last_error, "cannot send MADs");
+        if errors.failed_sends > errors.logged_failed {
+            let count = errors.failed_sends - errors.logged_failed;
+            warn!(count, error = errors.last_error, "cannot send MADs");
         }
-        if dropped > trouble.told_dropped {
+        if dropped > errors.logged_dropped {
             warn!(
-                count = dropped - trouble.told_dropped,
+                count = dropped - errors.logged_dropped,
                 "receive queue overflow"
             );
         }
-        (trouble.told_failed, trouble.told_dropped) = (trouble.failed_sends, dropped);
-        trouble.next = now + REPORT;
+        (errors.logged_failed, errors.logged_dropped) = (errors.failed_sends, dropped);
+        errors.next = now + REPORT;
     }
 }
 
@@ -646,7 +640,7 @@ mod tests {
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::port::SimNet;
 
-    /// Ends with the first report, or with `None` when stopped.
+    /// Ends with the first sweep report, or with `None` when stopped.
     #[derive(Default)]
     struct First {
         kept: usize,
@@ -680,7 +674,7 @@ mod tests {
         fn tick(&mut self, _: Progress) {}
     }
 
-    /// A driver on a fabric of this shape, over a receiving thread as on hardware.
+    /// A driver on a fabric of this shape, with a receiving thread.
     fn driver_on<S: Shell>(
         spec: &str,
         shell: S,
@@ -711,9 +705,8 @@ mod tests {
         })
     }
 
-    /// Over a receiving thread, as on hardware, a fabric comes up and its LIDs are kept.
     #[test]
-    fn a_fabric_comes_up() {
+    fn fabric_comes_up_and_its_lids_are_persisted() {
         let (report, shell) = drive(First::default(), &[]);
         let report = report.unwrap();
         assert!(report.is_clean(), "{:?}", report.problems);
@@ -722,23 +715,23 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_followed_in_turn() {
+    fn control_events_are_executed_in_order() {
         let (end, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
         assert!(end.is_none());
         assert_eq!(shell.reloads, 1);
     }
 
-    /// Asks for the end when there is nothing to do any more, and ends when nobody takes the subnet.
-    struct Leaves(mpsc::Sender<Control>);
+    /// Sends a stop when the driver is idle after a sweep.
+    struct StopsWhenIdle(mpsc::Sender<Control>);
 
-    impl Shell for Leaves {
+    impl Shell for StopsWhenIdle {
         type End = bool;
         fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<bool> {
             if let Event::Stopped { handed_to, .. } = event {
                 return ControlFlow::Break(handed_to.is_some());
             }
             if let Event::SweepCompleted(_) = event {
-                // In this one thread it is not run before the driver waits for something.
+                // On this single thread, the task runs when the driver waits.
                 let control = self.0.clone();
                 tokio::spawn(async move { control.send(Control::Stop).await });
             }
@@ -754,20 +747,18 @@ mod tests {
             true
         }
         fn stop(&mut self, _: &SubnetManager) -> bool {
-            panic!("the time for a successor ran out, and there is none")
+            panic!("the stop timed out")
         }
         fn tick(&mut self, _: Progress) {}
     }
 
-    /// An order that comes while nothing is to be done is carried out at once: without a successor there is nothing to wait for.
     #[test]
-    fn an_end_without_a_successor_takes_no_time() {
+    fn stop_without_a_standby_is_immediate() {
         runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
-            let mut driver = driver_on("ring:3", Leaves(control), inbox);
-            // The time for a successor is twice as long.
-            let end = tokio::time::timeout(LEAVE_WITHIN / 2, driver.run()).await;
-            assert!(!end.expect("it waits for a successor").unwrap());
+            let mut driver = driver_on("ring:3", StopsWhenIdle(control), inbox);
+            let end = tokio::time::timeout(STOP_TIMEOUT / 2, driver.run()).await;
+            assert!(!end.expect("the stop waits for a standby").unwrap());
         });
     }
 }

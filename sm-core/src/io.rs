@@ -16,29 +16,29 @@ use crate::sa::View;
 
 pub use crate::event::{DurabilityEvent, Event};
 
-/// Something that happened outside.
+/// An input of the SM.
 ///
 /// Recordings hold it serialised, except [`Input::Computed`] and [`Input::ReplicaLoaded`], which they hold in another form.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
     Mad(MadIn),
-    /// A message to subnet administration (QP1, whole) that [`crate::sa::answer`] leaves to the owner.
+    /// A message to subnet administration (QP1, reassembled) that [`crate::sa::answer`] does not answer from the view.
     Gmp {
         /// The sender.
         from: Peer,
         /// The message, header first.
         bytes: Vec<u8>,
     },
-    /// The transport knows that a request will not be answered.
+    /// The transport could not send a request.
     SendFailed(Tid),
-    /// `poll_timeout` has passed. Harmless when it has not.
+    /// `poll_timeout` has passed. Ignored if it has not.
     Timeout,
     /// Batches are durable.
     Persisted(Persisted),
     /// New settings, already validated.
     Config(Box<SmConfig>),
-    /// A command of the operator. [`Output::CommandReply`] follows, at last with the final reply.
+    /// A command of the operator. [`Output::CommandReply`]s follow, the last one final.
     Command {
         /// Chosen by the driver.
         id: CommandId,
@@ -47,29 +47,29 @@ pub enum Input {
     },
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
-    /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
+    /// Another SM reported that it is ferrosm: it responds even while it sweeps, and is polled at the pace of ferrosm SMs.
     FerrosmPeer(PortGuid),
-    /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
+    /// Replication receives nothing from that SM any more. A standby of it scans the SMs at once.
     PeerSilent {
         /// That SM.
         guid: PortGuid,
-        /// Whoever says so was in trouble itself a moment ago: the SM is asked for as long as any device is.
+        /// This process was itself impaired a moment ago: the SM gets the full SMP timeout.
         uncertain: bool,
     },
-    /// Whether a copy of the master's state is still to be had. As long as it is, a standby says of itself that it discovers: a
-    /// master that ranks lower would hand the subnet to one that knows nothing of what hosts registered.
+    /// Whether the replica of the master's state is incomplete. A standby reports state Discovering until it is complete, so that no
+    /// master hands over to an SM without the registrations.
     ReplicaIncomplete(bool),
-    /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
+    /// This process stalled for so long that another SM may be master: nothing is written before an SMInfo scan.
     Stalled,
-    /// What only a master has (a lease) is lost, and another SM may take it: nothing is written before the others are asked.
+    /// The master's lease is lost, and another SM may acquire it: nothing is written before an SMInfo scan.
     LeaseLost,
-    /// That SM has taken what only a master has (a lease): if this one believed to be master, it is none, and asks who is.
+    /// That SM acquired the master's lease: if this SM is master, it starts discovery again.
     Deposed(PortGuid),
     // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
     /// The result of a [`RoutingJob`].
     #[serde(skip)]
     Computed(Box<RoutingJobResult>),
-    /// What [`Output::LoadReplica`] asked for; `None` where nothing is kept of another master.
+    /// The result of [`Output::LoadReplica`]; `None` if there is no replica of another master.
     #[serde(skip)]
     ReplicaLoaded(Option<Box<RestoredState>>),
 }
@@ -85,14 +85,14 @@ impl Command {
     }
 }
 
-/// What the local device says of the SM's own port.
+/// An asynchronous event of the SM's own port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalPortEvent {
     /// The link came up.
     Up,
     /// The link went down.
     Down,
-    /// LID, P_Keys or other settings changed under us.
+    /// LID, P_Keys or other settings changed.
     Changed,
 }
 
@@ -116,23 +116,23 @@ impl Persisted {
     }
 }
 
-/// Something to be done outside.
+/// An output of the SM, to be executed by the driver.
 #[derive(Debug)]
 pub enum Output {
     /// Send a MAD on QP0.
     Send(MadOut),
-    /// Send a whole message from QP1.
+    /// Send a message from QP1, segmented if necessary.
     Gmp {
         /// The receiver.
         to: Peer,
         /// The message, header first.
         bytes: Vec<u8>,
-        /// How long an acknowledgement is waited for; none for answers.
+        /// Time to wait for the response; `None` for replies.
         answer_within: Option<Duration>,
     },
-    /// Answer from this from now on ([`crate::sa::answer`]); from none, answer nothing.
+    /// Reply to SA queries from this view ([`crate::sa::answer`]); with `None`, drop them.
     Publish(Option<Arc<View>>),
-    /// Run [`RoutingJob::run`] somewhere and feed the result back as [`Input::Computed`].
+    /// Run [`RoutingJob::run`] on any thread and pass the result to [`Input::Computed`].
     Compute(Box<RoutingJob>),
     /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
     /// writes to devices if [`RecordUpdate::precedes_device_writes`].
@@ -149,10 +149,10 @@ pub enum Output {
         /// The view.
         view: Option<Arc<View>>,
     },
-    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::ReplicaLoaded`]). It asks again where
-    /// it lost its link or stood still before it was master: what it was given then is too old.
+    /// This standby takes over: load the replica of its master's state ([`Input::ReplicaLoaded`]). Repeated if the SM lost its link or
+    /// stalled before it was master, because the replica is then outdated.
     LoadReplica,
-    /// It is master without that: what comes of [`Output::LoadReplica`] is not wanted any more.
+    /// This SM became master without the replica: [`Output::LoadReplica`] is cancelled.
     CancelReplicaLoad,
     /// A reply to [`Input::Command`].
     CommandReply {

@@ -317,7 +317,7 @@ impl Bench {
                         control,
                     };
                     let mut driver =
-                        Driver::new(sm, clock, port, shell, orders).administering(Some(server));
+                        Driver::new(sm, clock, port, shell, orders).with_sa_server(Some(server));
                     driver.run().await.expect("a port that stays");
                 });
             })

@@ -73,7 +73,7 @@ fn no_reply(dir: &Path, error: &ClientError) -> Failure {
         ),
         ClientError::ServiceEnded => Failure::with_hint(
             format!("no reply from the service with state directory {shown}: {error}"),
-            "Its log tells why it ended.",
+            "See its log for the reason.",
         ),
         ClientError::Io(_) => Failure::with_hint(
             format!("no reply from the service with state directory {shown}: {error}"),

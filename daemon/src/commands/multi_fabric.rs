@@ -127,7 +127,7 @@ async fn supervise(
 fn log_added(path: &Path, names: &[String]) {
     if let Ok(all) = config::read(path) {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        serve::tell_added(&all, &names);
+        serve::log_added_fabrics(&all, &names);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `run` and `demo` share: a subnet manager on some port, until it is told to stop.
+//! The SM service of `run` and `demo`: a subnet manager on a port, with its store, SA, replication and control socket.
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ use crate::signals::SignalListener;
 use crate::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_opensm_compat::view::FabricView;
 
-/// How a service differs from another.
+/// Options of a service.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Ends with the first sweep.
@@ -46,51 +46,51 @@ pub struct Options {
     pub json: bool,
     /// Reports as tables on standard output.
     pub tables: bool,
-    /// Most SMPs in flight that the port can bear.
+    /// Most outstanding SMPs that the port supports.
     pub window_limit: Option<usize>,
 }
 
 /// Everything that a service needs apart from its port.
 pub struct Service {
-    /// What was decided.
+    /// The settings.
     pub settings: Settings,
-    /// Where it came from, to be read again.
+    /// The source of the settings, for reloads.
     pub source: Source,
-    /// Flags over it.
+    /// Command line flags, which override the source.
     pub overlay: Overlay,
-    /// How this service differs from others.
+    /// Options.
     pub options: Options,
-    /// The capture beside the port.
+    /// The capture of MADs.
     pub capture: Option<Capture>,
     /// The recording of the subnet manager.
     pub recording: Option<RecordingFile>,
-    /// The local port, where it is one.
+    /// The local port; `None` on a simulated fabric.
     pub local: Option<LocalPort>,
-    /// Who answers the hosts' questions, where the port can hear them.
+    /// The SA server; `None` if the port has no QP1.
     pub administration: Option<SaServer>,
-    /// What monitoring may know of it.
+    /// Its metrics.
     pub metrics: FabricMetrics,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
     pub log: log::Handle,
-    /// What it has to do with its process.
+    /// Resources of the process.
     pub process: Process,
 }
 
-/// What a service has to do with its process.
+/// Resources of the process for a service.
 pub struct Process {
-    /// For this service; begun in this thread.
+    /// The runtime of the service, on this thread.
     pub runtime: Runtime,
-    /// By what it hears of signals.
+    /// Signals.
     pub ear: SignalListener,
-    /// To be called when nothing that a service needs at its start is missing.
+    /// Called when everything that the service needs at its start is available.
     pub serves: Box<dyn FnOnce()>,
-    /// All fabrics of the file are to be served, and this is the only one: others that come are told.
+    /// All fabrics of the file are served, and this is the only one: fabrics added to the file are logged.
     pub is_all: bool,
 }
 
-/// Flags over a configuration file, applied anew at each reload.
+/// Command line flags, applied to the configuration file at each load.
 pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 
 /// Serves until SIGTERM or SIGINT, or with `once` until the first sweep is done.
@@ -118,7 +118,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         serves,
         is_all,
     } = process;
-    remark(&settings.warnings);
+    log_warnings(&settings.warnings);
     let (writer, mut restored, may_lack) = match &settings.state_dir {
         Some(path) => {
             let mut dir = StateDir::open(path)?;
@@ -132,7 +132,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         None => (None, RestoredState::default(), false),
     };
     if let Some(dir) = &settings.dump_dir {
-        // Told now rather than after the first sweep.
+        // An error is reported now rather than after the first sweep.
         dump::make_dir(dir)?;
     }
     let durable = writer
@@ -199,9 +199,9 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         };
         let driver = Driver::new(sm, clock, port, shell, orders);
         let mut driver = driver
-            .administering(administration)
-            .holding(durable)
-            .replicating(copies)
+            .with_sa_server(administration)
+            .with_durability(durable)
+            .with_replication(copies)
             .with_requests(inbox);
         let end = driver.run().await;
         drop(control);
@@ -217,12 +217,12 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             )
         })?
     });
-    // Routes and dumps in the making are nobody's any more; a disk that hangs keeps nobody from the end, or from the next try.
+    // Does not wait for routing jobs, or for dumps on a disk that hangs.
     runtime.shutdown_background();
     end
 }
 
-/// Replication, where it is configured.
+/// Replication, if configured.
 fn copies(
     settings: &Settings,
     local: Option<&LocalPort>,
@@ -249,7 +249,7 @@ fn copies(
     ReplicationLink::start(replication, local.port_guid, priority, writer, !complete).map(Some)
 }
 
-/// Lets the device of the port tell of changes, where this is built in.
+/// Receives asynchronous events of the port's device (feature `verbs`).
 fn watch_device(local: Option<&LocalPort>, control: &mpsc::Sender<Control>) {
     #[cfg(feature = "verbs")]
     if let Some(local) = local {
@@ -259,7 +259,7 @@ fn watch_device(local: Option<&LocalPort>, control: &mpsc::Sender<Control>) {
     let _ = (local, control);
 }
 
-/// No more in flight than the port can bear.
+/// Limits outstanding SMPs to what the port supports.
 fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
     cfg.max_outstanding = cfg.max_outstanding.min(window_limit.unwrap_or(usize::MAX));
     cfg
@@ -270,28 +270,28 @@ struct Operator {
     capture: Option<Capture>,
     options: Options,
     writer: Option<Arc<StateWriter>>,
-    /// What is being dumped.
+    /// Writes dumps on its own thread.
     dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
     source: Source,
-    /// The other fabrics of the file are served by this process, too.
+    /// This process serves other fabrics of the file as well.
     is_one_of_several: bool,
-    /// All fabrics of the file were to be served, and this was the only one.
+    /// See [`Process::is_all`].
     is_all: bool,
     overlay: Overlay,
-    /// The keys that are in force.
+    /// Configuration keys in force.
     running: RawConfig,
-    /// Hints of the OpenSM input files.
+    /// Routing hints of OpenSM input files.
     hints: Arc<GuidHints>,
     partitions: Arc<Partitions>,
-    /// The QoS policy and the ways to other subnets.
+    /// The QoS policy and the prefix routes.
     paths: (Option<Arc<QosPolicy>>, Arc<[PrefixRoute]>),
     metrics: ServiceMetrics,
     bar: SweepBar,
     log: log::Handle,
 }
 
-/// How a service ends.
+/// The result of a service.
 type End = Result<(), Failure>;
 
 impl Shell for Operator {
@@ -316,7 +316,7 @@ impl Shell for Operator {
                     error!(error = e.to_log_line(), "cannot write sweep report");
                 }
                 if self.options.once {
-                    return ControlFlow::Break(verdict(report, role));
+                    return ControlFlow::Break(once_result(report, role));
                 }
             }
             Event::LocalPortUnusable(why) if self.options.once => {
@@ -368,9 +368,9 @@ impl Shell for Operator {
         let name = self.source.fabric();
         let read = config::read(&path).and_then(|mut all| {
             if self.is_all {
-                tell_added(&all, &[name.unwrap_or_default()]);
+                log_added_fabrics(&all, &[name.unwrap_or_default()]);
             }
-            // Flags are of the fabrics that this process serves, and so are the places and input files that have to be right.
+            // Flags, paths and input files of fabrics that this process does not serve are not checked.
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
             config::resolve_all(all, |raw| (self.overlay)(raw))
         });
@@ -418,7 +418,7 @@ impl Shell for Operator {
 }
 
 impl Operator {
-    /// Takes new settings over, and tells what that means.
+    /// Applies new settings, and logs what changed.
     fn adopt(&mut self, mut settings: Settings) -> Reload {
         let changes = config::changes(&self.running, &settings.raw);
         let other_hints = settings.sm.hints != self.hints;
@@ -443,7 +443,7 @@ impl Operator {
             info!("QoS policy or prefix routes changed");
             self.paths = paths;
         }
-        remark(&settings.warnings);
+        log_warnings(&settings.warnings);
         let same = changes.live.is_empty() && changes.restart.is_empty();
         if same && !other_hints && !other_partitions && !other_paths {
             info!("configuration unchanged");
@@ -459,7 +459,7 @@ impl Operator {
             );
         }
         self.running = config::in_force(&self.running, settings.raw);
-        // A key that may wait for a restart as well.
+        // This key may wait for a restart as well.
         settings.sm.subnet_prefix = GidPrefix(self.running.subnet.prefix.0);
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
@@ -488,7 +488,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
+    /// Writes the dumps: with `once` on this thread, otherwise on that of the dump worker.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
             dump::write(&FabricView::from_manager(sm), &dir, dump::Extent::Full)?;
@@ -499,8 +499,8 @@ impl Operator {
     }
 }
 
-/// Tells of fabrics that the file has by now, and that are not served.
-pub(super) fn tell_added(all: &[Source], served: &[&str]) {
+/// Logs fabrics of the file that are not served.
+pub(super) fn log_added_fabrics(all: &[Source], served: &[&str]) {
     let added = all.iter().filter_map(Source::fabric);
     let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
     if !added.is_empty() {
@@ -509,9 +509,9 @@ pub(super) fn tell_added(all: &[Source], served: &[&str]) {
 }
 
 /// Logs the warnings of OpenSM input files.
-fn remark(remarks: &[ConfigError]) {
-    for remark in remarks {
-        warn!(warning = %remark, "configuration warning");
+fn log_warnings(warnings: &[ConfigError]) {
+    for warning in warnings {
+        warn!(%warning, "configuration warning");
     }
 }
 
@@ -522,8 +522,8 @@ fn not_master(why: &str) -> Failure {
     )
 }
 
-/// What `--once` ends with.
-fn verdict(report: &SweepReport, role: SmState) -> Result<(), Failure> {
+/// The result of `--once`.
+fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     if role != SmState::Master {
         return Err(not_master(&format!("this one is {role}")));
     }

@@ -1,4 +1,4 @@
-//! What the SM does: one activity at a time, and within a sweep one phase with the state that only it needs.
+//! The current activity of the SM, and within a sweep the current phase with its state.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ use crate::sweep::link_setup::LinkSetup;
 /// What the request queue works on. An activity ends when the queue is idle, or is abandoned with all its requests.
 #[derive(Debug)]
 pub(super) enum Activity {
-    /// Nothing; the next timer, trap or command starts something.
+    /// None; the next timer, trap or command starts an activity.
     Idle,
-    /// Nothing: the SM's own port has no link.
+    /// None: the SM's own port has no link.
     NoLink,
     /// Polls of the master only.
     Standby,
@@ -122,7 +122,7 @@ impl Sweep {
         }
     }
 
-    /// Reports how long the phase took that ends now.
+    /// Reports the duration of the phase that ends now.
     pub(super) fn end_phase(&mut self, now: Instant) {
         let took = now.since(self.phase_began);
         self.report.phases.push((self.phase.name(), took));
@@ -171,7 +171,7 @@ impl Activity {
         Some(&mut self.sweep_mut()?.report)
     }
 
-    /// What the sweep learned about links, until routes are computed.
+    /// Discovery state, until routes are computed.
     pub(super) fn discovery(&mut self) -> Option<&mut Discovery> {
         match &mut self.sweep_mut()?.phase {
             SweepPhase::Discovery(discovery)
@@ -253,7 +253,7 @@ impl Activity {
     }
 }
 
-/// What outlives a sweep.
+/// State that outlives a sweep.
 #[derive(Debug, Default)]
 pub(super) struct SweepHistory {
     /// The number of the sweep that began last.

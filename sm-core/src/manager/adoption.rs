@@ -1,4 +1,4 @@
-//! Calls of [`crate::adoption`]: what clients are answered from before the first sweep as master is complete.
+//! Calls of [`crate::adoption`]: replies to clients before the first sweep as master is complete.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,29 +12,28 @@ use crate::subnet::PortRef;
 use crate::vls;
 
 impl SubnetManager {
-    /// The age of the restored view that clients are answered from until the first sweep is complete; `None` if they are answered from a
-    /// sweep of this run, or not at all.
+    /// The age of the restored view while it is in use, until the first sweep is complete.
     #[must_use]
     pub fn restored_view_age(&self) -> Option<Duration> {
         self.adoption.view_age(self.now)
     }
 
-    /// Whether clients may be answered at all.
+    /// Whether this SM replies to clients.
     pub(super) fn may_answer(&self) -> bool {
         match self.role() {
             SmState::Master => true,
             SmState::Discovering => self.adoption.is_view_in_use(),
-            // Hosts do not know yet who is master now.
+            // Hosts learn of the new master one after another.
             _ => self.mastership.is_lingering(),
         }
     }
 
-    /// Answers from the restored view as soon as it is known to be of this subnet, and until a sweep of this run is complete.
+    /// Publishes the restored view when it is known to be of this subnet, until a sweep of this run is complete.
     pub(super) fn update_restored_view(&mut self) {
         match self.role() {
             SmState::Master | SmState::Discovering => {}
             _ if self.mastership.is_lingering() => return,
-            // The master knows the subnet better than what was restored.
+            // The master's state is newer than the restored view.
             _ => {
                 self.adoption.forget();
                 self.sa.forget_persisted_view(&mut self.out);
@@ -69,14 +68,14 @@ impl SubnetManager {
         }
     }
 
-    /// A port was read: a restored view that contradicts it is corrected.
+    /// A port was read: corrects the restored view.
     pub(super) fn correct_restored_view(&mut self, at: PortRef) {
         let published = self.sa.view();
         let update = self.adoption.on_port_read(&self.subnet, at, published);
         self.publish_restored(update);
     }
 
-    /// Discovery is complete: the restored view is compared with it.
+    /// Discovery is complete: compares the restored view with it.
     pub(super) fn compare_restored_view(&mut self) {
         let published = self.sa.view();
         let update = self.adoption.on_discovered(&self.subnet, published);

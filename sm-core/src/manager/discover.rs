@@ -1,4 +1,4 @@
-//! The beginning of sweeps, and what other components learn from discovery.
+//! Starts sweeps, and passes what discovery observes to other components.
 
 use core::time::Duration;
 
@@ -37,7 +37,7 @@ impl SubnetManager {
         self.read_again();
     }
 
-    /// Reads the switches and ports that are to be read again.
+    /// Reads the scheduled switches and ports.
     pub(super) fn read_again(&mut self) {
         let rereads = self.schedule.take_rereads();
         for n in rereads.switches {
@@ -71,7 +71,7 @@ impl SubnetManager {
                 node.forget_tables();
             }
         }
-        // It may have used other routes and multicast trees: what is installed is adopted.
+        // It may have used other routes and multicast trees: the installed ones are adopted.
         self.routing.forget_installed();
         self.multicast.discard_trees();
     }
@@ -175,7 +175,7 @@ impl SubnetManager {
     pub(super) fn no_link(&mut self, why: NoLinkReason) {
         self.smps.clear();
         self.set_activity(Activity::NoLink);
-        // Also if light sweeps are disabled: nothing else reports that the link is back.
+        // Also if light sweeps are disabled: nothing else reports that the link is up.
         let interval = self.cfg.sweep_interval;
         let retry = if interval.is_zero() {
             NO_LINK_RETRY
@@ -190,7 +190,7 @@ impl SubnetManager {
         self.emit(Event::LocalPortUnusable(why));
     }
 
-    /// Removes what was not found. Call it when all responses of discovery are in.
+    /// Removes nodes and links that discovery did not find, after its last response.
     pub(super) fn remove_absent(&mut self) {
         let mode = self.read_mode();
         if let Some(discovery) = self.activity.discovery() {
@@ -198,7 +198,7 @@ impl SubnetManager {
         }
     }
 
-    /// All responses of discovery are in.
+    /// Discovery has received all responses.
     pub(super) fn finish_discovery(&mut self) {
         self.remove_absent();
         if self.subnet.local().is_none() {

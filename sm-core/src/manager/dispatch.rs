@@ -1,4 +1,4 @@
-//! MADs from the fabric: which component a response, a timeout, a trap or a request belongs to.
+//! Dispatches responses, timeouts, traps and requests to the components that they belong to.
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::Tid;
@@ -29,7 +29,7 @@ impl SubnetManager {
         }
         match mad.method() {
             Method::GetResp => self.on_answer(received),
-            // An SM that is not master leaves it to the sender to repeat the trap (IBA vol. 1, 13.4.9).
+            // A trap to an SM that is not master is dropped; the sender repeats it (IBA vol. 1, 13.4.9).
             Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
                 self.on_trap(received);
             }
@@ -38,7 +38,7 @@ impl SubnetManager {
         }
     }
 
-    /// An answer to something of ours; anything else is late, foreign or garbage and changes nothing.
+    /// A response. One that matches no outstanding request is dropped.
     pub(super) fn on_answer(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
@@ -199,7 +199,7 @@ impl SubnetManager {
                     readback.on_failed(n);
                 }
             }
-            // What is not known is written over. An agent without the vendor's attribute need not answer.
+            // Unknown MFT blocks are written. An agent without the vendor's attribute may be silent.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
             SmpOp::SetMft(n, at) => {
                 let kind = ProblemKind::NoResponse { attr: op.attr() };
@@ -301,7 +301,7 @@ impl SubnetManager {
         }
     }
 
-    /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
+    /// Has a local sweep read the scheduled ports: now if one is discovering or routing, otherwise when the SM is idle.
     pub(super) fn want_local(&mut self) {
         if self.activity.is_local_sweep() && self.read_mode().phase.is_discovering() {
             self.read_again();
@@ -315,7 +315,7 @@ impl SubnetManager {
         if mad.attr_id() == id::SM_INFO {
             self.on_sm_info_request(received);
         } else {
-            // The SMA answers for everything else; what it left to us is not supported by the node.
+            // The SMA answers all attributes that the node supports.
             let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
             self.out.send(received.from, answer);
         }

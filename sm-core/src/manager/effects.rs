@@ -1,9 +1,9 @@
-//! What a component wants of the others, applied as soon as it returns.
+//! Applies the effects of a component on others, as soon as it returns.
 
 use super::SubnetManager;
 
 impl SubnetManager {
-    /// Applies what a component wants of others.
+    /// Applies the effects of a component.
     pub(super) fn apply_effects(&mut self) {
         let effects = core::mem::take(&mut self.effects);
         for (at, kind) in effects.problems {

@@ -1,4 +1,4 @@
-//! Light sweeps: every switch is asked for SwitchInfo.PortStateChange, every other SM for its SMInfo (IBA vol. 1, 14.2.5.4).
+//! Light sweeps read SwitchInfo.PortStateChange of every switch and SMInfo of every other SM (IBA vol. 1, 14.2.5.4).
 
 use super::SubnetManager;
 use super::activity::Activity;
@@ -19,7 +19,7 @@ impl SubnetManager {
 
     pub(super) fn on_local_port(&mut self, event: LocalPortEvent) {
         match event {
-            // The SM's own activation of the port comes back as this event.
+            // The SM's own activation of the port causes this event.
             LocalPortEvent::Up
                 if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
             }
@@ -33,7 +33,7 @@ impl SubnetManager {
         }
     }
 
-    /// Nothing is outstanding: begins the sweep that is due.
+    /// No request is outstanding: begins the sweep that is due.
     pub(super) fn on_idle(&mut self) {
         if matches!(self.activity, Activity::Standby) {
             // A standby only polls the master.
@@ -59,7 +59,7 @@ impl SubnetManager {
         for p in mastership::sm_ports(&self.subnet) {
             self.enqueue(SmpOp::SmInfo(p));
         }
-        // Nobody else would tell that this port lost its link.
+        // No switch reports that this port lost its link.
         if let Some(local) = self.subnet.local() {
             self.enqueue(SmpOp::PortInfo(local));
         }
@@ -83,7 +83,7 @@ impl SubnetManager {
         self.mastership.cancel_pending_scan();
         self.compare_sms();
         if !self.activity.is_idle() {
-            // Another SM is to be master, or is one.
+            // A handover began, or another SM is master.
             return;
         }
         let interval = self.cfg.sweep_interval;
@@ -111,7 +111,7 @@ impl SubnetManager {
         self.want_local();
     }
 
-    /// Ports that are up with nobody known behind them, or somebody who was left out: it may be different by now.
+    /// Ports with a link and an unknown or quarantined neighbour, which may respond by now.
     fn silent_ports(&self) -> Vec<PortRef> {
         let mut ports = Vec::new();
         let local = self.subnet.local();
@@ -131,7 +131,7 @@ impl SubnetManager {
             && far.is_none_or(|far| far.quarantine.is_some())
     }
 
-    /// Switch ports in front of those whose GUID somebody behind `p` uses too: they may have given it up.
+    /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
     fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
         let why = |p: PortRef| self.subnet.port(p).and_then(|port| port.quarantine.clone());
         let owner = match why(p).or_else(|| self.subnet.peer(p).and_then(why)) {

@@ -1,7 +1,7 @@
-//! The subnet manager as one value: inputs in, outputs out, everything between is here.
+//! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
-//! This file holds the components, the contract with the driver, and the order of the phases. The calls of the components in a phase are
-//! in its own file: [`discover`], [`configure`], [`table_update`], [`light_sweep`], [`mastership`], [`adoption`] and [`sa`].
+//! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
+//! of their activity: [`discover`], [`sweep`], [`table_update`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies what the component wants of others.
 macro_rules! with_ctx {
@@ -101,7 +101,7 @@ pub use progress::Progress;
 /// An InfiniBand subnet manager without I/O.
 ///
 /// The contract with its driver: after every [`handle`](Self::handle) take [`poll_output`](Self::poll_output) until it is
-/// empty, then wait for an input or for [`poll_timeout`](Self::poll_timeout). Inputs that come late, twice or never are fine.
+/// empty, then wait for an input or for [`poll_timeout`](Self::poll_timeout). Late, duplicate and lost MADs are allowed.
 #[derive(Debug)]
 pub struct SubnetManager {
     cfg: SmConfig,
@@ -131,13 +131,13 @@ pub struct SubnetManager {
 }
 
 impl SubnetManager {
-    /// A subnet manager that begins to discover at once: poll it.
+    /// A subnet manager, whose first outputs start discovery.
     #[must_use]
     pub fn new(cfg: SmConfig, restored: RestoredState, now: Instant) -> Self {
         Self::build_new(cfg, restored, now, false)
     }
 
-    /// One that looks at the fabric, reports it, and never changes anything.
+    /// A subnet manager that discovers and reports the fabric, and writes nothing.
     #[must_use]
     pub fn read_only(cfg: SmConfig, now: Instant) -> Self {
         Self::build_new(cfg, RestoredState::default(), now, true)
@@ -176,7 +176,7 @@ impl SubnetManager {
         sm
     }
 
-    /// The subnet as it is known now.
+    /// The observed fabric.
     #[must_use]
     pub const fn subnet(&self) -> &Subnet {
         &self.subnet
@@ -195,7 +195,7 @@ impl SubnetManager {
         self.last_sweep.report.as_ref()
     }
 
-    /// Who owns which LIDs.
+    /// The LID assignments.
     #[must_use]
     pub const fn lid_map(&self) -> &LidMap {
         self.lids.map()
@@ -268,7 +268,7 @@ impl SubnetManager {
         self.administer();
     }
 
-    /// The next thing to do outside; `None` when there is nothing more before the next input.
+    /// The next output; `None` if there is none before the next input.
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         loop {
@@ -286,7 +286,7 @@ impl SubnetManager {
                     mad,
                 }));
             }
-            // Its node went away meanwhile: nobody is left to answer.
+            // Its node left the fabric.
             self.smps.complete(dispatch.tid);
             self.advance_with_commands();
         }
@@ -295,7 +295,7 @@ impl SubnetManager {
     /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        // The timer starts something new, which has to wait until nothing is outstanding.
+        // Timers start activities only while no request is outstanding.
         let idle = self.smps.is_idle();
         let timer = self.schedule.poll_timeout().filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
@@ -338,13 +338,13 @@ impl SubnetManager {
         self.mastership.update_settings(&self.cfg);
         self.elect(election::ElectionInput::SetPriority(priority));
         if self.is_master() {
-            // Ports are told of it from now on, whatever the sweep is at.
+            // Ports get the new key from now on, also within a sweep.
             with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
         }
         self.want_full();
     }
 
-    /// Moves on as far as nothing has to be waited for.
+    /// Ends activities and phases, and starts the next, until one waits for responses.
     fn advance(&mut self) {
         loop {
             let before = self.transitions;

@@ -50,7 +50,7 @@ impl SubnetManager {
         }
     }
 
-    /// The data of a Set as it should be now.
+    /// The data of a Set, as wanted now.
     fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
         match op {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
@@ -87,8 +87,8 @@ impl SubnetManager {
         }
     }
 
-    /// SwitchInfo with PortStateChange cleared, or with the table's reach where `top` is given: then the change stays to
-    /// be seen, because one that came while the table was written may have been a reboot.
+    /// SwitchInfo with PortStateChange cleared, or with LinearFDBTop `top`. The latter preserves PortStateChange: a change during the LFT
+    /// update may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
         let mut raw = self.subnet.get(n)?.switch_raw?;
         let mut info = SwitchInfo::decode(&raw);

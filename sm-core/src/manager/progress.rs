@@ -1,22 +1,22 @@
-//! How far the present sweep is, for displays.
+//! Progress of the current sweep, for displays.
 
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::report::Phase;
 
-/// How far the present phase is.
+/// Progress of the current phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The phase.
     pub phase: Phase,
-    /// Requests of it that are answered.
+    /// Completed requests of the phase.
     pub done: u64,
-    /// Requests of it that are known so far; grows during discovery.
+    /// Requests of the phase so far; grows during discovery.
     pub total: u64,
 }
 
 impl SubnetManager {
-    /// What the SM is doing.
+    /// The current phase.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         match &self.activity {
@@ -33,7 +33,7 @@ impl SubnetManager {
         }
     }
 
-    /// How far it is.
+    /// Its progress.
     #[must_use]
     pub const fn progress(&self) -> Progress {
         let total = self.smps.queued() - self.last_sweep.queued;

@@ -1,4 +1,4 @@
-//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when a view is published, who is answered, and who may register.
+//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when views are published, and when requests are answered.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::subnet::PortRef;
 use crate::vls;
 
 impl SubnetManager {
-    /// The view that requests are answered from; `None` while this SM does not answer.
+    /// The view for replies; `None` while this SM does not reply.
     #[must_use]
     pub const fn view(&self) -> Option<&Arc<View>> {
         self.sa.view()
     }
 
-    /// Requests dropped because mastership was not settled or the queue of deferred reads was full.
+    /// Requests dropped because mastership was undecided or the queue of deferred reads was full.
     #[must_use]
     pub const fn dropped_requests(&self) -> u64 {
         self.sa
@@ -42,13 +42,13 @@ impl SubnetManager {
         self.sa.registry_snapshot()
     }
 
-    /// The view of the subnet as it is known now.
+    /// A view of the observed fabric.
     #[must_use]
     pub fn make_view(&self) -> View {
         self.view_after(None)
     }
 
-    /// The same, sharing with the view before what did not change.
+    /// The same, which shares unchanged parts with the previous view.
     #[must_use]
     pub fn view_after(&self, before: Option<&View>) -> View {
         let aliases = self.registry().aliases().tables();
@@ -72,7 +72,7 @@ impl SubnetManager {
         }
     }
 
-    /// Where the routing in force comes from.
+    /// The origin of the installed routing.
     fn origin(&self) -> Option<RoutingOrigin> {
         Some(RoutingOrigin {
             inputs: self.routing.inputs()?.clone(),
@@ -88,7 +88,7 @@ impl SubnetManager {
         sm_record(lid, &self.own_sm_info())
     }
 
-    /// A sweep is complete: requests are answered from its view.
+    /// A sweep is complete: publishes its view.
     pub(super) fn publish_view(&mut self) {
         if self.role() != SmState::Master || self.read_only {
             return;
@@ -100,7 +100,7 @@ impl SubnetManager {
             .publish_sweep_view(ctx, inputs, restored));
     }
 
-    /// The ports of a sweep are about to become Active: requests are answered from what it found.
+    /// Publishes the view of a sweep before its ports become Active.
     pub(super) fn publish_view_before_activation(&mut self) {
         if self.role() != SmState::Master || self.read_only {
             return;
@@ -114,7 +114,7 @@ impl SubnetManager {
         ));
     }
 
-    /// After each input: answers end with mastership, and what became due is published, persisted and sent.
+    /// After each input: withdraws the view if mastership ended, otherwise publishes, persists and sends what is due.
     pub(super) fn administer(&mut self) {
         if self.mastership.has_ended() {
             // The next start begins with what is persisted.
@@ -125,7 +125,7 @@ impl SubnetManager {
             self.disown();
         }
         if self.role() == SmState::Standby && !self.mastership.is_lingering() {
-            // What was restored at a start beside a master is older than what the master knows.
+            // The state restored at the start is older than the master's.
             self.disown();
         }
         let is_idle = self.activity.is_idle() && !self.schedule.is_requested();
@@ -133,7 +133,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| self.sa.after_input(ctx, is_idle, is_restored));
     }
 
-    /// Ends answers to clients, and reads on their behalf. Returns the view that was published.
+    /// Ends replies to clients and reads on their behalf. Returns the last published view.
     pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
         let view = self.sa.withdraw_view(&mut self.out)?;
         self.deferred_reads.forget();
@@ -149,7 +149,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at));
     }
 
-    /// A request to subnet administration that was not answered from the published view.
+    /// An SA request that cannot be answered from the published view.
     pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
         let may_register = self.mastership.may_register();
         let is_deferred = with_ctx!(self, |ctx| self.sa.on_request(

@@ -1,7 +1,6 @@
 //! The phases of a sweep in order: discovery, SMInfo scan, readback, routing, tables, arming, activation (IBA vol. 1, 14.4).
 //!
-//! A phase ends when the request queue is idle. It waits for responses, not for a node that sends none: that one is reported and read again
-//! later.
+//! A phase ends when the request queue is idle. A node that does not respond is reported and read again later.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ use crate::sweep::link_setup::{self, LinkSetup};
 use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 
 impl SubnetManager {
-    /// The request queue is idle: ends the current phase, or goes on with it.
+    /// The request queue is idle: ends the current phase, or continues it.
     pub(super) fn step_sweep(&mut self) {
         let Some(sweep) = self.activity.sweep_mut() else {
             return;
@@ -80,9 +79,9 @@ impl SubnetManager {
         }
     }
 
-    /// The problems of a sweep, except at ports that have left the subnet meanwhile.
+    /// The problems of a sweep, except those at ports that have left the fabric.
     fn locate_problems(&self, found: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
-        // This SM's own port is not marked where what is behind it is left out; a cable that was found later is enough.
+        // A quarantined neighbour does not mark this SM's own port; a link found later settles the problem.
         let own = self.subnet.local();
         let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
             *at == own
@@ -115,7 +114,7 @@ impl SubnetManager {
         }
     }
 
-    /// Reads the tables of switches that had some before this SM came, so that only differences are written.
+    /// Reads the tables of switches that this SM did not write, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
         let discovery = self.activity.take_discovery();
         self.enter(SweepPhase::Readback {
@@ -131,8 +130,7 @@ impl SubnetManager {
         };
         with_ctx!(self, |ctx| partitions::read(ctx, scope));
         with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
-        // Changes that were seen before this SM might write are cleared before tables are written: what is set after
-        // that, came after that.
+        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change.
         let changed: Vec<NodeIdx> = self
             .subnet
             .nodes()
@@ -144,7 +142,7 @@ impl SubnetManager {
         }
     }
 
-    /// Plans LIDs, and has routes computed where something changed that they depend on.
+    /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
     pub(super) fn begin_routing(&mut self) {
         let discovery = self.activity.take_discovery();
         self.enter(SweepPhase::Routing(discovery));
@@ -187,8 +185,7 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale. What was made for
-    /// other settings is never taken.
+    /// Takes the result of a routing job, unless the fabric or the settings have changed since.
     pub(super) fn install(&mut self, computed: RoutingJobResult) {
         if !self.routing.accept(&computed) {
             self.remove_absent();
@@ -233,7 +230,7 @@ impl SubnetManager {
         }
     }
 
-    /// No engine could do it: the old tables stay, no link is armed that was not, and it is tried again.
+    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
     fn routing_failed(&mut self, why: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report.engine_notes.push(why.to_string());
@@ -247,7 +244,7 @@ impl SubnetManager {
         self.finish_sweep();
     }
 
-    /// Configures ports and arms links. Needs complete tables.
+    /// Configures ports and arms links, after all tables are written.
     pub(super) fn begin_arming(&mut self) {
         self.enter(SweepPhase::Arm(LinkSetup::default()));
         let Some(scope) = self.activity.scope() else {
@@ -264,7 +261,7 @@ impl SubnetManager {
         };
         let ports = LinkSetup::ports_to_activate(&self.subnet, scope);
         if !ports.is_empty() {
-            // A host joins groups and queries paths as soon as its port is Active: the SA must know its LID before.
+            // A host joins groups and queries paths as soon as its port is Active; the SA must know its LID by then.
             self.publish_view_before_activation();
         }
         for p in ports {
@@ -294,7 +291,7 @@ impl SubnetManager {
         }
     }
 
-    /// The sweep is over: report, and decide what to look at next.
+    /// The sweep is complete: reports it and schedules the next.
     pub(super) fn finish_sweep(&mut self) {
         let Some(sweep) = self.activity.sweep() else {
             return;
@@ -341,7 +338,7 @@ impl SubnetManager {
             self.mastership.finish_sweep();
         }
         if self.routing.is_stale() && configured {
-            // A change came too late for this sweep's routes.
+            // The fabric changed after routes were computed.
             self.want_local();
         }
         self.last_sweep.report = Some(report.clone());

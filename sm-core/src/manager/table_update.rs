@@ -1,4 +1,4 @@
-//! The order in which a sweep writes tables: P_Keys, multicast entries that are in the way, VL tables, LFTs, MFTs.
+//! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new routes, VL tables, LFTs, MFTs.
 
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
@@ -106,7 +106,7 @@ impl SubnetManager {
         }
     }
 
-    /// When the tables after a drain can be written; an SM that hands over writes them no more.
+    /// When the tables after a drain can be written; `None` during a handover.
     pub(super) fn drained_at(&self) -> Option<Instant> {
         match self.activity.sweep().map(|sweep| &sweep.phase) {
             Some(SweepPhase::Tables(lfts)) => lfts.drained_at(),

@@ -125,7 +125,7 @@ fn comes_up(
         let clock = Clock::start();
         let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
         let driver = Driver::new(sm, clock, port, Once(writer), orders);
-        let mut driver = driver.holding(Some(Arc::clone(&durable)));
+        let mut driver = driver.with_durability(Some(Arc::clone(&durable)));
         driver.run().await.expect("a port that stays")
     });
     durable.set_observer(None);
