@@ -17,8 +17,8 @@ use ferrosm_routing::{Request, WorkBudget, engine_by_name};
 )]
 fn main() {
     let without_some = |mut fabric: Fabric| {
-        fabric.cables = (0..)
-            .zip(fabric.cables)
+        fabric.links = (0..)
+            .zip(fabric.links)
             .filter(|(i, _)| i % 200 != 7)
             .map(|(_, c)| c)
             .collect();

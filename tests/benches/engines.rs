@@ -42,7 +42,7 @@ fn engines(c: &mut Criterion) {
         group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
             b.iter(|| black_box(verify(topo, &before.tables, &VlPlan::single())));
         });
-        let less = fabric.without_cable(fabric.cables.len() / 2).build();
+        let less = fabric.without_link(fabric.links.len() / 2).build();
         let previous = Previous::from_tables_of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),

@@ -71,8 +71,8 @@ fn main() {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
             let mut fabric = fabric;
             if let Some(nth) = lost {
-                for cable in (0..fabric.cables.len()).rev().step_by(nth) {
-                    let less = fabric.without_cable(cable);
+                for cable in (0..fabric.links.len()).rev().step_by(nth) {
+                    let less = fabric.without_link(cable);
                     if less.connected() {
                         fabric = less;
                     }
@@ -132,7 +132,7 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
         for note in &routing.diagnostics {
             println!("      {note}");
         }
-        if proof.is_ok() && !fabric.cables.is_empty() && (best < 3.0 || only_repair) {
+        if proof.is_ok() && !fabric.links.is_empty() && (best < 3.0 || only_repair) {
             lost_cable(fabric, &*engine, &topo, &routing, only_repair);
         }
     }
@@ -145,12 +145,12 @@ fn lost_cable(
     routed: &Routing,
     only_repair: bool,
 ) {
-    for cable in [0, fabric.cables.len() / 2, fabric.cables.len() - 1] {
-        let degraded = fabric.without_cable(cable);
+    for cable in [0, fabric.links.len() / 2, fabric.links.len() - 1] {
+        let degraded = fabric.without_link(cable);
         if !degraded.connected() {
             continue;
         }
-        let ((a, pa), (b, pb)) = fabric.cables[cable];
+        let ((a, pa), (b, pb)) = fabric.links[cable];
         let less = degraded.build();
         if only_repair {
             println!("      lost {a}:{pa}-{b}:{pb}");
@@ -315,13 +315,13 @@ fn from_net(text: &str) -> Fabric {
                             .nth(1)
                             .map_or("", |_| line.splitn(3, '"').nth(2).unwrap_or("")),
                     );
-                    fabric.cables.push(((s, port), (t, peer_port.unwrap())));
+                    fabric.links.push(((s, port), (t, peer_port.unwrap())));
                 }
                 None => fabric.hosts.push((s, port, 1)),
             }
         }
     }
     // Each cable is listed by both its ends.
-    fabric.cables.retain(|&(a, b)| a <= b);
+    fabric.links.retain(|&(a, b)| a <= b);
     fabric
 }

@@ -62,8 +62,8 @@ pub(crate) struct VirtualChannels<'a> {
 }
 
 impl<'a> VirtualChannels<'a> {
-    pub(crate) fn new(ports: &'a PortChannels, lanes: &'a VlPlan) -> Self {
-        let packets = PacketVls { lanes };
+    pub(crate) fn new(ports: &'a PortChannels, vl_plan: &'a VlPlan) -> Self {
+        let packets = PacketVls { vl_plan };
         Self {
             ports,
             packets,
@@ -110,45 +110,45 @@ impl ChannelNumbering for VirtualChannels<'_> {
 /// SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketVls<'a> {
-    lanes: &'a VlPlan,
+    vl_plan: &'a VlPlan,
 }
 
 impl PacketVls<'_> {
     /// Number of VLs in use, at least 1.
     pub(crate) fn count(&self) -> usize {
-        usize::from(self.lanes.vls.max(1))
+        usize::from(self.vl_plan.vls.max(1))
     }
 
     /// Whether the VL of a packet depends on its ports.
     pub(crate) fn depend_on_ports(&self) -> bool {
-        matches!(self.lanes.sl2vl, SlToVl::PerPorts(_)) && !self.lanes.is_single()
+        matches!(self.vl_plan.sl2vl, SlToVl::PerPorts(_)) && !self.vl_plan.is_single()
     }
 
     /// The SL of packets from a switch or its end ports to a LID.
     pub(crate) fn sl(&self, from: usize, to: &Destination) -> u8 {
-        self.lanes.sl(SwitchIdx::at(from), to)
+        self.vl_plan.sl(SwitchIdx::at(from), to)
     }
 
     /// The VL of a packet; `None` if it is dropped because the SL has no VL.
     #[inline]
     pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
-        if self.lanes.is_single() {
+        if self.vl_plan.is_single() {
             return Some(0);
         }
         let vl = self
-            .lanes
+            .vl_plan
             .vl(SwitchIdx::at(at), PortNum(input), PortNum(output), sl);
         (usize::from(vl) < self.count()).then_some(vl)
     }
 
     /// The VL of all packets to a LID, if it depends on the LID alone.
     pub(crate) fn vl_of_lid(&self, to: &Destination) -> Option<u8> {
-        if self.lanes.is_single() {
+        if self.vl_plan.is_single() {
             return Some(0);
         }
-        match (&self.lanes.sl2vl, &self.lanes.path_sl) {
+        match (&self.vl_plan.sl2vl, &self.vl_plan.path_sl) {
             (SlToVl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
-                Some(self.sl(0, to) % self.lanes.vls.max(1))
+                Some(self.sl(0, to) % self.vl_plan.vls.max(1))
             }
             (SlToVl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
             | (SlToVl::PerPorts(_), _) => None,

@@ -51,7 +51,7 @@ impl Engine for Dor {
             ));
         }
         let grid = grid(topo, request.hints).map_err(ShapeError::NotAGrid)?;
-        let frame = Frame::of(&grid, graph.len());
+        let frame = Frame::from_grid(&grid, graph.len());
         let mut diagnostics = vec![Diagnostic::Dimensions(Box::new(grid.clone()))];
         let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.usable_vls() >= 2;
         let first = if datelines {

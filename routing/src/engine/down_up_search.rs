@@ -35,13 +35,13 @@ struct Column<C> {
 
 /// Properties that all paths from a switch to a destination share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Shape {
+struct PathShape {
     climbs: bool,
     descends: bool,
     up_down: bool,
 }
 
-impl Shape {
+impl PathShape {
     /// The destination itself.
     const HERE: Self = Self {
         climbs: true,
@@ -275,7 +275,7 @@ fn column<C: HopCell>(
     }
     let mut near: Vec<usize> = (0..n).filter(|&v| v != dest).collect();
     near.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
-    let mut shape = vec![Shape::NONE; n];
+    let mut shape = vec![PathShape::NONE; n];
     loop {
         // A switch that other paths pass through must follow the hop matrix.
         for &v in near.iter().rev() {
@@ -288,15 +288,15 @@ fn column<C: HopCell>(
                 }
             }
         }
-        shape.fill(Shape::NONE);
-        shape[dest] = Shape::HERE;
+        shape.fill(PathShape::NONE);
+        shape[dest] = PathShape::HERE;
         for &v in &near {
             if from[v] {
                 continue;
             }
             let legal = graph.slots(v).iter().map(|s| s.peer);
             let legal = legal.filter(|&p| matrix.is_next_hop(v, p, dest));
-            shape[v] = legal.fold(Shape::HERE, |own, p| {
+            shape[v] = legal.fold(PathShape::HERE, |own, p| {
                 own.and(position[p] < position[v], shape[p])
             });
         }

@@ -39,9 +39,9 @@ impl Engine for File {
         let mut tables = Vec::with_capacity(topo.num_switches());
         for s in topo.switches() {
             let Some(table) = file.lfts.get(s.index()).and_then(Option::as_ref) else {
-                return Err(HintError::MissingTable(name(topo, s)).into());
+                return Err(HintError::MissingTable(switch_name(topo, s)).into());
             };
-            tables.push(checked(topo, s, table)?);
+            tables.push(check_ports(topo, s, table)?);
         }
 
         let lost: Vec<&Destination> = topo
@@ -51,8 +51,8 @@ impl Engine for File {
             .collect();
         let mut diagnostics = Vec::new();
         for d in &lost {
-            let Some(like) = guide(topo, &tables, d) else {
-                let (switch, lid) = (name(topo, d.switch), d.lid);
+            let Some(like) = lid_to_follow(topo, &tables, d) else {
+                let (switch, lid) = (switch_name(topo, d.switch), d.lid);
                 return Err(HintError::NoRoute { switch, lid }.into());
             };
             for (s, table) in topo.switches().zip(&mut tables) {
@@ -63,7 +63,7 @@ impl Engine for File {
                 };
                 table.set(d.lid, port);
             }
-            same_sl(&mut vl_plan, d.lid, like);
+            copy_sl(&mut vl_plan, d.lid, like);
         }
         if let Some(first) = lost.first() {
             diagnostics.push(Diagnostic::MovedLids {
@@ -87,12 +87,12 @@ impl Engine for File {
 }
 
 /// Checks the ports of a table and reduces it to the LIDs of the fabric.
-fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError> {
+fn check_ports(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError> {
     let mut table = Lft::drop_all(topo.top_lid());
     for d in topo.destinations() {
         let port = given.get(d.lid);
         if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
-            let (switch, ports) = (name(topo, s), topo.num_ports(s));
+            let (switch, ports) = (switch_name(topo, s), topo.num_ports(s));
             let lid = d.lid;
             return Err(HintError::PortOutOfRange {
                 lid,
@@ -113,7 +113,7 @@ fn is_known(tables: &[Lft], d: &Destination) -> bool {
 }
 
 /// A LID of the same switch that the tables deliver. End ports are preferred, because every switch has a route to them.
-fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
+fn lid_to_follow(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
     let known = |d: &&Destination| d.lid != lost.lid && is_known(tables, d);
     let on = || topo.destinations_on(lost.switch).iter().filter(known);
     on().find(|d| d.port != PortNum::ZERO)
@@ -122,7 +122,7 @@ fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
 }
 
 /// Assigns paths to `lid` the SLs of paths to `like`.
-fn same_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
+fn copy_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
     let copy = |row: &mut Arc<[u8]>| {
         let sl = row.get(usize::from(like.raw())).copied().unwrap_or(0);
         let mut new = row.to_vec();
@@ -139,7 +139,7 @@ fn same_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
     }
 }
 
-fn name(topo: &Topology, s: SwitchIdx) -> SwitchName {
+fn switch_name(topo: &Topology, s: SwitchIdx) -> SwitchName {
     SwitchName {
         lid: topo.lid(s),
         number: s.index() + 1,

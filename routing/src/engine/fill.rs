@@ -36,9 +36,9 @@ pub(crate) fn fill<C: HopCell>(
     let fresh = match assignment {
         Some(assignment) => {
             let mut fresh = if graph.most_slots() <= 64 {
-                rows::<C, 1>(topo, graph, matrix, assignment)
+                dmodc_tables::<C, 1>(topo, graph, matrix, assignment)
             } else {
-                rows::<C, 4>(topo, graph, matrix, assignment)
+                dmodc_tables::<C, 4>(topo, graph, matrix, assignment)
             };
             let small = graph.len() * topo.destinations().len() <= RELIEVED_ENTRIES;
             if small {
@@ -67,7 +67,7 @@ pub(crate) fn fill<C: HopCell>(
 }
 
 /// Fresh tables by the Dmodc assignment.
-fn rows<C: HopCell, const W: usize>(
+fn dmodc_tables<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
     matrix: &HopMatrix<C>,
@@ -83,14 +83,14 @@ fn rows<C: HopCell, const W: usize>(
                     let (word, bit) = (k / 64, k % 64);
                     matrix.next_hops(v, slot, |d, may| next[d][word] |= u64::from(may) << bit);
                 }
-                row(topo, graph, matrix, assignment, v, next)
+                dmodc_table(topo, graph, matrix, assignment, v, next)
             },
         )
         .collect()
 }
 
 /// Fresh table of one switch. `next[d]` has the slots that are legal next hops to switch `d`.
-fn row<C: HopCell, const W: usize>(
+fn dmodc_table<C: HopCell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
     matrix: &HopMatrix<C>,
@@ -108,13 +108,13 @@ fn row<C: HopCell, const W: usize>(
     for (rank, &dest) in graph.by_lid.iter().enumerate() {
         let lids = topo.destinations_on(SwitchIdx::at(dest));
         if dest == v {
-            local(lids, &mut entries);
+            write_own_lids(lids, &mut entries);
             continue;
         }
         let all = &next[dest];
-        let ways = count(all);
-        if ways == 1
-            && let Some((_, [port])) = nth(all, 0).map(|k| ports[k])
+        let legal = count_slots(all);
+        if legal == 1
+            && let Some((_, [port])) = nth_slot(all, 0).map(|k| ports[k])
         {
             lids.iter()
                 .for_each(|d| entries[usize::from(d.lid.raw())] = *port);
@@ -127,7 +127,7 @@ fn row<C: HopCell, const W: usize>(
             if d.port == PortNum::ZERO {
                 // Management packets do not count as load: any legal next hop.
                 let turn = u32::try_from(rank).unwrap_or(0);
-                let slot = nth(all, turn % ways.max(1));
+                let slot = nth_slot(all, turn % legal.max(1));
                 *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
@@ -140,7 +140,7 @@ fn row<C: HopCell, const W: usize>(
                 let towards = std::array::from_fn(|w| all[w] & next[node as usize][w]);
                 if towards != [0; W] {
                     (choice, met) = (towards, true);
-                    if let Some(&(_, [port])) = only(&choice).and_then(|k| ports.get(k)) {
+                    if let Some(&(_, [port])) = single_slot(&choice).and_then(|k| ports.get(k)) {
                         *entry = *port;
                     }
                     break;
@@ -152,9 +152,13 @@ fn row<C: HopCell, const W: usize>(
             let lid = assignment.lid(dest, i);
             let preferred = assignment
                 .preferred_slot(v, &lid)
-                .filter(|&k| met && has(&choice, k));
-            let slot =
-                preferred.or_else(|| nth(&choice, assignment.alternative(v, &lid, count(&choice))));
+                .filter(|&k| met && contains_slot(&choice, k));
+            let slot = preferred.or_else(|| {
+                nth_slot(
+                    &choice,
+                    assignment.alternative(v, &lid, count_slots(&choice)),
+                )
+            });
             // An empty choice cannot occur on a connected graph; drop the packet then.
             *entry = slot.map_or(PortNum::DROP.raw(), |k| {
                 let (peer, ports) = ports[k];
@@ -166,30 +170,30 @@ fn row<C: HopCell, const W: usize>(
 }
 
 /// Writes the entries of a switch's own LIDs.
-pub(crate) fn local(lids: &[Destination], entries: &mut [u8]) {
+pub(crate) fn write_own_lids(lids: &[Destination], entries: &mut [u8]) {
     lids.iter()
         .for_each(|d| entries[usize::from(d.lid.raw())] = d.port.raw());
 }
 
-fn count<const W: usize>(mask: &Mask<W>) -> u32 {
+fn count_slots<const W: usize>(mask: &Mask<W>) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
 /// The slot of a mask with exactly one.
 #[inline(always)]
-fn only<const W: usize>(mask: &Mask<W>) -> Option<usize> {
+fn single_slot<const W: usize>(mask: &Mask<W>) -> Option<usize> {
     let (w, word) = mask.iter().enumerate().find(|(_, word)| **word != 0)?;
     let single = word & (word - 1) == 0 && mask[w + 1..].iter().all(|word| *word == 0);
     single.then(|| w * 64 + word.trailing_zeros() as usize)
 }
 
-fn has<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
+fn contains_slot<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
     mask[slot / 64] >> (slot % 64) & 1 == 1
 }
 
 /// The `n`-th slot of a mask, from 0.
 #[inline(always)]
-fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
+fn nth_slot<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
     let mut before = n;
     for (w, &word) in mask.iter().enumerate() {
         if before < word.count_ones() {
@@ -265,9 +269,9 @@ fn uses_idle_link(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Prev
         .collect();
     (0..graph.len()).any(|v| {
         topo.links(SwitchIdx::at(v)).iter().any(|l| {
-            has(&used[v].0, l.port.index())
-                && !has(&used[v].1, l.port.index())
-                && !has(&used[l.peer.index()].1, l.peer_port.index())
+            contains_slot(&used[v].0, l.port.index())
+                && !contains_slot(&used[v].1, l.port.index())
+                && !contains_slot(&used[l.peer.index()].1, l.peer_port.index())
         })
     })
 }

@@ -35,8 +35,8 @@ fn product(topo: &Topology, routing: &Routing, proof: &Proof) -> f64 {
 /// The fabric without every `every`-th link, still connected.
 fn thinned(fabric: &Fabric, every: usize) -> Fabric {
     let mut thin = fabric.clone();
-    for i in (0..fabric.cables.len()).rev().step_by(every) {
-        let less = thin.without_cable(i);
+    for i in (0..fabric.links.len()).rev().step_by(every) {
+        let less = thin.without_link(i);
         if less.connected() {
             thin = less;
         }
@@ -131,13 +131,13 @@ fn selection_is_independent_of_discovery_order() {
         let (other, other_proof) = auto(&fabric.build_turned(turn), 8);
         assert_eq!(first.engine, other.engine);
         assert_eq!(proof.max_load, other_proof.max_load);
-        let told = |r: &Routing| {
+        let result = |r: &Routing| {
             let mut notes = r.diagnostics.iter();
             notes
                 .find(|n| matches!(n, Diagnostic::Compared { .. }))
                 .cloned()
         };
-        assert_eq!(told(&first), told(&other));
+        assert_eq!(result(&first), result(&other));
     }
 }
 

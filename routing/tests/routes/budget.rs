@@ -12,8 +12,8 @@ use ferrosm_routing::{
 /// A mesh or torus without every 40th link.
 fn damaged(sides: &[usize]) -> Fabric {
     let mut fabric = torus(sides, 2);
-    for i in (0..fabric.cables.len()).rev().step_by(40) {
-        let less = fabric.without_cable(i);
+    for i in (0..fabric.links.len()).rev().step_by(40) {
+        let less = fabric.without_link(i);
         if less.connected() {
             fabric = less;
         }

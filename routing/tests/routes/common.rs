@@ -10,13 +10,13 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{Lft, SwitchIdx, Topology, TopologyBuilder};
 
 /// A link between two switches: (switch, port) twice.
-pub(crate) type Cable = ((usize, u8), (usize, u8));
+pub(crate) type FabricLink = ((usize, u8), (usize, u8));
 
 /// A fabric: ports per switch, links, and end ports as (switch, port, number of LIDs).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fabric {
     pub(crate) ports: Vec<u8>,
-    pub(crate) cables: Vec<Cable>,
+    pub(crate) links: Vec<FabricLink>,
     pub(crate) hosts: Vec<(usize, u8, u16)>,
     used: Vec<u8>,
 }
@@ -40,9 +40,9 @@ impl Fabric {
         self.ports[s] - self.used[s]
     }
 
-    pub(crate) fn cable(&mut self, a: usize, b: usize) {
+    pub(crate) fn link(&mut self, a: usize, b: usize) {
         let (pa, pb) = (self.next_port(a), self.next_port(b));
-        self.cables.push(((a, pa), (b, pb)));
+        self.links.push(((a, pa), (b, pb)));
     }
 
     pub(crate) fn host(&mut self, s: usize, lids: u16) {
@@ -65,9 +65,9 @@ impl Fabric {
         self
     }
 
-    pub(crate) fn without_cable(&self, cable: usize) -> Self {
+    pub(crate) fn without_link(&self, link: usize) -> Self {
         let mut less = self.clone();
-        less.cables.remove(cable);
+        less.links.remove(link);
         less
     }
 
@@ -79,7 +79,7 @@ impl Fabric {
             b.switch(ports, Lid(lid));
             lid += 1;
         }
-        for &(x, y) in &self.cables {
+        for &(x, y) in &self.links {
             b.link(at(x), at(y));
         }
         for &(s, p, count) in &self.hosts {
@@ -101,7 +101,7 @@ impl Fabric {
             let s = (place + n - turn % n) % n;
             b.switch(self.ports[s], topo.lid(SwitchIdx(s as u32)));
         }
-        for &((s, p), (t, q)) in self.cables.iter().rev() {
+        for &((s, p), (t, q)) in self.links.iter().rev() {
             b.link((moved(t), PortNum(q)), (moved(s), PortNum(p)));
         }
         for s in topo.switches() {
@@ -114,7 +114,7 @@ impl Fabric {
 
     pub(crate) fn connected(&self) -> bool {
         let mut sets = petgraph::unionfind::UnionFind::<usize>::new(self.ports.len());
-        for &((a, _), (b, _)) in &self.cables {
+        for &((a, _), (b, _)) in &self.links {
             sets.union(a, b);
         }
         (1..self.ports.len()).all(|s| sets.equiv(0, s))
@@ -132,7 +132,7 @@ pub(crate) fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: us
     f.hosts_on(0..leaves, hosts);
     for leaf in 0..leaves {
         for spine in 0..spines {
-            (0..parallel).for_each(|_| f.cable(leaf, leaves + spine));
+            (0..parallel).for_each(|_| f.link(leaf, leaves + spine));
         }
     }
     f
@@ -151,8 +151,8 @@ pub(crate) fn three_level_of(half: usize, pods: usize, hosts: usize) -> Fabric {
     for pod in 0..pods {
         for column in 0..half {
             let middle = edge + pod * half + column;
-            (0..half).for_each(|leaf| f.cable(pod * half + leaf, middle));
-            (0..half).for_each(|spine| f.cable(middle, 2 * edge + column * half + spine));
+            (0..half).for_each(|leaf| f.link(pod * half + leaf, middle));
+            (0..half).for_each(|spine| f.link(middle, 2 * edge + column * half + spine));
         }
     }
     f
@@ -172,7 +172,7 @@ pub(crate) fn torus(sides: &[usize], hosts: usize) -> Fabric {
         for &side in sides {
             let x = s / stride % side;
             if side > 2 || (side == 2 && x == 0) {
-                f.cable(s, s - x * stride + (x + 1) % side * stride);
+                f.link(s, s - x * stride + (x + 1) % side * stride);
             }
             stride *= side;
         }
@@ -190,10 +190,10 @@ pub(crate) fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
     f.hosts_on(0..groups * size, hosts);
     for g in 0..groups {
         for a in 0..size {
-            (a + 1..size).for_each(|b| f.cable(g * size + a, g * size + b));
+            (a + 1..size).for_each(|b| f.link(g * size + a, g * size + b));
         }
         for h in g + 1..groups {
-            f.cable(g * size + h % size, h * size + g % size);
+            f.link(g * size + h % size, h * size + g % size);
         }
     }
     f
@@ -219,12 +219,12 @@ pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric 
     let mut f = Fabric::switches(n, 250);
     for s in 1..n {
         let parent = rng.below(s);
-        f.cable(parent, s);
+        f.link(parent, s);
     }
     for _ in 0..extra {
         let (a, b) = (rng.below(n), rng.below(n));
         if f.free(a) > 2 && f.free(b) > 2 {
-            f.cable(a, b);
+            f.link(a, b);
         }
     }
     for _ in 0..hosts {

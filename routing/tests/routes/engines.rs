@@ -57,8 +57,8 @@ proptest! {
     fn up_down_routes_degraded_trees(seed: u64, sharp: bool) {
         let mut fabric = three_level(3);
         let mut rng = Lcg(seed);
-        for _ in 0..fabric.cables.len() / 10 {
-            let less = fabric.without_cable(rng.below(fabric.cables.len()));
+        for _ in 0..fabric.links.len() / 10 {
+            let less = fabric.without_link(rng.below(fabric.links.len()));
             if less.connected() {
                 fabric = less;
             }
@@ -180,7 +180,7 @@ fn uplinks_are_used_evenly_with_few_end_ports() {
 fn lids_of_one_end_port_use_different_spines() {
     let mut fabric = Fabric::switches(8, 16);
     for leaf in 0..4 {
-        (4..8).for_each(|spine| fabric.cable(leaf, spine));
+        (4..8).for_each(|spine| fabric.link(leaf, spine));
         (0..3).for_each(|_| fabric.host(leaf, 4));
     }
     let topo = fabric.build();
@@ -252,7 +252,7 @@ fn partitioned_fabric_is_refused() {
 #[test]
 fn routes_paths_of_more_than_127_hops() {
     let mut fabric = Fabric::switches(300, 3);
-    (1..300).for_each(|s| fabric.cable(s - 1, s));
+    (1..300).for_each(|s| fabric.link(s - 1, s));
     fabric.host(0, 1);
     fabric.host(299, 1);
     for engine in EVERYWHERE {
@@ -265,8 +265,8 @@ fn routes_paths_of_more_than_127_hops() {
 fn routes_switch_with_200_neighbours() {
     let mut fabric = Fabric::switches(202, 201);
     for leaf in 2..202 {
-        fabric.cable(0, leaf);
-        fabric.cable(1, leaf);
+        fabric.link(0, leaf);
+        fabric.link(1, leaf);
         fabric.host(leaf, 1);
     }
     assert_eq!(verified("updn", &fabric).max_hops, 2);

@@ -31,16 +31,16 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
     let n: usize = dims.iter().map(|d| d.1).product();
     let mut rng = Lcg(seed);
     let mut name: Vec<usize> = (0..n).collect();
-    let mut cables = Vec::new();
+    let mut links = Vec::new();
     for s in 0..n {
         let mut stride = 1;
         for &(kind, side) in dims {
             let x = s / stride % side;
             let beside = |y: usize| s - x * stride + y * stride;
             match kind {
-                Full => cables.extend((x + 1..side).map(|y| (s, beside(y)))),
-                Ring if side > 2 => cables.push((s, beside((x + 1) % side))),
-                Ring | Path if x + 1 < side => cables.push((s, beside(x + 1))),
+                Full => links.extend((x + 1..side).map(|y| (s, beside(y)))),
+                Ring if side > 2 => links.push((s, beside((x + 1) % side))),
+                Ring | Path if x + 1 < side => links.push((s, beside(x + 1))),
                 Ring | Path => {}
             }
             stride *= side;
@@ -50,15 +50,15 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
         for i in (1..n).rev() {
             name.swap(i, rng.below(i + 1));
         }
-        for i in (1..cables.len()).rev() {
-            cables.swap(i, rng.below(i + 1));
+        for i in (1..links.len()).rev() {
+            links.swap(i, rng.below(i + 1));
         }
     }
     let degree: usize = dims.iter().map(|d| if d.0 == Full { d.1 } else { 2 }).sum();
     let mut f = Fabric::switches(n, (degree * parallel + hosts) as u8);
     f.hosts_on(0..n, hosts);
-    for (a, b) in cables {
-        (0..parallel).for_each(|_| f.cable(name[a], name[b]));
+    for (a, b) in links {
+        (0..parallel).for_each(|_| f.link(name[a], name[b]));
     }
     f
 }
@@ -67,8 +67,8 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
 fn degraded(fabric: &Fabric, per_thousand: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
     let mut fabric = fabric.clone();
-    for _ in 0..(fabric.cables.len() * per_thousand).div_ceil(1000) {
-        let less = fabric.without_cable(rng.below(fabric.cables.len()));
+    for _ in 0..(fabric.links.len() * per_thousand).div_ceil(1000) {
+        let less = fabric.without_link(rng.below(fabric.links.len()));
         if less.connected() {
             fabric = less;
         }
@@ -81,10 +81,10 @@ fn without_switch(fabric: &Fabric, lost: usize) -> Fabric {
     let mut f = fabric.clone();
     let name = |s: usize| if s > lost { s - 1 } else { s };
     f.ports.remove(lost);
-    f.cables.retain(|&((a, _), (b, _))| a != lost && b != lost);
+    f.links.retain(|&((a, _), (b, _))| a != lost && b != lost);
     f.hosts.retain(|h| h.0 != lost);
     f.hosts.iter_mut().for_each(|h| h.0 = name(h.0));
-    for ((a, _), (b, _)) in &mut f.cables {
+    for ((a, _), (b, _)) in &mut f.links {
         (*a, *b) = (name(*a), name(*b));
     }
     f
@@ -274,10 +274,10 @@ fn dragonfly_plus(groups: usize, half: usize) -> Fabric {
         let leaf = |i: usize| g * 2 * half + i;
         f.hosts_on((0..half).map(leaf), 2);
         for l in 0..half {
-            (0..half).for_each(|s| f.cable(leaf(l), leaf(half + s)));
+            (0..half).for_each(|s| f.link(leaf(l), leaf(half + s)));
         }
         for h in g + 1..groups {
-            f.cable(leaf(half + h % half), h * 2 * half + half + g % half);
+            f.link(leaf(half + h % half), h * 2 * half + half + g % half);
         }
     }
     f

@@ -82,10 +82,10 @@ fn needlessly_moved_entries(
 fn lose(fabric: &Fabric, how_many: usize, rng: &mut Lcg) -> Fabric {
     let mut less = fabric.clone();
     for _ in 0..how_many {
-        if less.cables.is_empty() {
+        if less.links.is_empty() {
             break;
         }
-        let fewer = less.without_cable(rng.below(less.cables.len()));
+        let fewer = less.without_link(rng.below(less.links.len()));
         if fewer.connected() {
             less = fewer;
         }
@@ -291,8 +291,8 @@ fn reroutes_nearly_every_single_loss() {
     ] {
         for engine in engines {
             let (mut tried, mut done) = (0, 0);
-            for i in (0..fabric.cables.len()).step_by(1 + fabric.cables.len() / 40) {
-                let less = fabric.without_cable(i);
+            for i in (0..fabric.links.len()).step_by(1 + fabric.links.len() / 40) {
+                let less = fabric.without_link(i);
                 if verified(engine, &less.build()).is_some() {
                     tried += 1;
                     done += usize::from(check(engine, &fabric, &less) == Some(true));
@@ -315,8 +315,8 @@ fn rerouted_tree_stays_short_and_balanced() {
         let most = verify(&old, &before.tables, &before.vl_plan)
             .unwrap()
             .max_load;
-        for i in (0..fabric.cables.len()).step_by(7) {
-            let new = fabric.without_cable(i).build();
+        for i in (0..fabric.links.len()).step_by(7) {
+            let new = fabric.without_link(i).build();
             let previous = Previous::from_routing(&old, &before);
             let Some(after) = reroute(&Request::new(&new).with_previous(&previous)) else {
                 continue;
@@ -324,12 +324,12 @@ fn rerouted_tree_stays_short_and_balanced() {
             assert_eq!(
                 oracle::detours(&new, &after.tables),
                 0,
-                "{engine}: cable {i}"
+                "{engine}: link {i}"
             );
             let proof = verify(&new, &after.tables, &after.vl_plan).unwrap();
             assert!(
                 proof.max_load <= 2 * most,
-                "{engine}: cable {i}: {}",
+                "{engine}: link {i}: {}",
                 proof.max_load
             );
         }
@@ -345,7 +345,7 @@ fn reroutes_follow_one_another() {
         let mut topo = Arc::new(now.build());
         let mut routing = verified(engine, &topo).unwrap();
         let mut repaired = 0;
-        for _ in 0..fabric.cables.len() / 10 {
+        for _ in 0..fabric.links.len() / 10 {
             let less = lose(&now, 1, &mut rng);
             let next = Arc::new(less.build());
             let previous = Previous::from_routing(&topo, &routing);
@@ -365,7 +365,7 @@ fn changes_other_than_losses_are_not_rerouted() {
     let fabric = three_level(3);
     let (full, less) = (
         Arc::new(fabric.build()),
-        Arc::new(fabric.without_cable(40).build()),
+        Arc::new(fabric.without_link(40).build()),
     );
     let before = verified("updn", &full).unwrap();
     let same = reroute(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
@@ -394,7 +394,7 @@ fn with_ends(fabric: &Fabric, ends: &[(usize, u8, u16)]) -> Topology {
         b.switch(ports, Lid(i as u16 + 1));
     }
     let at = |s: usize, p: u8| (SwitchIdx(s as u32), PortNum(p));
-    for &((s, p), (t, q)) in &fabric.cables {
+    for &((s, p), (t, q)) in &fabric.links {
         b.link(at(s, p), at(t, q));
     }
     for &(s, p, lid) in ends {
@@ -418,8 +418,8 @@ fn end_ports_are_added_and_removed() {
     (moved[50].0, moved[50].1) = here;
     for engine in ["updn", "minhop"] {
         let mut repaired = 0;
-        for cable in [None, Some(30), Some(60)] {
-            let cabled = cable.map_or_else(|| fabric.clone(), |c| fabric.without_cable(c));
+        for link in [None, Some(30), Some(60)] {
+            let linked = link.map_or_else(|| fabric.clone(), |c| fabric.without_link(c));
             for (from, to) in [
                 (&all[..], &all[1..]),
                 (&all[..], &all[..53]),
@@ -429,13 +429,13 @@ fn end_ports_are_added_and_removed() {
                 (&all[..], &moved[..]),
             ] {
                 let old = Arc::new(with_ends(&fabric, from));
-                let new = with_ends(&cabled, to);
+                let new = with_ends(&linked, to);
                 let before = verified(engine, &old).unwrap();
                 let previous = Previous::from_routing(&old, &before);
                 let after = reroute_within(&Request::new(&new).with_previous(&previous), &ANY);
                 // A lost link may disconnect the order of switches; without a loss a reroute always exists.
                 let Some(after) = after else {
-                    assert!(cable.is_some(), "{engine}");
+                    assert!(link.is_some(), "{engine}");
                     continue;
                 };
                 repaired += 1;
@@ -464,8 +464,8 @@ fn switch_order_keeps_one_root() {
     for fabric in [three_level(3), random(20, 25, 30, 3), torus(&[4, 4], 1)] {
         let old = Arc::new(fabric.build());
         let before = verified("updn", &old).unwrap();
-        for i in 0..fabric.cables.len() {
-            let less = fabric.without_cable(i);
+        for i in 0..fabric.links.len() {
+            let less = fabric.without_link(i);
             if !less.connected() {
                 continue;
             }
@@ -495,8 +495,8 @@ fn reroutes_are_independent_of_thread_count() {
     for engine in ["updn", "minhop"] {
         let before = verified(engine, &old).unwrap();
         let previous = Previous::from_routing(&old, &before);
-        for cable in [0, 100, 200] {
-            let new = fabric.without_cable(cable).build();
+        for link in [0, 100, 200] {
+            let new = fabric.without_link(link).build();
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.unwrap().install(|| {

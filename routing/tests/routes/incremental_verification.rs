@@ -65,13 +65,13 @@ proptest! {
         let mut routing = route(&topo, "updn", &Previous::none());
         for _ in 0..12 {
             match rng.below(8) {
-                0..=2 if !fabric.cables.is_empty() => {
-                    let less = fabric.without_cable(rng.below(fabric.cables.len()));
+                0..=2 if !fabric.links.is_empty() => {
+                    let less = fabric.without_link(rng.below(fabric.links.len()));
                     if less.connected() {
                         fabric = less;
                     }
                 }
-                3 => fabric.cables.clone_from(&whole.cables),
+                3 => fabric.links.clone_from(&whole.links),
                 4 => overwrite(&mut routing.tables, &mut rng, topo.top_lid()),
                 5 => routing = route(&topo, "minhop", &Previous::none()),
                 6 => vl_plan = random_vl_plan(&topo, &mut rng),
@@ -109,9 +109,9 @@ fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> u
     };
     let mut repaired = 0;
     for _ in 0..losses {
-        let told = ledger.verify(&topo, &routing.tables, &routing.vl_plan);
+        let result = ledger.verify(&topo, &routing.tables, &routing.vl_plan);
         assert_eq!(
-            told,
+            result,
             verify(&topo, &routing.tables, &routing.vl_plan),
             "{}",
             engine.name()
@@ -122,10 +122,10 @@ fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> u
             let mut less = fabric.clone();
             less.hosts.remove(rng.below(less.hosts.len()));
             less
-        } else if fabric.cables.is_empty() {
+        } else if fabric.links.is_empty() {
             break;
         } else {
-            fabric.without_cable(rng.below(fabric.cables.len()))
+            fabric.without_link(rng.below(fabric.links.len()))
         };
         if !less.connected() {
             continue;

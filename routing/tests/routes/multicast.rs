@@ -51,16 +51,16 @@ fn some_members(topo: &Topology, rng: &mut Lcg) -> Vec<Member> {
 /// Checks that the ports form a tree that reaches all members and ends at switches of members only.
 fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
     let ports: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
-    let mut cables = 0;
+    let mut links = 0;
     let mut joined = petgraph::unionfind::UnionFind::<usize>::new(topo.num_switches());
     for (&s, set) in &ports {
         let mut here = 0;
         for port in set.iter() {
             if let Some((peer, far)) = topo.neighbor(s, port) {
-                assert!(ports[&peer].contains(far), "a cable with one end");
+                assert!(ports[&peer].contains(far), "a link with one end");
                 here += 1;
                 if (s, port) < (peer, far) {
-                    cables += 1;
+                    links += 1;
                     assert!(joined.union(s.index(), peer.index()), "a loop");
                 }
             } else {
@@ -74,7 +74,7 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
         let inhabited = members.iter().any(|m| m.switch == s);
         assert!(inhabited || here > 1, "a dead end without members");
     }
-    assert_eq!(cables, tree.num_links());
+    assert_eq!(links, tree.num_links());
     assert!(tree.unreachable.is_empty());
     for m in members {
         assert!(ports.contains_key(&m.switch));

@@ -51,8 +51,8 @@ fn verified_by_oracle(topo: &Topology, vls: u8) -> (Routing, Proof) {
 /// Removes about this percentage of the links while the fabric stays connected.
 fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
-    for _ in 0..(fabric.cables.len() * percent).div_ceil(100) {
-        let less = fabric.without_cable(rng.below(fabric.cables.len()));
+    for _ in 0..(fabric.links.len() * percent).div_ceil(100) {
+        let less = fabric.without_link(rng.below(fabric.links.len()));
         if less.connected() {
             fabric = less;
         }
@@ -198,7 +198,7 @@ fn trees_need_one_vl_and_are_balanced() {
             assert_eq!(
                 proof.max_load,
                 hosts - leaf,
-                "one LID of each other leaf per cable"
+                "one LID of each other leaf per link"
             );
         }
     }
@@ -323,10 +323,10 @@ fn routes_small_and_irregular_fabrics() {
     b.link((z, PortNum(1)), (x, PortNum(2)));
     b.end_port((z, PortNum(3)), Lid(9), 4);
     verified_by_oracle(&b.build(), 2);
-    let islands = Fabric::switches(2, 4).build();
+    let partitioned = Fabric::switches(2, 4).build();
     let nue = engine_by_name("nue").unwrap();
     assert_eq!(
-        nue.route(&Request::new(&islands)).unwrap_err(),
+        nue.route(&Request::new(&partitioned)).unwrap_err(),
         RouteError::Disconnected { components: 2 }
     );
 }

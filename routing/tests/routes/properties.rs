@@ -45,7 +45,7 @@ impl Case {
         let fabric = random(n, extra, hosts, seed);
         // Half of all graphs have links with fewer VLs than others.
         let narrow = rng.below(2) == 0;
-        let vls = fabric.cables.iter().map(|_| {
+        let vls = fabric.links.iter().map(|_| {
             let few = narrow && rng.below(8) == 0;
             if few { 1 << rng.below(4) } else { 15 }
         });
@@ -60,15 +60,15 @@ impl Case {
     }
 
     /// Removes this number of links, and all links of this number of switches, where the rest stays connected.
-    fn after_faults(mut self, cables: usize, switches: usize, seed: u64) -> Self {
+    fn after_faults(mut self, links: usize, switches: usize, seed: u64) -> Self {
         let mut rng = Lcg(!seed);
-        for _ in 0..cables {
-            if self.fabric.cables.is_empty() {
+        for _ in 0..links {
+            if self.fabric.links.is_empty() {
                 break;
             }
-            let lost = rng.below(self.fabric.cables.len());
+            let lost = rng.below(self.fabric.links.len());
             let mut less = self.clone();
-            less.fabric.cables.remove(lost);
+            less.fabric.links.remove(lost);
             less.vls.remove(lost);
             if less.fabric.connected() {
                 self = less;
@@ -89,15 +89,15 @@ impl Case {
         let mut less = self.clone();
         less.fabric.ports.remove(gone);
         less.without_lid.remove(gone);
-        let kept: Vec<usize> = (0..self.fabric.cables.len())
-            .filter(|&c| self.fabric.cables[c].0.0 != gone && self.fabric.cables[c].1.0 != gone)
+        let kept: Vec<usize> = (0..self.fabric.links.len())
+            .filter(|&c| self.fabric.links[c].0.0 != gone && self.fabric.links[c].1.0 != gone)
             .collect();
         less.vls = kept.iter().map(|&c| self.vls[c]).collect();
-        let cable = |c: usize| {
-            let ((a, p), (b, q)) = self.fabric.cables[c];
+        let link = |c: usize| {
+            let ((a, p), (b, q)) = self.fabric.links[c];
             ((moved(a), p), (moved(b), q))
         };
-        less.fabric.cables = kept.iter().map(|&c| cable(c)).collect();
+        less.fabric.links = kept.iter().map(|&c| link(c)).collect();
         let hosts = self.fabric.hosts.iter().filter(|host| host.0 != gone);
         less.fabric.hosts = hosts.map(|&(s, p, lids)| (moved(s), p, lids)).collect();
         less
@@ -118,7 +118,7 @@ impl Case {
             };
             b.switch(self.fabric.ports[s], lid);
         }
-        for (&(x, y), &vls) in self.fabric.cables.iter().zip(&self.vls) {
+        for (&(x, y), &vls) in self.fabric.links.iter().zip(&self.vls) {
             let (x, y) = if turn == 0 { (x, y) } else { (y, x) };
             b.link(end(x), end(y));
             b.vls(end(x), vls);
@@ -145,9 +145,9 @@ fn cases(most: usize) -> impl Strategy<Value = Case> {
         0usize..6,
         0usize..3,
     )
-        .prop_map(|(n, extra, hosts, usable_vls, seed, cables, switches)| {
+        .prop_map(|(n, extra, hosts, usable_vls, seed, links, switches)| {
             let (extra, hosts) = (n * extra / 40, n * hosts / 50);
-            Case::random(n, extra, hosts, usable_vls, seed).after_faults(cables, switches, seed)
+            Case::random(n, extra, hosts, usable_vls, seed).after_faults(links, switches, seed)
         })
 }
 
@@ -276,7 +276,7 @@ proptest! {
         let mut both = one;
         let moved = |(s, p): (usize, u8)| (s + n, p);
         both.ports.extend(&other.ports);
-        both.cables.extend(other.cables.iter().map(|&(x, y)| (moved(x), moved(y))));
+        both.links.extend(other.links.iter().map(|&(x, y)| (moved(x), moved(y))));
         both.hosts.extend(other.hosts.iter().map(|&(s, p, lids)| (s + n, p, lids)));
         let topo = both.build();
         for engine in ENGINE_NAMES {
@@ -304,9 +304,9 @@ fn regular_shapes_with_faults_are_routed_correctly_or_refused() {
     ];
     for (name, fabric) in shapes {
         for (seed, faults) in [(1, 0), (2, 1), (3, 3), (4, 8)] {
-            let (n, cables) = (fabric.ports.len(), fabric.cables.len());
+            let (n, links) = (fabric.ports.len(), fabric.links.len());
             let whole = Case {
-                vls: vec![15; cables],
+                vls: vec![15; links],
                 without_lid: vec![false; n],
                 fabric: fabric.clone(),
                 usable_vls: 8,

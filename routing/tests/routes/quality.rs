@@ -65,7 +65,7 @@ fn throttled_links_are_detected_and_weigh_more() {
     assert_eq!(topo.degraded_links(), [throttled]);
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
-    assert_eq!(unknown, (q.max_load, None), "one cable's rate is not known");
+    assert_eq!(unknown, (q.max_load, None), "one link's rate is not known");
     // Two routes in each direction over the link to the third switch, four times slower than the fastest.
     assert_eq!((q.max_load, q.max_load_by_rate), (2, Some(8.0)));
 }
@@ -83,7 +83,7 @@ fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
 fn figures_of_one_link_match_hand_count() {
     let mut fabric = Fabric::switches(2, 4);
     fabric.hosts_on(0..2, 2);
-    fabric.cable(0, 1);
+    fabric.link(0, 1);
     let topo = fabric.build();
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);

@@ -64,7 +64,7 @@ proptest! {
         n in 3usize..16, extra in 2usize..20, hosts in 0usize..20, seed: u64, pick: usize,
     ) {
         let fabric = random(n, extra, hosts, seed);
-        let less = fabric.without_cable(pick % fabric.cables.len());
+        let less = fabric.without_link(pick % fabric.links.len());
         prop_assume!(less.connected());
         let (full, less) = (fabric.build(), less.build());
         let before = route("updn", &full, None);
@@ -88,8 +88,8 @@ fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
         let topo = fabric.build();
         let before = route(engine, &topo, None);
         let (mut moves, mut floors, mut worst) = (0, 0, 0);
-        for (i, &(a, b)) in fabric.cables.iter().enumerate() {
-            let less = fabric.without_cable(i).build();
+        for (i, &(a, b)) in fabric.links.iter().enumerate() {
+            let less = fabric.without_link(i).build();
             let after = route(engine, &less, Some(&before));
             let floor = using(&before, a) + using(&before, b);
             assert!(moved(&before, &after) >= floor);
@@ -99,7 +99,7 @@ fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
             let again = route(engine, &topo, Some(&after));
             assert!(
                 again.tables == before.tables,
-                "{engine}: cable {i} and its repair"
+                "{engine}: link {i} lost and restored"
             );
         }
         println!("{engine}: {moves} / {floors}, worst {worst} / 10");
@@ -160,9 +160,9 @@ fn switch_order_survives_a_lost_link() {
         let topo = fabric.build();
         let before = route("updn", &topo, None);
         let all: usize = before.tables.iter().map(|t| t.entries().len()).sum();
-        let (mut moves, mut cables) = (0, 0);
-        for i in 0..fabric.cables.len() {
-            let less = fabric.without_cable(i);
+        let (mut moves, mut links) = (0, 0);
+        for i in 0..fabric.links.len() {
+            let less = fabric.without_link(i);
             if !less.connected() {
                 continue;
             }
@@ -170,13 +170,13 @@ fn switch_order_survives_a_lost_link() {
             let after = route("updn", &less, Some(&before));
             assert!(verify(&less, &after.tables, &VlPlan::single()).is_ok());
             moves += moved(&before, &after);
-            cables += 1;
+            links += 1;
         }
-        let percent = moves * 100 / (cables * all);
+        let percent = moves * 100 / (links * all);
         println!("{percent} % of {all} entries move on average");
         assert!(
             percent < 12,
-            "{percent} % of the entries move when a cable is lost"
+            "{percent} % of the entries move when a link is lost"
         );
     }
 }

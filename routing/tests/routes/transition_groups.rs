@@ -50,13 +50,13 @@ fn group_dependencies_at(
     let Some((_, ports)) = group.ports.iter().find(|p| p.0 == s) else {
         return dependencies;
     };
-    let cables: Vec<PortNum> = ports
+    let links: Vec<PortNum> = ports
         .iter()
         .filter(|p| p.0 <= topo.num_ports(s) && topo.neighbor(s, *p).is_some())
         .collect();
-    for &input in &cables {
+    for &input in &links {
         let (u, back) = topo.neighbor(s, input).unwrap();
-        for out in cables.iter().filter(|out| **out != input) {
+        for out in links.iter().filter(|out| **out != input) {
             dependencies.add_edge((u.0, back.0, vl), (s.0, out.0, vl), ());
         }
     }

@@ -52,7 +52,7 @@ fn pgft(m: &[usize], w: &[usize], p: &[usize]) -> Fabric {
                     for l in 0..low(level) {
                         let below = base[level] + (h * m[level + 1] + child) * low(level) + l;
                         let above = base[level + 1] + (h * w[level] + parent) * low(level) + l;
-                        (0..p[level]).for_each(|_| f.cable(below, above));
+                        (0..p[level]).for_each(|_| f.link(below, above));
                     }
                 }
             }
@@ -73,8 +73,8 @@ fn sharp(mut fabric: Fabric) -> Fabric {
 
 fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
-    for _ in 0..fabric.cables.len() * percent / 100 {
-        let less = fabric.without_cable(rng.below(fabric.cables.len()));
+    for _ in 0..fabric.links.len() * percent / 100 {
+        let less = fabric.without_link(rng.below(fabric.links.len()));
         if less.connected() {
             fabric = less;
         }
@@ -101,9 +101,9 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
             let mut at = from;
             while at != to {
                 let port = tables[at.index()].get(lid);
-                let cable = at.index() * 256 + port.index();
-                now[cable] += 1;
-                all[cable] += 1;
+                let link = at.index() * 256 + port.index();
+                now[link] += 1;
+                all[link] += 1;
                 at = topo.neighbor(at, port).unwrap().0;
             }
         }
@@ -190,7 +190,7 @@ proptest! {
                 }
                 _ => {
                     let other = rng.below(fabric.ports.len());
-                    fabric.cable(at, other);
+                    fabric.link(at, other);
                 }
             }
         }
@@ -215,13 +215,13 @@ proptest! {
 fn with_one_more(fabric: Fabric, at: usize) -> Fabric {
     let n = fabric.ports.len();
     let mut more = Fabric::switches(n, 250);
-    for &((a, _), (b, _)) in &fabric.cables {
-        more.cable(a, b);
+    for &((a, _), (b, _)) in &fabric.links {
+        more.link(a, b);
     }
     for &(s, _, lids) in &fabric.hosts {
         more.host(s, lids);
     }
-    more.cable(at, n - 1);
+    more.link(at, n - 1);
     more.host(n - 1, 1);
     more
 }
@@ -284,11 +284,11 @@ fn degraded_trees_stay_balanced() {
 #[test]
 fn ftree_accepts_a_lost_link() {
     let fabric = three_level(4);
-    for i in (0..fabric.cables.len()).step_by(7) {
-        let topo = fabric.without_cable(i).build();
+    for i in (0..fabric.links.len()).step_by(7) {
+        let topo = fabric.without_link(i).build();
         let routing = route("ftree", &topo).unwrap();
         verified(&topo, &routing);
-        assert!(congestion(&topo, &routing.tables).0 <= 3, "cable {i}");
+        assert!(congestion(&topo, &routing.tables).0 <= 3, "link {i}");
     }
 }
 
@@ -321,8 +321,8 @@ fn ftree_refuses_impure_trees() {
     let mut same_level = two_level(4, 4, 4, 1);
     same_level.ports = vec![40; 8];
     let mut thicker = same_level.clone();
-    same_level.cable(4, 5);
-    thicker.cable(0, 4);
+    same_level.link(4, 5);
+    thicker.link(0, 4);
     for (fabric, why) in [
         (same_level, "1 links between switches of the same level"),
         (thicker, "2 parallel links"),
@@ -345,11 +345,11 @@ fn ftree_refuses_impure_trees() {
 #[test]
 fn compute_and_io_ports_are_numbered_separately() {
     let topo = two_level(6, 4, 5, 1).build();
-    let nobody = Hints {
+    let no_ports = Hints {
         compute: Some(Vec::new()),
         ..Hints::default()
     };
-    let routing = route_with_hints("ftree", &topo, &nobody).unwrap();
+    let routing = route_with_hints("ftree", &topo, &no_ports).unwrap();
     assert_eq!(routing.tables, route("ftree", &topo).unwrap().tables);
     assert!(
         routing
@@ -484,8 +484,8 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
             engine_by_name(engine).unwrap().route(&request).unwrap()
         };
         let (mut moved, mut used) = (0, 0);
-        for (i, &((a, pa), (b, pb))) in fabric.cables.iter().enumerate().step_by(5) {
-            let less = fabric.without_cable(i).build();
+        for (i, &((a, pa), (b, pb))) in fabric.links.iter().enumerate().step_by(5) {
+            let less = fabric.without_link(i).build();
             let during = after(&less, &before);
             verified(&less, &during);
             let entries = |x: &Tables, y: &Tables| -> usize {
@@ -512,12 +512,12 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
             assert_eq!(
                 after(&topo, &during).tables,
                 before.tables,
-                "{engine} cable {i}"
+                "{engine} link {i}"
             );
         }
         assert!(
             2 * moved < 5 * used,
-            "{engine}: {moved} moved, {used} used the cables"
+            "{engine}: {moved} moved, {used} used the links"
         );
     }
 }

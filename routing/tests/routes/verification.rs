@@ -52,8 +52,8 @@ fn verdict(outcome: Result<(), &VerifyError>) -> Verdict {
 fn row() -> Topology {
     let mut fabric = Fabric::switches(3, 4);
     fabric.hosts_on(0..3, 1);
-    fabric.cable(0, 1);
-    fabric.cable(1, 2);
+    fabric.link(0, 1);
+    fabric.link(1, 2);
     fabric.build()
 }
 

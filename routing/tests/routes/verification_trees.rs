@@ -234,8 +234,8 @@ fn tree_with_forbidden_turn_needs_its_own_vl() {
             let mut set: PortSet = [1, 2, 3].map(PortNum).into_iter().collect();
             for port in [2, 3].map(PortNum) {
                 let (peer, _) = topo.neighbor(SwitchIdx(s), port).unwrap();
-                let cable = if (s + 1) % 4 == peer.0 { s } else { peer.0 };
-                if cable == gap {
+                let link = if (s + 1) % 4 == peer.0 { s } else { peer.0 };
+                if link == gap {
                     set.remove(port);
                 }
             }

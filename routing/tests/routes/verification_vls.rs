@@ -190,7 +190,7 @@ fn sls_by_path_make_torus_deadlock_free() {
     }
     let ring = Torus::new(&[5]);
     let proof = ring.verify(&VlPlan::modulo(2, ring.crossings())).unwrap();
-    assert_eq!(proof.vl_channels, [8, 6], "all cables but one, and three");
+    assert_eq!(proof.vl_channels, [8, 6], "all links but one, and three");
 }
 
 /// The same tori on two VLs with maps per port. With one map for all ports, or if the first switch of the ring ignores
@@ -355,10 +355,10 @@ fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
         }
     }
     let at = |(s, p): (usize, u8)| (SwitchIdx(s as u32), PortNum(p));
-    for &(x, y) in &fabric.cables {
+    for &(x, y) in &fabric.links {
         b.link(at(x), at(y));
     }
-    if let Some(&(x, _)) = fabric.cables.last() {
+    if let Some(&(x, _)) = fabric.links.last() {
         b.vls(at(x), vls);
     }
     b.build()

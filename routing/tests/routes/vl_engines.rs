@@ -77,17 +77,17 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
             dependency_graph.add_edge((x.0, x.1), (y.0, y.1), ());
         }
     }
-    let mut cables = vec![Vec::new(); topo.num_switches()];
+    let mut links = vec![Vec::new(); topo.num_switches()];
     for s in topo.switches() {
         if let Some(port) = up[s.index()] {
             let (parent, there) = topo.neighbor(s, port).unwrap();
-            cables[s.index()].push((port, parent, there));
-            cables[parent.index()].push((there, s, port));
+            links[s.index()].push((port, parent, there));
+            links[parent.index()].push((there, s, port));
         }
     }
     for s in topo.switches() {
-        for &(input, from, out_there) in &cables[s.index()] {
-            for &(output, ..) in cables[s.index()].iter().filter(|c| c.0 != input) {
+        for &(input, from, out_there) in &links[s.index()] {
+            for &(output, ..) in links[s.index()].iter().filter(|c| c.0 != input) {
                 dependency_graph.add_edge((from.0, out_there.raw()), (s.0, output.raw()), ());
             }
         }
@@ -171,7 +171,7 @@ proptest! {
 fn regular_fabrics_need_few_vls() {
     let mesh = |n: usize| {
         let mut f = torus(&[n, n], 2);
-        f.cables.retain(|&((a, _), (b, _))| {
+        f.links.retain(|&((a, _), (b, _))| {
             let (x, y) = (a % n, b % n);
             x.abs_diff(y) <= 1 && (a / n).abs_diff(b / n) <= 1
         });
@@ -186,7 +186,7 @@ fn regular_fabrics_need_few_vls() {
         ("mesh of 5x5", mesh(5), 4, 1),
     ];
     for (name, fabric, dfsssp, lash) in cases {
-        let mut less = fabric.without_cable(fabric.cables.len() / 2);
+        let mut less = fabric.without_link(fabric.links.len() / 2);
         if !less.connected() {
             less = fabric.clone();
         }
@@ -325,8 +325,8 @@ fn installed_shortest_paths_are_kept() {
                 .zip(&again.tables)
                 .all(|(x, y)| Arc::ptr_eq(x, y))
         );
-        let cable = fabric.cables.len() / 2;
-        let degraded = fabric.without_cable(cable);
+        let link = fabric.links.len() / 2;
+        let degraded = fabric.without_link(link);
         if !degraded.connected() {
             continue;
         }

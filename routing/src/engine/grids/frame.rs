@@ -26,7 +26,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The detected grid.
-    pub(crate) fn of(grid: &Grid, switches: usize) -> Self {
+    pub(crate) fn from_grid(grid: &Grid, switches: usize) -> Self {
         let axes: Vec<Axis> = grid
             .dims
             .iter()
