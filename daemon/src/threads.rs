@@ -21,7 +21,7 @@ pub fn start<T: Send + 'static>(
         .spawn(move || span.in_scope(work))
 }
 
-/// Joins a thread that was asked to stop, and logs its panic.
+/// Joins a stopping thread, and logs its panic.
 pub fn join(thread: &mut Option<JoinHandle<()>>, name: &str) {
     if let Some(thread) = thread.take()
         && thread.join().is_err()

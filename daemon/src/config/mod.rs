@@ -32,7 +32,7 @@ pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
 pub use settings::{LogSettings, PortChoice, Settings};
 
-/// File of `ferrosm run` if no other file is given, and this one exists.
+/// Default configuration file of `ferrosm run`, used if it exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
 
 /// Reads and checks a configuration file; returns a source for each of its fabrics.

@@ -88,7 +88,7 @@ pub struct Sm {
     pub patience: Bounded<1, 200>,
     /// Port GUIDs of SMs on the allow-list; empty for all.
     pub allowed_guids: Vec<Hex64>,
-    /// Whether a subnet that a silent SM configured is left alone.
+    /// Whether the SM does not take over a subnet that a silent SM configured.
     pub refuse_managed_subnet: bool,
 }
 

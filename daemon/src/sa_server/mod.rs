@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Counts what is sent.
+    /// Counts sent messages.
     struct Outbox(Arc<AtomicU64>);
 
     impl GmpSender for Outbox {

@@ -232,7 +232,7 @@ impl<'a> WorkBatch<'a> {
         }
     }
 
-    /// Replies to the requests that were taken; returns whether there were any.
+    /// Replies to the requests of the batch; returns whether there were any.
     fn reply(&mut self) -> bool {
         self.sent = 0;
         if self.batch.is_empty() {
@@ -247,7 +247,7 @@ impl<'a> WorkBatch<'a> {
             let from = work.from();
             let bytes = &mut self.bytes;
             let outcome = match work {
-                // The scan was taken last.
+                // The scan is the last request of the batch.
                 Work::Request(message) if scans && left == 0 => {
                     match start_scan(self.shared, view.as_ref(), message, bytes) {
                         Ok(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
