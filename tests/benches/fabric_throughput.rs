@@ -21,7 +21,7 @@ use ferrosm_sim::generate;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::port::SimNet;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{Manager, World};
+use ferrosm_sim::world::{HostedSm, World};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -145,7 +145,7 @@ struct Asker {
     answered: usize,
 }
 
-impl Manager for Asker {
+impl HostedSm for Asker {
     fn handle_mad(&mut self, _: MadIn, _: Instant) {
         self.credit += 1;
         self.answered += 1;
@@ -175,7 +175,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let paths: Vec<_> = paths.iter().map(|p| p.1).collect();
     let end = paths.len() * 20;
     let started = Clock::now();
-    let id = world.add_manager(
+    let id = world.add_sm(
         None,
         Asker {
             paths,
@@ -186,7 +186,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
         },
     )?;
     while world.step().is_some() {}
-    let answered = world.manager(id).map_or(0, |m| m.answered);
+    let answered = world.sm(id).map_or(0, |m| m.answered);
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = answered as f64 / started.elapsed().as_secs_f64();
     println!(

@@ -15,7 +15,7 @@ use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ManagerId, World};
+use ferrosm_sim::world::{SmId, World};
 
 use crate::sa_wire::Ask;
 use crate::simulated::{Dice, Lab, Sm};
@@ -106,7 +106,7 @@ pub fn header(message: &[u8]) -> MadHeader {
 /// Asks a manager's subnet administrator from a port, in no virtual time; `None` if it does not answer at once.
 pub fn try_ask(
     world: &mut World<Sm>,
-    manager: ManagerId,
+    manager: SmId,
     from: PortAt,
     (method, attr): (Method, AttrId),
     tid: u64,
@@ -123,11 +123,11 @@ pub fn try_ask(
         lid: world.fabric().lid(from).0,
         ..Peer::default()
     };
-    world.with_manager(manager, |sm, now| {
+    world.with_sm(manager, |sm, now| {
         sm.replies.clear();
         sm.command(Input::Gmp { from, bytes }, now);
     })?;
-    let taken = world.with_manager(manager, |sm, _| core::mem::take(&mut sm.replies))?;
+    let taken = world.with_sm(manager, |sm, _| core::mem::take(&mut sm.replies))?;
     let mut replies = taken.iter().map(|(_, bytes)| (header(bytes), bytes));
     let (header, bytes) = replies.find(|(header, _)| header.tid == Tid(tid))?;
     let data = bytes.get(sa::DATA_OFFSET..).unwrap_or_default();
@@ -151,7 +151,7 @@ pub fn ask(
 }
 
 /// A join of the broadcast group, sent once to a manager: the status of the reply, `None` if the SM drops it.
-pub fn try_join_broadcast(lab: &mut Lab, sm: ManagerId, at: PortAt, tid: u64) -> Option<Status> {
+pub fn try_join_broadcast(lab: &mut Lab, sm: SmId, at: PortAt, tid: u64) -> Option<Status> {
     let record = creator(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0)).encode();
     let what = (Method::Set, id::MC_MEMBER);
     let reply = try_ask(&mut lab.world, sm, at, what, tid, MEMBER, &record);
@@ -160,12 +160,7 @@ pub fn try_join_broadcast(lab: &mut Lab, sm: ManagerId, at: PortAt, tid: u64) ->
 
 /// A query for the path to another port as IPoIB makes it, sent once to a manager: the status of the reply, `None` if the SM drops
 /// it.
-pub fn try_path(
-    lab: &mut Lab,
-    sm: ManagerId,
-    (from, to): (PortAt, PortAt),
-    tid: u64,
-) -> Option<Status> {
+pub fn try_path(lab: &mut Lab, sm: SmId, (from, to): (PortAt, PortAt), tid: u64) -> Option<Status> {
     /// DGID, SGID, Reversible, NumbPath, P_Key.
     const MASK: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12 | 1 << 13;
     let record = PathRecord {

@@ -161,13 +161,13 @@ impl Told {
 
 /// What the administrator sends when it receives these bytes, in no virtual time. Reports are left out.
 pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)> {
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.replies.clear();
         sm.command(Input::Gmp { from, bytes }, now);
     });
     let taken = lab
         .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let mut all = taken.unwrap_or_default();
     all.retain(|(_, bytes)| bytes.get(3).is_some_and(|m| m & method::RESPONSE != 0));
     all
@@ -193,7 +193,7 @@ pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
         lab.world.run_for(core::time::Duration::from_secs(2));
         let taken = lab
             .world
-            .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+            .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
         replies = taken.unwrap_or_default();
     }
     assert!(replies.len() <= 1, "{} answers", replies.len());

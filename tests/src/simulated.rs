@@ -24,7 +24,7 @@ use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{Expectations, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
-use ferrosm_sim::world::{Manager, ManagerId, World};
+use ferrosm_sim::world::{HostedSm, SmId, World};
 
 use crate::recording;
 use crate::store::{SimulatedStore, StoreFault};
@@ -311,7 +311,7 @@ impl Sm {
     }
 }
 
-impl Manager for Sm {
+impl HostedSm for Sm {
     fn handle_mad(&mut self, mad: MadIn, now: Instant) {
         self.command(Input::Mad(mad), now);
     }
@@ -410,7 +410,7 @@ pub struct Lab {
     /// The world.
     pub world: World<Sm>,
     /// Our manager.
-    pub sm: ManagerId,
+    pub sm: SmId,
     /// The port that it uses.
     pub at: PortAt,
     /// The fabric on paper.
@@ -444,7 +444,7 @@ impl Lab {
             world.observe(|event| recording::line(|| event.to_string()));
         }
         let sm = world
-            .add_manager(
+            .add_sm(
                 Some(at),
                 Sm::new(cfg, RestoredState::default(), Instant::START),
             )
@@ -473,7 +473,7 @@ impl Lab {
     /// If there is one already.
     pub fn begin_again(&mut self, cfg: SmConfig, restored: RestoredState) {
         let next = Sm::new(cfg, restored, self.world.now());
-        let begun = self.world.add_manager(Some(self.at), next);
+        let begun = self.world.add_sm(Some(self.at), next);
         self.sm = begun.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));
     }
 
@@ -481,7 +481,7 @@ impl Lab {
     #[must_use]
     pub fn manager(&self) -> &Sm {
         self.world
-            .manager(self.sm)
+            .sm(self.sm)
             .unwrap_or_else(|| panic!("{} the manager was killed", self.repeat()))
     }
 
@@ -630,9 +630,9 @@ impl Lab {
 
 /// What is expected of a good fabric, from a port, when packets have the SLs that a manager gives paths now.
 #[must_use]
-pub fn expect_of(world: &World<Sm>, sm: ManagerId, at: PortAt) -> Expectations {
+pub fn expect_of(world: &World<Sm>, sm: SmId, at: PortAt) -> Expectations {
     let expect = Expectations::new(at);
-    let Some(core) = world.manager(sm).map(Sm::core) else {
+    let Some(core) = world.sm(sm).map(Sm::core) else {
         return expect;
     };
     let Some(lanes) = core.vl_plan().filter(|lanes| !lanes.is_single()).cloned() else {

@@ -17,7 +17,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Manager, World};
+use super::{HostedSm, World};
 use crate::fabric::Fabric;
 use crate::oracle::{Expectations, judge_fabric};
 
@@ -98,7 +98,7 @@ impl LivenessTiming {
     }
 }
 
-impl<M: Manager> World<M> {
+impl<M: HostedSm> World<M> {
     /// Ends all faults, then runs until the oracle finds no violation and `settled` returns `Ok`, at most for the bound.
     /// Cut and moved cables and nodes without power remain so.
     pub fn converge(

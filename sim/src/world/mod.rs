@@ -3,8 +3,8 @@
 //! [`World`] owns the SMs and the time; the net owns everything between them. The same seed and the same calls
 //! give the same run ([`World::trace_hash`]). The world has no timeouts of its own.
 
+mod hosted_sm;
 mod liveness;
-mod manager;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadOut, Method};
 use ferrosm_mad::time::Instant;
 
+pub use hosted_sm::HostedSm;
 pub use liveness::{Liveness, LivenessTiming, REQUESTS_PER_PORT, SWEEPS_ALLOWED};
-pub use manager::Manager;
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{FabricAction, Faults};
@@ -24,11 +24,11 @@ use crate::spec::{NodeIdx, PortAt};
 
 /// An SM in a world; numbered in the order of addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ManagerId(pub usize);
+pub struct SmId(pub usize);
 
 /// A change of an SM's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManagerAction {
+pub enum SmProcessAction {
     /// Kills the process without handover.
     Kill,
     /// Suspends the process: MADs to it are lost, timers do not fire.
@@ -63,7 +63,7 @@ pub struct World<M> {
     calls_now: u32,
 }
 
-impl<M: Manager> World<M> {
+impl<M: HostedSm> World<M> {
     /// Creates a world with a fabric and the seed of all random numbers.
     #[must_use]
     pub fn new(fabric: Fabric, seed: u64) -> Self {
@@ -82,7 +82,7 @@ impl<M: Manager> World<M> {
     ///
     /// # Errors
     /// If the end port does not exist or is in use.
-    pub fn add_manager(&mut self, at: Option<PortAt>, manager: M) -> Result<ManagerId, SpecError> {
+    pub fn add_sm(&mut self, at: Option<PortAt>, manager: M) -> Result<SmId, SpecError> {
         let at = at.unwrap_or_else(|| self.net.fabric().default_port());
         self.check_port_free(at)?;
         let fabric = self.net.fabric_mut();
@@ -95,7 +95,7 @@ impl<M: Manager> World<M> {
     ///
     /// # Errors
     /// If the end port does not exist or is in use.
-    pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ManagerId, SpecError> {
+    pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<SmId, SpecError> {
         self.check_port_free(at)?;
         let id = self.net.add_foreign_sm(at, sm)?;
         Ok(self.add_actor(at, ActorKind::Foreign(id)))
@@ -109,19 +109,19 @@ impl<M: Manager> World<M> {
         Ok(())
     }
 
-    fn add_actor(&mut self, at: PortAt, kind: ActorKind<M>) -> ManagerId {
+    fn add_actor(&mut self, at: PortAt, kind: ActorKind<M>) -> SmId {
         self.actors.push(Actor {
             at,
             kind,
             paused: false,
         });
-        let id = ManagerId(self.actors.len() - 1);
+        let id = SmId(self.actors.len() - 1);
         self.drain(id.0);
         id
     }
 
     /// Kills an SM without handover and returns it; IsSM of its port is cleared.
-    pub fn kill(&mut self, id: ManagerId) -> Option<M> {
+    pub fn kill(&mut self, id: SmId) -> Option<M> {
         let actor = self.actors.get_mut(id.0)?;
         let at = actor.at;
         match std::mem::replace(&mut actor.kind, ActorKind::Removed) {
@@ -142,7 +142,7 @@ impl<M: Manager> World<M> {
     }
 
     /// Suspends or resumes an SM; MADs to a suspended SM are lost.
-    pub fn set_paused(&mut self, id: ManagerId, paused: bool) {
+    pub fn set_paused(&mut self, id: SmId, paused: bool) {
         let Some(actor) = self.actors.get_mut(id.0) else {
             return;
         };
@@ -157,11 +157,11 @@ impl<M: Manager> World<M> {
     }
 
     /// Schedules a change of an SM's process; immediately if the time is past.
-    pub fn schedule_manager(&mut self, at: Instant, id: ManagerId, action: ManagerAction) {
+    pub fn schedule_sm(&mut self, at: Instant, id: SmId, action: SmProcessAction) {
         let notice = match action {
-            ManagerAction::Kill => SmProcessChange::Kill,
-            ManagerAction::Pause => SmProcessChange::Pause,
-            ManagerAction::Resume => SmProcessChange::Resume,
+            SmProcessAction::Kill => SmProcessChange::Kill,
+            SmProcessAction::Pause => SmProcessChange::Pause,
+            SmProcessAction::Resume => SmProcessChange::Resume,
         };
         self.net
             .schedule_notice(at, OwnerNotice::SmProcess(id.0, notice));
@@ -169,7 +169,7 @@ impl<M: Manager> World<M> {
 
     /// An SM; `None` if it was killed or is foreign.
     #[must_use]
-    pub fn manager(&self, id: ManagerId) -> Option<&M> {
+    pub fn sm(&self, id: SmId) -> Option<&M> {
         match &self.actors.get(id.0)?.kind {
             ActorKind::Hosted(manager) => Some(manager),
             ActorKind::Foreign(_) | ActorKind::Removed => None,
@@ -177,11 +177,7 @@ impl<M: Manager> World<M> {
     }
 
     /// Calls a function on an SM and sends its output.
-    pub fn with_manager<R>(
-        &mut self,
-        id: ManagerId,
-        f: impl FnOnce(&mut M, Instant) -> R,
-    ) -> Option<R> {
+    pub fn with_sm<R>(&mut self, id: SmId, f: impl FnOnce(&mut M, Instant) -> R) -> Option<R> {
         let now = self.now();
         let result = match &mut self.actors.get_mut(id.0)?.kind {
             ActorKind::Hosted(manager) => f(manager, now),
@@ -191,7 +187,7 @@ impl<M: Manager> World<M> {
         Some(result)
     }
 
-    fn foreign_id(&self, id: ManagerId) -> Option<ForeignSmId> {
+    fn foreign_id(&self, id: SmId) -> Option<ForeignSmId> {
         match self.actors.get(id.0)?.kind {
             ActorKind::Foreign(foreign) => Some(foreign),
             ActorKind::Hosted(_) | ActorKind::Removed => None,
@@ -200,12 +196,12 @@ impl<M: Manager> World<M> {
 
     /// A foreign SM.
     #[must_use]
-    pub fn foreign_sm(&self, id: ManagerId) -> Option<&ForeignSm> {
+    pub fn foreign_sm(&self, id: SmId) -> Option<&ForeignSm> {
         self.net.foreign_sm(self.foreign_id(id)?)
     }
 
     /// A foreign SM.
-    pub fn foreign_sm_mut(&mut self, id: ManagerId) -> Option<&mut ForeignSm> {
+    pub fn foreign_sm_mut(&mut self, id: SmId) -> Option<&mut ForeignSm> {
         let id = self.foreign_id(id)?;
         self.net.foreign_sm_mut(id)
     }
@@ -390,13 +386,13 @@ impl<M: Manager> World<M> {
                 }
             }
             OwnerNotice::SmProcess(index, SmProcessChange::Kill) => {
-                self.kill(ManagerId(index));
+                self.kill(SmId(index));
             }
             OwnerNotice::SmProcess(index, SmProcessChange::Pause) => {
-                self.set_paused(ManagerId(index), true)
+                self.set_paused(SmId(index), true)
             }
             OwnerNotice::SmProcess(index, SmProcessChange::Resume) => {
-                self.set_paused(ManagerId(index), false)
+                self.set_paused(SmId(index), false)
             }
         }
     }
@@ -456,7 +452,7 @@ impl<M: Manager> World<M> {
     }
 }
 
-impl<M: Manager> Actor<M> {
+impl<M: HostedSm> Actor<M> {
     fn poll_timeout(&self) -> Option<Instant> {
         match &self.kind {
             ActorKind::Hosted(m) if !self.paused => m.poll_timeout(),

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::{AttrMod, MKey, NodeGuid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, Status};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::world::Manager;
+use ferrosm_sim::world::HostedSm;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 const ATTEMPTS: u32 = 8;
@@ -48,7 +48,7 @@ impl Explorer {
     }
 }
 
-impl Manager for Explorer {
+impl HostedSm for Explorer {
     fn handle_mad(&mut self, mad: MadIn, now: Instant) {
         let mad = mad.mad;
         if mad.method() != Method::GetResp || mad.attr_id() != id::NODE_INFO {

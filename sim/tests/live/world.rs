@@ -13,7 +13,7 @@ use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::faults::{FabricAction, Faults, Garbage};
 use ferrosm_sim::generate;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
-use ferrosm_sim::world::{ForeignSm, MadEvent, ManagerId, World};
+use ferrosm_sim::world::{ForeignSm, MadEvent, SmId, World};
 use proptest::prelude::*;
 
 use crate::discovery::Explorer;
@@ -30,22 +30,22 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-fn world(spec: &FabricSpec, seed: u64) -> (World<Explorer>, ManagerId) {
+fn world(spec: &FabricSpec, seed: u64) -> (World<Explorer>, SmId) {
     let mut world = World::new(Fabric::new(spec).unwrap(), seed);
-    let id = world.add_manager(None, Explorer::starting()).unwrap();
+    let id = world.add_sm(None, Explorer::starting()).unwrap();
     (world, id)
 }
 
 /// A world whose SM sends nothing until requested.
-fn idle(spec: &FabricSpec, seed: u64) -> (World<Explorer>, ManagerId) {
+fn idle(spec: &FabricSpec, seed: u64) -> (World<Explorer>, SmId) {
     let mut world = World::new(Fabric::new(spec).unwrap(), seed);
-    let id = world.add_manager(None, Explorer::default()).unwrap();
+    let id = world.add_sm(None, Explorer::default()).unwrap();
     (world, id)
 }
 
-fn ask(world: &mut World<Explorer>, id: ManagerId, path: DrPath, times: u32) {
+fn ask(world: &mut World<Explorer>, id: SmId, path: DrPath, times: u32) {
     world
-        .with_manager(id, |m, now| (0..times).for_each(|_| m.query(path, now, 1)))
+        .with_sm(id, |m, now| (0..times).for_each(|_| m.query(path, now, 1)))
         .unwrap();
 }
 
@@ -58,7 +58,7 @@ fn discovery_finds_every_node_of_a_torus() {
     let spec = generate::from_spec("torus:4,4,1").unwrap();
     let (mut world, id) = world(&spec, 1);
     assert!(world.run_until_quiet(QUIET, at(60_000)));
-    assert_eq!(world.manager(id).unwrap().found, guids(&spec));
+    assert_eq!(world.sm(id).unwrap().found, guids(&spec));
     assert_eq!(world.in_flight(), 0);
 }
 
@@ -73,7 +73,7 @@ fn discovery_finds_every_node_with_faults() {
         ..Faults::NONE
     });
     assert!(world.run_until_quiet(QUIET, at(60_000)));
-    assert_eq!(world.manager(id).unwrap().found, guids(&spec));
+    assert_eq!(world.sm(id).unwrap().found, guids(&spec));
 }
 
 /// A run with a seed: trace hash and all events as text.
@@ -121,7 +121,7 @@ fn replies_after(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64
     prepare(&mut world);
     ask(&mut world, id, path_to(2), times);
     world.run_until(at(10_000));
-    (world.manager(id).unwrap().replies, world)
+    (world.sm(id).unwrap().replies, world)
 }
 
 #[test]
@@ -219,13 +219,7 @@ fn hung_agent_does_not_reply_but_forwards() {
     world.set_node_faults(1, Some(Faults::HUNG));
     ask(&mut world, id, path_to(3), 1);
     world.run_until_quiet(QUIET, at(60_000));
-    let found: Vec<_> = world
-        .manager(id)
-        .unwrap()
-        .found
-        .iter()
-        .map(|g| g.0)
-        .collect();
+    let found: Vec<_> = world.sm(id).unwrap().found.iter().map(|g| g.0).collect();
     assert_eq!(
         found,
         [0x1000, 0x4000],
@@ -302,7 +296,7 @@ fn scheduled_actions_happen_on_time() {
         world.run_until(at(ms));
         ask(&mut world, id, path_to(2), 1);
         world.run_for(Duration::from_millis(1));
-        assert_eq!(world.manager(id).unwrap().replies, expected, "at {ms} ms");
+        assert_eq!(world.sm(id).unwrap().replies, expected, "at {ms} ms");
     }
     world.run_until(at(40));
     assert_eq!(world.action_errors().len(), 1, "the port has no cable");
@@ -353,7 +347,7 @@ fn traps_reach_the_sm_and_are_repeated() {
     rig.fabric.detach(rig.at).unwrap();
     let mut world: World<Explorer> = World::new(rig.fabric, 1);
     let id = world
-        .add_manager(Some(PortAt::new(0, 1)), Explorer::default())
+        .add_sm(Some(PortAt::new(0, 1)), Explorer::default())
         .unwrap();
     let traps = Arc::new(Mutex::new(0));
     let sink = Arc::clone(&traps);
@@ -433,11 +427,11 @@ fn paused_sm_loses_mads_and_resumes() {
     ask(&mut world, id, path_to(2), 1);
     world.set_paused(id, true);
     world.run_until(at(500));
-    assert_eq!(world.manager(id).unwrap().replies, 0);
+    assert_eq!(world.sm(id).unwrap().replies, 0);
     world.set_paused(id, false);
     ask(&mut world, id, path_to(2), 1);
     world.run_for(Duration::from_millis(1));
-    assert_eq!(world.manager(id).unwrap().replies, 1);
+    assert_eq!(world.sm(id).unwrap().replies, 1);
 }
 
 #[test]
@@ -449,7 +443,7 @@ fn lost_requests_are_reported_only_on_request() {
         ask(&mut world, id, dead, 1);
         ask(&mut world, id, path_to(1), 1);
         world.run_until(at(1_000));
-        assert_eq!(world.manager(id).unwrap().failed.len(), failed);
+        assert_eq!(world.sm(id).unwrap().failed.len(), failed);
     }
 }
 

@@ -14,7 +14,7 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sa::registry::registration::Registrations;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_sim::world::{ManagerId, World};
+use ferrosm_sim::world::{SmId, World};
 
 use crate::masters::deferred::{Deferred, Want};
 
@@ -29,8 +29,8 @@ const SERVICE: u64 = 0b101_0011;
 pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);
 
 impl Registered {
-    pub(crate) fn at(world: &World<Sm>, master: ManagerId) -> Self {
-        let sm = world.manager(master).unwrap();
+    pub(crate) fn at(world: &World<Sm>, master: SmId) -> Self {
+        let sm = world.sm(master).unwrap();
         Self::from_saved(&sm.core().registry().to_registrations(world.now()))
     }
 
@@ -107,7 +107,7 @@ pub(super) struct Message {
 }
 
 /// A manager that hosts may ask, and where it is.
-pub(crate) type Place = (PortAt, ManagerId);
+pub(crate) type Place = (PortAt, SmId);
 
 impl Clients {
     pub(crate) fn new(world: &World<Sm>) -> Self {
@@ -249,7 +249,7 @@ impl Clients {
     }
 
     /// The manager that a host's port names as its master.
-    fn named(world: &World<Sm>, managers: &[Place], at: PortAt) -> Option<ManagerId> {
+    fn named(world: &World<Sm>, managers: &[Place], at: PortAt) -> Option<SmId> {
         let fabric = world.fabric();
         let master = fabric.port_info(at)?.master_sm_lid;
         let there = |place: &&Place| master.is_unicast() && fabric.lid(place.0).0 == master;
@@ -296,7 +296,7 @@ impl Clients {
     fn register(
         &mut self,
         world: &mut World<Sm>,
-        id: ManagerId,
+        id: SmId,
         at: PortAt,
         want: Want,
         yes: bool,
@@ -312,7 +312,7 @@ impl Clients {
     /// The request of a host that registers, or of one that does not want that any more.
     pub(super) fn message(
         world: &World<Sm>,
-        id: ManagerId,
+        id: SmId,
         at: PortAt,
         want: Want,
         yes: bool,
@@ -322,7 +322,7 @@ impl Clients {
         let method = if yes { Method::Set } else { Method::Delete };
         Some(match want {
             Want::Group(n) => {
-                let sl = groups_sl(world.manager(id)?.core());
+                let sl = groups_sl(world.sm(id)?.core());
                 Message {
                     what: (method, id::MC_MEMBER),
                     mask: MEMBER,
@@ -360,7 +360,7 @@ impl Clients {
     fn send(
         &mut self,
         world: &mut World<Sm>,
-        id: ManagerId,
+        id: SmId,
         at: PortAt,
         what: (Method, AttrId),
         mask: u64,
@@ -413,7 +413,7 @@ impl Clients {
     fn look(
         &mut self,
         world: &mut World<Sm>,
-        id: ManagerId,
+        id: SmId,
         at: PortAt,
         (attr, mask): (AttrId, u64),
         data: &[u8],
@@ -431,7 +431,7 @@ impl Clients {
         &self,
         world: &World<Sm>,
         hosts: &BTreeSet<PortAt>,
-        master: ManagerId,
+        master: SmId,
         exact: bool,
     ) -> Result<(), String> {
         let fabric = world.fabric();
@@ -468,12 +468,12 @@ impl Clients {
 
 impl Client {
     /// Whether packets of a group look otherwise than this host was told: then it has to join again (rule 3.19).
-    fn lacks_news(&self, world: &World<Sm>, master: ManagerId) -> bool {
+    fn lacks_news(&self, world: &World<Sm>, master: SmId) -> bool {
         self.are_others(world, master, |g| (g.sl, g.mtu, g.rate))
     }
 
     /// Whether a group is another one than this host was told in anything.
-    fn was_told_wrong(&self, world: &World<Sm>, master: ManagerId) -> bool {
+    fn was_told_wrong(&self, world: &World<Sm>, master: SmId) -> bool {
         let packets = |g: &McMemberRecord| (g.sl, g.mtu, g.rate);
         self.are_others(world, master, |g| (g.mlid, g.qkey, g.pkey, packets(g)))
     }
@@ -481,10 +481,10 @@ impl Client {
     fn are_others<T: PartialEq>(
         &self,
         world: &World<Sm>,
-        master: ManagerId,
+        master: SmId,
         of: impl Fn(&McMemberRecord) -> T,
     ) -> bool {
-        let Some(sm) = world.manager(master) else {
+        let Some(sm) = world.sm(master) else {
             return false;
         };
         let groups = sm.core().registry().groups();

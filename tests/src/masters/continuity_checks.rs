@@ -202,7 +202,7 @@ impl Tenure {
         }
         let view = master
             .id
-            .and_then(|id| stage.lab.world.manager(id)?.view_kept.as_ref());
+            .and_then(|id| stage.lab.world.sm(id)?.view_kept.as_ref());
         let guid = fabric.port_guid(at);
         if self.lossy && view.is_none_or(|view| view.by_guid(guid).is_none()) {
             self.end();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::ManagerId;
+use ferrosm_sim::world::SmId;
 
 /// Something that a host wants to be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub(super) struct Request {
     pub(super) want: Want,
     pub(super) registers: bool,
     pub(super) creates_group: bool,
-    pub(super) master: ManagerId,
+    pub(super) master: SmId,
     pub(super) sent: Instant,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct UnprotectedReply {
     pub(super) at: PortAt,
     pub(super) want: Want,
     pub(super) registers: bool,
-    pub(super) master: ManagerId,
+    pub(super) master: SmId,
     /// When this batch is durable, so is what the reply confirmed.
     pub(super) batch: u64,
 }

@@ -10,7 +10,7 @@ use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ManagerId, World};
+use ferrosm_sim::world::{SmId, World};
 
 use crate::masters::clients::{Clients, Place, Registered};
 use crate::masters::deferred::{Request, UnprotectedReply, Want};
@@ -21,7 +21,7 @@ impl Clients {
     pub(super) fn request(
         &mut self,
         world: &mut World<Sm>,
-        master: ManagerId,
+        master: SmId,
         (at, want, registers): (PortAt, Want, bool),
         creates_group: bool,
     ) {
@@ -60,18 +60,18 @@ impl Clients {
             lid: world.fabric().lid(at).0,
             ..Peer::default()
         };
-        world.with_manager(master, |sm, now| {
+        world.with_sm(master, |sm, now| {
             sm.command(Input::Gmp { from, bytes }, now)
         });
         self.take_replies(world, master);
     }
 
     /// Clients get the replies that an SM has sent since the last time.
-    pub(crate) fn take_replies(&mut self, world: &mut World<Sm>, master: ManagerId) {
+    pub(crate) fn take_replies(&mut self, world: &mut World<Sm>, master: SmId) {
         if self.deferred.is_none() {
             return;
         }
-        let taken = world.with_manager(master, |sm, _| {
+        let taken = world.with_sm(master, |sm, _| {
             let replies = core::mem::take(&mut sm.replies);
             (replies, core::mem::take(&mut sm.unprotected_replies))
         });
@@ -90,7 +90,7 @@ impl Clients {
     fn on_reply(
         &mut self,
         world: &mut World<Sm>,
-        master: ManagerId,
+        master: SmId,
         tid: u64,
         (status, data): (Status, &[u8]),
         is_protected: bool,
@@ -128,7 +128,7 @@ impl Clients {
             deferred.compared += compared;
         } else {
             deferred.sent_unprotected += 1;
-            let batch = world.manager(master).map_or(0, Sm::last_batch);
+            let batch = world.sm(master).map_or(0, Sm::last_batch);
             deferred.unprotected.push(UnprotectedReply {
                 at,
                 want,
@@ -160,7 +160,7 @@ impl Clients {
         }
         if let Some(deferred) = &mut self.deferred {
             deferred.unprotected.retain(|reply| {
-                let sm = world.manager(reply.master);
+                let sm = world.sm(reply.master);
                 !sm.is_some_and(|sm| {
                     sm.core().role() == SmState::Master && sm.durable_batch() >= reply.batch
                 })
@@ -169,7 +169,7 @@ impl Clients {
     }
 
     /// An SM is master no more: of unprotected replies, those whose batch is not durable are lost.
-    pub(crate) fn on_master_end(&mut self, master: ManagerId) {
+    pub(crate) fn on_master_end(&mut self, master: SmId) {
         let Some(deferred) = &mut self.deferred else {
             return;
         };
@@ -205,14 +205,8 @@ impl Clients {
 }
 
 /// Asserts that the durable records have what a protected reply confirmed, as far as the SM still has it itself; how many were compared.
-fn is_durable(
-    world: &World<Sm>,
-    master: ManagerId,
-    at: PortAt,
-    want: Want,
-    registers: bool,
-) -> u32 {
-    let Some(sm) = world.manager(master) else {
+fn is_durable(world: &World<Sm>, master: SmId, at: PortAt, want: Want, registers: bool) -> u32 {
+    let Some(sm) = world.sm(master) else {
         return 0;
     };
     let guid = world.fabric().port_guid(at);

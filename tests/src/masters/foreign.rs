@@ -16,7 +16,7 @@ use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::LocalChange;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ForeignSm, ManagerId, World};
+use ferrosm_sim::world::{ForeignSm, SmId, World};
 
 /// The SM_Key that ours have.
 const OUR_KEY: MKey = MKey::new(1);
@@ -40,7 +40,7 @@ pub(crate) struct Foreign {
     poll_every: Duration,
     retries: u8,
     sweep_every: Duration,
-    id: Option<ManagerId>,
+    id: Option<SmId>,
     /// Whom a standby polls, and for whom a master waits.
     other: Option<PortGuid>,
     missed: u8,

@@ -103,7 +103,7 @@ impl Phases {
             let Some(id) = stage.slots[i].id else {
                 continue;
             };
-            stage.lab.world.with_manager(id, |sm, now| {
+            stage.lab.world.with_sm(id, |sm, now| {
                 sm.slow_jobs = slow;
                 while !slow && !sm.held.is_empty() {
                     sm.answer(now);

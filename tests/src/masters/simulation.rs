@@ -16,7 +16,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_sim::world::ManagerId;
+use ferrosm_sim::world::SmId;
 
 use crate::masters::clients::{Clients, Place};
 use crate::masters::foreign::Foreign;
@@ -44,11 +44,11 @@ struct Copy {
 pub(crate) struct Slot {
     pub(crate) plan: Plan,
     pub(crate) guid: PortGuid,
-    pub(crate) id: Option<ManagerId>,
+    pub(crate) id: Option<SmId>,
     /// What it had on its disk when it ended.
     disk: Records,
     /// The master that it follows.
-    leader: Option<ManagerId>,
+    leader: Option<SmId>,
     /// What it has of a leader that is gone.
     copy: Option<Copy>,
     /// Whose records it was given, all of them, since it was last standby.
@@ -184,7 +184,7 @@ impl Stage {
     }
 
     pub(crate) fn sm(&self, i: usize) -> Option<&Sm> {
-        self.lab.world.manager(self.slots[i].id?)
+        self.lab.world.sm(self.slots[i].id?)
     }
 
     pub(crate) fn role(&self, i: usize) -> Option<SmState> {
@@ -241,7 +241,7 @@ impl Stage {
         (sm.kept, sm.view_kept) = (records, view.clone());
         sm.asks_for_copy = true;
         sm.follows = copying != Copying::No;
-        let added = self.lab.world.add_manager(Some(at), sm);
+        let added = self.lab.world.add_sm(Some(at), sm);
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
         (slot.leader, slot.copy, slot.before) = (None, None, None);
@@ -324,7 +324,7 @@ impl Stage {
         match slot.plan.copying {
             Copying::No => None,
             Copying::InStep => {
-                let sm = self.lab.world.manager(leader.id?)?;
+                let sm = self.lab.world.sm(leader.id?)?;
                 {
                     let records = records_of(sm, leader.plan.clock, now);
                     Some(Copy {
@@ -378,7 +378,7 @@ impl Stage {
                 self.say(&format!("{i} recalls {size:?}"));
             }
             let id = self.slots[i].id.unwrap();
-            let prepared = self.lab.world.with_manager(id, |sm, _| {
+            let prepared = self.lab.world.with_sm(id, |sm, _| {
                 let (mut prepared, mut all_of) = (None, None);
                 sm.wants_copy = false;
                 let unix_s = unix_s(clock, now);
@@ -495,9 +495,7 @@ impl Stage {
 
     pub(crate) fn command(&mut self, i: usize, input: Input) {
         if let Some(id) = self.slots[i].id {
-            self.lab
-                .world
-                .with_manager(id, |sm, now| sm.command(input, now));
+            self.lab.world.with_sm(id, |sm, now| sm.command(input, now));
         }
     }
 
@@ -606,14 +604,14 @@ impl Stage {
         if let Some(id) = self.slots[i].id {
             self.lab
                 .world
-                .with_manager(id, |sm, now| sm.set_store_fault(fault, now));
+                .with_sm(id, |sm, now| sm.set_store_fault(fault, now));
         }
     }
 
     /// What the managers told.
     pub(crate) fn hear(&mut self) {
         for i in self.alive() {
-            let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.manager(id)) else {
+            let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.sm(id)) else {
                 continue;
             };
             let slot = &mut self.slots[i];

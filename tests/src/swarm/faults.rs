@@ -16,7 +16,7 @@ use ferrosm_sim::faults::{
     AgentFault, FabricAction, FaultScope, Garbage, LinkDirection, TransportFault,
 };
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_sim::world::{ForeignSm, ManagerAction, ManagerId};
+use ferrosm_sim::world::{ForeignSm, SmId, SmProcessAction};
 
 use crate::swarm::invariants::Watch;
 use crate::swarm::seed_plan::seconds;
@@ -34,7 +34,7 @@ const ATTRS: [AttrId; 6] = [
 pub(crate) struct Wild {
     d: Dice,
     cfg: SmConfig,
-    foreign: Vec<ManagerId>,
+    foreign: Vec<SmId>,
     /// GUIDs of nodes that have another one's.
     guids: Vec<Guids>,
 }
@@ -236,11 +236,11 @@ impl Wild {
         }
         let id = self.foreign[self.d.index(self.foreign.len())];
         let what = [
-            ManagerAction::Kill,
-            ManagerAction::Pause,
-            ManagerAction::Resume,
+            SmProcessAction::Kill,
+            SmProcessAction::Pause,
+            SmProcessAction::Resume,
         ][self.d.index(3)];
-        lab.world.schedule_manager(lab.world.now(), id, what);
+        lab.world.schedule_sm(lab.world.now(), id, what);
         format!("{what:?} {id:?}")
     }
 
@@ -282,7 +282,7 @@ pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Du
     };
     lab.world.run_for(time);
     let sm = Sm::new(cfg.clone(), restored, lab.world.now());
-    lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
+    lab.sm = lab.world.add_sm(Some(lab.at), sm).unwrap();
     watch.restarted(lab);
     format!("our manager begins anew after {time:?}")
 }

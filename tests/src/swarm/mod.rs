@@ -158,7 +158,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let (sm, at, repeat) = (lab.sm, lab.at, lab.repeat());
     let expect = |world: &World<Sm>| expect_of(world, sm, at);
     let live = lab.world.converge_to(&pace, expect, |world| {
-        let sm = world.manager(sm).unwrap();
+        let sm = world.sm(sm).unwrap();
         watch.look_at(sm, &repeat, tell);
         match sm.core().last_report() {
             Some(report) if report.is_clean() => Ok(()),

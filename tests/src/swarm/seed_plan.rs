@@ -192,7 +192,7 @@ impl Lanes {
         self.cfg = cfg.clone();
         let sm = lab.sm;
         lab.world
-            .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+            .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
         Some(text)
     }
 }

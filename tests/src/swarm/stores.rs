@@ -68,6 +68,6 @@ impl StoreFaults {
 fn set(lab: &mut Lab, fault: StoreFault) -> String {
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |sm, now| sm.set_store_fault(fault, now));
+        .with_sm(sm, |sm, now| sm.set_store_fault(fault, now));
     format!("store: {fault:?}")
 }

@@ -59,7 +59,7 @@ fn send(lab: &mut Lab, ask: &Ask<'_>, tid: u64) {
         lid: lab.world.fabric().lid(ask.from).0,
         ..Peer::default()
     };
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Input::Gmp { from, bytes }, now);
     });
 }
@@ -73,7 +73,7 @@ fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
 /// Sends a request and waits for the answer, however long that takes the manager.
 fn ask(lab: &mut Lab, ask: &Ask<'_>) -> (Status, Vec<u8>) {
     const TID: u64 = 77;
-    lab.world.with_manager(lab.sm, |sm, _| sm.replies.clear());
+    lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
     send(lab, ask, TID);
     lab.until("an answer", 10, |lab| !replies(lab, TID).is_empty());
     let bytes = replies(lab, TID)[0];
@@ -365,7 +365,7 @@ fn vl_tables_are_read_on_request() {
             data: &[],
             key: MKey::NONE,
         };
-        lab.world.with_manager(lab.sm, |sm, _| sm.replies.clear());
+        lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
         send(&mut lab, &all, 5);
         assert_eq!(replies(&lab, 5).len(), 0, "nothing is known yet");
         send(&mut lab, &all, 5);

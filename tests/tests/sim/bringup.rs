@@ -40,7 +40,7 @@ fn every_topology_comes_up_and_stays_unchanged() {
         lab.assert_good();
         lab.world.fabric_mut().reset_counters();
         let now = lab.world.now();
-        lab.world.with_manager(lab.sm, |sm, _| {
+        lab.world.with_sm(lab.sm, |sm, _| {
             sm.command(ferrosm_core::Command::Sweep.with_id(0), now)
         });
         let again = lab.next_sweep(60);

@@ -11,7 +11,7 @@ use ferrosm_core::{
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
@@ -29,11 +29,8 @@ fn results(sm: &Sm) -> Vec<(CommandId, &CommandResult)> {
     done.collect()
 }
 
-fn lab_results(lab: &Lab, id: ManagerId) -> Vec<String> {
-    let sm = lab
-        .world
-        .manager(id)
-        .unwrap_or_else(|| panic!("no manager"));
+fn lab_results(lab: &Lab, id: SmId) -> Vec<String> {
+    let sm = lab.world.sm(id).unwrap_or_else(|| panic!("no manager"));
     let text = |(_, result): &(CommandId, &CommandResult)| match result {
         Ok(outcome) => format!("complete: {outcome}"),
         Err(failure) => format!("failed: {failure}"),
@@ -41,12 +38,12 @@ fn lab_results(lab: &Lab, id: ManagerId) -> Vec<String> {
     results(sm).iter().map(text).collect()
 }
 
-fn send(lab: &mut Lab, id: ManagerId, input: Input) {
-    lab.world.with_manager(id, |sm, now| sm.command(input, now));
+fn send(lab: &mut Lab, id: SmId, input: Input) {
+    lab.world.with_sm(id, |sm, now| sm.command(input, now));
 }
 
-fn role(lab: &Lab, id: ManagerId) -> SmState {
-    let sm = lab.world.manager(id);
+fn role(lab: &Lab, id: SmId) -> SmState {
+    let sm = lab.world.sm(id);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
@@ -60,7 +57,7 @@ fn config(lab: &Lab, at: [PortAt; 2]) -> SmConfig {
 }
 
 /// A master and a standby.
-fn pair(seed: u64) -> (Lab, [PortAt; 2], ManagerId) {
+fn pair(seed: u64) -> (Lab, [PortAt; 2], SmId) {
     let mut lab = Lab::new("mesh:3,2,1,1", seed);
     let at = [
         lab.at,
@@ -72,13 +69,13 @@ fn pair(seed: u64) -> (Lab, [PortAt; 2], ManagerId) {
     let first = Sm::new(cfg.clone(), RestoredState::default(), now);
     lab.sm = lab
         .world
-        .add_manager(Some(at[0]), first)
+        .add_sm(Some(at[0]), first)
         .unwrap_or_else(|e| panic!("{e}"));
     lab.next_sweep(60);
     let second = Sm::new(cfg, RestoredState::default(), lab.world.now());
     let second = lab
         .world
-        .add_manager(Some(at[1]), second)
+        .add_sm(Some(at[1]), second)
         .unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(
@@ -178,7 +175,7 @@ fn stop_survives_a_sweep_that_ends_its_sm_scan() {
         let other = ForeignSm::new(guid, 0, SmState::Standby);
         lab.world.add_foreign_sm(THERE, other).unwrap();
         lab.world.run_for(Duration::from_secs(30));
-        lab.world.with_manager(lab.sm, |sm, now| {
+        lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Command::Stop.with_id(1), now);
             if deposed {
                 sm.command(Input::Deposed(guid), now);
@@ -219,7 +216,7 @@ fn lost_link_fails_a_sweep() {
 /// A process with an SM, which ends when the SM has stopped, and is started again.
 struct Service {
     at: PortAt,
-    id: ManagerId,
+    id: SmId,
     /// Commands that it was sent.
     sent: Vec<CommandId>,
 }
@@ -245,7 +242,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
     for service in services {
         let sm = lab
             .world
-            .manager(service.id)
+            .sm(service.id)
             .unwrap_or_else(|| panic!("no manager"));
         let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
         if !sm.events.iter().any(stopped) {
@@ -258,7 +255,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
         service.check(&sm, context);
         service.sent.clear();
         let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
-        let started = lab.world.add_manager(Some(service.at), sm);
+        let started = lab.world.add_sm(Some(service.at), sm);
         service.id = started.unwrap_or_else(|e| panic!("{e}"));
     }
 }
@@ -332,7 +329,7 @@ fn every_command_is_answered_exactly_once() {
         for service in &services {
             let sm = lab
                 .world
-                .manager(service.id)
+                .sm(service.id)
                 .unwrap_or_else(|| panic!("no manager"));
             total += service.check(sm, &format!("seed {seed}"));
         }

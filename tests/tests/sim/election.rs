@@ -14,7 +14,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
@@ -42,39 +42,39 @@ pub(crate) fn up(priority: u8) -> Lab {
     lab.world.kill(lab.sm);
     lab.sm = lab
         .world
-        .add_manager(Some(lab.at), Sm::new(cfg, RestoredState::default(), now))
+        .add_sm(Some(lab.at), Sm::new(cfg, RestoredState::default(), now))
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(lab.next_sweep(60).is_clean());
     lab
 }
 
-fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> ManagerId {
+fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> SmId {
     let now = lab.world.now();
     let sm = Sm::new(cfg, RestoredState::default(), now);
-    let added = lab.world.add_manager(Some(at), sm);
+    let added = lab.world.add_sm(Some(at), sm);
     added.unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> ManagerId {
+fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> SmId {
     let cfg = cfg(Some(lab), priority);
     join(lab, at, cfg)
 }
 
-fn role(lab: &Lab, id: ManagerId) -> SmState {
-    let sm = lab.world.manager(id);
+fn role(lab: &Lab, id: SmId) -> SmState {
+    let sm = lab.world.sm(id);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-fn events(lab: &Lab, id: ManagerId) -> &[Event] {
-    lab.world.manager(id).map_or(&[], |sm| &sm.events)
+fn events(lab: &Lab, id: SmId) -> &[Event] {
+    lab.world.sm(id).map_or(&[], |sm| &sm.events)
 }
 
-fn told(lab: &Lab, id: ManagerId, is_it: fn(&Event) -> bool) -> bool {
+fn told(lab: &Lab, id: SmId, is_it: fn(&Event) -> bool) -> bool {
     events(lab, id).iter().any(is_it)
 }
 
 /// How an SM ended: whether it handed the subnet over, and whether it was master.
-pub(crate) fn stopped(lab: &Lab, id: ManagerId) -> Option<(bool, bool)> {
+pub(crate) fn stopped(lab: &Lab, id: SmId) -> Option<(bool, bool)> {
     events(lab, id).iter().find_map(|e| {
         let Event::Stopped {
             handed_to,
@@ -93,20 +93,20 @@ fn lids(lab: &Lab) -> Vec<Lid> {
 }
 
 /// Whether the host at a port is answered where its port says that its questions belong.
-fn is_answered(lab: &Lab, host: PortAt, sms: &[(ManagerId, PortAt)]) -> bool {
+fn is_answered(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
     let fabric = lab.world.fabric();
     let Some(info) = fabric.port_info(host) else {
         return false;
     };
     sms.iter().any(|(id, at)| {
         let there = fabric.lid(*at).0 == info.master_sm_lid;
-        let sm = lab.world.manager(*id);
+        let sm = lab.world.sm(*id);
         there && sm.is_some_and(|sm| sm.core().view().is_some())
     })
 }
 
 /// The longest time in which a host would have asked in vain, while the world runs on for `time`, or until it is `done`.
-fn longest_gap(lab: &mut Lab, sms: &[(ManagerId, PortAt)], time: Duration) -> Duration {
+fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duration {
     let hosts: Vec<PortAt> = lab.world.fabric().end_ports().collect();
     let mut gaps = vec![Duration::ZERO; hosts.len()];
     let mut longest = Duration::ZERO;
@@ -125,7 +125,7 @@ fn longest_gap(lab: &mut Lab, sms: &[(ManagerId, PortAt)], time: Duration) -> Du
     longest
 }
 
-fn assert_one_master(lab: &Lab, sms: &[ManagerId], wanted: ManagerId) {
+fn assert_one_master(lab: &Lab, sms: &[SmId], wanted: SmId) {
     for sm in sms {
         let want = if *sm == wanted {
             SmState::Master
@@ -151,9 +151,9 @@ fn planned_stop_is_invisible_to_clients() {
     let before = lids(&lab);
     let copy = lab.manager().copied(lab.world.now());
     let first = (lab.sm, lab.at);
-    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
     lab.world.fabric_mut().reset_counters();
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
     });
     let sms = [first, (second, THERE)];
@@ -172,7 +172,7 @@ fn planned_stop_is_invisible_to_clients() {
 #[test]
 fn sm_without_standby_stops_at_once() {
     let mut lab = up(5);
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
     });
     assert_eq!(stopped(&lab, lab.sm), Some((false, true)));
@@ -192,7 +192,7 @@ fn dead_master_is_replaced_from_the_replica() {
     lab.world.run_for(Duration::from_secs(30));
     let before = lids(&lab);
     let copy = lab.manager().copied(lab.world.now());
-    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
     let gap = longest_gap(&mut lab, &[(second, THERE)], Duration::from_secs(8));
@@ -227,7 +227,7 @@ fn operator_handover_succeeds_and_persists() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 1);
     lab.world.run_for(Duration::from_secs(30));
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Handover.with_id(0), now);
     });
     let sms = [(lab.sm, lab.at), (second, THERE)];
@@ -235,7 +235,7 @@ fn operator_handover_succeeds_and_persists() {
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
     // Settings that are read again change nothing about it.
     let same = cfg(Some(&lab), 5);
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Input::Config(Box::new(same)), now);
     });
     lab.world.run_for(Duration::from_mins(2));
@@ -252,7 +252,7 @@ fn trap_144_reports_the_priority() {
     // The light sweep is over, the next one is far.
     lab.world.run_for(Duration::from_secs(31));
     let better = cfg(Some(&lab), 9);
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.command(Input::Config(Box::new(better)), now);
     });
     let mut waited = Duration::ZERO;
@@ -276,7 +276,7 @@ fn master_priority_prevents_failback() {
             master_priority: if sticky { 15 } else { 0 },
             ..cfg(Some(&lab), 5)
         };
-        lab.world.with_manager(lab.sm, |sm, now| {
+        lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Input::Config(Box::new(mine)), now);
         });
         lab.world.run_for(Duration::from_secs(30));
@@ -300,7 +300,7 @@ fn peer_capabilities_survive_a_reload() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.command(Input::FerrosmPeer(master), now);
         sm.command(Input::Config(Box::new(settings(1))), now);
     });
@@ -321,7 +321,7 @@ fn standby_stop_hands_nothing_over() {
     let second = join_as(&mut lab, THERE, 3);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
     });
     assert_eq!(stopped(&lab, second), Some((false, false)));
@@ -352,8 +352,8 @@ fn joined_subnet_fragments_elect_one_master() {
         let at = lab.at;
         let a = lab
             .world
-            .add_manager(Some(at), Sm::new(cfg(first), RestoredState::default(), now));
-        let b = lab.world.add_manager(
+            .add_sm(Some(at), Sm::new(cfg(first), RestoredState::default(), now));
+        let b = lab.world.add_sm(
             Some(far),
             Sm::new(cfg(other), RestoredState::default(), now),
         );
@@ -409,7 +409,7 @@ fn hosts_of_the_other_fragment_reregister() {
             ..RestoredState::default()
         };
         let sm = Sm::new(cfg, restored, lab.world.now());
-        lab.world.add_manager(Some(at), sm).unwrap()
+        lab.world.add_sm(Some(at), sm).unwrap()
     };
     let a = begin(own, 5, LidMap::new());
     let b = begin(far, 3, theirs);
@@ -418,10 +418,7 @@ fn hosts_of_the_other_fragment_reregister() {
     let fabric = lab.world.fabric();
     let lid = |lab: &Lab, at: PortAt| lab.world.fabric().lid(at).0;
     assert_eq!(lid(&lab, own), lid(&lab, far), "both masters have one LID");
-    let known = lab
-        .world
-        .manager(a)
-        .and_then(|sm| sm.core().view().cloned());
+    let known = lab.world.sm(a).and_then(|sm| sm.core().view().cloned());
     let known = known.unwrap_or_else(|| panic!("no view"));
     let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far;
     let behind: Vec<PortAt> = hosts.iter().filter(there).copied().collect();
@@ -466,7 +463,7 @@ fn alone() -> Lab {
         allowed_sms: Some(Arc::new(BTreeSet::from([own]))),
         ..cfg(Some(&lab), 5)
     };
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Input::Config(Box::new(allowed)), now);
     });
     lab
@@ -482,7 +479,7 @@ fn alarms(lab: &Lab) -> Vec<AboutSm<election::ElectionNotice>> {
     alarms
 }
 
-fn add_rogue(lab: &mut Lab) -> ManagerId {
+fn add_rogue(lab: &mut Lab) -> SmId {
     let guid = lab.world.fabric().port_guid(THERE);
     let rogue = ForeignSm::new(guid, 15, SmState::Standby);
     let rogue = lab.world.add_foreign_sm(THERE, rogue);
@@ -520,7 +517,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
         lab.world.kill(rogue);
         for _ in 0..2 {
             lab.world
-                .with_manager(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+                .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
             assert!(lab.next_sweep(60).is_clean());
         }
         let gone = |e: &&Event| {
@@ -573,7 +570,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
     let alarm = |e: &Event| matches!(e, Event::Alarm(_));
     assert!(told(&lab, second, alarm), "{:?}", events(&lab, second));
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.command(Command::Takeover.with_id(0), now)
     });
     (lab.sm, lab.at) = (second, THERE);
@@ -621,7 +618,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
         let other = ForeignSm::new(guid, 0, SmState::Standby);
         lab.world.add_foreign_sm(THERE, other).unwrap();
         lab.world.run_for(Duration::from_secs(30));
-        lab.world.with_manager(lab.sm, |sm, now| {
+        lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Input::Stalled, now);
             if deposed {
                 sm.command(Input::Deposed(guid), now);
@@ -658,7 +655,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     };
     let master = lab.world.fabric().port_guid(lab.at);
     let copy = lab.manager().copied(lab.world.now());
-    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
     let others = |lab: &Lab| {
         let counters = lab.world.fabric().all_counters();
         let sets = counters.all_sets();
@@ -668,14 +665,14 @@ fn lost_lease_does_not_isolate_the_subnet() {
     let (swept, before) = (sweeps(&lab), others(&lab));
     // Longer than the 100 ms for which a master is waited for that is surely dead.
     lab.world.set_paused(lab.sm, true);
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         let (guid, uncertain) = (master, true);
         sm.command(Input::PeerSilent { guid, uncertain }, now);
     });
     // Also if it begins anew meanwhile.
     lab.world.run_for(Duration::from_millis(50));
     let copy = lab.manager().copied(lab.world.now());
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.copy = Some(copy);
         sm.command(Input::Stalled, now);
     });
@@ -683,7 +680,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     assert_eq!(role(&lab, second), SmState::Discovering);
     lab.world.set_paused(lab.sm, false);
     lab.world
-        .with_manager(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+        .with_sm(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
     lab.world.run_for(Duration::from_secs(1));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
@@ -696,7 +693,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(THERE, other).unwrap();
     lab.world
-        .with_manager(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+        .with_sm(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
     assert_eq!(others(&lab).1, before.1);
@@ -712,7 +709,7 @@ fn pending_stop_survives_a_lost_lease() {
     let guid = lab.world.fabric().port_guid(THERE);
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(THERE, other).unwrap();
-    lab.world.with_manager(lab.sm, |sm, now| {
+    lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
         sm.command(Input::LeaseLost, now);
     });

@@ -267,7 +267,7 @@ fn m_keys_are_persisted_and_changed() {
         lab.world.fabric_mut().reboot(core);
         lab.until_good(30);
         let now = lab.world.now();
-        lab.world.with_manager(lab.sm, |sm, _| {
+        lab.world.with_sm(lab.sm, |sm, _| {
             sm.command(Input::Config(Box::new(cfg(0xBBBB))), now)
         });
         lab.next_sweep(30);
@@ -329,14 +329,14 @@ fn garbage_on_qp0_is_harmless() {
         };
         // Answers with made-up data are believed where they fit; no more of them once the fabric must become good.
         lab.world
-            .with_manager(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
+            .with_sm(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
         if round % 10 == 0 {
             lab.world.run_for(Duration::from_micros(300));
         }
     }
     let now = lab.world.now();
     lab.world.run_for(Duration::from_secs(60));
-    lab.world.with_manager(lab.sm, |sm, _| {
+    lab.world.with_sm(lab.sm, |sm, _| {
         sm.command(Command::Sweep.with_id(0), now + Duration::from_secs(60))
     });
     lab.until_good(60);

@@ -8,7 +8,7 @@ use ferrosm_core::{Command, Event, Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::ManagerId;
+use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::{Lab, Sm};
 
@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(10);
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A master, and a lower standby that says that it still copies.
-fn with_copying_standby() -> (Lab, ManagerId) {
+fn with_copying_standby() -> (Lab, SmId) {
     let paper = Lab::new("fat-tree:4", 1);
     let fabric = paper.world.fabric();
     let peers = [paper.at, THERE].map(|at| fabric.port_guid(at));
@@ -30,7 +30,7 @@ fn with_copying_standby() -> (Lab, ManagerId) {
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_manager(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     command(&mut lab, second, Input::ReplicaIncomplete(true));
     lab.world.run_for(Duration::from_secs(30));
@@ -41,12 +41,12 @@ fn with_copying_standby() -> (Lab, ManagerId) {
     (lab, second)
 }
 
-fn command(lab: &mut Lab, id: ManagerId, input: Input) {
-    lab.world.with_manager(id, |sm, now| sm.command(input, now));
+fn command(lab: &mut Lab, id: SmId, input: Input) {
+    lab.world.with_sm(id, |sm, now| sm.command(input, now));
 }
 
-fn role(lab: &Lab, id: ManagerId) -> SmState {
-    let sm = lab.world.manager(id);
+fn role(lab: &Lab, id: SmId) -> SmState {
+    let sm = lab.world.sm(id);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
@@ -60,7 +60,7 @@ const fn is_not_ready(event: &Event) -> bool {
 }
 
 /// How long it takes until the second is master.
-fn taken_within(lab: &mut Lab, second: ManagerId, most: Duration) -> Option<Duration> {
+fn taken_within(lab: &mut Lab, second: SmId, most: Duration) -> Option<Duration> {
     let mut waited = Duration::ZERO;
     while waited < most {
         if role(lab, second) == SmState::Master {
@@ -164,15 +164,14 @@ fn no_registration_before_the_replica_is_loaded() {
     command(&mut lab, first, Command::Handover.with_id(0));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
-    lab.world
-        .with_manager(first, |sm, _| sm.asks_for_copy = true);
+    lab.world.with_sm(first, |sm, _| sm.asks_for_copy = true);
     command(&mut lab, second, Command::Stop.with_id(0));
     let back = taken_within(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().wants_copy);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
-    let copy = lab.world.with_manager(second, |sm, now| sm.copied(now));
+    let copy = lab.world.with_sm(second, |sm, now| sm.copied(now));
     command(&mut lab, first, Input::ReplicaLoaded(copy.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
@@ -227,7 +226,7 @@ fn standby_with_replica_outranks_standby_without() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let mut add = |at, priority, copying| {
         let sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
-        let id = lab.world.add_manager(Some(at), sm).unwrap();
+        let id = lab.world.add_sm(Some(at), sm).unwrap();
         command(&mut lab, id, Input::ReplicaIncomplete(copying));
         lab.world.run_for(Duration::from_secs(30));
         id

@@ -12,7 +12,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::ManagerId;
+use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
@@ -50,17 +50,17 @@ fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
     assert!(told.is_ok(), "{} {told:?}", lab.repeat());
 }
 
-fn standby(lab: &mut Lab) -> ManagerId {
+fn standby(lab: &mut Lab) -> SmId {
     let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_manager(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(lab, second), SmState::Standby);
     second
 }
 
-fn role(lab: &Lab, id: ManagerId) -> SmState {
-    let sm = lab.world.manager(id);
+fn role(lab: &Lab, id: SmId) -> SmState {
+    let sm = lab.world.sm(id);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
@@ -76,8 +76,8 @@ fn whole_copy(lab: &Lab) -> RestoredState {
     }
 }
 
-fn give_copy(lab: &mut Lab, id: ManagerId, copy: Option<RestoredState>) {
-    lab.world.with_manager(id, |sm, _| sm.copy = copy);
+fn give_copy(lab: &mut Lab, id: SmId, copy: Option<RestoredState>) {
+    lab.world.with_sm(id, |sm, _| sm.copy = copy);
 }
 
 /// How often each host was told to register again.
@@ -128,14 +128,14 @@ fn subscribe(lab: &mut Lab, at: PortAt) {
 fn reports(lab: &mut Lab) -> usize {
     let taken = lab
         .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let bytes = taken.into_iter().flatten().map(|(_, bytes)| bytes);
     bytes
         .filter(|bytes| header(bytes).method == Method::Report)
         .count()
 }
 
-fn until_master(lab: &mut Lab, id: ManagerId) {
+fn until_master(lab: &mut Lab, id: SmId) {
     lab.until("a master", 120, |lab| role(lab, id) == SmState::Master);
 }
 
@@ -224,7 +224,7 @@ fn isolated_standby_does_not_use_an_old_replica() {
         give_copy(&mut lab, second, Some(copy));
         act(&mut lab, FabricAction::Cut(THERE));
         lab.world.run_for(LONG);
-        let taken = lab.world.with_manager(second, |sm, _| sm.copy.is_none());
+        let taken = lab.world.with_sm(second, |sm, _| sm.copy.is_none());
         assert_eq!(taken, Some(true), "it has recalled");
         assert_eq!(role(&lab, second), SmState::Discovering);
         members.lost(THERE);
@@ -258,7 +258,7 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
     let (first, at) = (lab.sm, hosts(&lab)[9]);
     act(&mut lab, FabricAction::Cut(THERE));
     let sm = Sm::new(cfg(0), whole_copy(&lab), lab.world.now());
-    let second = lab.world.add_manager(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(LONG);
     assert_eq!(role(&lab, second), SmState::Discovering);
@@ -286,14 +286,13 @@ fn stalled_sm_does_not_use_an_old_replica() {
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
     let copy = whole_copy(&lab);
-    lab.world
-        .with_manager(second, |sm, _| sm.asks_for_copy = true);
+    lab.world.with_sm(second, |sm, _| sm.asks_for_copy = true);
     lab.world.kill(first);
-    let wants = |lab: &Lab| lab.world.manager(second).is_some_and(|sm| sm.wants_copy);
+    let wants = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.wants_copy);
     lab.until("the question for the copy", 60, wants);
     let before = told(&lab);
     let recalled = |copy| Input::ReplicaLoaded(Some(Box::new(copy)));
-    lab.world.with_manager(second, |sm, now| {
+    lab.world.with_sm(second, |sm, now| {
         sm.wants_copy = false;
         sm.command(recalled(old), now);
         sm.command(Input::Stalled, now);
@@ -301,7 +300,7 @@ fn stalled_sm_does_not_use_an_old_replica() {
     lab.world.run_for(Duration::from_millis(1));
     assert!(wants(&lab), "it asks again");
     lab.world
-        .with_manager(second, |sm, now| sm.command(recalled(copy), now));
+        .with_sm(second, |sm, now| sm.command(recalled(copy), now));
     until_master(&mut lab, second);
     (lab.sm, lab.at) = (second, THERE);
     lab.until("the first sweep", 60, |lab| {
@@ -321,7 +320,7 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         let mut lab = Lab::up("mesh:4,4", 1, cfg(5));
         let there = hosts(&lab).into_iter().next_back().unwrap();
         let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-        let second = lab.world.add_manager(Some(there), sm);
+        let second = lab.world.add_sm(Some(there), sm);
         let second = second.unwrap_or_else(|e| panic!("{e}"));
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(role(&lab, second), SmState::Standby);
@@ -332,7 +331,7 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         let Some(at) = trunks.map(|link| link.a).nth(n) else {
             break;
         };
-        let events = |lab: &Lab| lab.world.manager(second).unwrap().events.clone();
+        let events = |lab: &Lab| lab.world.sm(second).unwrap().events.clone();
         let before = events(&lab).len();
         act(&mut lab, FabricAction::Cut(at));
         lab.world.run_for(LONG);

@@ -37,7 +37,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
         ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
-    let second = lab.world.add_manager(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
@@ -48,7 +48,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
         ..lab.manager().copied(lab.world.now())
     };
     assert!(copy.lids.contains_key(&lab.world.fabric().port_guid(away)));
-    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
     lab.next_sweep(60);

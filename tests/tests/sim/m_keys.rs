@@ -113,7 +113,7 @@ fn interrupted_m_key_change_is_completed() {
     for steps in (0..).step_by(4) {
         let mut lab = locked(steps);
         let sm = lab.sm;
-        lab.world.with_manager(sm, |m, now| {
+        lab.world.with_sm(sm, |m, now| {
             m.command(Input::Config(Box::new(with(0xBBBB))), now);
         });
         lab.until("the first port has the other key", 60, |lab| {

@@ -15,12 +15,12 @@ use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::ManagerId;
+use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{Members, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 /// A master on the first host and a standby on the last one.
-fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (ManagerId, PortAt)) {
+fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
     let paper = Lab::with(spec, seed, cfg.clone());
     let there = *hosts(&paper).last().expect("hosts");
     let fabric = paper.world.fabric();
@@ -33,21 +33,21 @@ fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (ManagerId, PortAt)) {
     };
     let mut lab = Lab::up(spec, seed, cfg.clone());
     let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab.world.add_manager(Some(there), sm).expect("a place");
+    let second = lab.world.add_sm(Some(there), sm).expect("a place");
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(role(&lab, second), SmState::Standby, "{}", lab.repeat());
     (lab, (second, there))
 }
 
-fn role(lab: &Lab, sm: ManagerId) -> SmState {
-    let sm = lab.world.manager(sm);
+fn role(lab: &Lab, sm: SmId) -> SmState {
+    let sm = lab.world.sm(sm);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
 /// The master gives the subnet to the other one, which goes before it from now on and has a copy of all that it keeps. That one is the
 /// master of the lab then.
-fn hand_over(lab: &mut Lab, other: &mut (ManagerId, PortAt), priority: u8) {
+fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
     let copy = lab.manager().copied(lab.world.now());
     let kept = lab.manager().kept.clone();
     let first = (lab.sm, lab.at);
@@ -55,7 +55,7 @@ fn hand_over(lab: &mut Lab, other: &mut (ManagerId, PortAt), priority: u8) {
         priority,
         ..SmConfig::default()
     };
-    lab.world.with_manager(other.0, |sm, now| {
+    lab.world.with_sm(other.0, |sm, now| {
         (sm.copy, sm.kept) = (Some(copy), kept);
         sm.command(Input::Config(Box::new(cfg)), now);
     });
@@ -115,7 +115,7 @@ fn drain_ends_with_the_mastership_term() {
         lab.world.run_for(Duration::from_millis(200));
         assert!(writes(&lab), "{} nothing waits", lab.repeat());
         let first = (lab.sm, lab.at);
-        lab.world.with_manager(first.0, |sm, now| {
+        lab.world.with_sm(first.0, |sm, now| {
             sm.command(command.with_id(0), now);
         });
         (lab.sm, lab.at) = other;

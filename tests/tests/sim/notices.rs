@@ -46,7 +46,7 @@ fn heard(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
     let lid = lab.world.fabric().lid(at).0;
     let sent = lab
         .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let reports = sent.into_iter().flatten().filter(|(to, bytes)| {
         to.lid == lid && to.qpn == Qpn(1) && header(bytes).method == Method::Report
     });
@@ -133,11 +133,11 @@ fn each_trap_is_forwarded_to_its_subscribers() {
         lab.world.run_for(Duration::from_secs(1));
     }
     lab.world.run_for(Duration::from_secs(20));
-    let sent = lab.world.with_manager(lab.sm, |sm, _| sm.replies.clone());
+    let sent = lab.world.with_sm(lab.sm, |sm, _| sm.replies.clone());
     let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
     assert_eq!(heard(&mut lab, curious), expected);
     lab.world
-        .with_manager(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
+        .with_sm(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
     assert_eq!(heard(&mut lab, choosy), BTreeSet::new());
 }
 
@@ -154,7 +154,7 @@ fn trap_storm_is_forwarded_a_few_times() {
     let lid = lab.world.fabric().lid(all[2]).0;
     let sent = lab
         .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let tids: BTreeSet<u64> = sent
         .into_iter()
         .flatten()

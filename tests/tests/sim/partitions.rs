@@ -81,7 +81,7 @@ fn assert_good(lab: &Lab, expect: &Expectations, what: &str) {
 fn reload(lab: &mut Lab, cfg: SmConfig) {
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+        .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
 }
 
 /// Nobody configured anything: one more question for each end port, no write, and nothing again.
@@ -97,7 +97,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
     lab.assert_good();
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+        .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
     let again = lab.next_sweep(60);
     assert_eq!((count(&again).gets, count(&again).sets), (0, 0));
     assert_eq!(again.fullest_pkey_table, None);

@@ -6,14 +6,14 @@ use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 const THERE: PortAt = PortAt::new(7, 1);
 
-fn role(lab: &Lab, id: ManagerId) -> SmState {
+fn role(lab: &Lab, id: SmId) -> SmState {
     lab.world
-        .manager(id)
+        .sm(id)
         .map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
@@ -86,14 +86,14 @@ fn lower_priority_sm_is_ignored() {
 }
 
 /// Another manager of ours joins at `THERE`.
-fn second_of_ours(lab: &mut Lab, priority: u8) -> ManagerId {
+fn second_of_ours(lab: &mut Lab, priority: u8) -> SmId {
     let now = lab.world.now();
     let cfg = SmConfig {
         priority,
         ..SmConfig::default()
     };
     lab.world
-        .add_manager(Some(THERE), Sm::new(cfg, RestoredState::default(), now))
+        .add_sm(Some(THERE), Sm::new(cfg, RestoredState::default(), now))
         .unwrap_or_else(|e| panic!("no second manager: {e}"))
 }
 

@@ -273,7 +273,7 @@ fn first_matching_qos_rule_selects_the_level() {
     ] {
         let sm = lab.sm;
         lab.world
-            .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+            .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
         assert!(lab.next_sweep(60).is_clean());
         assert_eq!(path(&lab, (a, busy), SERVICE_ID, sdp).unwrap().sl, sl);
     }
@@ -458,7 +458,7 @@ fn prefix_routes_lead_to_routers() {
     );
 
     let sm = lab.sm;
-    lab.world.with_manager(sm, |m, now| {
+    lab.world.with_sm(sm, |m, now| {
         m.command(Input::Config(Box::new(with(&lines))), now)
     });
     assert!(lab.next_sweep(60).is_clean());

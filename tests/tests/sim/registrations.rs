@@ -180,7 +180,7 @@ fn subscriptions_survive_a_restart() {
     lab.world.run_for(Duration::from_secs(20));
     let replies = lab
         .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let lid = lab.world.fabric().lid(all[2]).0;
     let reports = replies
         .into_iter()
@@ -274,14 +274,13 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         } else {
             let first = lab.sm;
             let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-            let second = lab.world.add_manager(Some(all[2]), sm).expect("a port");
+            let second = lab.world.add_sm(Some(all[2]), sm).expect("a port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
                 let input = Command::Handover.with_id(0);
-                lab.world
-                    .with_manager(from, |sm, now| sm.command(input, now));
+                lab.world.with_sm(from, |sm, now| sm.command(input, now));
                 lab.world.run_for(Duration::from_secs(30));
-                let role = lab.world.manager(to).map(|sm| sm.core().role());
+                let role = lab.world.sm(to).map(|sm| sm.core().role());
                 assert_eq!(role, Some(SmState::Master));
             }
         }
@@ -324,10 +323,10 @@ fn sm_that_finds_a_master_drops_its_records() {
     let now = lab.world.now();
     let second = lab
         .world
-        .add_manager(Some(all[5]), Sm::new(cfg, restored, now))
+        .add_sm(Some(all[5]), Sm::new(cfg, restored, now))
         .expect("a port");
     lab.world.run_for(Duration::from_secs(20));
-    let sm = lab.world.manager(second).expect("it is there");
+    let sm = lab.world.sm(second).expect("it is there");
     assert_eq!(sm.core().role(), SmState::Standby);
     assert!(sm.core().registry().is_empty());
     let kept = sm.restored(lab.world.now()).registrations;

@@ -382,7 +382,7 @@ fn a_foreign_snapshot_is_not_used() {
                 let (cfg, lids) = above(lids);
                 Sm::new(cfg, lids, now)
             };
-            let other = lab.world.add_manager(Some(at), other).expect("a port");
+            let other = lab.world.add_sm(Some(at), other).expect("a port");
             lab.world.run_for(Duration::from_secs(20));
             let _ = lab.world.kill(other);
         }),
@@ -481,7 +481,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     start(&mut lab, restored);
     let (cfg, lids) = above(lids);
     let other = Sm::new(cfg, lids, now);
-    lab.world.add_manager(Some(at), other).expect("a port");
+    lab.world.add_sm(Some(at), other).expect("a port");
     until_answering(&mut lab);
     lab.until("the standby's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Standby

@@ -30,7 +30,7 @@ const fn ms(ms: u64) -> Duration {
 fn set_fault(lab: &mut Lab, fault: StoreFault) {
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |sm, now| sm.set_store_fault(fault, now))
+        .with_sm(sm, |sm, now| sm.set_store_fault(fault, now))
         .expect("an SM");
 }
 
@@ -51,7 +51,7 @@ fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
     };
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |sm, now| sm.command(Input::Gmp { from, bytes }, now))
+        .with_sm(sm, |sm, now| sm.command(Input::Gmp { from, bytes }, now))
         .expect("an SM");
 }
 
@@ -60,7 +60,7 @@ fn take_replies(lab: &mut Lab) -> Vec<u64> {
     let sm = lab.sm;
     let taken = lab
         .world
-        .with_manager(sm, |sm, _| core::mem::take(&mut sm.replies));
+        .with_sm(sm, |sm, _| core::mem::take(&mut sm.replies));
     let taken = taken.expect("an SM");
     taken.iter().map(|(_, bytes)| header(bytes).tid.0).collect()
 }
@@ -174,7 +174,7 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     let (sm, m_key) = (lab.sm, cfg.m_key);
     let config = Input::Config(Box::new(cfg));
     lab.world
-        .with_manager(sm, |sm, now| {
+        .with_sm(sm, |sm, now| {
             sm.command(config, now);
             sm.command(Command::Reroute.with_id(0), now);
         })

@@ -460,7 +460,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.assert_good();
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
+        .with_sm(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
         .expect("our manager");
     let report = lab.next_sweep(60);
     assert!(!repaired(&report.engine_notes), "{report:?}");

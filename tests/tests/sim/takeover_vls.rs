@@ -156,7 +156,7 @@ fn configure(lab: &mut Lab, engine: &str) {
     let cfg = Box::new(with(engine));
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Input::Config(cfg), now));
+        .with_sm(sm, |m, now| m.command(Input::Config(cfg), now));
 }
 
 /// The operator wants other lanes, the master dies after any number of tables, and the next one begins with the old settings: all

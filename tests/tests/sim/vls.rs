@@ -71,7 +71,7 @@ fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     assert!(maps > 0 && arbitrations > 0);
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+        .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(sets(&lab), (0, 0));
 }
@@ -84,7 +84,7 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     maps_are_as_planned(&lab);
     for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
         let sm = lab.sm;
-        lab.world.with_manager(sm, |m, now| {
+        lab.world.with_sm(sm, |m, now| {
             m.command(Input::Config(Box::new(with(engine))), now);
         });
         lab.until(engine, 120, |lab| {
@@ -147,7 +147,7 @@ fn foreign_vl_tables_are_overwritten() {
             }
             let sm = lab.sm;
             lab.world
-                .with_manager(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+                .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
             let again = lab.next_sweep(60);
             assert!(again.is_clean(), "{what}: {again:?}");
             let asked = |attr| again.smps.contains_key(&attr);

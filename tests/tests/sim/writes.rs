@@ -35,20 +35,20 @@ fn brought_up(spec: &str, engine: &str, vls: u8) -> Lab {
 fn command(lab: &mut Lab, input: Input) {
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, now| m.command(input, now))
+        .with_sm(sm, |m, now| m.command(input, now))
         .expect("our manager");
 }
 
 fn set_slow(lab: &mut Lab, slow: bool) {
     let sm = lab.sm;
     lab.world
-        .with_manager(sm, |m, _| m.slow_jobs = slow)
+        .with_sm(sm, |m, _| m.slow_jobs = slow)
         .expect("our manager");
 }
 
 fn answer(lab: &mut Lab) {
     let sm = lab.sm;
-    lab.world.with_manager(sm, Sm::answer).expect("our manager");
+    lab.world.with_sm(sm, Sm::answer).expect("our manager");
 }
 
 fn config(lab: &mut Lab, engine: &str, vls: u8) {
