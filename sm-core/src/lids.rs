@@ -4,7 +4,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
-use crate::plan::lids::{self, LidPlan, Reign};
+use crate::plan::lids::{self, ConfirmedLids, LidPlan};
 use crate::records::lid_updates;
 use crate::report::ProblemKind;
 use crate::subnet::{PortRef, Subnet};
@@ -16,7 +16,7 @@ use crate::subnet::{PortRef, Subnet};
 pub(crate) struct LidTable {
     map: LidMap,
     /// Which assignments this SM has confirmed while master.
-    confirmed: Reign,
+    confirmed: ConfirmedLids,
     /// The assignment of the ports in the fabric.
     plan: LidPlan,
     /// The highest LID of the plan: LinearFDBTop of all switches.
@@ -57,12 +57,12 @@ impl LidTable {
     /// Replaces the map by that of a replica. LIDs of this SM's own may have been assigned to other ports meanwhile.
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
-        self.confirmed.end();
+        self.confirmed.clear();
     }
 
     /// Another SM may have assigned LIDs: no assignment counts as confirmed.
     pub(crate) fn unconfirm(&mut self) {
-        self.confirmed.end();
+        self.confirmed.clear();
     }
 
     /// A sweep is complete: what ports report confirms the assignment.

@@ -231,7 +231,7 @@ pub struct SweepReport {
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
     /// Messages of the engine, and why engines tried before it were rejected.
-    pub engine_notes: Vec<String>,
+    pub engine_messages: Vec<String>,
     /// The proof of the routing; `None` if nothing had to be routed.
     pub proof: Option<Proof>,
     /// LFT blocks written.

@@ -224,7 +224,7 @@ impl RoutingState {
     pub(crate) fn report(&self, report: &mut SweepReport) {
         report.engine = self.engine.name;
         let notes = self.engine.notes.iter();
-        report.engine_notes.extend(notes.cloned());
+        report.engine_messages.extend(notes.cloned());
         report.proof.clone_from(&self.engine.proof);
     }
 }

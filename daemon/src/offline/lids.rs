@@ -1,7 +1,7 @@
 //! LIDs of a fabric that is routed offline.
 
 use ferrosm_core::LidMap;
-use ferrosm_core::plan::lids::{KnownLids, LidDemand, Reign, assign};
+use ferrosm_core::plan::lids::{ConfirmedLids, KnownLids, LidDemand, assign};
 use ferrosm_mad::ids::{Lid, Lmc};
 
 use crate::failure::Failure;
@@ -30,8 +30,8 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     }
     let known = KnownLids {
         map: &LidMap::new(),
-        reign: &Reign::default(),
-        here: demands.iter().map(|d| d.guid).collect(),
+        confirmed_lids: &ConfirmedLids::default(),
+        present: demands.iter().map(|d| d.guid).collect(),
         highest: Lid::UNICAST_MAX,
     };
     let assigned = assign(&demands, &known, false).lids;

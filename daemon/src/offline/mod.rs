@@ -225,11 +225,11 @@ fn route_view(
     let lids = lids::assign_lids(&mut view)?;
     let FabricGraph {
         topology,
-        places,
+        guid_index,
         nodes: switches,
     } = graph(&view);
     let topo = Arc::new(topology);
-    let (hints, not_found) = routing_hints::resolve(guid_hints, &places);
+    let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
     let warnings = omitted.warning.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
@@ -484,7 +484,7 @@ mod tests {
         };
         let graph = graph(&view);
         let (topo, switches) = (graph.topology, graph.nodes);
-        let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.places);
+        let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.guid_index);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,
             leaf.unwrap()

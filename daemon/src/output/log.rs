@@ -114,7 +114,7 @@ fn sweep(r: &SweepReport, role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    for note in &r.engine_notes {
+    for note in &r.engine_messages {
         info!(engine = r.engine, detail = note, "engine message");
     }
     if let Some(room) = r.fullest_pkey_table.as_ref().filter(|_| !r.local) {

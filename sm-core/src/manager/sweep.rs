@@ -210,7 +210,7 @@ impl SubnetManager {
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 with_ctx!(self, |ctx| self
                     .multicast
-                    .set_conflicting(ctx, routes.in_the_way));
+                    .set_conflicting(ctx, routes.conflicting_groups));
                 let mut lfts = Box::<LftUpdate>::default();
                 let vls = lfts.set_wanted(
                     &mut self.subnet,
@@ -224,7 +224,7 @@ impl SubnetManager {
                 }
                 let routing = (routes.run, computed.nodes);
                 self.routing
-                    .install(routing, routes.notes, routes.proof, &self.cfg);
+                    .install(routing, routes.messages, routes.proof, &self.cfg);
                 self.begin_tables(lfts);
             }
         }
@@ -233,7 +233,7 @@ impl SubnetManager {
     /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
     fn routing_failed(&mut self, why: RoutingFailure) {
         if let Some(report) = self.activity.report() {
-            report.engine_notes.push(why.to_string());
+            report.engine_messages.push(why.to_string());
             report.failed = true;
         }
         if !self.activity.is_local_sweep() {

@@ -1,9 +1,8 @@
-//! A routing that is installed already, by another run or another machine: is it one that may stay?
+//! Adoption of the routing that an earlier run or another SM installed.
 //!
-//! Two ways, the first that does serves. The tables as they were read from the switches, with the lanes and promises that were kept
-//! of them: nothing is written. Or the tables that were kept, for the graph that they were made for, without what was lost since:
-//! what the last master would have come to, so where it died in the middle of its writes they are brought to their end. Both are
-//! proven as an engine's tables are. Pure.
+//! First the LFTs read from the switches are tried, with the persisted VLs and tree constraint; then nothing is written. If they are
+//! rejected, the persisted LFTs are rerouted around the links lost since: the result is the one of the last master, so an update that it
+//! did not finish is completed. Both are verified like the tables of an engine. Pure.
 
 use std::sync::Arc;
 
@@ -18,102 +17,105 @@ use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
 use crate::sa::View;
 
-/// What is known of a routing that may be installed.
+/// A persisted routing that may be installed.
 #[derive(Debug, Clone)]
 pub struct InheritedRouting {
-    /// What was kept of it.
+    /// The routing record.
     pub routing: Arc<RoutingRecord>,
-    /// The subnet when it was kept, with its tables.
+    /// The view persisted with it, with the LFTs.
     pub view: Option<Arc<View>>,
-    /// The settings now.
+    /// The current configuration.
     pub cfg: Arc<SmConfig>,
-    /// The switches of the graph of now, by index.
+    /// The switches of the current graph, by index.
     pub guids: Vec<NodeGuid>,
 }
 
-/// A routing that stays, or that follows from one that was kept.
+/// A routing that was adopted, or computed by an engine.
 #[derive(Debug)]
 pub struct AdoptedRouting {
-    /// It.
+    /// The routing.
     pub routing: Routing,
     /// Its proof.
     pub proof: Proof,
     /// [`LastRun::baseline_max_load`].
-    pub busiest: u64,
-    /// [`LastRun::kept`].
+    pub baseline_max_load: u64,
+    /// [`LastRun::cache`].
     pub cache: RerouteCache,
-    /// What to tell of it.
-    pub note: String,
+    /// Message for the report.
+    pub message: String,
 }
 
 impl InheritedRouting {
-    /// Looks whether it may stay. `installed` are the tables that the switches have.
+    /// Verifies the routing. `installed` are the LFTs of the switches.
     ///
     /// # Errors
-    /// Why not, in a sentence. Switches are named by `label`.
+    /// The reason for the rejection, with switches named by `label`.
     pub fn adopt(
         &self,
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
         label: &dyn Fn(SwitchIdx) -> String,
     ) -> Result<AdoptedRouting, String> {
-        let why = match self.as_installed(request, installed) {
+        let why = match self.adopt_installed(request, installed) {
             Ok(adopted) => return Ok(adopted),
             Err(why) => why,
         };
-        if let Some(adopted) = self.as_kept(request) {
+        if let Some(adopted) = self.reroute_persisted(request) {
             return Ok(adopted);
         }
         let why = match why {
-            Not::Other(why) => why.to_owned(),
-            Not::Unsuitable(error) => error.describe(label),
+            Rejection::Other(why) => why.to_owned(),
+            Rejection::Unsuitable(error) => error.describe(label),
         };
-        Err(format!(
-            "the routing that is installed does not stay: {why}"
-        ))
+        Err(format!("installed routing rejected: {why}"))
     }
 
-    fn as_installed(
+    fn adopt_installed(
         &self,
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
-    ) -> Result<AdoptedRouting, Not> {
+    ) -> Result<AdoptedRouting, Rejection> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
-            return Err(Not::Other("it was made for other settings"));
+            return Err(Rejection::Other("computed for other settings"));
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
-        let tables = tables.ok_or(Not::Unsuitable(AdoptError::MissingTables))?;
+        let tables = tables.ok_or(Rejection::Unsuitable(AdoptError::MissingTables))?;
         let run = self.routing.to_last_run(&self.guids, tables);
         let LastRun {
             topo,
             routing,
-            baseline_max_load: busiest,
+            baseline_max_load,
             ..
-        } = run.ok_or(Not::Other("it was made for other switches"))?;
-        // Of a LID that came later nobody knows which SL its peers were told.
-        let lanes = !routing.vl_plan.is_single();
-        if lanes && request.topo.destinations() != topo.destinations() {
-            return Err(Not::Other("it was made for other LIDs"));
+        } = run.ok_or(Rejection::Other("computed for other switches"))?;
+        // Which SLs hosts use to a LID that was added later is unknown.
+        let has_several_vls = !routing.vl_plan.is_single();
+        if has_several_vls && request.topo.destinations() != topo.destinations() {
+            return Err(Rejection::Other("computed for other LIDs"));
         }
         let tables = routing.tables.clone();
-        let (routing, proof) =
-            adopt(request.topo, routing, request.usable_vls(), busiest).map_err(Not::Unsuitable)?;
+        let (routing, proof) = adopt(
+            request.topo,
+            routing,
+            request.usable_vls(),
+            baseline_max_load,
+        )
+        .map_err(Rejection::Unsuitable)?;
         let changed = tables.iter().zip(&routing.tables);
         let changed = changed.filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
-        let but = match changed {
+        let cleared = match changed {
             0 => String::new(),
-            n => format!(", but for LIDs that are gone, in {n} of them"),
+            n => format!("; entries of removed LIDs cleared in {n} tables"),
         };
         Ok(AdoptedRouting {
             routing,
             proof,
-            busiest,
+            baseline_max_load,
             cache: RerouteCache::new(),
-            note: format!("tables stay as they were found in the switches{but}"),
+            message: format!("installed LFTs adopted{cleared}"),
         })
     }
 
-    fn as_kept(&self, request: &Request<'_>) -> Option<AdoptedRouting> {
+    fn reroute_persisted(&self, request: &Request<'_>) -> Option<AdoptedRouting> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }
@@ -124,25 +126,25 @@ impl InheritedRouting {
         };
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
         let last = Arc::new(self.routing.to_last_run(&self.guids, tables?)?);
-        let busiest = last.baseline_max_load;
+        let baseline_max_load = last.baseline_max_load;
         let previous = Previous {
             last: Some(last),
             ..request.previous.clone()
         };
-        // No engine: only what a repair of it comes to.
+        // No engine: only an incremental reroute of the persisted routing.
         let selection = route_with(&[NO_FALLBACK], &request.with_previous(&previous));
         let (routing, proof) = selection.chosen?;
         Some(AdoptedRouting {
             routing,
             proof,
-            busiest,
+            baseline_max_load,
             cache: selection.cache,
-            note: "the routing that was kept goes on".to_owned(),
+            message: "persisted routing continued".to_owned(),
         })
     }
 }
 
-enum Not {
+enum Rejection {
     Other(&'static str),
     Unsuitable(AdoptError),
 }

@@ -1,7 +1,7 @@
-//! What another routing's lanes mean for packets that are under way on those of the routing in force.
+//! Effect of a change of VLs on packets in flight.
 //!
-//! Pure. A packet keeps its SL, and takes at each switch the VL that the table there gives at that moment. So nothing
-//! happens to it as long as the VLs of the SLs in use stay, wherever other SLs are mapped to.
+//! A packet retains its SL, and each switch maps it to a VL by its current table. So packets are unaffected while the VLs of the SLs in use
+//! are unchanged. Pure.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::vl_plan::SLS;
@@ -10,21 +10,21 @@ use ferrosm_routing::{PathSl, SlToVl, SwitchIdx, Topology, VlPlan};
 use super::vls::FabricVlPlan;
 use crate::subnet::NodeIdx;
 
-/// What changes.
+/// The change between two VL plans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VlChange {
     /// Nothing.
     None,
-    /// Tables, but only for SLs that no path has had.
+    /// Only SLtoVL tables of SLs that no path has used.
     UnusedSls,
-    /// SLs of paths to these LIDs, ascending; and tables for SLs that no path has had, perhaps.
+    /// SLs of paths to these LIDs, ascending; possibly also SLtoVL tables of unused SLs.
     PathSls(Vec<Lid>),
-    /// The VL of an SL that paths have had: packets would begin on one lane and go on on another.
+    /// The VL of an SL in use: packets in flight would change their VL.
     UsedSlToVl,
 }
 
 impl FabricVlPlan {
-    /// What becomes of this plan's packets with other lanes for the switches `nodes` of `topo`.
+    /// The change from this plan to `vl_plan` for the switches `nodes` of `topo`.
     #[must_use]
     pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &VlPlan) -> VlChange {
         let switches = nodes.iter().zip(topo.switches());
@@ -40,7 +40,7 @@ impl FabricVlPlan {
     }
 }
 
-/// Two routings' graphs and lanes, and the switches of both.
+/// The graphs and VL plans of two routings, and the switches of both.
 struct Both<'a> {
     was: (&'a Topology, &'a VlPlan),
     is: (&'a Topology, &'a VlPlan),
@@ -86,8 +86,8 @@ impl Both<'_> {
         moved.map(|d| d.lid).collect()
     }
 
-    /// Whether an SL of the mask is on another VL somewhere on its way between switches. The last hop does not count:
-    /// whoever waits there is waited for by nobody's buffers.
+    /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports do not count: no other channel depends on
+    /// them.
     fn maps_differ(&self, used: u16) -> bool {
         let ((old, was), (topo, is)) = (self.was, self.is);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
@@ -96,11 +96,11 @@ impl Both<'_> {
             return sls.iter().any(|&sl| on(was, sl) != on(is, sl));
         }
         self.pairs.iter().any(|&(s_was, s_is)| {
-            let cabled = |p: &PortNum| {
+            let is_linked = |p: &PortNum| {
                 topo.neighbor(s_is, *p).is_some() && old.neighbor(s_was, *p).is_some()
             };
             let ports = topo.num_ports(s_is).min(old.num_ports(s_was));
-            let mut outputs = (1..=ports).map(PortNum).filter(cabled);
+            let mut outputs = (1..=ports).map(PortNum).filter(is_linked);
             outputs.any(|output| {
                 (0..=ports).map(PortNum).any(|input| {
                     let a = was.map(old, s_was, input, output);
@@ -112,13 +112,13 @@ impl Both<'_> {
     }
 }
 
-/// SLs that any path may have, one bit each.
+/// SLs that paths use, one bit each.
 fn used_sls(path_sl: &PathSl) -> u16 {
     let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
     let all = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
     match path_sl {
         PathSl::Uniform(sl) => bit(sl),
-        // Where tables are silent it is SL 0.
+        // Paths without an entry use SL 0.
         PathSl::ByLid(sls) => 1 | all(sls),
         PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
             rows.iter().map(|row| all(row)).fold(1, |a, b| a | b)
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Two switches with a host each, and the same with other lanes.
+    /// The change of a fabric of two switches with a host each.
     fn change(was: &VlPlan, is: &VlPlan) -> VlChange {
         let mut b = TopologyBuilder::new();
         let (x, y) = (b.switch(4, Lid(1)), b.switch(4, Lid(2)));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_packets_notice_of_other_lanes() {
+    fn vl_changes_are_classified_by_their_effect_on_packets() {
         let one = VlPlan::single();
         let lanes = |vls, to_4| {
             VlPlan::modulo(
@@ -160,7 +160,7 @@ mod tests {
             )
         };
         assert_eq!(change(&one, &one), VlChange::None);
-        // From one lane to two: SL 0 stays on VL 0.
+        // From one VL to two: SL 0 stays on VL 0.
         assert_eq!(change(&one, &lanes(2, 0)), VlChange::UnusedSls);
         assert_eq!(change(&one, &lanes(2, 1)), VlChange::PathSls(vec![Lid(4)]));
         assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), VlChange::None);

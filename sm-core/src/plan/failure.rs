@@ -1,22 +1,22 @@
-//! Why no engine could route the subnet.
+//! The reasons why every engine failed.
 
 use core::fmt;
 
-/// Why the installed routing does not stay, and why each engine was refused. `Display` is one line.
+/// Why the installed routing was not adopted, and why each engine was rejected. `Display` formats it as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoutingFailure {
-    /// Why the installed routing does not stay, if that was checked. In the words of [`ferrosm_routing`].
+    /// Why the installed routing was not adopted, if it was verified; text of [`ferrosm_routing`].
     pub adoption: Option<String>,
-    /// The engines that were refused, in the order in which they were tried.
+    /// The rejected engines, in the order in which they were tried.
     pub engines: Vec<EngineRefusal>,
 }
 
-/// Why an engine was refused.
+/// Why an engine was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineRefusal {
-    /// Its name, as the operator gave it.
+    /// Its configured name.
     pub engine: String,
-    /// Why, in the words of [`ferrosm_routing`], with names of switches.
+    /// The reason, with names of switches; text of [`ferrosm_routing`].
     pub why: String,
 }
 

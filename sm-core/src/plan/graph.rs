@@ -9,7 +9,7 @@ use super::routing_hints::GuidIndex;
 #[derive(Debug)]
 pub struct GraphBuilder<N> {
     topology: TopologyBuilder,
-    places: GuidIndex,
+    guid_index: GuidIndex,
     /// The switch of each node, by the node's dense index.
     index: Vec<Option<SwitchIdx>>,
     nodes: Vec<N>,
@@ -20,8 +20,8 @@ pub struct GraphBuilder<N> {
 pub struct FabricGraph<N> {
     /// Switches, links, and the LIDs behind each port.
     pub topology: Topology,
-    /// Where GUIDs are.
-    pub places: GuidIndex,
+    /// The GUIDs of the graph.
+    pub guid_index: GuidIndex,
     /// The node of each switch of the graph.
     pub nodes: Vec<N>,
 }
@@ -52,7 +52,7 @@ impl<N> Default for GraphBuilder<N> {
     fn default() -> Self {
         Self {
             topology: TopologyBuilder::new(),
-            places: GuidIndex::new(),
+            guid_index: GuidIndex::new(),
             index: Vec::new(),
             nodes: Vec::new(),
         }
@@ -65,8 +65,8 @@ impl<N> GraphBuilder<N> {
         let (lid, lmc) = switch.lids;
         let s = self.topology.switch(num_ports, lid);
         self.topology.switch_lids(s, lid_count(lmc));
-        self.places
-            .switch(s, num_ports, switch.guid, switch.port_guid, switch.lids);
+        self.guid_index
+            .add_switch(s, num_ports, switch.guid, switch.port_guid, switch.lids);
         if self.index.len() <= node_index {
             self.index.resize(node_index + 1, None);
         }
@@ -91,8 +91,8 @@ impl<N> GraphBuilder<N> {
     pub fn add_end_port(&mut self, on: LinkEnd, end: GraphNode) {
         let (lid, lmc) = end.lids;
         self.topology.end_port(on.at, lid, lid_count(lmc));
-        self.places
-            .end_port(on.at.0, end.guid, end.port_guid, end.lids);
+        self.guid_index
+            .add_end_port(on.at.0, end.guid, end.port_guid, end.lids);
         self.limit(on);
     }
 
@@ -110,7 +110,7 @@ impl<N> GraphBuilder<N> {
     pub fn build(self) -> FabricGraph<N> {
         FabricGraph {
             topology: self.topology.build(),
-            places: self.places,
+            guid_index: self.guid_index,
             nodes: self.nodes,
         }
     }

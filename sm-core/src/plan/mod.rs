@@ -1,6 +1,6 @@
-//! What should be, computed from what is: pure functions over the [`crate::Subnet`] and the configuration.
+//! Desired state: pure functions of the observed fabric ([`crate::Subnet`]) and the configuration.
 //!
-//! Nothing here sends, waits or remembers.
+//! This module sends nothing and has no state.
 
 pub mod adopt;
 pub mod change;

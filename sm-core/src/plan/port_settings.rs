@@ -1,7 +1,7 @@
-//! What PortInfo of a port should be (behaviour rules 3.1 to 3.22).
+//! The desired PortInfo of a port (docs/sm-behaviour.md, rules 3.1 to 3.22).
 //!
-//! A Set writes every read-write field, so each starts from what the port said last and changes only what the SM decides;
-//! unknown bits survive. States are the caller's: everything here has PortState and PortPhysicalState NoChange.
+//! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes only what the SM decides; unknown bits are
+//! preserved. PortState and PortPhysicalState are NoChange; callers set them.
 
 use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum, Sl};
@@ -11,29 +11,29 @@ use crate::subnet::{Node, Port, PortRef, Subnet};
 
 const POLLING: u8 = 2;
 
-/// What a port's SM decides apart from the port's own link.
+/// The settings of an end port that do not depend on its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndPortAddress {
     /// Base LID.
     pub lid: Lid,
-    /// 2^LMC LIDs.
+    /// LMC: the port has 2^LMC LIDs.
     pub lmc: Lmc,
-    /// LID of the SM.
+    /// LID of the master SM.
     pub sm_lid: Lid,
-    /// SL of packets to it.
+    /// SL of packets to the master SM.
     pub sm_sl: Sl,
 }
 
-/// The kinds of port that differ in what is written (wire reference 3.5).
+/// Kinds of ports with different writable fields (IBA vol. 1, 14.2.5.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortKind {
     /// Port of a CA or router.
     EndPort,
-    /// Management port of a switch that behaves as an end port.
+    /// Enhanced switch port 0: behaves as an end port.
     EnhancedPort0,
-    /// Management port of a switch that does not.
+    /// Base switch port 0.
     BasePort0,
-    /// Switch port with a cable.
+    /// External switch port.
     External,
 }
 
@@ -53,7 +53,7 @@ pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
     }
 }
 
-/// MTU and lanes that a link should run with: the smaller of what its ends can (rules 3.10, 3.11).
+/// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends (docs/sm-behaviour.md, rules 3.10 and 3.11).
 fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
     let mtu = peer.map_or(own.neighbor_mtu, |p| own.mtu_cap.min(p.mtu_cap));
     let vls = peer
@@ -62,8 +62,8 @@ fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuC
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
 
-/// Whether the two ends of a link run, or would run, with different NeighborMTU or OperationalVLs: both are Armed or Active and
-/// differ, or one is and the values planned for the other one, still in Initialize, differ.
+/// Whether the two ends of a link have, or would get, different NeighborMTU or OperationalVLs: both are Armed or Active and differ, or one
+/// is, and differs from the values planned for the other one, which is in Initialize.
 #[must_use]
 pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
     let values = |p: &PortInfo| (p.neighbor_mtu, p.operational_vls);
@@ -77,9 +77,9 @@ pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
     }
 }
 
-/// The PortInfo to write to a port; `None` where the port is not there or has never answered.
+/// The PortInfo to write to a port; `None` if the port is absent or was never read.
 ///
-/// `address` is for end ports; `reregister` asks the host to repeat its registrations.
+/// `address` is for end ports; `reregister` sets ClientReregister.
 #[must_use]
 pub fn wanted_port_info(
     subnet: &Subnet,
@@ -131,7 +131,7 @@ pub fn wanted_port_info(
         && let Some(far) = peer.and_then(|p| subnet.get(p.node))
     {
         let leaf = far.info.node_type != NodeType::Switch;
-        // Between switches all partitions pass (rule 9.7).
+        // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md, rule 9.7).
         let checks = leaf && port.checks_keys;
         let can = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
@@ -155,7 +155,7 @@ pub fn wanted_port_info(
     Some(raw)
 }
 
-/// What a port said, in the form in which [`wanted_port_info`] says what it should be: equal means that nothing is to be written.
+/// The PortInfo of a port in the form of [`wanted_port_info`]: if both are equal, nothing has to be written.
 #[must_use]
 pub fn current_port_info(port: &Port) -> [u8; 64] {
     let mut raw = *port.raw;
@@ -163,7 +163,7 @@ pub fn current_port_info(port: &Port) -> [u8; 64] {
     raw
 }
 
-/// `raw` with a state to move to.
+/// `raw` with a port state to set.
 #[must_use]
 pub fn with_port_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
     let mut info = PortInfo::decode(&raw);
@@ -172,7 +172,7 @@ pub fn with_port_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
     raw
 }
 
-/// Fields that must not be written as they were read (rule 3.1) in their harmless form.
+/// PortInfo with neutral values in fields that must not be written as read (docs/sm-behaviour.md, rule 3.1).
 fn neutral(info: &PortInfo) -> PortInfo {
     PortInfo {
         port_state: PortState::NoChange,
@@ -183,7 +183,7 @@ fn neutral(info: &PortInfo) -> PortInfo {
     }
 }
 
-/// Whether a port carries data, or will once it is configured: its link is up and both its ends were read.
+/// Whether a port carries data, or will once it is configured: its link is up and both ends were read.
 #[must_use]
 pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
     let Some(node) = fabric.get(p.node) else {
@@ -219,7 +219,7 @@ mod tests {
         sm_sl: Sl(0),
     };
 
-    fn told(state: PortState, mtu_cap: MtuCode, vl_cap: u8) -> PortInfo {
+    fn port_info(state: PortState, mtu_cap: MtuCode, vl_cap: u8) -> PortInfo {
         PortInfo {
             port_state: state,
             port_physical_state: PhysState::LinkUp,
@@ -232,8 +232,12 @@ mod tests {
         }
     }
 
-    /// A CA port 1 on port 1 of a switch, and the two nodes.
-    fn cable(ca: &PortInfo, switch: &PortInfo, enhanced: bool) -> (Subnet, NodeIdx, NodeIdx) {
+    /// Port 1 of a CA linked to port 1 of a switch, and the two nodes.
+    fn linked_nodes(
+        ca: &PortInfo,
+        switch: &PortInfo,
+        enhanced: bool,
+    ) -> (Subnet, NodeIdx, NodeIdx) {
         let mut subnet = Subnet::default();
         let mut add = |node_type, guid: u64, info: &PortInfo| {
             let node_info = NodeInfo {
@@ -270,12 +274,12 @@ mod tests {
         PortInfo::decode(&wanted_port_info(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
     }
 
-    /// A CA of MTU 4096 and 15 lanes on a switch of MTU 2048 and 8 lanes: both ends get 2048 and 8 lanes; the CA gets the
-    /// address and the key, the switch's port the lifetimes of a port that faces a CA, and no state changes.
+    /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs, the CA its address and M_Key, the switch port
+    /// the lifetimes of a port to a CA; no port state changes.
     #[test]
-    fn each_kind_gets_its_own() {
-        let init = |mtu, vls| told(PortState::Initialize, mtu, vls);
-        let (subnet, ca, switch) = cable(
+    fn settings_depend_on_the_kind_of_port() {
+        let init = |mtu, vls| port_info(PortState::Initialize, mtu, vls);
+        let (subnet, ca, switch) = linked_nodes(
             &init(MtuCode::Mtu4096, 5),
             &init(MtuCode::Mtu2048, 4),
             false,
@@ -302,11 +306,11 @@ mod tests {
         );
     }
 
-    /// An enhanced port 0 is an end port: all its LIDs and its own MTU.
+    /// An enhanced port 0 gets 2^LMC LIDs and the MTU of its own capability.
     #[test]
-    fn an_enhanced_port_0_is_an_end_port() {
-        let info = told(PortState::Active, MtuCode::Mtu2048, 4);
-        let (subnet, _, switch) = cable(&info, &info, true);
+    fn enhanced_port_0_is_configured_as_end_port() {
+        let info = port_info(PortState::Active, MtuCode::Mtu2048, 4);
+        let (subnet, _, switch) = linked_nodes(&info, &info, true);
         let port0 = wanted_of(&subnet, PortRef::new(switch, PortNum::ZERO), false);
         assert_eq!(
             (port0.lmc, port0.neighbor_mtu, port0.operational_vls),
@@ -314,24 +318,24 @@ mod tests {
         );
     }
 
-    /// MTU and lanes of an armed port stay as they are (rule 3.12).
+    /// docs/sm-behaviour.md, rule 3.12.
     #[test]
-    fn an_armed_port_keeps_its_values() {
-        let info = told(PortState::Armed, MtuCode::Mtu4096, 5);
-        let (subnet, ca, _) = cable(&info, &info, false);
+    fn mtu_and_vls_of_an_armed_port_are_preserved() {
+        let info = port_info(PortState::Armed, MtuCode::Mtu4096, 5);
+        let (subnet, ca, _) = linked_nodes(&info, &info, false);
         let ca = wanted_of(&subnet, PortRef::new(ca, PortNum(1)), false);
         assert_eq!((ca.neighbor_mtu, ca.operational_vls), (MtuCode::Mtu256, 1));
     }
 
-    /// Two Active ends with different values get the values of the link, and no new state.
+    /// Two Active ends with different values get the values of the link without a change of state.
     #[test]
     fn mismatched_active_link_is_rewritten() {
-        let info = told(PortState::Active, MtuCode::Mtu2048, 4);
+        let info = port_info(PortState::Active, MtuCode::Mtu2048, 4);
         let other = PortInfo {
             operational_vls: 3,
             ..info
         };
-        let (subnet, ca, switch) = cable(&info, &other, false);
+        let (subnet, ca, switch) = linked_nodes(&info, &other, false);
         for node in [ca, switch] {
             let end = wanted_of(&subnet, PortRef::new(node, PortNum(1)), false);
             let values = (end.neighbor_mtu, end.operational_vls);
@@ -348,7 +352,7 @@ mod tests {
             known: true,
             raw: PortInfo {
                 neighbor_mtu: mtu,
-                ..told(state, MtuCode::Mtu2048, 1)
+                ..port_info(state, MtuCode::Mtu2048, 1)
             }
             .encode()
             .into(),

@@ -1,4 +1,4 @@
-//! From the subnet to forwarding tables: the routing job, which is pure and may run anywhere.
+//! The routing job: from the observed fabric to forwarding tables. It is pure and may run on any thread.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -25,100 +25,100 @@ use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
-/// Everything that routing needs to know; it holds no reference to the subnet.
+/// The inputs of a routing computation. It contains no reference to the subnet.
 #[derive(Debug)]
 pub struct RoutingJob {
-    /// Tells answers of different jobs apart.
+    /// Identifies the job in its result.
     pub id: u64,
-    /// The switches and what hangs on them.
+    /// Switches, links and end ports.
     pub topology: Arc<Topology>,
-    /// The tables that are in the switches now, so that few entries move.
+    /// The installed tables and the last routing, from which engines start to change few entries.
     pub previous: Previous,
-    /// The same, for the order of writes.
+    /// The installed LFTs, for the order of writes; `None` where unknown.
     pub installed: Vec<Option<Arc<Lft>>>,
-    /// Lanes of the routing in force.
+    /// VLs of the routing in force.
     pub previous_vls: Option<FabricVlPlan>,
-    /// The same of multicast.
+    /// Installed multicast entries.
     pub groups: InstalledGroups,
-    /// The configuration that it is for.
+    /// Generation of the configuration.
     pub generation: u64,
-    /// Engines in the order in which they are tried.
+    /// Engines, in the order in which they are tried.
     pub engines: Vec<String>,
     /// Data VLs that may be used.
     pub vls: u8,
-    /// Time that comparing engines may take. Whoever runs the job and has a clock cancels [`Self::cancel`] after it.
+    /// Time limit of the automatic choice of an engine. The caller cancels [`Self::cancel`] when it has passed.
     pub budget: Duration,
-    /// Ends the comparison of engines; the best routing found so far is the result.
+    /// Stops the comparison of engines; the result is the best routing found so far.
     pub cancel: CancelToken,
-    /// What the operator says of the structure, as far as it was found in the fabric.
+    /// The operator's routing hints, resolved in this fabric.
     pub hints: Hints,
-    /// What of it was not found, and the like.
-    pub remarks: Vec<String>,
+    /// Warnings about hints that could not be resolved.
+    pub hint_warnings: Vec<String>,
     /// Names of the switches, for messages.
     pub names: Vec<String>,
-    /// What is known of the routing that the last run or another subnet manager left.
+    /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
     nodes: Vec<NodeIdx>,
 }
 
-/// What a [`RoutingJob`] found.
+/// The result of a [`RoutingJob`].
 #[derive(Debug)]
 pub struct RoutingJobResult {
-    /// The job's.
+    /// Identifier of the job.
     pub id: u64,
-    /// The job's.
+    /// Generation of the job's configuration.
     pub generation: u64,
-    /// Proven tables, or why no engine could do it.
-    pub result: Result<Routes, RoutingFailure>,
-    /// The switch that each table is for.
+    /// Verified tables, or why every engine failed.
+    pub result: Result<VerifiedRoutes, RoutingFailure>,
+    /// The node of each table.
     pub nodes: Vec<NodeIdx>,
 }
 
-/// Tables that may be installed.
+/// Verified tables, ready to be installed.
 #[derive(Debug)]
-pub struct Routes {
-    /// The graph, and what the engine made of it: the next job starts from it.
+pub struct VerifiedRoutes {
+    /// The graph and its routing, from which the next job starts.
     pub run: Arc<LastRun>,
-    /// That the tables reach everything and cannot deadlock.
+    /// The proof of reachability and deadlock freedom.
     pub proof: Proof,
-    /// How to get there from what is installed.
+    /// The order in which the LFTs are written.
     pub order: LftWriteOrder,
-    /// Packets are under way and lanes matter: SLtoVLMappingTables are there before forwarding tables are written.
+    /// SLtoVLMappingTables must be written before LFTs, because routes are in use and depend on VLs.
     pub sl_to_vl_first: bool,
-    /// Multicast entries that must be emptied before anything of this is written.
-    pub in_the_way: Vec<(Lid, NodeIdx)>,
-    /// What the engine says of its work, and why engines before it were refused.
-    pub notes: Vec<String>,
+    /// Multicast entries that must be cleared before LFTs are written.
+    pub conflicting_groups: Vec<(Lid, NodeIdx)>,
+    /// Messages of the engine, and why engines tried before it were rejected.
+    pub messages: Vec<String>,
 }
 
-/// What a routing starts from.
+/// The starting point of a routing computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum RoutingStart {
-    /// The routing in force, without what was lost, if that will do.
+    /// An incremental reroute of the routing in force, if possible.
     #[default]
     Incremental,
-    /// The engine, which keeps installed entries where they are as good as others.
+    /// An engine run that preserves installed entries that are as good as others.
     InstalledTables,
-    /// Nothing but the graph, whatever moves.
+    /// An engine run that ignores installed entries.
     Scratch,
 }
 
-/// Tables by node.
+/// LFTs by node.
 pub type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;
 
-/// In which order tables can be written so that nothing loops or deadlocks meanwhile.
+/// The order in which LFTs are written so that no mixture of old and new entries loops or deadlocks.
 #[derive(Debug, Default)]
 pub enum LftWriteOrder {
-    /// In any, all at once.
+    /// Any order.
     #[default]
     Any,
-    /// Blocks of forwarding tables, stage after stage; blocks that are not named do not matter.
+    /// LFT blocks, stage by stage. Blocks that are not listed may be written at any time.
     Stages(Vec<Vec<(NodeIdx, u16)>>),
-    /// These tables first, which drop what changes; then, after a pause, tables of lanes, and the tables themselves.
+    /// First LFTs that drop the changing routes; after packets have drained, SLtoVL tables and the new LFTs.
     Drain {
-        /// What drops.
+        /// LFTs without the changing routes.
         first: NodeLfts,
-        /// Blocks of the tables themselves, as in [`Self::Stages`]; none: in any order.
+        /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
         then: Vec<Vec<(NodeIdx, u16)>>,
     },
 }
@@ -132,16 +132,15 @@ fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEn
     }
 }
 
-/// Whether a graph has no more cables than another one, and no switches that the other one does not have. `nodes` and `others`
-/// are ascending.
-fn is_part(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[NodeIdx]) -> bool {
-    let cable_ends = |t: &Topology| t.switches().map(|s| t.links(s).len()).sum::<usize>();
-    cable_ends(topo) <= cable_ends(other) && nodes.iter().all(|n| others.binary_search(n).is_ok())
+/// Whether every switch of a graph is in another graph, which has at least as many links. `nodes` and `others` are ascending.
+fn is_subgraph(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[NodeIdx]) -> bool {
+    let link_ends = |t: &Topology| t.switches().map(|s| t.links(s).len()).sum::<usize>();
+    link_ends(topo) <= link_ends(other) && nodes.iter().all(|n| others.binary_search(n).is_ok())
 }
 
 impl RoutingJob {
-    /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
-    /// `last` is the routing in force with the node of each of its switches.
+    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. `last` is the routing in force with the
+    /// node of each of its switches.
     #[must_use]
     pub fn new(
         id: u64,
@@ -198,16 +197,16 @@ impl RoutingJob {
         }
         let FabricGraph {
             topology,
-            places,
+            guid_index,
             nodes,
         } = graph.build();
         previous.last = last
             .filter(|(_, of)| *of == nodes)
             .map(|(run, _)| Arc::clone(run));
         previous.pinned_engine = last
-            .filter(|(run, of)| is_part(&topology, &nodes, &run.topo, of))
+            .filter(|(run, of)| is_subgraph(&topology, &nodes, &run.topo, of))
             .map(|(run, _)| run.routing.engine);
-        let (hints, remarks) = routing_hints::resolve(&cfg.hints, &places);
+        let (hints, hint_warnings) = routing_hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
         match start {
             RoutingStart::Incremental => {}
@@ -230,21 +229,20 @@ impl RoutingJob {
             budget: cfg.routing_budget,
             cancel: CancelToken::default(),
             hints,
-            remarks,
+            hint_warnings,
             names,
             inherited: None,
             nodes,
         }
     }
 
-    /// The switch of each index of the graph.
+    /// The node of each switch of the graph, by index.
     #[must_use]
     pub fn nodes(&self) -> &[NodeIdx] {
         &self.nodes
     }
 
-    /// Computes the tables. Takes about [`Self::budget`] with automatic choice, and as long as an engine takes that the
-    /// operator has named.
+    /// Computes and verifies tables. Takes about [`Self::budget`] with automatic choice of the engine; a configured engine is not limited.
     #[must_use]
     pub fn run(&self) -> RoutingJobResult {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
@@ -266,11 +264,11 @@ impl RoutingJob {
             let before = self.previous.last.as_ref();
             let before = before.filter(|_| selection.rerouted);
             Some(AdoptedRouting {
-                busiest: before.map_or(proof.max_load, |last| last.baseline_max_load),
+                baseline_max_load: before.map_or(proof.max_load, |last| last.baseline_max_load),
                 routing,
                 proof,
                 cache: selection.cache,
-                note: String::new(),
+                message: String::new(),
             })
         });
         let result = match chosen {
@@ -279,40 +277,40 @@ impl RoutingJob {
                 let AdoptedRouting {
                     mut routing,
                     proof,
-                    busiest,
+                    baseline_max_load,
                     cache,
-                    note,
+                    message,
                 } = chosen;
                 let mut notes: Vec<String> = failure.lines().collect();
-                // A promise of trees is part of what later repairs keep.
+                // Incremental reroutes preserve the tree constraint.
                 let last = self.previous.last.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
                 multicast::resolve_trees(&self.topology, &mut routing, groups);
-                notes.extend(Some(note).filter(|note| !note.is_empty()));
-                notes.extend(self.remarks.iter().cloned());
+                notes.extend(Some(message).filter(|message| !message.is_empty()));
+                notes.extend(self.hint_warnings.iter().cloned());
                 notes.extend(routing.diagnostics.iter().map(ToString::to_string));
                 let live = self.is_live();
-                let (order, in_the_way) = if live {
-                    self.order_of_writes(&routing, &cache, &mut notes)
+                let (order, conflicting_groups) = if live {
+                    self.plan_write_order(&routing, &cache, &mut notes)
                 } else {
                     (LftWriteOrder::Any, Vec::new())
                 };
                 let before = self.previous_vls.as_ref();
-                let had_lanes = before.is_some_and(|before| !before.is_single());
-                let sl_to_vl_first = live && (had_lanes || !routing.vl_plan.is_single());
+                let had_several_vls = before.is_some_and(|before| !before.is_single());
+                let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
                 let run = LastRun {
                     topo: Arc::clone(&self.topology),
                     routing,
-                    baseline_max_load: busiest,
+                    baseline_max_load,
                     cache,
                 };
-                Ok(Routes {
+                Ok(VerifiedRoutes {
                     run: Arc::new(run),
                     proof,
                     order,
                     sl_to_vl_first,
-                    in_the_way,
-                    notes,
+                    conflicting_groups,
+                    messages: notes,
                 })
             }
         };
@@ -324,7 +322,7 @@ impl RoutingJob {
         }
     }
 
-    /// What is inherited, if it may stay; or why it may not, where that is worth telling.
+    /// Adopts the inherited routing; returns the reason if it is rejected.
     fn adopt(&self, request: &Request<'_>) -> (Option<AdoptedRouting>, Option<String>) {
         let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
             return (None, None);
@@ -335,20 +333,20 @@ impl RoutingJob {
         }
     }
 
-    /// Whether any switch forwards anything.
+    /// Whether any switch has a route.
     fn is_live(&self) -> bool {
-        let lives = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
-        self.installed.iter().flatten().any(lives)
+        let has_route = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
+        self.installed.iter().flatten().any(has_route)
     }
 
-    /// In which order the tables can take the place of those that are installed, and which entries of groups go before.
-    fn order_of_writes(
+    /// The order in which the new LFTs replace the installed ones, and the multicast entries that must be cleared before.
+    fn plan_write_order(
         &self,
         routing: &Routing,
         cache: &RerouteCache,
         notes: &mut Vec<String>,
     ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
-        let drained = self.drained_for_lanes(routing, notes);
+        let drained = self.drain_for_vl_change(routing, notes);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let here = |(s, block)| Some((node(s)?, block));
         let names = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
@@ -356,18 +354,18 @@ impl RoutingJob {
             Some(tables) => tables.iter().cloned().map(Some).collect(),
             None => self.installed.clone(),
         };
-        let (tables, lanes) = (&routing.tables, &routing.vl_plan);
-        let transition = transition::plan_with(&self.topology, &was, tables, lanes, cache);
+        let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+        let transition = transition::plan_with(&self.topology, &was, tables, vl_plan, cache);
         let replacement = Replacement {
             topo: &self.topology,
             old: &was,
             new: tables,
-            vl_plan: lanes,
+            vl_plan,
             cache,
             transition: &transition,
         };
         let before = self.previous_vls.as_ref();
-        let in_the_way = self.groups.conflicting(replacement, &self.nodes, before);
+        let conflicting_groups = self.groups.conflicting(replacement, &self.nodes, before);
         let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
@@ -387,7 +385,7 @@ impl RoutingJob {
                 ));
                 let first = names(first);
                 let then = Vec::new();
-                return (LftWriteOrder::Drain { first, then }, in_the_way);
+                return (LftWriteOrder::Drain { first, then }, conflicting_groups);
             }
         };
         let order = match drained {
@@ -398,12 +396,12 @@ impl RoutingJob {
             None if stages.is_empty() => LftWriteOrder::Any,
             None => LftWriteOrder::Stages(stages),
         };
-        (order, in_the_way)
+        (order, conflicting_groups)
     }
 
-    /// Where lanes change under packets: the installed tables without the routes of these packets. Then no packet that
-    /// began on old lanes is under way when the new ones come.
-    fn drained_for_lanes(
+    /// If VLs change on routes in use: the installed LFTs without these routes, so that no packet on its old VL is in a switch when the new
+    /// SLtoVL tables are written.
+    fn drain_for_vl_change(
         &self,
         routing: &Routing,
         notes: &mut Vec<String>,
@@ -442,7 +440,7 @@ impl RoutingJob {
         Some(
             tables
                 .map(|(was, is)| {
-                    // What is not known is taken to be what will be there.
+                    // An unknown table counts as the new one.
                     let mut lft = Lft::clone(was.as_ref().unwrap_or(is));
                     for lid in &lids {
                         lft.set(*lid, PortNum::DROP);
@@ -460,14 +458,14 @@ impl RoutingJob {
         }
     }
 
-    /// A switch's name.
+    /// The name of a switch.
     #[must_use]
     pub fn name(&self, switch: SwitchIdx) -> String {
         self.names.get(switch.index()).cloned().unwrap_or_default()
     }
 }
 
-/// The blocks that turn the installed table into the wanted one; everything where the installed one is not known.
+/// The LFT blocks that differ from the wanted ones; all blocks if the installed LFT is unknown.
 #[must_use]
 pub fn blocks_to_write(installed: Option<&Arc<Lft>>, wanted: &Arc<Lft>) -> Vec<u16> {
     if installed.is_some_and(|i| Arc::ptr_eq(i, wanted)) {

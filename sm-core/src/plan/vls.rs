@@ -26,7 +26,7 @@ pub struct FabricVlPlan {
     /// Different for each plan.
     id: u64,
     pub(super) run: Arc<LastRun>,
-    /// By the place of a node in the fabric.
+    /// By node index.
     switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
 }
 

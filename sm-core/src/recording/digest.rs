@@ -61,7 +61,7 @@ impl OutputDigest {
                     job.engines,
                     job.vls,
                     job.budget,
-                    job.remarks,
+                    job.hint_warnings,
                     job.nodes()
                 ));
             }
@@ -145,8 +145,8 @@ pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
                 routes.proof,
                 routes.order,
                 routes.sl_to_vl_first,
-                routes.in_the_way,
-                routes.notes
+                routes.conflicting_groups,
+                routes.messages
             )
         }
         Err(failure) => write!(digest, "{failure:?}"),

@@ -655,7 +655,7 @@ impl Stage {
                 if self.tell {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
                     if let Event::SweepCompleted(r) = event {
-                        println!("            {} {:?}", r.engine, r.engine_notes);
+                        println!("            {} {:?}", r.engine, r.engine_messages);
                         r.problems.iter().for_each(|p| println!("            {p}"));
                     }
                 }

@@ -275,7 +275,7 @@ fn take_over(
         port_info: counters.sets(id::PORT_INFO),
         reregistered: reregistered(lab) - asked,
         gets: counters.all_gets(),
-        notes: report.engine_notes,
+        notes: report.engine_messages,
     }
 }
 
@@ -318,7 +318,7 @@ fn nothing_is_written_on_an_unchanged_fabric() {
             let ends = lab.world.fabric().end_ports().count();
             let most = u32::try_from(ends).expect("so many");
             assert!(cost.port_info <= most, "{spec} {engine} {way:?} {cost:?}");
-            assert!(cost.says("stay as they were found"), "{:?}", cost.notes);
+            assert!(cost.says("installed LFTs adopted"), "{:?}", cost.notes);
         }
     }
 }
@@ -372,7 +372,7 @@ fn links_lost_meanwhile_are_repaired() {
                 lab.world.run_for(Duration::from_secs(1));
             });
             println!("{spec:18} {engine:10} {way:?} {all} {cost:?}");
-            if cost.says("the routing that was kept goes on") {
+            if cost.says("persisted routing continued") {
                 repaired += 1;
                 assert!(cost.sets[0].0 < all, "{spec} {engine} {cost:?}");
                 assert_eq!(cost.sets[3..], NOTHING[3..], "{spec} {engine} {cost:?}");
@@ -431,7 +431,7 @@ fn looping_lfts_are_not_adopted() {
         assert_eq!(changed, 1, "{spec} {engine} {cost:?}");
         assert!(written <= 2, "{spec} {engine} {cost:?}");
         assert_eq!(cost.sets[1..], NOTHING[1..], "{spec} {engine} {cost:?}");
-        assert!(cost.says("the routing that was kept goes on"));
+        assert!(cost.says("persisted routing continued"));
     }
 }
 
@@ -440,7 +440,7 @@ fn looping_lfts_are_not_adopted() {
 fn changed_settings_cause_a_reroute() {
     let (mut lab, members) = with_a_past("fat-tree:4", "minhop", 1);
     let cost = take_over(&mut lab, &members, with("updn"), AT_HOME, &unchanged);
-    assert!(cost.says("made for other settings"), "{:?}", cost.notes);
+    assert!(cost.says("computed for other settings"), "{:?}", cost.notes);
     assert_eq!(lab.last_report().engine, "updn");
 }
 
@@ -455,7 +455,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.world.act(FabricAction::Cut(at)).expect("a cable");
     let report = lab.next_sweep(60);
     let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("incremental reroute"));
-    assert!(repaired(&report.engine_notes), "{report:?}");
+    assert!(repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_good();
     let sm = lab.sm;
@@ -463,7 +463,7 @@ fn adopted_routing_is_repaired_like_any_other() {
         .with_sm(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
         .expect("our manager");
     let report = lab.next_sweep(60);
-    assert!(!repaired(&report.engine_notes), "{report:?}");
+    assert!(!repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_good();
 }

@@ -118,10 +118,10 @@ fn rejected_lft_block_delays_later_stages() {
             let report = lab.next_sweep(60);
             assert!(!report.is_clean(), "{what}: {report:?}");
             let told = report
-                .engine_notes
+                .engine_messages
                 .iter()
                 .any(|n| n.contains("did not take"));
-            assert!(told, "{what}: {:?}", report.engine_notes);
+            assert!(told, "{what}: {:?}", report.engine_messages);
             assert!(blocks(&lab) == before, "{what}: a later stage was written");
             lab.assert_good();
             lab.world.set_node_faults(bad, None);

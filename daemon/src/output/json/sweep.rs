@@ -166,7 +166,7 @@ pub fn document<'a>(
         lids_changed: report.lids_changed,
         absent_ports: report.absent,
         engine: report.engine,
-        engine_messages: &report.engine_notes,
+        engine_messages: &report.engine_messages,
         proof: report.proof.as_ref().map(ProofMembers::new),
         fullest_pkey_table: report
             .fullest_pkey_table

@@ -1,24 +1,24 @@
-//! The LID allocator: pure, for the observed fabric and for a fabric file.
+//! The LID allocator, for the observed fabric and for fabric files. Pure.
 
 use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
-use super::Reign;
+use super::ConfirmedLids;
 use crate::lid_map::LidMap;
 
-/// An end port that is to have LIDs.
+/// A request for the LIDs of an end port.
 #[derive(Debug, Clone, Copy)]
 pub struct LidDemand {
-    /// Its GUID.
+    /// Port GUID.
     pub guid: PortGuid,
-    /// It gets 2^LMC LIDs.
+    /// LMC: the port gets 2^LMC LIDs.
     pub lmc: Lmc,
-    /// The base LID that it has.
+    /// Its present base LID.
     pub has: Lid,
-    /// It carries data under that LID.
+    /// The port is Active with that LID.
     pub in_use: bool,
-    /// It is the SM's own port.
+    /// It is the SM port.
     pub is_own: bool,
 }
 
@@ -28,137 +28,140 @@ impl LidDemand {
     }
 }
 
-/// What is known of LIDs before they are assigned.
+/// The inputs of a LID assignment.
 #[derive(Debug)]
 pub struct KnownLids<'a> {
-    /// LIDs that were assigned before, by port.
+    /// Earlier assignments, by port.
     pub map: &'a LidMap,
-    /// Ports of the map that are sure to be right.
-    pub reign: &'a Reign,
-    /// All end ports that are here, also those that get no LIDs now.
-    pub here: BTreeSet<PortGuid>,
+    /// Ports of the map whose LIDs are confirmed.
+    pub confirmed_lids: &'a ConfirmedLids,
+    /// All end ports in the fabric, also those that get no LIDs now.
+    pub present: BTreeSet<PortGuid>,
     /// The highest LID that every switch can forward.
     pub highest: Lid,
 }
 
-/// LIDs by demand.
+/// The result of [`assign`].
 #[derive(Debug)]
 pub struct AssignedLids {
-    /// The base LID of each demand; `None` where no LIDs were left.
+    /// The base LID of each demand; `None` if none are available.
     pub lids: Vec<Option<Lid>>,
     /// Demands whose present LID belongs to another port.
     pub conflicts: Vec<usize>,
-    /// The map with everything that was assigned.
+    /// The LID map with all assignments.
     pub map: LidMap,
 }
 
-/// Assigns LIDs to end ports, in this order where it matters.
+/// Assigns LIDs to end ports, in the order of `demands`.
 #[must_use]
 pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> AssignedLids {
-    let (map, reign) = (known.map, known.reign);
-    let mut space = Space::new(known.highest);
-    let mut given: Vec<Option<Lid>> = vec![None; demands.len()];
+    let (map, confirmed_lids) = (known.map, known.confirmed_lids);
+    let mut space = LidSpace::new(known.highest);
+    let mut assigned: Vec<Option<Lid>> = vec![None; demands.len()];
     let mut conflicts = Vec::new();
     let mut after = LidMap::new();
     if !reassign {
-        // The map first; then what absent ports hold, so that present LIDs do not take it.
+        // The map first, then reservations of absent ports, so that present LIDs do not override them.
         let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
-        let absent = |sure: bool| {
-            let is_wanted =
-                |guid: &PortGuid| !present.contains(guid) && reign.given.contains(guid) == sure;
+        let absent = |confirmed: bool| {
+            let is_wanted = |guid: &PortGuid| {
+                !present.contains(guid) && confirmed_lids.ports.contains(guid) == confirmed
+            };
             let all = map.iter().map(|(guid, lids)| (*guid, *lids));
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
-        for (given, demand) in given.iter_mut().zip(demands) {
+        for (slot, demand) in assigned.iter_mut().zip(demands) {
             if let Some((lid, _)) = map.get(&demand.guid)
                 && space.is_free(*lid, demand.count())
             {
                 space.take(*lid, demand.count());
-                *given = Some(*lid);
+                *slot = Some(*lid);
             }
         }
-        // Who was given its LID by this master finds it again, whoever came with it meanwhile from elsewhere.
-        hold(&mut space, &mut after, &absent(true));
-        // Apart from that, who carries data under its LID keeps it, whatever a map says of somebody who is not there: the map
-        // may be another subnet's, or older than what another master gave out.
-        for (given, demand) in given.iter_mut().zip(demands) {
+        // Confirmed LIDs of absent ports stay reserved, even if another port has them now.
+        reserve(&mut space, &mut after, &absent(true));
+        // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be older
+        // than the assignment of another master.
+        for (slot, demand) in assigned.iter_mut().zip(demands) {
             let has = demand.has;
             if demand.in_use
-                && given.is_none()
+                && slot.is_none()
                 && has.is_unicast()
                 && space.is_free(has, demand.count())
             {
                 space.take(has, demand.count());
-                *given = Some(has);
+                *slot = Some(has);
             }
         }
-        // A map in which nobody is who is here is another subnet's: what it says of absent ports is worth less than any LID that a
-        // port has.
+        // A map without any present port belongs to another subnet: its entries of absent ports yield to the present LIDs of all ports.
         let others = || demands.iter().filter(|d| !d.is_own);
-        let elsewhere = others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
-        if !elsewhere {
-            hold(&mut space, &mut after, &absent(false));
+        let is_foconfirmed_lids_map =
+            others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
+        if !is_foconfirmed_lids_map {
+            reserve(&mut space, &mut after, &absent(false));
         }
-        for (i, (given, demand)) in given.iter_mut().zip(demands).enumerate() {
+        for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
             let has = demand.has;
-            if given.is_none() && has.is_unicast() {
+            if slot.is_none() && has.is_unicast() {
                 if space.is_free(has, demand.count()) {
                     space.take(has, demand.count());
-                    *given = Some(has);
+                    *slot = Some(has);
                 } else {
                     conflicts.push(i);
                 }
             }
         }
-        if elsewhere {
-            hold(&mut space, &mut after, &absent(false));
+        if is_foconfirmed_lids_map {
+            reserve(&mut space, &mut after, &absent(false));
         }
     }
-    let mut absent = Absent::of(&after, known);
-    for (given, demand) in given.iter_mut().zip(demands) {
-        if given.is_none() {
+    let mut absent = Reservations::new(&after, known);
+    for (slot, demand) in assigned.iter_mut().zip(demands) {
+        if slot.is_none() {
             let count = demand.count();
             let free = space.first_free(count);
-            let lid = free.or_else(|| absent.give_way(&mut space, &mut after, count));
+            let lid = free.or_else(|| absent.release(&mut space, &mut after, count));
             if let Some(lid) = lid {
                 space.take(lid, count);
-                *given = Some(lid);
+                *slot = Some(lid);
             }
         }
-        if let Some(lid) = *given {
+        if let Some(lid) = *slot {
             after.insert(demand.guid, (lid, demand.lmc));
         }
     }
     AssignedLids {
-        lids: given,
+        lids: assigned,
         conflicts,
         map: after,
     }
 }
 
-/// Keeps the LIDs of ports that are absent, as far as they are free.
-fn hold(space: &mut Space, kept: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))]) {
+/// Reserves the LIDs of absent ports, as far as they are free.
+fn reserve(space: &mut LidSpace, map: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))]) {
     for (guid, (lid, lmc)) in absent {
         if space.is_free(*lid, 1 << lmc.0) {
             space.take(*lid, 1 << lmc.0);
-            kept.insert(*guid, (*lid, *lmc));
+            map.insert(*guid, (*lid, *lmc));
         }
     }
 }
 
-/// Ports that are absent and hold LIDs. Where none are left for a port that is here, they give way: those first of which it is not
-/// sure that they are this subnet's.
-struct Absent {
-    /// From the lowest LID, unsure ones before sure ones.
+/// Reservations of absent ports. If LIDs are exhausted, they are released, unconfirmed ones first.
+struct Reservations {
+    /// By LID, unconfirmed ones before confirmed ones.
     by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
 }
 
-impl Absent {
-    /// Of those that hold LIDs, before anybody else is in the map.
-    fn of(held: &LidMap, known: &KnownLids<'_>) -> Self {
-        let all = |sure: bool| {
-            let held = held.iter().filter(|(guid, _)| !known.here.contains(*guid));
-            let those = held.filter(|(guid, _)| known.reign.given.contains(*guid) == sure);
+impl Reservations {
+    /// The reservations in `reserved`, which contains no other ports.
+    fn new(reserved: &LidMap, known: &KnownLids<'_>) -> Self {
+        let all = |confirmed: bool| {
+            let absent = reserved
+                .iter()
+                .filter(|(guid, _)| !known.present.contains(*guid));
+            let those =
+                absent.filter(|(guid, _)| known.confirmed_lids.ports.contains(*guid) == confirmed);
             let mut those: Vec<_> = those
                 .map(|(guid, (lid, lmc))| (*lid, *lmc, *guid))
                 .collect();
@@ -171,8 +174,8 @@ impl Absent {
         }
     }
 
-    /// Frees LIDs until so many are free together.
-    fn give_way(&mut self, space: &mut Space, map: &mut LidMap, count: usize) -> Option<Lid> {
+    /// Releases reservations until `count` consecutive LIDs are free.
+    fn release(&mut self, space: &mut LidSpace, map: &mut LidMap, count: usize) -> Option<Lid> {
         for those in &mut self.by_lid {
             while let Some((lid, lmc, guid)) = those.pop() {
                 map.remove(&guid);
@@ -186,13 +189,13 @@ impl Absent {
     }
 }
 
-/// Which LIDs are taken.
-struct Space {
+/// Allocation state of the LID space.
+struct LidSpace {
     taken: Vec<bool>,
     next_free: usize,
 }
 
-impl Space {
+impl LidSpace {
     fn new(highest: Lid) -> Self {
         Self {
             taken: vec![false; usize::from(highest.0) + 1],

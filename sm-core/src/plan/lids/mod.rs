@@ -1,8 +1,8 @@
-//! Who gets which LIDs (behaviour rules 2.1 to 2.11).
+//! LID assignment (docs/sm-behaviour.md, rules 2.1 to 2.11).
 //!
-//! In order of preference: the LIDs that the map holds for the port's GUID, the LIDs that the port has already, the first
-//! free ones. LIDs of ports that are absent now stay theirs, but what the map says of them is not always worth the same: what
-//! this master has seen in force is so, what was kept or copied may be another subnet's, or old.
+//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. LIDs of absent ports stay reserved.
+//! Entries that this master confirmed on devices have precedence; persisted and replicated entries may be outdated or belong to another
+//! subnet.
 
 mod assign;
 
@@ -19,17 +19,17 @@ pub use assign::{AssignedLids, KnownLids, LidDemand, assign};
 /// The result of [`plan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LidPlan {
-    /// Base LID and LMC of every end port that got one, the SM's own first.
+    /// Base LID and LMC of every end port with LIDs, the SM port first.
     pub lids: Vec<(PortRef, Lid, Lmc)>,
-    /// Ports for which no LIDs were left.
+    /// Ports without LIDs, because none are available.
     pub without: Vec<PortRef>,
     /// Ports whose present LID belongs to another port, and that LID.
     pub conflicts: Vec<(PortRef, Lid)>,
-    /// The map with everything that was given out.
+    /// The LID map with all assignments.
     pub map: LidMap,
 }
 
-/// The highest LID that every switch can forward (rule 1.18).
+/// The highest LID that every switch can forward (docs/sm-behaviour.md, rule 1.18).
 #[must_use]
 pub fn highest_lid(subnet: &Subnet) -> Lid {
     let cap = subnet
@@ -42,7 +42,7 @@ pub fn highest_lid(subnet: &Subnet) -> Lid {
     Lid((cap - 1).min(Lid::UNICAST_MAX.0))
 }
 
-/// LMC of an end port: switch ports 0 have one LID unless they are enhanced and the operator wants more (rule 2.3).
+/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set (docs/sm-behaviour.md, rule 2.3).
 #[must_use]
 pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {
@@ -53,15 +53,15 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     if many { cfg.lmc } else { Lmc(0) }
 }
 
-/// End ports in the order in which LIDs are given out: the SM's own, then switch by switch, each followed by its
-/// neighbours by port. The order depends on GUIDs and cables only, so the same cold fabric gets the same LIDs.
-fn in_order(subnet: &Subnet) -> Vec<PortRef> {
-    // How many LIDs a switch needs is known only when it has told its SwitchInfo.
-    let told = |p: &PortRef| {
+/// End ports in the order of LID assignment: the SM port, then each switch followed by its neighbours by port. The order depends on GUIDs and
+/// links only, so the same unconfigured fabric gets the same LIDs.
+fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
+    // The number of LIDs of a switch depends on its SwitchInfo.
+    let is_ready = |p: &PortRef| {
         let node = subnet.get(p.node);
         node.is_some_and(|n| !n.is_switch() || n.switch_raw.is_some())
     };
-    let mut ports: Vec<PortRef> = subnet.end_ports().filter(told).collect();
+    let mut ports: Vec<PortRef> = subnet.end_ports().filter(is_ready).collect();
     let key = |p: &PortRef| {
         let own = subnet.get(p.node).map(|n| n.info.node_guid);
         let behind = subnet
@@ -75,49 +75,47 @@ fn in_order(subnet: &Subnet) -> Vec<PortRef> {
     ports
 }
 
-/// Ports whose LIDs in the map were seen in force by this SM since it is master. Only these are sure to be right of ports that
-/// are absent.
+/// Ports whose LIDs in the map this SM has confirmed on the device while master. For absent ports only these entries are certain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reign {
-    given: BTreeSet<PortGuid>,
+pub struct ConfirmedLids {
+    ports: BTreeSet<PortGuid>,
 }
 
-impl Reign {
-    /// Another SM may have given LIDs: nothing is sure any more.
-    pub(crate) fn end(&mut self) {
-        self.given.clear();
+impl ConfirmedLids {
+    /// Another SM may have assigned LIDs: no entry is confirmed.
+    pub(crate) fn clear(&mut self) {
+        self.ports.clear();
     }
 
-    /// Another map is wanted: what it says otherwise is not in force.
+    /// The map is replaced: changed entries are not confirmed.
     pub(crate) fn replace(&mut self, old: &LidMap, new: &LidMap) {
-        self.given.retain(|guid| old.get(guid) == new.get(guid));
+        self.ports.retain(|guid| old.get(guid) == new.get(guid));
     }
 
-    /// A plan is carried out: whatever has the LIDs that it is to have.
+    /// A plan is in force: ports that report the LIDs of the map are confirmed.
     pub(crate) fn confirm(&mut self, subnet: &Subnet, map: &LidMap) {
         let ports = subnet.end_ports().filter_map(|p| subnet.port(p));
         for port in ports.filter(|port| port.known) {
             let info = port.info();
             if map.get(&port.guid) == Some(&(info.lid, info.lmc)) {
-                self.given.insert(port.guid);
+                self.ports.insert(port.guid);
             }
         }
     }
 }
 
-/// Gives every end port its LIDs.
+/// Assigns LIDs to all end ports.
 ///
-/// `map` is what is known from before, and `reign` what of it is sure; with `reassign` neither they nor the LIDs that ports have
-/// are honoured.
+/// `map` contains earlier assignments, `confirmed_lids` the confirmed ones. With `reassign` they and the present LIDs of ports are ignored.
 #[must_use]
 pub fn plan(
     subnet: &Subnet,
     map: &LidMap,
-    reign: &Reign,
+    confirmed_lids: &ConfirmedLids,
     cfg: &SmConfig,
     reassign: bool,
 ) -> LidPlan {
-    let ports = in_order(subnet);
+    let ports = assignment_order(subnet);
     let demand = |p: &PortRef| {
         let port = subnet.port(*p);
         LidDemand {
@@ -132,9 +130,9 @@ pub fn plan(
     let ends = subnet.end_ports().filter_map(|p| subnet.port(p));
     let known = KnownLids {
         map,
-        reign,
-        // A switch that has not told enough is here all the same.
-        here: ends.map(|port| port.guid).collect(),
+        confirmed_lids,
+        // Includes switches whose SwitchInfo was not read.
+        present: ends.map(|port| port.guid).collect(),
         highest: highest_lid(subnet),
     };
     let assigned = assign(&demands, &known, reassign);
@@ -164,7 +162,7 @@ mod tests {
     use super::*;
     use crate::subnet::Node;
 
-    /// A switch with `has.len()` CAs whose ports come with the LIDs in `has`; the SM is on the first.
+    /// A switch with `has.len()` CAs whose ports have the LIDs in `has`; the SM is at the first.
     fn star(has: &[u16]) -> Subnet {
         let mut subnet = Subnet::default();
         let hosts = u8::try_from(has.len()).unwrap();
@@ -207,20 +205,20 @@ mod tests {
 
     fn plan_of(subnet: &Subnet, map: &LidMap) -> LidPlan {
         let cfg = SmConfig::default();
-        plan(subnet, map, &Reign::default(), &cfg, false)
+        plan(subnet, map, &ConfirmedLids::default(), &cfg, false)
     }
 
     fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
         plan.map.get(&PortGuid(guid)).map(|l| l.0)
     }
 
-    /// Two ports come up with LID 7: one keeps it, the other gets a new one, and nobody else moves.
+    /// Two ports have LID 7: one retains it, the other gets a new one, and no other port changes.
     #[test]
-    fn a_conflict_moves_one_port_only() {
+    fn lid_conflict_changes_one_port_only() {
         let plan = plan(
             &star(&[5, 7, 7, 9]),
             &LidMap::new(),
-            &Reign::default(),
+            &ConfirmedLids::default(),
             &SmConfig::default(),
             false,
         );
@@ -233,9 +231,9 @@ mod tests {
         assert_eq!(plan.conflicts.len(), 1);
     }
 
-    /// A port that is away keeps its LID; a stranger that comes with it gets another.
+    /// The LID of an absent port stays reserved; a new port that has it gets another.
     #[test]
-    fn an_absent_port_keeps_its_lid() {
+    fn lid_of_an_absent_port_stays_reserved() {
         let mut map = LidMap::from([
             (PortGuid(77), (Lid(3), Lmc(0))),
             (PortGuid(2), (Lid(9), Lmc(0))),
@@ -243,7 +241,7 @@ mod tests {
         let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!(lid_of(&plan, 77), Some(Lid(3)));
         assert_ne!(lid_of(&plan, 1), Some(Lid(3)));
-        // Nobody is here who is in the map: it is of another subnet. Its LIDs are kept only where they are free.
+        // No port of the map is present: it belongs to another subnet. Its LIDs are reserved only if they are free.
         map.remove(&PortGuid(2));
         let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!((lid_of(&plan, 77), lid_of(&plan, 1)), (None, Some(Lid(3))));
@@ -253,9 +251,9 @@ mod tests {
         );
     }
 
-    /// No LID is left, because absent ports hold them all: one of them gives way, and rather one that was never seen.
+    /// Absent ports have all LIDs: one is released, first an unconfirmed one.
     #[test]
-    fn absent_ports_give_way_when_no_lid_is_left() {
+    fn lids_of_absent_ports_are_released_when_lids_are_exhausted() {
         let mut subnet = star(&[1, 2]);
         let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
         let small = SwitchInfo {
@@ -266,9 +264,9 @@ mod tests {
         let map: LidMap = [(1, 1), (2, 2), (77, 3), (78, 4), (79, 5)]
             .map(|(guid, lid)| (PortGuid(guid), (Lid(lid), Lmc(0))))
             .into();
-        let mut reign = Reign::default();
-        reign.given.insert(PortGuid(77));
-        let plan = plan(&subnet, &map, &reign, &SmConfig::default(), false);
+        let mut confirmed_lids = ConfirmedLids::default();
+        confirmed_lids.ports.insert(PortGuid(77));
+        let plan = plan(&subnet, &map, &confirmed_lids, &SmConfig::default(), false);
         assert!(plan.without.is_empty());
         assert_eq!(lid_of(&plan, 1000), Some(Lid(4)));
         assert_eq!(
@@ -277,16 +275,16 @@ mod tests {
         );
     }
 
-    /// A port is away, and a stranger comes that carries data under its LID. What this master has seen in force stays, and the
-    /// stranger is named; what is only kept or copied gives way, as before and after the reign.
+    /// A port is absent, and a new Active port has its LID. A confirmed LID stays reserved, and the new port is reported; an unconfirmed one is
+    /// released.
     #[test]
-    fn an_active_stranger_takes_no_lid_that_this_master_gave() {
+    fn active_port_does_not_take_a_confirmed_lid() {
         let map = LidMap::from([
             (PortGuid(1), (Lid(3), Lmc(0))),
             (PortGuid(2), (Lid(4), Lmc(0))),
         ]);
-        let mut reign = Reign::default();
-        let with_stranger = |lid: u16| {
+        let mut confirmed_lids = ConfirmedLids::default();
+        let with_new_port = |lid: u16| {
             let mut subnet = star(&[lid]);
             let at = subnet.local().unwrap();
             let port = subnet.port_mut(at).unwrap();
@@ -296,36 +294,43 @@ mod tests {
             port.raw = info.encode().into();
             subnet
         };
-        let meet = |reign: &Reign, lid: u16| {
+        let plan_for = |confirmed_lids: &ConfirmedLids, lid: u16| {
             let plan = plan(
-                &with_stranger(lid),
+                &with_new_port(lid),
                 &map,
-                reign,
+                confirmed_lids,
                 &SmConfig::default(),
                 false,
             );
-            let told: Vec<Lid> = plan.conflicts.iter().map(|(_, lid)| *lid).collect();
-            (lid_of(&plan, 99) == Some(Lid(lid)), told)
+            let reported: Vec<Lid> = plan.conflicts.iter().map(|(_, lid)| *lid).collect();
+            (lid_of(&plan, 99) == Some(Lid(lid)), reported)
         };
         let wins = (true, vec![]);
-        assert_eq!(meet(&reign, 3), wins, "nothing is sure yet");
-        // Of two ports one has what the map says.
-        reign.confirm(&star(&[3, 7]), &map);
-        assert_eq!(meet(&reign, 3), (false, vec![Lid(3)]));
-        assert_eq!(meet(&reign, 4), wins, "it was never in force");
-        // Another map gives the port other LIDs.
+        assert_eq!(
+            plan_for(&confirmed_lids, 3),
+            wins,
+            "nothing is confirmed yet"
+        );
+        // One of two ports has the LID of the map.
+        confirmed_lids.confirm(&star(&[3, 7]), &map);
+        assert_eq!(plan_for(&confirmed_lids, 3), (false, vec![Lid(3)]));
+        assert_eq!(plan_for(&confirmed_lids, 4), wins, "never confirmed");
+        // Another map has other LIDs for the port.
         let mut other = map.clone();
         other.insert(PortGuid(1), (Lid(8), Lmc(0)));
-        let mut moved = reign.clone();
+        let mut moved = confirmed_lids.clone();
         moved.replace(&map, &other);
-        assert_eq!(moved, Reign::default());
-        reign.end();
-        assert_eq!(meet(&reign, 3), wins, "another master may have given it");
+        assert_eq!(moved, ConfirmedLids::default());
+        confirmed_lids.clear();
+        assert_eq!(
+            plan_for(&confirmed_lids, 3),
+            wins,
+            "another master may have assigned it"
+        );
     }
 
-    /// The map goes before what the port says.
     #[test]
-    fn the_map_goes_first() {
+    fn lid_map_has_precedence_over_present_lids() {
         let map = LidMap::from([(PortGuid(1), (Lid(40), Lmc(0)))]);
         let plan = plan_of(&star(&[5, 6]), &map);
         assert_eq!(
@@ -334,9 +339,9 @@ mod tests {
         );
     }
 
-    /// A switch that forwards 8 LIDs and 10 ports: seven are served, the rest is named.
+    /// A switch that forwards 8 LIDs with 10 ports: seven get LIDs, the others are reported.
     #[test]
-    fn exhaustion_is_told() {
+    fn lid_exhaustion_is_reported() {
         let mut subnet = star(&[0; 9]);
         let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
         let small = SwitchInfo {
@@ -350,21 +355,20 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever LIDs ports come with and the map holds: ranges are legal, aligned, disjoint, the SM's port is first, and
-        /// planning again on the result changes nothing.
+        /// For any present LIDs and any map: ranges are legal, aligned and disjoint, the SM port is first, and planning again changes nothing.
         #[test]
         fn ranges_are_legal_and_stable(
             has in prop::collection::vec(0u16..40, 1..12),
             map in prop::collection::btree_map(1u64..20, (0u16..60, 0u8..3), 0..8),
             lmc in 0u8..4,
-            sure in prop::collection::btree_set(1u64..20, 0..20),
+            confirmed in prop::collection::btree_set(1u64..20, 0..20),
         ) {
             let subnet = star(&has);
             let map: LidMap =
                 map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
-            let mut reign = Reign { given: sure.into_iter().map(PortGuid).collect() };
-            let first = plan(&subnet, &map, &reign, &cfg, false);
+            let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect() };
+            let first = plan(&subnet, &map, &confirmed_lids, &cfg, false);
             prop_assert!(first.without.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);
             prop_assert_eq!(Some(first.lids[0].0), subnet.local());
@@ -376,8 +380,8 @@ mod tests {
                     prop_assert!(owned.insert(l), "LID {} twice", l);
                 }
             }
-            reign.replace(&map, &first.map);
-            let again = plan(&subnet, &first.map, &reign, &cfg, false);
+            confirmed_lids.replace(&map, &first.map);
+            let again = plan(&subnet, &first.map, &confirmed_lids, &cfg, false);
             prop_assert_eq!(&again.map, &first.map);
         }
     }

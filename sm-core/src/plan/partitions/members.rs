@@ -1,4 +1,4 @@
-//! Which keys a port is to have.
+//! The P_Keys of an end port.
 
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{PKey, PortGuid};
@@ -6,42 +6,42 @@ use rustc_hash::FxHashMap;
 
 use super::{DEFAULT_PARTITION, FULL, MemberSelector, Membership, Partition, Partitions};
 
-/// What of an end port decides on its partitions.
+/// The properties of an end port that select its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndPortFacts {
-    /// Its GUID.
+    /// Port GUID.
     pub guid: PortGuid,
-    /// Of its node.
+    /// Type of its node.
     pub node_type: NodeType,
-    /// The subnet manager uses it.
+    /// It is the port of the SM.
     pub own: bool,
 }
 
-/// The keys that a port is to have.
+/// The P_Keys that a port should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPKeys {
-    /// The most important first: what belongs at index 0, then the default partition's, then by number.
+    /// In order of precedence: the P_Key for index 0, that of the default partition, then by number.
     pub keys: Vec<PKey>,
-    /// The first goes to index 0 even if another is there.
+    /// Whether the first P_Key replaces another wanted P_Key at index 0.
     pub force_first: bool,
 }
 
-/// An entry of a partition's list: its place in the list, and what it says.
+/// A member entry: its position in the list, and the membership.
 type Entry = (usize, Membership);
 
-/// The lists of all partitions, so that a port's memberships are found without looking at other ports'.
+/// Member entries of all partitions, indexed so that the lookup for one port is independent of the number of ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Rules {
-    /// By partition: the last entry that means a port because of what it is.
-    kinds: Vec<Kinds>,
+pub(super) struct MemberIndex {
+    /// By partition: the last entry for each kind of port.
+    kinds: Vec<KindEntries>,
     /// By GUID: the partition and the last entry that names the port.
     ports: FxHashMap<PortGuid, Vec<(usize, Entry)>>,
-    /// Partitions that have members by kind.
+    /// Partitions with entries for kinds of ports.
     common: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Kinds {
+struct KindEntries {
     all: Option<Entry>,
     cas: Option<Entry>,
     switches: Option<Entry>,
@@ -49,11 +49,11 @@ struct Kinds {
     own: Option<Entry>,
 }
 
-impl Rules {
+impl MemberIndex {
     pub(super) fn new(list: &[Partition]) -> Self {
         let mut rules = Self::default();
         for (at, partition) in list.iter().enumerate() {
-            let mut kinds = Kinds::default();
+            let mut kinds = KindEntries::default();
             for (order, (who, membership)) in partition.members.iter().enumerate() {
                 let entry = (order, *membership);
                 match who {
@@ -69,7 +69,7 @@ impl Rules {
                     }
                 }
             }
-            if kinds != Kinds::default() {
+            if kinds != KindEntries::default() {
                 rules.common.push(at);
             }
             rules.kinds.push(kinds);
@@ -77,7 +77,7 @@ impl Rules {
         rules
     }
 
-    /// Partitions of a port, ascending, and what the last entry that means it says.
+    /// The partitions of a port, ascending, with the membership of the last entry that selects it.
     fn memberships(&self, port: &EndPortFacts) -> Vec<(usize, Membership)> {
         let named: &[(usize, Entry)] = self.ports.get(&port.guid).map_or(&[], Vec::as_slice);
         let mut found: Vec<(usize, Entry)> = named.to_vec();
@@ -104,7 +104,7 @@ impl Rules {
 }
 
 impl Partitions {
-    /// The keys that an end port is to have; never none, because all are in the default partition.
+    /// The P_Keys of an end port. There is at least one, because all ports are in the default partition.
     #[must_use]
     pub fn wanted(&self, port: &EndPortFacts) -> WantedPKeys {
         let mut ranked: Vec<(u8, PKey)> = Vec::new();
@@ -125,7 +125,7 @@ impl Partitions {
                 Membership::Both => {
                     ranked.push((rank, full));
                     if self.allow_both {
-                        // The second key of a partition is as important as those of others.
+                        // The second P_Key of a partition has no precedence.
                         ranked.push((rank.max(2), limited));
                     }
                 }
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    fn of(list: &[(u16, &[(MemberSelector, Membership)])], allow_both: bool) -> Partitions {
+    fn partitions(list: &[(u16, &[(MemberSelector, Membership)])], allow_both: bool) -> Partitions {
         let list = list.iter().map(|(number, members)| Partition {
             name: format!("p{number}"),
             number: *number,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn without_configuration_all_are_full_members_of_the_default_partition() {
+    fn unconfigured_ports_are_full_members_of_the_default_partition() {
         for node_type in [NodeType::Ca, NodeType::Switch, NodeType::Router] {
             let port = facts(1, node_type, false);
             assert_eq!(keys(&Partitions::default(), &port), [0xFFFF]);
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn with_configuration_all_are_limited_but_the_managers_own() {
-        let all = of(
+    fn configured_ports_are_limited_members_except_the_sm_port() {
+        let all = partitions(
             &[(5, &[(MemberSelector::Port(PortGuid(1)), Membership::Full)])],
             false,
         );
@@ -186,21 +186,21 @@ mod tests {
         assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
     }
 
-    /// `Default=0x7fff : ALL=limited, SELF=limited` takes nothing from the subnet manager.
+    /// `Default=0x7fff : ALL=limited, SELF=limited`.
     #[test]
-    fn the_managers_own_port_stays_a_full_member() {
-        let said = [
+    fn sm_port_stays_full_member() {
+        let members = [
             (MemberSelector::All, Membership::Limited),
             (MemberSelector::Own, Membership::Limited),
             (MemberSelector::Port(PortGuid(2)), Membership::Limited),
         ];
-        let all = of(&[(0x7FFF, &said)], false);
+        let all = partitions(&[(0x7FFF, &members)], false);
         assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
         assert_eq!(keys(&all, &facts(3, NodeType::Ca, false)), [0x7FFF]);
     }
 
     #[test]
-    fn later_entries_go_over_earlier_ones() {
+    fn later_entries_override_earlier_ones() {
         let port = MemberSelector::Port(PortGuid(1));
         let (full, limited) = (Membership::Full, Membership::Limited);
         for (members, wanted) in [
@@ -222,22 +222,28 @@ mod tests {
             ),
             ([(port, full), (port, limited)], 5),
         ] {
-            let all = of(&[(5, &members)], false);
+            let all = partitions(&[(5, &members)], false);
             let has = keys(&all, &facts(1, NodeType::Ca, false));
             assert_eq!(has, [0x7FFF, wanted], "{members:?}");
         }
     }
 
     #[test]
-    fn both_keys_only_where_allowed() {
+    fn both_p_keys_only_if_allowed() {
         let members: &[_] = &[(MemberSelector::All, Membership::Both)];
         let port = facts(1, NodeType::Ca, false);
-        assert_eq!(keys(&of(&[(5, members)], false), &port), [0x7FFF, 0x8005]);
-        assert_eq!(keys(&of(&[(5, members)], true), &port), [0x7FFF, 0x8005, 5]);
+        assert_eq!(
+            keys(&partitions(&[(5, members)], false), &port),
+            [0x7FFF, 0x8005]
+        );
+        assert_eq!(
+            keys(&partitions(&[(5, members)], true), &port),
+            [0x7FFF, 0x8005, 5]
+        );
     }
 
     #[test]
-    fn index_0_is_the_flagged_partitions() {
+    fn flagged_partition_has_index_0() {
         let flagged = Partition {
             name: "a".to_owned(),
             number: 9,
@@ -252,7 +258,7 @@ mod tests {
         assert!(!switch.force_first && switch.keys == [PKey(0x7FFF)]);
     }
 
-    fn who() -> impl Strategy<Value = MemberSelector> {
+    fn member_selector() -> impl Strategy<Value = MemberSelector> {
         prop_oneof![
             (1..4u64).prop_map(|g| MemberSelector::Port(PortGuid(g))),
             Just(MemberSelector::All),
@@ -268,10 +274,9 @@ mod tests {
     }
 
     proptest! {
-        /// As reading each list from its end says.
         #[test]
-        fn the_last_entry_that_means_a_port_decides(
-            lists in prop::collection::vec(prop::collection::vec((who(), membership()), 0..6), 1..4),
+        fn last_entry_that_selects_a_port_decides(
+            lists in prop::collection::vec(prop::collection::vec((member_selector(), membership()), 0..6), 1..4),
             guid in 1..4u64,
             kind in prop::sample::select(&[NodeType::Ca, NodeType::Switch, NodeType::Router][..]),
             own in any::<bool>(),
@@ -283,7 +288,7 @@ mod tests {
                 ..Partition::default()
             });
             let all = Partitions::new(list.collect(), Enforcement::Both, true).unwrap();
-            let means = |who: &MemberSelector| match who {
+            let selects = |who: &MemberSelector| match who {
                 MemberSelector::Port(g) => *g == port.guid,
                 MemberSelector::All => true,
                 MemberSelector::AllCas => kind == NodeType::Ca,
@@ -293,7 +298,7 @@ mod tests {
             };
             let mut expected = vec![if own { 0xFFFF } else { 0x7FFF }];
             for (members, number) in lists.iter().zip(1u16..) {
-                match members.iter().rev().find(|(who, _)| means(who)).map(|(_, m)| m) {
+                match members.iter().rev().find(|(who, _)| selects(who)).map(|(_, m)| m) {
                     None => {}
                     Some(Membership::Limited) => expected.push(number),
                     Some(Membership::Full) => expected.push(number | FULL),

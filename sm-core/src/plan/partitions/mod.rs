@@ -1,13 +1,13 @@
-//! Partitions as an operator configured them, and what follows for each port (behaviour rules 9.1 to 9.11).
+//! Configured partitions and the P_Keys of each port (docs/sm-behaviour.md, rules 9.1 to 9.11).
 //!
-//! Pure values and functions. Where they were read from, and errors with places, are the daemon's; what is in the devices is the
-//! manager's. Nothing here ever widens a membership because something else is wrong.
+//! Pure values and functions: the daemon reads the configuration, and the P_Key component writes the tables. An error never widens a
+//! membership.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | this | the configuration, checked |
-//! | [`members`] | which keys a port is to have |
-//! | [`pkey_table`] | at which index of its table each key goes |
+//! | this | the validated configuration |
+//! | [`members`] | the P_Keys of a port |
+//! | [`pkey_table`] | the index of each P_Key in the table |
 //! | [`partition_group`] | multicast groups that belong to partitions |
 
 pub mod members;
@@ -19,13 +19,13 @@ use core::fmt;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid, Sl};
 use serde::{Deserialize, Serialize};
 
-use members::Rules;
+use members::MemberIndex;
 use partition_group::GroupSpec;
 
-/// Bit 15 of a P_Key: a full member.
+/// Bit 15 of a P_Key: full membership.
 const FULL: u16 = 0x8000;
 
-/// The partition that all ports are in: [`PKey::DEFAULT_FULL`] without its top bit.
+/// The default partition, which contains all ports: [`PKey::DEFAULT_FULL`] without its top bit.
 pub const DEFAULT_PARTITION: u16 = 0x7FFF;
 
 /// The partition of a key, without membership; 0 for an empty entry.
@@ -34,14 +34,14 @@ pub const fn partition_of(key: PKey) -> u16 {
     key.0 & !FULL
 }
 
-/// In which way a port is in a partition.
+/// The membership of a port in a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Membership {
-    /// Talks to full members only.
+    /// Communicates with full members only.
     Limited,
-    /// Talks to all members.
+    /// Communicates with all members.
     Full,
-    /// Has both keys, where [`Partitions::new`] was told to allow that; otherwise as [`Membership::Full`].
+    /// Both P_Keys if [`Partitions::new`] allows it, otherwise as [`Membership::Full`].
     Both,
 }
 
@@ -55,10 +55,10 @@ impl fmt::Display for Membership {
     }
 }
 
-/// Whom a line of the configuration means.
+/// The ports that a member entry of a partition selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MemberSelector {
-    /// The end port with this GUID, as soon as there is one.
+    /// The end port with this GUID.
     Port(PortGuid),
     /// All end ports.
     All,
@@ -68,21 +68,21 @@ pub enum MemberSelector {
     AllSwitches,
     /// Ports of routers.
     AllRouters,
-    /// The port that the subnet manager uses.
+    /// The port of the SM.
     Own,
 }
 
-/// What switch ports that face channel adapters and routers check.
+/// P_Key enforcement by switch ports to CAs and routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Enforcement {
     /// Packets in both directions.
     #[default]
     Both,
-    /// What the end port sends.
+    /// Packets from the end port.
     In,
-    /// What the end port gets.
+    /// Packets to the end port.
     Out,
-    /// Nothing.
+    /// No enforcement.
     Off,
 }
 
@@ -103,44 +103,44 @@ impl Enforcement {
 /// A partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Partition {
-    /// For people.
+    /// Name, for messages.
     pub name: String,
     /// The partition, 1 to 0x7FFF: a P_Key without its top bit.
     pub number: u16,
-    /// The SL of paths in it, where neither routing nor QoS policy says another.
+    /// SL of its paths, unless routing or a QoS policy selects another.
     pub sl: Sl,
-    /// Its key goes to index 0 of every member's table.
+    /// Its P_Key is at index 0 of the members' tables.
     pub index0: bool,
-    /// Who is in it, and how; later entries go over earlier ones.
+    /// Members; later entries override earlier ones.
     pub members: Vec<(MemberSelector, Membership)>,
-    /// Groups that exist without members.
+    /// Multicast groups that exist without members.
     pub groups: Vec<GroupSpec>,
 }
 
-/// What is wrong with a list of partitions.
+/// Why a list of partitions is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartitionsError {
-    /// A number that no partition can have.
+    /// An invalid partition number.
     Number {
         /// Its name.
         name: String,
         /// The number.
         number: u16,
     },
-    /// Two partitions have one number.
-    Twice {
-        /// One's name.
+    /// Two partitions have the same number.
+    DuplicateNumber {
+        /// Name of one partition.
         first: String,
-        /// The other's.
+        /// Name of the other partition.
         second: String,
         /// The number.
         number: u16,
     },
-    /// Two partitions have one group.
-    GroupTwice {
-        /// One's name.
+    /// Two partitions have the same multicast group.
+    DuplicateGroup {
+        /// Name of one partition.
         first: String,
-        /// The other's.
+        /// Name of the other partition.
         second: String,
         /// Its MGID.
         mgid: Gid,
@@ -154,7 +154,7 @@ impl fmt::Display for PartitionsError {
                 f,
                 "partition {name}: the P_Key must be from 0x0001 to 0x7fff, not {number:#06x}"
             ),
-            Self::Twice {
+            Self::DuplicateNumber {
                 first,
                 second,
                 number,
@@ -162,7 +162,7 @@ impl fmt::Display for PartitionsError {
                 f,
                 "partitions {first} and {second} have the same P_Key {number:#06x}"
             ),
-            Self::GroupTwice {
+            Self::DuplicateGroup {
                 first,
                 second,
                 mgid,
@@ -186,7 +186,7 @@ pub struct Partitions {
     enforcement: Enforcement,
     allow_both: bool,
     #[serde(skip)]
-    rules: Rules,
+    rules: MemberIndex,
 }
 
 /// [`Partitions`] as they are serialized.
@@ -201,7 +201,7 @@ struct Lists {
 impl From<Lists> for Partitions {
     fn from(lists: Lists) -> Self {
         Self {
-            rules: Rules::new(&lists.list),
+            rules: MemberIndex::new(&lists.list),
             list: lists.list,
             configured: lists.configured,
             enforcement: lists.enforcement,
@@ -222,7 +222,7 @@ impl Default for Partitions {
             ..Partition::default()
         };
         Self {
-            rules: Rules::new(core::slice::from_ref(&default)),
+            rules: MemberIndex::new(core::slice::from_ref(&default)),
             list: vec![default],
             configured: false,
             enforcement: Enforcement::Off,
@@ -237,11 +237,11 @@ impl Partitions {
         self.list.iter().map(|p| (p.number, p.sl))
     }
 
-    /// Partitions that somebody configured. The default partition is always there: all ports are limited members of it if nothing
-    /// else is said, and the subnet manager's port is a full member whatever is said (rule 9.2).
+    /// Configured partitions. The default partition is added if it is absent. By default all ports are limited members of it; the port of
+    /// the SM is always a full member (docs/sm-behaviour.md, rule 9.2).
     ///
     /// # Errors
-    /// What contradicts itself.
+    /// If a number is invalid, or two partitions have the same number or group.
     pub fn new(
         list: Vec<Partition>,
         enforcement: Enforcement,
@@ -259,7 +259,7 @@ impl Partitions {
             });
         }
         if let Some([a, b]) = list.array_windows().find(|[a, b]| a.number == b.number) {
-            return Err(PartitionsError::Twice {
+            return Err(PartitionsError::DuplicateNumber {
                 first: a.name.clone(),
                 second: b.name.clone(),
                 number: a.number,
@@ -285,7 +285,7 @@ impl Partitions {
             default.members.push((MemberSelector::Own, own));
         }
         Ok(Self {
-            rules: Rules::new(&list),
+            rules: MemberIndex::new(&list),
             list,
             configured: true,
             enforcement,
@@ -299,13 +299,13 @@ impl Partitions {
         &self.list
     }
 
-    /// Whether somebody configured them.
+    /// Whether partitions are configured.
     #[must_use]
     pub const fn is_configured(&self) -> bool {
         self.configured
     }
 
-    /// What switches check.
+    /// P_Key enforcement by switches.
     #[must_use]
     pub const fn enforcement(&self) -> Enforcement {
         self.enforcement
@@ -313,7 +313,7 @@ impl Partitions {
 }
 
 impl Partition {
-    /// What the subnet manager's own port was last said to be.
+    /// The configured membership of the SM port.
     fn own_membership(&self) -> Option<Membership> {
         let own = |who: &MemberSelector| matches!(who, MemberSelector::Own | MemberSelector::All);
         let last = self.members.iter().rev().find(|(who, _)| own(who));
@@ -327,7 +327,7 @@ fn groups_differ(list: &[Partition]) -> Result<(), PartitionsError> {
         for group in &partition.groups {
             let before = seen.insert(group.mgid, partition);
             if let Some(before) = before.filter(|before| before.number != partition.number) {
-                return Err(PartitionsError::GroupTwice {
+                return Err(PartitionsError::DuplicateGroup {
                     first: before.name.clone(),
                     second: partition.name.clone(),
                     mgid: group.mgid,
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_partitions_are_rejected() {
         let new = |list| Partitions::new(list, Enforcement::Both, false);
         let error = |list| new(list).unwrap_err().to_string();
         assert!(error(vec![partition("a", 0)]).contains("from 0x0001"));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_partition_is_always_there() {
+    fn default_partition_is_always_present() {
         let all = Partitions::new(vec![partition("a", 5)], Enforcement::Both, false).unwrap();
         let numbers: Vec<u16> = all.list().iter().map(|p| p.number).collect();
         assert_eq!(numbers, [5, DEFAULT_PARTITION]);

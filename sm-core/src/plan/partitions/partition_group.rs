@@ -1,4 +1,4 @@
-//! Multicast groups that belong to partitions and exist without members (rule 10.12).
+//! Multicast groups of partitions, which exist without members (docs/sm-behaviour.md, rule 10.12).
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, Sl};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use super::{FULL, Partitions};
 use crate::sa::registry::multicast::GroupParameters;
 
-/// Q_Key of groups of IP where nobody says otherwise (rule 10.12).
+/// Default Q_Key of IPoIB groups (docs/sm-behaviour.md, rule 10.12).
 pub const IP_QKEY: u32 = 0x0B1B;
 
-/// A group that a partition has.
+/// A multicast group of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupSpec {
-    /// Its MGID, scope and P_Key filled in.
+    /// MGID with scope and P_Key.
     pub mgid: Gid,
-    /// Largest packet.
+    /// MTU.
     pub mtu: MtuCode,
-    /// Rate that every member can take.
+    /// Rate.
     pub rate: RateCode,
-    /// Service level, where the routing leaves a choice.
+    /// SL, if routing does not prescribe one.
     pub sl: Sl,
     /// Q_Key.
     pub qkey: u32,
@@ -32,7 +32,7 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
-    /// The IPv4 broadcast group of a partition with what OpenSM gives it.
+    /// The IPv4 broadcast group of a partition with the parameters of OpenSM.
     #[must_use]
     pub const fn ipoib(number: u16) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl GroupSpec {
         }
     }
 
-    /// What packets of the group have in common. `only_sl` is the SL of the multicast trees, where there is but one.
+    /// The parameters of the group. `only_sl` is the SL of multicast trees, if routing prescribes one.
     #[must_use]
     pub fn parameters(&self, number: u16, only_sl: Option<Sl>, life: u8) -> GroupParameters {
         let scope = self.mgid.mgid_scope();
@@ -66,7 +66,7 @@ impl GroupSpec {
 }
 
 impl Partitions {
-    /// All groups, with the number of their partition.
+    /// All groups with the number of their partition.
     pub fn groups(&self) -> impl Iterator<Item = (u16, &GroupSpec)> {
         let list = self.list().iter();
         list.flat_map(|p| p.groups.iter().map(|group| (p.number, group)))

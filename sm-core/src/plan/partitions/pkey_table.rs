@@ -1,20 +1,19 @@
-//! At which index of a P_Key table each key goes (rules 9.3 to 9.5).
+//! The index of each P_Key in its table (docs/sm-behaviour.md, rules 9.3 to 9.5).
 //!
-//! Programs on hosts know keys by index, and IPoIB breaks when the one at index 0 changes. So a key that is in the table stays where
-//! it is, a place that a key has left is used again only when there is no other, and index 0 is touched only if what is there is
-//! wanted no more.
+//! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a P_Key in the table retains its index, a
+//! freed entry is reused only if no unused one is left, and index 0 changes only if its P_Key is not wanted any more.
 
 use ferrosm_mad::ids::PKey;
 
 use super::members::WantedPKeys;
 use super::partition_of;
 
-/// A table as it should be.
+/// The desired contents of a P_Key table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PKeyTablePlan {
     /// All entries.
     pub table: Vec<PKey>,
-    /// Keys for which there was no room.
+    /// P_Keys that do not fit.
     pub omitted: Vec<PKey>,
 }
 
@@ -29,22 +28,22 @@ impl PKeyTablePlan {
 
 const EMPTY: PKey = PKey(0);
 
-/// Places keys in a table that holds `now`; its length is the room that there is.
+/// Assigns wanted P_Keys to the entries of a table with the contents `now`, whose length is the capacity.
 #[must_use]
 pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan {
     let mut slots: Vec<Option<PKey>> = vec![None; now.len()];
-    let mut homeless: Vec<PKey> = Vec::new();
+    let mut unplaced: Vec<PKey> = Vec::new();
     let is_empty = |key: PKey| partition_of(key) == 0;
 
-    // What is there stays; then what is there with another membership.
+    // P_Keys in the table retain their index; then P_Keys that are there with the other membership.
     for key in &wanted.keys {
         let at = (0..now.len()).find(|i| slots[*i].is_none() && now[*i] == *key);
         match at {
             Some(at) => slots[at] = Some(*key),
-            None => homeless.push(*key),
+            None => unplaced.push(*key),
         }
     }
-    homeless.retain(|key| {
+    unplaced.retain(|key| {
         let same = |other: PKey| partition_of(other) == partition_of(*key);
         let at = (0..now.len()).find(|i| slots[*i].is_none() && same(now[*i]));
         if let Some(at) = at {
@@ -58,12 +57,12 @@ pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan 
         && at_0 != Some(first)
         && (at_0.is_none() || wanted.force_first)
     {
-        // Whoever is displaced takes the place that becomes free.
+        // The displaced P_Key moves to the freed entry.
         match slots.iter().position(|s| *s == Some(first)) {
             Some(from) => slots[from] = at_0,
             None => {
-                homeless.retain(|key| *key != first);
-                homeless.extend(at_0);
+                unplaced.retain(|key| *key != first);
+                unplaced.extend(at_0);
             }
         }
         slots[0] = Some(first);
@@ -72,11 +71,11 @@ pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan 
     let used = |i: &usize| slots[*i].is_some() || !is_empty(now[*i]);
     let end = (0..now.len()).rev().find(used).map_or(0, |i| i + 1);
     let freed = (0..end).filter(|i| slots[*i].is_none());
-    let places: Vec<usize> = (end..now.len()).chain(freed).collect();
-    let mut places = places.into_iter();
+    let free: Vec<usize> = (end..now.len()).chain(freed).collect();
+    let mut free = free.into_iter();
     let mut omitted = Vec::new();
-    for key in homeless {
-        match places.next() {
+    for key in unplaced {
+        match free.next() {
             Some(at) => slots[at] = Some(key),
             None => omitted.push(key),
         }
@@ -87,7 +86,7 @@ pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan 
     }
 }
 
-/// The keys that a switch port in front of an end port with this table has to let pass: a limited key is covered by the full one.
+/// The P_Keys that a switch port must accept for an end port with this table. A full P_Key covers the limited one.
 #[must_use]
 pub fn enforcement_pkeys(table: &[PKey]) -> WantedPKeys {
     let full = |key: PKey| PKey(key.0 | super::FULL);
@@ -125,11 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_stay_and_new_ones_are_appended() {
-        // (now, wanted, force, table, left out)
+    fn p_keys_retain_their_index_and_new_ones_are_appended() {
+        // (now, wanted, force, table, omitted)
         type Case<'a> = (&'a [u16], &'a [u16], bool, &'a [u16], &'a [u16]);
         let cases: [Case<'_>; 10] = [
-            // As it woke.
+            // Power-up contents.
             (&[0xFFFF, 0, 0], &[0xFFFF], false, &[0xFFFF, 0, 0], &[]),
             // The membership changes, the index does not.
             (
@@ -139,7 +138,7 @@ mod tests {
                 &[0x7FFF, 0x8005, 0],
                 &[],
             ),
-            // A hole is not filled while there is room behind.
+            // A gap is not filled while entries at the end are unused.
             (
                 &[0xFFFF, 0, 5, 0],
                 &[0xFFFF, 5, 6],
@@ -147,7 +146,7 @@ mod tests {
                 &[0xFFFF, 0, 5, 6],
                 &[],
             ),
-            // Nor is the place of a key that goes now.
+            // The same for the entry of a P_Key that is removed now.
             (
                 &[0xFFFF, 4, 5, 0],
                 &[0xFFFF, 5, 6],
@@ -155,7 +154,7 @@ mod tests {
                 &[0xFFFF, 0, 5, 6],
                 &[],
             ),
-            // When there is none, it is.
+            // Without unused entries the gap is filled.
             (
                 &[0xFFFF, 0, 5],
                 &[0xFFFF, 5, 6],
@@ -170,10 +169,10 @@ mod tests {
                 &[0xFFFF, 5],
                 &[6, 7],
             ),
-            // Another wanted key at index 0 stays there; nothing wanted does not.
+            // A wanted P_Key at index 0 stays there; an unwanted one is replaced.
             (&[5, 0xFFFF, 0], &[0xFFFF, 5], false, &[5, 0xFFFF, 0], &[]),
             (&[9, 5, 0xFFFF], &[0xFFFF, 5], false, &[0xFFFF, 5, 0], &[]),
-            // indx0: the displaced key goes where the other was, or behind.
+            // indx0: the displaced P_Key takes the freed or the next entry.
             (&[0xFFFF, 5, 0], &[5, 0xFFFF], true, &[5, 0xFFFF, 0], &[]),
             (&[0xFFFF, 6, 0], &[5, 0xFFFF, 6], true, &[5, 6, 0xFFFF], &[]),
         ];
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_lets_pass_what_the_port_has() {
+    fn enforcement_covers_the_p_keys_of_the_end_port() {
         let pass = enforcement_pkeys(&keys(&[0xFFFF, 0x7FFF, 5, 0, 0x8006, 6, 5]));
         assert_eq!(pass.keys, keys(&[0xFFFF, 5, 0x8006]));
     }
@@ -198,8 +197,8 @@ mod tests {
     }
 
     proptest! {
-        /// Over any sequence of configurations no partition's key ever moves, the default partition's stays at index 0, every table
-        /// holds exactly what is wanted and fits, and what is as it should be is left as it is.
+        /// For any sequence of configurations no P_Key changes its index, that of the default partition stays at index 0, every table contains
+        /// exactly the wanted P_Keys that fit, and a table that is as wanted is unchanged.
         #[test]
         fn indices_never_move(
             cap in 1..12usize,
@@ -227,16 +226,16 @@ mod tests {
                 let has: BTreeSet<PKey> = next.table.iter().copied().filter(|k| *k != EMPTY).collect();
                 let all: BTreeSet<PKey> = has.iter().chain(&next.omitted).copied().collect();
                 prop_assert_eq!(&all, &wanted.keys.iter().copied().collect());
-                prop_assert_eq!(has.len(), next.used(), "no key twice");
+                prop_assert_eq!(has.len(), next.used(), "no duplicate P_Key");
                 prop_assert!(next.omitted.is_empty() || next.used() == cap);
                 prop_assert_eq!(&assign_pkey_indices(&next.table, &wanted), &next);
                 table = next.table;
             }
         }
 
-        /// Whatever was in a table, afterwards it holds what is wanted and nothing else, the first key at index 0 where that is forced.
+        /// From any contents, the table then contains the wanted P_Keys and no other, the first one at index 0 if that is forced.
         #[test]
-        fn any_table_is_mended(
+        fn any_table_is_corrected(
             now in prop::collection::vec(prop::sample::select(&[0u16, 1, 0x8001, 2, 0x8002, 3, 0x7FFF, 0xFFFF, 0x8000][..]), 1..10),
             wanted in prop::collection::btree_set(prop::sample::select(&[1u16, 0x8001, 2, 0x8003, 0xFFFF][..]), 1..5),
             force_first in any::<bool>(),

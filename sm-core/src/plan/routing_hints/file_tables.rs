@@ -1,4 +1,4 @@
-//! Tables of dumps, with the LIDs and ports that their GUIDs have today.
+//! Tables of OpenSM dump files, converted to current LIDs and switches.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use ferrosm_routing::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps};
 use ferrosm_routing::{Lft, VlPlan};
 
 use super::guid_index::GuidIndex;
-use super::{GuidTables, Missing};
+use super::{AbsentGuids, GuidTables};
 
 pub(super) fn resolve(
-    said: &GuidTables,
-    places: &GuidIndex,
-    notes: &mut Vec<String>,
+    file: &GuidTables,
+    index: &GuidIndex,
+    warnings: &mut Vec<String>,
 ) -> FileTables {
-    let moved = moved_lids(said, places, notes);
-    let mut missing = Missing::new("lfts_file", "switch");
-    let mut lfts = vec![None; places.num_ports().len()];
-    for (guid, entries) in &said.lfts {
-        if let Some((switch, _)) = missing.note(guid.0, places.find_switch(guid.0)) {
-            let mut table = Lft::drop_all(Lid(places.top_lid()));
+    let moved = current_lids(file, index, warnings);
+    let mut missing = AbsentGuids::new("lfts_file", "switch");
+    let mut lfts = vec![None; index.num_ports().len()];
+    for (guid, entries) in &file.lfts {
+        if let Some((switch, _)) = missing.record(guid.0, index.find_switch(guid.0)) {
+            let mut table = Lft::drop_all(Lid(index.top_lid()));
             for (&port, now) in entries.iter().zip(&moved) {
                 if let Some(now) = now
                     && port != PortNum::DROP.raw()
@@ -31,30 +31,34 @@ pub(super) fn resolve(
             lfts[switch.index()] = Some(Arc::new(table));
         }
     }
-    missing.tell(notes);
+    missing.add_warning(warnings);
     FileTables {
         lfts,
-        vl_plan: lanes(said, &moved, places, notes),
+        vl_plan: lanes(file, &moved, index, warnings),
     }
 }
 
-/// The LID that each LID (index) of the dump is today: that of the port that had it then. `None` where that port is
-/// gone, or where another port has the LID now.
-fn moved_lids(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) -> Vec<Option<Lid>> {
-    let mut missing = Missing::new("lfts_file", "port");
+/// The current LID for each LID (index) of the dump: that of the port that owned it. `None` if that port is absent and another port owns the
+/// LID.
+fn current_lids(
+    file: &GuidTables,
+    index: &GuidIndex,
+    warnings: &mut Vec<String>,
+) -> Vec<Option<Lid>> {
+    let mut missing = AbsentGuids::new("lfts_file", "port");
     let longest = |rows: &mut dyn Iterator<Item = usize>| rows.max().unwrap_or(0);
-    let top = longest(&mut said.lfts.iter().map(|(_, e)| e.len()))
-        .max(longest(&mut said.path_sl.iter().map(|(_, r)| r.len())));
+    let top = longest(&mut file.lfts.iter().map(|(_, e)| e.len()))
+        .max(longest(&mut file.path_sl.iter().map(|(_, r)| r.len())));
     let (mut elsewhere, mut taken) = (0, 0);
     let moved = (0u16..=u16::MAX).take(top).map(|lid| {
-        let Some(owner) = said.owners.get(usize::from(lid)).copied().flatten() else {
+        let Some(owner) = file.owners.get(usize::from(lid)).copied().flatten() else {
             return Some(Lid(lid));
         };
-        let found = places.find_end(owner.0).filter(|e| e.lid.is_unicast());
-        if found.is_none() && places.owner(lid).is_some_and(|now| now != owner.0) {
+        let found = index.find_end_port(owner.0).filter(|e| e.lid.is_unicast());
+        if found.is_none() && index.owner(lid).is_some_and(|now| now != owner.0) {
             taken += 1;
         }
-        let end = missing.note(owner.0, found)?;
+        let end = missing.record(owner.0, found)?;
         let base = end.lid.raw();
         if (u32::from(base)..u32::from(base) + u32::from(end.count)).contains(&u32::from(lid)) {
             return Some(Lid(lid));
@@ -63,38 +67,38 @@ fn moved_lids(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) ->
         Some(Lid(base + (lid & (end.count - 1))))
     });
     let moved = moved.collect();
-    missing.tell(notes);
+    missing.add_warning(warnings);
     if elsewhere > 0 {
-        notes.push(format!(
-            "lfts_file: {elsewhere} LIDs of the file belong to other ports now, and were followed by port GUID"
+        warnings.push(format!(
+            "lfts_file: {elsewhere} LIDs of the file have other owners now; entries assigned by port GUID"
         ));
     }
     if taken > 0 {
-        notes.push(format!(
-            "lfts_file: {taken} LIDs of ports that are gone belong to others now, and were left out"
+        warnings.push(format!(
+            "lfts_file: {taken} LIDs of absent ports have other owners now; entries ignored"
         ));
     }
     moved
 }
 
-/// The lanes of the files; `None` where they say nothing of lanes.
+/// The VL plan of the files; `None` if they contain no SLs or SLtoVL tables.
 fn lanes(
-    said: &GuidTables,
+    file: &GuidTables,
     moved: &[Option<Lid>],
-    places: &GuidIndex,
-    notes: &mut Vec<String>,
+    index: &GuidIndex,
+    warnings: &mut Vec<String>,
 ) -> Option<VlPlan> {
-    if said.sl2vl.is_empty() && said.path_sl.is_empty() {
+    if file.sl2vl.is_empty() && file.path_sl.is_empty() {
         return None;
     }
-    let path_sl = path_sl(said, moved, places, notes);
-    let (sl2vl, most) = if said.sl2vl.is_empty() {
-        // As ibdmchk has it: without tables SL n travels on VL n.
-        let most = said.path_sl.iter().flat_map(|(_, row)| row.iter());
+    let path_sl = path_sl(file, moved, index, warnings);
+    let (sl2vl, most) = if file.sl2vl.is_empty() {
+        // Without SLtoVL tables SL n travels on VL n, as in ibdmchk.
+        let most = file.path_sl.iter().flat_map(|(_, row)| row.iter());
         let most = most.filter(|sl| **sl != GuidTables::NO_SL).max();
         (SlToVl::Modulo, most.copied().unwrap_or(0))
     } else {
-        maps(said, places, notes)
+        maps(file, index, warnings)
     };
     Some(VlPlan {
         vls: most + 1,
@@ -104,24 +108,24 @@ fn lanes(
 }
 
 fn path_sl(
-    said: &GuidTables,
+    file: &GuidTables,
     moved: &[Option<Lid>],
-    places: &GuidIndex,
-    notes: &mut Vec<String>,
+    index: &GuidIndex,
+    warnings: &mut Vec<String>,
 ) -> PathSl {
-    if said.path_sl.is_empty() {
+    if file.path_sl.is_empty() {
         return PathSl::Uniform(0);
     }
-    let top = usize::from(places.top_lid()) + 1;
-    let mut missing = Missing::new("path_sl_file", "node");
-    let mut rows: Vec<Option<Vec<u8>>> = vec![None; places.num_ports().len()];
+    let top = usize::from(index.top_lid()) + 1;
+    let mut missing = AbsentGuids::new("path_sl_file", "node");
+    let mut rows: Vec<Option<Vec<u8>>> = vec![None; index.num_ports().len()];
     let mut clashes = 0u64;
-    for (guid, sls) in &said.path_sl {
-        let switch = places
+    for (guid, sls) in &file.path_sl {
+        let switch = index
             .find_switch(guid.0)
             .map(|(s, _)| s)
-            .or_else(|| places.beside(guid.0));
-        let Some(switch) = missing.note(guid.0, switch) else {
+            .or_else(|| index.attached_switch(guid.0));
+        let Some(switch) = missing.record(guid.0, switch) else {
             continue;
         };
         let row = rows[switch.index()].get_or_insert_with(|| vec![GuidTables::NO_SL; top]);
@@ -139,31 +143,31 @@ fn path_sl(
             }
         }
     }
-    missing.tell(notes);
+    missing.add_warning(warnings);
     if clashes > 0 {
-        notes.push(format!(
-            "path_sl_file: {clashes} times sources on one switch have different SLs to one LID; the first one is taken"
+        warnings.push(format!(
+            "path_sl_file: {clashes} different SLs to one LID from sources at one switch; first one used"
         ));
     }
     let finish = |row: Option<Vec<u8>>| -> Arc<[u8]> {
-        let said = row.unwrap_or_default().into_iter();
-        said.map(|sl| if sl == GuidTables::NO_SL { 0 } else { sl })
+        let sls = row.unwrap_or_default().into_iter();
+        sls.map(|sl| if sl == GuidTables::NO_SL { 0 } else { sl })
             .collect()
     };
     PathSl::BySwitchAndLid(rows.into_iter().map(finish).collect())
 }
 
-/// The maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
-fn maps(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) -> (SlToVl, u8) {
-    let mut missing = Missing::new("sl2vl_file", "switch");
+/// The SLtoVL maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
+fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<String>) -> (SlToVl, u8) {
+    let mut missing = AbsentGuids::new("sl2vl_file", "switch");
     let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);
-    let mut switches: Vec<SlToVlMaps> = places.num_ports().iter().map(drop_all).collect();
+    let mut switches: Vec<SlToVlMaps> = index.num_ports().iter().map(drop_all).collect();
     let mut most = 0;
-    for (guid, pairs) in &said.sl2vl {
-        let Some((switch, _)) = places.find_switch(guid.0) else {
-            // The dump lists CAs too; their maps follow from the lanes.
-            if places.find_end(guid.0).is_none() && !places.is_node(guid.0) {
-                missing.note(guid.0, None::<()>);
+    for (guid, pairs) in &file.sl2vl {
+        let Some((switch, _)) = index.find_switch(guid.0) else {
+            // The dump lists CAs too; their maps follow from the VL plan.
+            if index.find_end_port(guid.0).is_none() && !index.is_node(guid.0) {
+                missing.record(guid.0, None::<()>);
             }
             continue;
         };
@@ -175,7 +179,7 @@ fn maps(said: &GuidTables, places: &GuidIndex, notes: &mut Vec<String>) -> (SlTo
                 .fold(most, |m, vl| m.max(*vl));
         }
     }
-    missing.tell(notes);
+    missing.add_warning(warnings);
     (SlToVl::PerPorts(switches), most)
 }
 
@@ -184,14 +188,14 @@ mod tests {
     use ferrosm_mad::ids::{NodeGuid, PortGuid};
     use ferrosm_routing::SwitchIdx;
 
-    use super::super::tests::{A, places};
+    use super::super::tests::{A, guid_index};
     use super::super::{GuidHints, resolve};
     use super::*;
 
-    /// The port that had LID 2 when the dump was written has LID 4 and 5 now; the one that had 3 is gone.
+    /// The owner of LID 2 in the dump has LIDs 4 and 5 now; the owner of LID 3 is absent.
     #[test]
-    fn rows_of_a_dump_follow_their_ports() {
-        let said = GuidHints {
+    fn dump_entries_follow_port_guids() {
+        let guid_hints = GuidHints {
             file: Some(Arc::new(GuidTables {
                 lfts: vec![
                     (A, Box::new([255, 0, 3, 9, 255, 255, 255, 2])),
@@ -202,21 +206,21 @@ mod tests {
             })),
             ..GuidHints::default()
         };
-        let (hints, notes) = resolve(&said, &places());
+        let (hints, warnings) = resolve(&guid_hints, &guid_index());
         let file = hints.file.unwrap();
         let table = file.lfts[0].as_ref().unwrap();
         let ports: Vec<u8> = (0..8).map(|l| table.get(Lid(l)).raw()).collect();
         assert_eq!(ports, [255, 0, 255, 255, 3, 255, 255, 2]);
         assert!(file.lfts[1].is_none() && file.vl_plan.is_none());
-        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
     }
 
     #[test]
-    fn lanes_of_a_dump_are_by_switch_and_lid() {
+    fn dump_sls_are_by_switch_and_lid() {
         let mut map = [15; SLS];
         map[..2].copy_from_slice(&[1, 0]);
         let row = |sl: u8| -> Arc<[u8]> { vec![255, 255, 255, 255, sl, sl, 255, 1].into() };
-        let said = GuidTables {
+        let guid_hints = GuidTables {
             sl2vl: vec![
                 (PortGuid(0xA1), vec![(PortNum(1), PortNum(2), map)]),
                 (PortGuid(0x21), vec![(PortNum(0), PortNum(0), [0; SLS])]),
@@ -229,28 +233,24 @@ mod tests {
             ..GuidTables::default()
         };
         let hints = GuidHints {
-            file: Some(Arc::new(said)),
+            file: Some(Arc::new(guid_hints)),
             ..GuidHints::default()
         };
-        let (hints, notes) = resolve(&hints, &places());
+        let (hints, warnings) = resolve(&hints, &guid_index());
         let lanes = hints.file.unwrap().vl_plan.clone().unwrap();
         assert_eq!(lanes.vls, 2);
         assert_eq!(lanes.vl(SwitchIdx(0), PortNum(1), PortNum(2), 0), 1);
         assert_eq!(
             lanes.vl(SwitchIdx(1), PortNum(1), PortNum(2), 0),
             15,
-            "silent"
+            "no entry"
         );
         let PathSl::BySwitchAndLid(rows) = &lanes.path_sl else {
-            panic!("another kind")
+            panic!("unexpected form of path SLs")
         };
         assert_eq!(&rows[0][..], [0, 0, 0, 0, 3, 3, 0, 1]);
-        assert_eq!(
-            &rows[1][..],
-            [0, 0, 0, 0, 1, 1, 0, 1],
-            "the first one stands"
-        );
-        assert_eq!(notes.len(), 1, "{notes:?}");
-        assert!(notes[0].contains("2 times"), "{notes:?}");
+        assert_eq!(&rows[1][..], [0, 0, 0, 0, 1, 1, 0, 1], "first entry used");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("2 different SLs"), "{warnings:?}");
     }
 }

@@ -1,17 +1,17 @@
-//! Where GUIDs are in one fabric: filled anew for each run, by whoever builds its graph.
+//! The GUIDs of one graph, built together with it for each routing run.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_routing::SwitchIdx;
 
-/// Where GUIDs are in one fabric.
+/// The switches, end ports and LIDs of one graph, by GUID.
 #[derive(Debug, Clone, Default)]
 pub struct GuidIndex {
     switches: BTreeMap<u64, (SwitchIdx, u8)>,
     num_ports: Vec<u8>,
-    ends: BTreeMap<u64, End>,
-    /// Node GUIDs of CAs and routers: a switch that they hang on.
+    end_ports: BTreeMap<u64, EndPortEntry>,
+    /// By node GUID of a CA or router: an attached switch.
     nodes: BTreeMap<u64, SwitchIdx>,
     /// Owner of each LID.
     by_lid: BTreeMap<u16, (u64, u16)>,
@@ -19,24 +19,24 @@ pub struct GuidIndex {
 
 /// An end port.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct End {
+pub(super) struct EndPortEntry {
     /// Base LID; 0 is none.
     pub lid: Lid,
-    /// LIDs from there.
+    /// Number of LIDs.
     pub count: u16,
-    /// Where it hangs.
+    /// The attached switch, or the switch itself.
     pub switch: SwitchIdx,
 }
 
 impl GuidIndex {
-    /// No fabric at all.
+    /// An empty index.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Enters a switch of the graph, with the GUIDs of node and port 0 and its LIDs.
-    pub fn switch(
+    /// Adds a switch of the graph: its node GUID, port 0 GUID and LIDs.
+    pub fn add_switch(
         &mut self,
         at: SwitchIdx,
         num_ports: u8,
@@ -44,32 +44,34 @@ impl GuidIndex {
         port0: PortGuid,
         lid: (Lid, Lmc),
     ) {
-        // Node GUIDs go first: a port GUID may be another switch's node GUID only by mistake.
+        // Node GUIDs have precedence over port GUIDs.
         self.switches.insert(node.0, (at, num_ports));
         self.switches.entry(port0.0).or_insert((at, num_ports));
         if self.num_ports.len() <= at.index() {
             self.num_ports.resize(at.index() + 1, 0);
         }
         self.num_ports[at.index()] = num_ports;
-        self.end(at, port0, lid);
-        self.ends.entry(node.0).or_insert_with(|| End {
-            lid: lid.0,
-            count: lids(lid.1),
-            switch: at,
-        });
+        self.insert_end_port(at, port0, lid);
+        self.end_ports
+            .entry(node.0)
+            .or_insert_with(|| EndPortEntry {
+                lid: lid.0,
+                count: lids(lid.1),
+                switch: at,
+            });
     }
 
-    /// Enters a port of a CA or router that hangs on a switch.
-    pub fn end_port(&mut self, on: SwitchIdx, node: NodeGuid, port: PortGuid, lid: (Lid, Lmc)) {
+    /// Adds an end port of a CA or router that is attached to a switch.
+    pub fn add_end_port(&mut self, on: SwitchIdx, node: NodeGuid, port: PortGuid, lid: (Lid, Lmc)) {
         self.nodes.entry(node.0).or_insert(on);
-        self.end(on, port, lid);
+        self.insert_end_port(on, port, lid);
     }
 
-    fn end(&mut self, on: SwitchIdx, port: PortGuid, (lid, lmc): (Lid, Lmc)) {
+    fn insert_end_port(&mut self, on: SwitchIdx, port: PortGuid, (lid, lmc): (Lid, Lmc)) {
         let count = lids(lmc);
-        self.ends.insert(
+        self.end_ports.insert(
             port.0,
-            End {
+            EndPortEntry {
                 lid,
                 count,
                 switch: on,
@@ -84,9 +86,9 @@ impl GuidIndex {
         self.switches.get(&guid).copied()
     }
 
-    /// The end port with this GUID (of a switch its node GUID does as well).
-    pub(super) fn find_end(&self, guid: u64) -> Option<End> {
-        self.ends.get(&guid).copied()
+    /// The end port with this port GUID; of a switch also by its node GUID.
+    pub(super) fn find_end_port(&self, guid: u64) -> Option<EndPortEntry> {
+        self.end_ports.get(&guid).copied()
     }
 
     /// Whether a CA or router has this node GUID.
@@ -94,24 +96,24 @@ impl GuidIndex {
         self.nodes.contains_key(&guid)
     }
 
-    /// External ports of each switch, by its place in the graph.
+    /// Number of external ports of each switch, by index in the graph.
     pub(super) fn num_ports(&self) -> &[u8] {
         &self.num_ports
     }
 
-    /// The switch that a CA or router hangs on, by its node GUID or a port GUID.
-    pub(super) fn beside(&self, guid: u64) -> Option<SwitchIdx> {
-        let end = || self.ends.get(&guid).map(|e| e.switch);
+    /// The switch to which a CA or router is attached, by node GUID or port GUID.
+    pub(super) fn attached_switch(&self, guid: u64) -> Option<SwitchIdx> {
+        let end = || self.end_ports.get(&guid).map(|e| e.switch);
         self.nodes.get(&guid).copied().or_else(end)
     }
 
-    /// The base LID of an end port that has one.
+    /// The base LID of an end port, if it has one.
     pub(super) fn lid(&self, guid: PortGuid) -> Option<Lid> {
-        let lid = self.ends.get(&guid.0)?.lid;
+        let lid = self.end_ports.get(&guid.0)?.lid;
         lid.is_unicast().then_some(lid)
     }
 
-    /// The GUID of the port that has a LID now.
+    /// The GUID of the current owner of a LID.
     pub(super) fn owner(&self, lid: u16) -> Option<u64> {
         let (base, (guid, count)) = self.by_lid.range(..=lid).next_back()?;
         (lid - base < *count).then_some(*guid)
