@@ -1,6 +1,6 @@
-//! What an operator may decide, as plain validated data.
+//! The configuration of an SM, as validated data.
 //!
-//! Reading files, defaults of keys and error positions are the daemon's; here is only what the core acts on.
+//! The daemon reads files, applies defaults and reports errors with positions.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -18,104 +18,104 @@ use crate::sa::settings::{PrefixRoute, SaSettings};
 /// Work units of routing engines that one core of a current server executes in a second, rounded down: benchmark `budget`.
 const WORK_UNITS_PER_SECOND: u64 = 80_000_000;
 
-/// The limit of work units for a routing budget. It is reached before the time is up on an idle machine, so that the same
-/// fabric gets the same routing there.
+/// The limit of work units for a routing budget. On an idle machine it is reached before the time limit, so that the same fabric gets the
+/// same routing.
 #[must_use]
 pub fn work_units(budget: Duration) -> u64 {
     let units = budget.as_nanos() * u128::from(WORK_UNITS_PER_SECOND) / 1_000_000_000;
     u64::try_from(units).unwrap_or(u64::MAX)
 }
 
-/// Settings of one subnet manager.
+/// Settings of one SM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmConfig {
-    /// Rank among subnet managers, 0 to 15; the highest wins, then the lowest port GUID.
+    /// SM priority, 0 to 15. The SM with the highest priority becomes master; ties go to the lowest port GUID.
     pub priority: u8,
-    /// Priority while master, where it is higher: a better SM that comes back later does not take the subnet then.
+    /// Priority while master, if higher than `priority`; prevents failback when a preferred SM returns.
     pub master_priority: u8,
-    /// Proves to other SMs that they belong together.
+    /// SM_Key shared by the SMs of the subnet.
     #[serde(with = "exposed")]
     pub sm_key: MKey,
-    /// Upper half of every GID.
+    /// Subnet prefix: upper half of every GID.
     pub subnet_prefix: GidPrefix,
-    /// Key written into every port; [`MKey::NONE`] leaves ports open.
+    /// M_Key written to every port; [`MKey::NONE`] for unprotected ports.
     #[serde(with = "exposed")]
     pub m_key: MKey,
-    /// Seconds that a port's key outlives its SM; 0 for ever.
+    /// M_KeyLeasePeriod in seconds; 0 never expires.
     pub m_key_lease_period_s: u16,
-    /// How much a wrong M_Key may still see, 0 to 3.
+    /// M_KeyProtectBits, 0 to 3.
     pub m_key_protect_bits: u8,
-    /// LIDs per CA and router port: 2^LMC.
+    /// LMC of CA and router ports.
     pub lmc: Lmc,
-    /// Whether enhanced switch ports 0 get 2^LMC LIDs too.
+    /// Whether enhanced switch ports 0 get 2^LMC LIDs.
     pub lmc_esp0: bool,
-    /// Give out LIDs anew instead of keeping those that ports have and the state file knows.
+    /// Whether LIDs are assigned anew, ignoring persisted and present LIDs.
     pub reassign_lids: bool,
-    /// Ask hosts to repeat their registrations when the SM is new to them.
+    /// Whether hosts are sent ClientReregister when the SM is new to them.
     pub client_reregister: bool,
     /// PortInfo.SubnetTimeout: 4.096 µs × 2^n.
     pub subnet_timeout: u8,
-    /// SwitchInfo.LifeTimeValue: 4.096 µs × 2^n; above 19 for ever.
+    /// SwitchInfo.LifeTimeValue: 4.096 µs × 2^n; above 19 infinite.
     pub packet_life_time: u8,
     /// HOQLife of ports between switches.
     pub hoq_life: u8,
-    /// HOQLife of switch ports that face a CA or router.
+    /// HOQLife of switch ports to CAs and routers.
     pub leaf_hoq_life: u8,
     /// VLStallCount of ports between switches.
     pub vl_stall_count: u8,
-    /// VLStallCount of switch ports that face a CA or router.
+    /// VLStallCount of switch ports to CAs and routers.
     pub leaf_vl_stall_count: u8,
-    /// Most lanes to operate, as a VL code: 1 VL0 to 5 VL0-14.
+    /// Maximum OperationalVLs, as a VL code: 1 (VL0) to 5 (VL0-14).
     pub max_operational_vls: u8,
-    /// Symbol errors before a port sends trap 129.
+    /// LocalPhyErrors threshold of trap 129.
     pub local_phy_errors: u8,
-    /// Buffer overruns before a port sends trap 130.
+    /// OverrunErrors threshold of trap 130.
     pub overrun_errors: u8,
     /// Whether a link whose ends differ in NeighborMTU or OperationalVLs is bounced. If not, the values are rewritten.
     pub bounce_links: bool,
-    /// Routing engines in the order in which they are tried.
+    /// Routing engines, in the order in which they are tried.
     pub engines: Vec<String>,
-    /// Time that the automatic choice of an engine may spend on comparing engines.
+    /// Time limit of the automatic choice of an engine.
     pub routing_budget: Duration,
-    /// What side files say of the fabric's structure.
+    /// Hints from OpenSM input files.
     pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
     pub routing_vls: u8,
-    /// Who may talk to whom.
+    /// Partitions.
     pub partitions: Arc<Partitions>,
-    /// Which paths get which service level and limits; `None`: all the same.
+    /// QoS policy: SL and limits of paths; `None` without QoS.
     pub qos: Option<Arc<QosPolicy>>,
     /// Whether IPv6 solicited-node groups of one partition and scope share a multicast LID.
     pub consolidate_solicited_node: bool,
-    /// Ways for packets with other prefixes, the first that fits being taken.
+    /// Routes to other subnets; the first match applies.
     pub prefix_routes: Arc<[PrefixRoute]>,
-    /// Time between light sweeps; zero for none.
+    /// Interval of light sweeps; zero for none.
     pub sweep_interval: Duration,
-    /// Time to wait for the answer to one SMP.
+    /// Response timeout of an SMP.
     pub smp_timeout: Duration,
-    /// How often an unanswered SMP is repeated.
+    /// Retries of an SMP.
     pub smp_retries: u8,
     /// SMPs in flight, all nodes together.
     pub max_outstanding: usize,
     /// SMPs in flight to one node.
     pub max_outstanding_per_node: u16,
-    /// Time between a standby's questions to the master.
+    /// Interval at which a standby polls the master.
     pub sm_poll_interval: Duration,
-    /// Unanswered questions before a standby takes over.
+    /// Polls that may go unanswered before a standby takes over.
     pub sm_poll_retries: u8,
-    /// Ports whose SMs are ferrosm too: they answer whatever they do, so they are asked at the pace below.
+    /// Ports of other ferrosm SMs, which respond in every state and are polled at the following interval.
     pub peer_sms: Arc<BTreeSet<PortGuid>>,
-    /// Time between a standby's questions to such a master.
+    /// Interval at which a standby polls such a master.
     pub peer_poll_interval: Duration,
-    /// Unanswered questions to such a master before a standby takes over.
+    /// Polls of such a master that may go unanswered before a standby takes over.
     pub peer_poll_retries: u8,
-    /// How often HANDOVER is sent to an SM that does not answer.
+    /// Attempts to send HANDOVER to an SM that does not respond.
     pub handover_tries: u8,
-    /// Polls for which a better SM may stay standby, or a lower one master.
+    /// Polls during which an outranking SM may stay standby, or an outranked one master.
     pub patience: u8,
-    /// Ports on which other SMs may run; `None` for all.
+    /// Ports at which other SMs are accepted; `None` for all.
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
-    /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
+    /// Whether a subnet that another SM has configured is left unchanged until the operator allows it.
     pub refuse_managed_subnet: bool,
 }
 
@@ -134,7 +134,7 @@ mod exposed {
 }
 
 impl SmConfig {
-    /// Settings that answers of subnet administration depend on.
+    /// The settings of the SA.
     #[must_use]
     pub fn sa_settings(&self) -> SaSettings {
         SaSettings {

@@ -211,7 +211,7 @@ pub(crate) fn store_table(fabric: &mut Subnet, op: SmpOp, status: Status, data: 
     };
     if let Some(node) = fabric.get_mut(at.node) {
         let data = if status.is_ok() { data } else { &[0; 64] };
-        Arc::make_mut(&mut node.read_lanes).insert(table, data);
+        Arc::make_mut(&mut node.read_vl_tables).insert(table, data);
     }
 }
 

@@ -136,10 +136,10 @@ impl PartitionTables {
             if ctx
                 .fabric
                 .port(p)
-                .is_some_and(|port| port.checks_keys != checks)
+                .is_some_and(|port| port.enforces_p_keys != checks)
                 && let Some(port) = ctx.fabric.port_mut(p)
             {
-                port.checks_keys = checks;
+                port.enforces_p_keys = checks;
             }
         }
     }
@@ -321,7 +321,7 @@ pub(crate) fn on_block_read(
 /// A block was not written. A switch port with an incomplete table must not check packets: it would drop valid ones.
 pub(crate) fn on_write_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
     if let Some(port) = ctx.fabric.port_mut(p) {
-        port.checks_keys = false;
+        port.enforces_p_keys = false;
     }
     ctx.effects.port_problem(p, kind);
 }

@@ -293,7 +293,7 @@ impl SubnetManager {
             }
             Reread::Description(n) => {
                 if let Some(node) = self.subnet.get_mut(n) {
-                    node.described = false;
+                    node.is_description_current = false;
                     self.enqueue(SmpOp::NodeDescription(n));
                 }
             }

@@ -66,7 +66,7 @@ impl SubnetManager {
         let undescribed: Vec<NodeIdx> = self
             .subnet
             .nodes()
-            .filter(|(_, n)| !n.described)
+            .filter(|(_, n)| !n.is_description_current)
             .map(|(i, _)| i)
             .collect();
         for n in undescribed {
@@ -92,7 +92,7 @@ impl SubnetManager {
             self.schedule.reread_port(p);
             for rival in self.rivals_of(p) {
                 if let Some(port) = self.subnet.port_mut(rival) {
-                    port.unproven = true;
+                    port.peer_unverified = true;
                 }
                 self.schedule.reread_port(rival);
             }

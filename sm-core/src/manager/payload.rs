@@ -41,7 +41,7 @@ impl SubnetManager {
         let modifier = spec.modifier;
         let node = spec.target.port().and_then(|p| self.subnet.get(p.node));
         match (spec.attr, node) {
-            (id::PORT_INFO, Some(node)) if node.plain_port_info => {
+            (id::PORT_INFO, Some(node)) if node.rejects_extended_speeds => {
                 AttrMod(modifier.0 & !PortInfo::EXTENDED_SPEEDS_MOD)
             }
             // For a CA or router port the port number is 0.

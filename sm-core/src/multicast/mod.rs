@@ -153,7 +153,7 @@ impl MulticastTables {
         if !entries.is_empty() {
             let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
             ctx.effects.notes.push(format!(
-                "multicast entries of {} MLIDs are emptied before routes are written, because they do not go together",
+                "multicast entries of {} MLIDs cleared before the LFT update: they conflict with the new routes",
                 mlids.len()
             ));
         }
@@ -177,8 +177,9 @@ impl MulticastTables {
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
-            let note = "there is no multicast, because no tree goes together with the routes";
-            ctx.effects.notes.push(note.to_owned());
+            let message =
+                "multicast disabled: no multicast tree is free of deadlocks with the routes";
+            ctx.effects.notes.push(message.to_owned());
         }
         self.update
             .compare(ctx.fabric, &self.trees, &self.used, None, &BTreeSet::new());

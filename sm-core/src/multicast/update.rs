@@ -1,7 +1,7 @@
 //! Writes the differences between installed and desired MFTs, step by step ([`super::steps`]).
 //!
 //! A step begins when the request queue is idle. A switch that does not accept a block is skipped until the next sweep; only MLIDs whose
-//! new entries must not coexist with entries that it may still have are held back. MulticastFDBTop follows the last step (IBA vol. 1,
+//! new entries must not coexist with entries that it may still have are postponed. MulticastFDBTop follows the last step (IBA vol. 1,
 //! 14.2.5.4): it includes a block only after the block is known to be written.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Outputs of the SM, in order, and those that wait for durable state.
 //!
-//! A reply to an SA client may leave once everything that was persisted before it is durable: a client that was told that it is a member of
-//! a group does not ask again, so a restart or a successor must know it ([`gate`]). A batch that must precede device writes
+//! A reply to an SA client may leave once everything persisted before it is durable: a client whose join was acknowledged does not join
+//! again, so a restarted SM or a successor must have the membership ([`gate`]). A batch that must precede device writes
 //! ([`RecordUpdate::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it. If the store takes longer than
 //! [`gate::LIMIT`], the fabric has precedence: an event is reported, and outputs leave until the store has caught up.
 
@@ -103,7 +103,7 @@ impl Outbox {
         })
     }
 
-    /// Whether Sets may be sent; call it before one is taken from the request queue.
+    /// Whether Sets may be sent; call it before taking one from the request queue.
     pub(crate) fn may_write(&mut self, now: Instant) -> bool {
         while self.writes.poll(now).is_some() {}
         self.writes.is_empty()
@@ -157,7 +157,7 @@ impl Outbox {
         self.push(Output::Send(MadOut { to, mad }));
     }
 
-    /// Counts a MAD that was taken from the request queue.
+    /// Counts a MAD from the request queue.
     pub(crate) const fn count_sent(&mut self) {
         self.sent += 1;
     }

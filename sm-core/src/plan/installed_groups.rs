@@ -1,6 +1,6 @@
 //! Multicast entries that are installed while LFTs are about to be replaced, and which of them must be cleared first.
 //!
-//! The proof is [`ferrosm_routing::transition::groups`]; here its arguments are taken from the fabric. Pure.
+//! Collects the arguments of [`ferrosm_routing::transition::groups`] from the fabric. Pure.
 
 use std::collections::BTreeMap;
 

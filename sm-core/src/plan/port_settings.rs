@@ -132,7 +132,7 @@ pub fn wanted_port_info(
     {
         let leaf = far.info.node_type != NodeType::Switch;
         // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md, rule 9.7).
-        let checks = leaf && port.checks_keys;
+        let checks = leaf && port.enforces_p_keys;
         let can = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
         want.partition_enforcement_inbound =

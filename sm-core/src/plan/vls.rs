@@ -50,7 +50,7 @@ impl FabricVlPlan {
         let mut h = rustc_hash::FxHasher::default();
         self.id.hash(&mut h);
         if let Some(node) = subnet.get(n) {
-            node.plain_sl_to_vl.hash(&mut h);
+            node.rejects_optimized_sl_to_vl.hash(&mut h);
             for port in node.physical_ports() {
                 let p = PortRef::new(n, port);
                 let live = node.ports.get(port.index()).is_some_and(Port::is_up);
@@ -105,7 +105,7 @@ impl FabricVlPlan {
         let Some(s) = self.switch(n).filter(|_| has_sl_to_vl(node, PortNum::ZERO)) else {
             return Vec::new();
         };
-        let short = !node.plain_sl_to_vl
+        let short = !node.rejects_optimized_sl_to_vl
             && node
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);

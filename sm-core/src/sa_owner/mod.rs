@@ -63,7 +63,7 @@ pub(crate) struct SaOwner {
     is_view_persisted: bool,
     /// End ports whose registrations ended while their hosts could not notice: they have to register again.
     lost_registrations: BTreeSet<PortGuid>,
-    /// Requests dropped because mastership was not settled.
+    /// Requests dropped while the election was undecided.
     dropped_requests: u64,
     pending_traps: PendingTraps,
 }
@@ -385,7 +385,7 @@ impl SaOwner {
     }
 
     /// Answers a request that the published view was not enough for. Returns whether the reply needs SLtoVL or VLArb tables that may have
-    /// to be read first. `may_register`: mastership is settled and the replica is loaded.
+    /// to be read first. `may_register`: this SM is master and the replica is loaded.
     pub(crate) fn on_request(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -1,8 +1,8 @@
 //! Forwarding of devices' traps to subscribers (IBA vol. 1, 13.4.11).
 //!
 //! A subscriber queries the SA as soon as it hears of a change. Traps that start a sweep are therefore forwarded when it is complete and
-//! the view shows the change; the rest is forwarded at once. Trap storms are filtered before ([`crate::traps`]); who has subscribed is
-//! known to the registry.
+//! the view shows the change; the rest is forwarded at once. [`crate::traps`] filters trap storms; the registry contains the
+//! subscriptions.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;

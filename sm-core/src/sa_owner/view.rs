@@ -49,7 +49,7 @@ pub(crate) fn build_view(
 /// The SLtoVL and VLArb tables that were read on behalf of clients.
 pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadVlTables {
     let nodes = fabric.nodes();
-    ReadVlTables::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_lanes)))
+    ReadVlTables::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_vl_tables)))
 }
 
 /// The SMInfoRecord of an SM, without its SM_Key.
@@ -103,7 +103,7 @@ impl ObservedFabric for Observed<'_> {
                     is_end_port: node.is_end_port(num),
                     fdr10: port.fdr10,
                     pkeys: &port.keys,
-                    enforces_partitions: port.checks_keys,
+                    enforces_partitions: port.enforces_p_keys,
                     vl_arbitration: &port.vl_arbitration,
                     peer: self.fabric.peer(PortRef::new(idx, num)).map(port_idx),
                 }),
@@ -115,7 +115,7 @@ impl ObservedFabric for Observed<'_> {
     }
 
     fn pkeys(&self, port: PortIdx) -> Option<PKeySet> {
-        let node = self.fabric.at_place(port.node())?;
+        let node = self.fabric.node_at_index(port.node())?;
         let at = PortRef::new(node, port.num());
         Some(partitions::effective_keys(self.fabric, self.cfg, at))
     }

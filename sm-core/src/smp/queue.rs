@@ -232,7 +232,7 @@ impl<I: Copy> SmpQueue<I> {
             queued,
             ..Self::new(limits)
         };
-        // Slot generations are kept, so that late responses do not match new requests.
+        // Slot generations are preserved, so that late responses do not match new requests.
         self.slots = slots;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.item = None;
@@ -319,7 +319,7 @@ impl<I: Copy> SmpQueue<I> {
         self.slots[self.slot_of(tid)?].item.as_ref()
     }
 
-    /// An attempt timed out or could not be sent: schedules a retry, or removes the request if none is left.
+    /// An attempt timed out or could not be sent: schedules a retry, or removes the request after the last one.
     pub(crate) fn time_out(&mut self, tid: Tid, now: Instant) -> TimedOut<I> {
         let Some(index) = self.in_flight_slot(tid) else {
             return TimedOut::Unknown;
@@ -493,7 +493,7 @@ pub(crate) enum TimedOut<I> {
     Unknown,
     /// It will be retried.
     Retrying(I),
-    /// No retries are left.
+    /// The last attempt failed.
     Failed(I),
 }
 

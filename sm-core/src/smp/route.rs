@@ -83,7 +83,7 @@ pub(crate) fn paths(fabric: &Subnet, at: PortRef) -> Vec<DrPath> {
     let Some((node, path, port)) = switch_of() else {
         return shortest(fabric, at).into_iter().collect();
     };
-    let to_switch = fabric.ways(node, &path).into_iter();
+    let to_switch = fabric.alternative_paths(node, &path).into_iter();
     to_switch
         .filter_map(|path| port.map_or(Some(path), |port| path.extend(port)))
         .collect()

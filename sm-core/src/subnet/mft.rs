@@ -1,4 +1,4 @@
-//! The multicast forwarding table of a switch: what it holds, what it should hold, and what is being written.
+//! The multicast forwarding table of a switch: known, desired and outstanding contents.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
-//! The subnet as it was found: a petgraph graph of nodes and links, with indices by GUID and LID.
+//! The observed fabric: a petgraph graph of nodes and links, indexed by GUID and LID.
 //!
-//! One value of it exists per subnet manager, owned by [`crate::SubnetManager`]. It records what devices said and
-//! decides nothing: what should be is computed in [`crate::plan`].
+//! Each [`crate::SubnetManager`] owns one. It contains what devices reported; [`crate::plan`] computes the desired state.
 
 mod mft;
 mod node;
@@ -17,23 +16,23 @@ use crate::location::PortName;
 pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
 
-/// A node of the subnet. It names one stay of one node: once that was removed it names nothing, also where its place was
-/// taken by another node. So whatever is kept of a node, late answers included, can never mean a different one.
+/// A node of the subnet. It becomes invalid when the node is removed, also if another node reuses its slot. So late responses never
+/// apply to another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIdx {
-    place: u32,
-    stay: u32,
+    slot: u32,
+    generation: u32,
 }
 
 impl NodeIdx {
-    /// A small number that no other node of the subnet has now, for tables by node.
+    /// A dense index, unique among the present nodes, for tables by node.
     #[must_use]
     pub const fn index(self) -> usize {
-        self.place as usize
+        self.slot as usize
     }
 
-    fn place(self) -> NodeIndex<u32> {
-        NodeIndex::new(self.place as usize)
+    fn graph_index(self) -> NodeIndex<u32> {
+        NodeIndex::new(self.slot as usize)
     }
 }
 
@@ -57,49 +56,49 @@ impl PortRef {
     }
 }
 
-/// A cable between two ports.
+/// A link between two ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     /// One end.
     pub a: PortRef,
-    /// The other end; may be on the same node (a loopback).
+    /// The other end, which may be at the same node (loopback).
     pub b: PortRef,
 }
 
 impl Link {
-    /// The end that `p` is not; `p` itself for a plug that loops a port back to itself.
+    /// The other end than `p`; `p` itself for a loopback plug.
     #[must_use]
     pub fn other(&self, p: PortRef) -> PortRef {
         if self.a == p { self.b } else { self.a }
     }
 }
 
-/// Nodes, links, and where the SM sits.
+/// Nodes and links, and the port of the SM.
 #[derive(Debug, Clone, Default)]
 pub struct Subnet {
     graph: StableUnGraph<Node, Link>,
     by_node_guid: FxHashMap<NodeGuid, NodeIdx>,
     by_port_guid: FxHashMap<PortGuid, PortRef>,
     local: Option<PortRef>,
-    /// Nodes that ever came.
-    stays: u32,
-    /// Times that a node may have changed: each [`Node::revision`] is another.
+    /// The generation of the node added last.
+    last_generation: u32,
+    /// Counts changes of nodes; source of [`Node::revision`].
     revisions: u64,
-    /// Times that nodes came and went, or a GUID or the SM moved.
+    /// Counts added and removed nodes, and changes of port GUIDs or of the SM port.
     guids_revision: u64,
-    /// A link changed that known DR paths may lead over.
+    /// A link of known DR paths may have changed.
     paths_stale: bool,
     epoch: u32,
 }
 
 impl Subnet {
-    /// The port that the SM uses.
+    /// The port of the SM.
     #[must_use]
     pub const fn local(&self) -> Option<PortRef> {
         self.local
     }
 
-    /// Says which port the SM uses.
+    /// Sets the port of the SM.
     pub fn set_local(&mut self, port: PortRef) {
         if self.local != Some(port) {
             self.guids_revision += 1;
@@ -107,18 +106,18 @@ impl Subnet {
         }
     }
 
-    /// The number of the last full sweep. Nodes and ports that it reached carry it.
+    /// The number of the last full sweep, which nodes and ports that it reached have.
     #[must_use]
     pub const fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// A full sweep begins: nodes and ports that it does not reach are of an earlier epoch.
+    /// Starts the epoch of a full sweep: nodes and ports that it does not reach retain an earlier one.
     pub const fn begin_epoch(&mut self) {
         self.epoch += 1;
     }
 
-    /// Changes whenever a node comes or goes, or a GUID or the SM's port may be another.
+    /// Changes whenever a node is added or removed, or a port GUID or the SM port may have changed.
     #[must_use]
     pub const fn guids_revision(&self) -> u64 {
         self.guids_revision
@@ -130,7 +129,7 @@ impl Subnet {
         &self.graph
     }
 
-    /// All nodes in the order in which they were found.
+    /// All nodes, by index.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
         self.graph.node_indices().map(|i| {
             let node = &self.graph[i];
@@ -138,7 +137,7 @@ impl Subnet {
         })
     }
 
-    /// All switches in the order in which they were found.
+    /// All switches, by index.
     pub fn switches(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
         self.nodes().filter(|(_, node)| node.is_switch())
     }
@@ -148,19 +147,19 @@ impl Subnet {
         self.nodes().map(|(i, _)| i)
     }
 
-    fn idx(place: NodeIndex<u32>, node: &Node) -> NodeIdx {
+    fn idx(index: NodeIndex<u32>, node: &Node) -> NodeIdx {
         NodeIdx {
-            place: u32::try_from(place.index()).unwrap_or(u32::MAX),
-            stay: node.stay,
+            slot: u32::try_from(index.index()).unwrap_or(u32::MAX),
+            generation: node.generation,
         }
     }
 
-    /// The node with this small number.
+    /// The node with this [`NodeIdx::index`].
     #[must_use]
-    pub fn at_place(&self, place: u32) -> Option<NodeIdx> {
-        let place = NodeIndex::new(place as usize);
-        let node = self.graph.node_weight(place)?;
-        Some(Self::idx(place, node))
+    pub fn node_at_index(&self, index: u32) -> Option<NodeIdx> {
+        let index = NodeIndex::new(index as usize);
+        let node = self.graph.node_weight(index)?;
+        Some(Self::idx(index, node))
     }
 
     /// All links.
@@ -180,32 +179,32 @@ impl Subnet {
         self.graph.node_count()
     }
 
-    /// A node, if it is still there.
+    /// A node, if it is present.
     #[must_use]
     pub fn get(&self, node: NodeIdx) -> Option<&Node> {
         self.graph
-            .node_weight(node.place())
-            .filter(|n| n.stay == node.stay)
+            .node_weight(node.graph_index())
+            .filter(|n| n.generation == node.generation)
     }
 
-    /// A node, if it is still there, to be changed; it has another revision from now.
+    /// A node for modification, if it is present. Increments its revision.
     pub fn get_mut(&mut self, node: NodeIdx) -> Option<&mut Node> {
         let found = self
             .graph
-            .node_weight_mut(node.place())
-            .filter(|n| n.stay == node.stay)?;
+            .node_weight_mut(node.graph_index())
+            .filter(|n| n.generation == node.generation)?;
         self.revisions += 1;
         found.revision = self.revisions;
         Some(found)
     }
 
-    /// A port, if its node is still there.
+    /// A port, if its node is present.
     #[must_use]
     pub fn port(&self, p: PortRef) -> Option<&Port> {
         self.get(p.node)?.ports.get(p.port.index())
     }
 
-    /// A port, if its node is still there, to be changed.
+    /// A port for modification, if its node is present.
     pub fn port_mut(&mut self, p: PortRef) -> Option<&mut Port> {
         self.get_mut(p.node)?.ports.get_mut(p.port.index())
     }
@@ -222,8 +221,7 @@ impl Subnet {
         self.by_port_guid.get(&guid).copied()
     }
 
-    /// The end port that answers to a LID, its LMC considered. Linear in the number of end ports: for traps and
-    /// queries by hand, not for loops.
+    /// The end port that owns a LID, with its LMC. Takes time linear in the number of end ports.
     #[must_use]
     pub fn port_by_lid(&self, lid: Lid) -> Option<PortRef> {
         self.end_ports().find(|p| {
@@ -236,7 +234,7 @@ impl Subnet {
         })
     }
 
-    /// All end ports: ports 0 of switches, and those ports of CAs and routers that were reached.
+    /// All end ports: ports 0 of switches, and the discovered ports of CAs and routers.
     pub fn end_ports(&self) -> impl Iterator<Item = PortRef> + '_ {
         self.nodes()
             .flat_map(|(idx, node)| node.end_ports().map(move |p| PortRef::new(idx, p)))
@@ -248,20 +246,20 @@ impl Subnet {
         self.graph.edge_weight(self.port(p)?.link?)
     }
 
-    /// The port at the other end of the cable.
+    /// The port at the other end of the link.
     #[must_use]
     pub fn peer(&self, p: PortRef) -> Option<PortRef> {
         Some(self.link_at(p)?.other(p))
     }
 
-    /// The LID by which a port is addressed: an external switch port's is port 0's.
+    /// The LID of a port; of an external switch port that of port 0.
     #[must_use]
     pub fn lid(&self, p: PortRef) -> Lid {
         let owner = self.port(self.owner(p));
         owner.map_or(Lid::NONE, |port| port.info().lid)
     }
 
-    /// The port by whose LID and GUID a port goes: of an external switch port, port 0.
+    /// The end port whose LID and GUID identify a port: of an external switch port, port 0.
     #[must_use]
     pub fn owner(&self, p: PortRef) -> PortRef {
         match self.get(p.node) {
@@ -282,18 +280,18 @@ impl Subnet {
     /// Adds a node; its GUID must be new.
     pub fn add_node(&mut self, mut node: Node) -> NodeIdx {
         let guid = node.info.node_guid;
-        self.stays = self.stays.wrapping_add(1);
-        node.stay = self.stays;
+        self.last_generation = self.last_generation.wrapping_add(1);
+        node.generation = self.last_generation;
         self.revisions += 1;
         node.revision = self.revisions;
         self.guids_revision += 1;
-        let place = self.graph.add_node(node);
-        let idx = Self::idx(place, &self.graph[place]);
+        let index = self.graph.add_node(node);
+        let idx = Self::idx(index, &self.graph[index]);
         self.by_node_guid.insert(guid, idx);
         idx
     }
 
-    /// Says which port a port GUID belongs to.
+    /// Indexes a port by its GUID.
     pub fn index_port_guid(&mut self, guid: PortGuid, at: PortRef) {
         if self.by_port_guid.insert(guid, at) != Some(at) {
             self.guids_revision += 1;
@@ -305,13 +303,13 @@ impl Subnet {
         self.get(idx)?;
         let edges: Vec<LinkIdx> = self
             .graph
-            .edges(idx.place())
+            .edges(idx.graph_index())
             .map(|e| petgraph::visit::EdgeRef::id(&e))
             .collect();
         for e in edges {
             self.remove_edge(e);
         }
-        let node = self.graph.remove_node(idx.place())?;
+        let node = self.graph.remove_node(idx.graph_index())?;
         self.guids_revision += 1;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {
@@ -329,7 +327,7 @@ impl Subnet {
         Some(node)
     }
 
-    /// Records a cable; whatever was linked to either end is unlinked first.
+    /// Adds a link, after removing the links of both ports.
     pub fn connect(&mut self, a: PortRef, b: PortRef) {
         self.disconnect(a);
         self.disconnect(b);
@@ -338,7 +336,7 @@ impl Subnet {
         }
         let e = self
             .graph
-            .add_edge(a.node.place(), b.node.place(), Link { a, b });
+            .add_edge(a.node.graph_index(), b.node.graph_index(), Link { a, b });
         for p in [a, b] {
             if let Some(port) = self.port_mut(p) {
                 port.link = Some(e);
@@ -346,7 +344,7 @@ impl Subnet {
         }
     }
 
-    /// Removes the cable at a port, if there is one, and tells where it led.
+    /// Removes the link of a port. Returns the port at its other end.
     pub fn disconnect(&mut self, p: PortRef) -> Option<PortRef> {
         let e = self.port(p)?.link?;
         let peer = self.graph.edge_weight(e)?.other(p);

@@ -1,4 +1,4 @@
-//! Nodes and ports: the last that each device said of itself.
+//! Nodes and ports, as devices reported them last.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,51 +22,51 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// NodeInfo, as it answered at the port by which it was first reached.
+    /// NodeInfo, read at the port by which the node was discovered.
     pub info: NodeInfo,
-    /// NodeDescription; empty until it was read.
+    /// NodeDescription; empty until it is read.
     pub description: NodeDescription,
-    /// SwitchInfo of a switch; raw, so that unknown bits survive a Set.
+    /// SwitchInfo of a switch; raw, to preserve unknown bits in Sets.
     pub switch_raw: Option<[u8; 64]>,
     /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
     pub ports: Vec<Port>,
-    /// The way to it.
+    /// The DR path to it.
     pub path: DrPath,
-    /// Its agent does not know the modifier of extended speeds.
-    pub plain_port_info: bool,
-    /// How often it refused that: once for each port that was asked before the first refusal came.
+    /// Its agent rejects the attribute modifier of extended speeds.
+    pub rejects_extended_speeds: bool,
+    /// Rejections of that modifier: at most one for each port read before the first rejection arrived.
     pub(crate) port_info_refusals: u16,
-    /// The forwarding table that is known to be in the switch; `None` where that is not known.
+    /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
-    /// The last known forwarding table, while `installed` is `None` because blocks were not accepted: these hold their old entries.
+    /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
     pub last_known: Option<Arc<Lft>>,
-    /// The forwarding table that should be in the switch.
+    /// The desired LFT.
     pub wanted: Option<Arc<Lft>>,
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Tables of lanes that were read because a client asked.
-    pub read_lanes: Arc<NodeVlTables>,
-    /// What VL tables it has that this SM did not write.
+    /// VL tables read on behalf of SA clients.
+    pub read_vl_tables: Arc<NodeVlTables>,
+    /// The origin of VL tables that this SM did not write.
     pub vl_origin: VlTableOrigin,
     /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all of them were last in place.
     pub vl_fingerprint: Option<u64>,
-    /// It refused the short forms of them.
-    pub plain_sl_to_vl: bool,
-    /// Its place in the order that the wanted table was made with, if the engine has one.
+    /// It rejects SLtoVL tables for all inputs of an output.
+    pub rejects_optimized_sl_to_vl: bool,
+    /// Its position in the switch order of the engine that computed `wanted`, if it has one.
     pub order: Option<u32>,
-    /// The sweep that saw it last.
+    /// The epoch of the last sweep that reached it.
     pub seen: u32,
-    /// Tells this stay in the subnet from others.
-    pub(super) stay: u32,
-    /// Tells one state of it from others ([`Self::revision`]).
+    /// Distinguishes nodes that use the same slot.
+    pub(super) generation: u32,
+    /// See [`Self::revision`].
     pub(super) revision: u64,
-    /// Whether `description` is what the node says now.
-    pub described: bool,
+    /// Whether `description` is current.
+    pub is_description_current: bool,
 }
 
-/// Where the VL tables of a device come from that this SM did not write.
+/// The origin of VL tables that this SM did not write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VlTableOrigin {
     /// Not decided since the device was discovered or lost its tables.
@@ -82,35 +82,35 @@ pub enum VlTableOrigin {
 pub struct Port {
     /// GUID of an end port; 0 on external switch ports.
     pub guid: PortGuid,
-    /// PortInfo as last answered; raw, so that unknown bits survive a Set. All zero until it was read.
+    /// The last PortInfo; raw, to preserve unknown bits in Sets. All zero until it is read.
     pub raw: PortInfoBytes,
-    /// Whether `raw` was ever read.
+    /// Whether PortInfo was read.
     pub known: bool,
-    /// The cable.
+    /// The link.
     pub link: Option<LinkIdx>,
-    /// Who was behind it before the cable went down, or was given up for want of a usable answer.
+    /// The peer before the link went down, or was removed for lack of a valid response.
     pub last_peer: Option<super::PortRef>,
-    /// When its link was last seen to have lost its state.
-    pub fell: Option<Instant>,
-    /// The sweep that saw it last.
+    /// When the link was last observed down or in Initialize.
+    pub link_lost_at: Option<Instant>,
+    /// The epoch of the last sweep that reached it.
     pub seen: u32,
-    /// Fingerprint of the last Set and of what the port said after it: a device that does not take a value is not asked
-    /// again until something changes.
-    pub asked: Option<u64>,
-    /// It was armed after its far end was asked for: who is behind it has to be asked once more when something changed
-    /// there, because a cable that was exchanged in between left no trace.
-    pub unproven: bool,
+    /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not accept is not written again until
+    /// something changes.
+    pub written_fingerprint: Option<u64>,
+    /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged in
+    /// between leaves no trace.
+    pub peer_unverified: bool,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,
-    /// How often its link was restarted because the ends disagreed, since they last agreed.
-    pub restarts: u8,
-    /// Its P_Keys: of an end port its own, of a switch port those that it checks packets by.
+    /// Bounces of its link since its ends last agreed.
+    pub bounces: u8,
+    /// The P_Key table: of an end port, or the enforcement table of a switch port.
     pub keys: PKeyTable,
-    /// Its P_Key table fits the end port behind it, so that it may check packets by it.
-    pub checks_keys: bool,
+    /// Its P_Key table covers the end port behind it, so that it may enforce P_Keys.
+    pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
     pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
-    /// Why it is left out of the subnet, if it is.
+    /// Why it is quarantined, if it is.
     pub quarantine: Option<crate::report::QuarantineReason>,
 }
 
@@ -122,14 +122,14 @@ impl Default for Port {
             known: false,
             link: None,
             last_peer: None,
-            fell: None,
+            link_lost_at: None,
             seen: 0,
-            asked: None,
-            unproven: false,
+            written_fingerprint: None,
+            peer_unverified: false,
             fdr10: false,
-            restarts: 0,
+            bounces: 0,
             keys: PKeyTable::default(),
-            checks_keys: false,
+            enforces_p_keys: false,
             vl_arbitration: Arc::default(),
             quarantine: None,
         }
@@ -143,7 +143,7 @@ impl Port {
         self.vl_arbitration = others.copied().chain([(block, table)]).collect();
     }
 
-    /// A block of VLArbitrationTable is not known any more.
+    /// Discards a block of VLArbitrationTable.
     pub(crate) fn forget_vl_arbitration(&mut self, block: u8) {
         if self.vl_arbitration.iter().any(|(b, _)| *b == block) {
             let others = self.vl_arbitration.iter().filter(|(b, _)| *b != block);
@@ -151,13 +151,13 @@ impl Port {
         }
     }
 
-    /// PortInfo as last answered; all zero until it was read.
+    /// The last PortInfo; all zero until it is read.
     #[must_use]
     pub fn info(&self) -> PortInfo {
         PortInfo::decode(&self.raw)
     }
 
-    /// PortInfo.M_Key: the first eight bytes (IBA vol. 1, 14.2.5.6). Every request looks it up.
+    /// PortInfo.M_Key: the first eight bytes (IBA vol. 1, 14.2.5.6). Read for every request.
     #[must_use]
     pub fn m_key(&self) -> MKey {
         let mut bytes = [0; 8];
@@ -165,25 +165,25 @@ impl Port {
         MKey::new(u64::from_be_bytes(bytes))
     }
 
-    /// Speed of a lane of the link, FDR10 told from QDR.
+    /// Speed of a physical lane, with FDR10 distinguished from QDR.
     #[must_use]
     pub fn speed(&self) -> Option<LinkSpeed> {
         self.info().speed_with(self.fdr10)
     }
 
-    /// Speed of the link in Mb/s; `None` where PortInfo shows none.
+    /// Speed of the link in Mb/s; `None` if PortInfo reports none.
     #[must_use]
     pub fn mbps(&self) -> Option<u32> {
         self.info().mbps(self.fdr10)
     }
 
-    /// State of the link layer.
+    /// PortState.
     #[must_use]
     pub fn state(&self) -> PortState {
         PortState(self.raw[32] & 0x0F)
     }
 
-    /// Whether the link is trained: Initialize or better.
+    /// Whether the link is up: Initialize, Armed or Active.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.known && self.state().0 >= PortState::Initialize.0
@@ -191,7 +191,7 @@ impl Port {
 }
 
 impl Node {
-    /// A node that has said who it is and nothing else.
+    /// A node of which only NodeInfo is known.
     #[must_use]
     pub fn new(info: NodeInfo, path: DrPath) -> Self {
         let ports = vec![Port::default(); usize::from(info.num_ports) + 1];
@@ -201,22 +201,22 @@ impl Node {
             switch_raw: None,
             ports,
             path,
-            plain_port_info: false,
+            rejects_extended_speeds: false,
             port_info_refusals: 0,
             installed: None,
             last_known: None,
             wanted: None,
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
-            read_lanes: Arc::default(),
+            read_vl_tables: Arc::default(),
             vl_origin: VlTableOrigin::Unknown,
             vl_fingerprint: None,
-            plain_sl_to_vl: false,
+            rejects_optimized_sl_to_vl: false,
             order: None,
             seen: 0,
-            stay: 0,
+            generation: 0,
             revision: 0,
-            described: false,
+            is_description_current: false,
         }
     }
 
@@ -240,7 +240,7 @@ impl Node {
         }
     }
 
-    /// Whether the device may know Mellanox ExtendedPortInfo (rule 3.17; the devices that OpenSM asks too).
+    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md, rule 3.17; the same devices as in OpenSM).
     #[must_use]
     pub const fn may_know_fdr10(&self) -> bool {
         self.info.vendor_id == 0x2C9
@@ -250,13 +250,13 @@ impl Node {
             )
     }
 
-    /// Nothing is known any more of the tables in it: it was restarted, or somebody else was in charge.
+    /// Discards what is known of its tables, because it was reset or another SM was master.
     pub fn forget_tables(&mut self) {
         self.installed = None;
         self.last_known = None;
         self.mft.forget();
         self.sl_to_vl.clear();
-        self.read_lanes = Arc::default();
+        self.read_vl_tables = Arc::default();
         self.vl_origin = VlTableOrigin::Unknown;
         self.vl_fingerprint = None;
         for port in &mut self.ports {
@@ -265,7 +265,7 @@ impl Node {
         }
     }
 
-    /// Another number whenever it may have changed; no other node of the subnet ever has the same.
+    /// Changes whenever the node may have changed; unique among all nodes of the subnet.
     #[must_use]
     pub const fn revision(&self) -> u64 {
         self.revision
@@ -277,13 +277,13 @@ impl Node {
         self.info.node_type == NodeType::Switch
     }
 
-    /// SwitchInfo, if it is a switch and has answered.
+    /// SwitchInfo, if it is a switch and was read.
     #[must_use]
     pub fn switch_info(&self) -> Option<SwitchInfo> {
         self.switch_raw.as_ref().map(SwitchInfo::decode)
     }
 
-    /// Numbers of the end ports that were reached.
+    /// Numbers of the end ports that were discovered.
     pub fn end_ports(&self) -> impl Iterator<Item = PortNum> + '_ {
         let all: core::ops::Range<usize> = if self.is_switch() {
             0..1
@@ -294,7 +294,7 @@ impl Node {
             .filter(|num| self.is_end_port(*num))
     }
 
-    /// Whether a port is an end port that was reached.
+    /// Whether a port is an end port that was discovered.
     #[must_use]
     pub fn is_end_port(&self, num: PortNum) -> bool {
         let port = self.ports.get(num.index());
@@ -302,7 +302,7 @@ impl Node {
             && port.is_some_and(|port| port.known && port.quarantine.is_none())
     }
 
-    /// Numbers of the ports that cables go to.
+    /// Numbers of the physical ports.
     pub fn physical_ports(&self) -> impl Iterator<Item = PortNum> + use<> {
         (1..=self.info.num_ports).map(PortNum)
     }

@@ -9,12 +9,12 @@ use petgraph::visit::{EdgeRef, NodeIndexable};
 
 use super::{LinkIdx, NodeIdx, PortRef, Subnet};
 
-/// A link that was up for so long is believed to stay so.
-const CALM: Duration = Duration::from_secs(5);
+/// Time after which a link that was down counts as stable.
+const STABLE_AFTER: Duration = Duration::from_secs(5);
 
 impl Subnet {
-    /// Shortest directed routes from the SM to every node over the known links, by node index; `None` where a node
-    /// cannot be reached. `avoid` names links that are not to be used.
+    /// Shortest DR paths from the SM to every node over the known links, by node index; `None` for unreachable nodes. Links that `avoid`
+    /// selects are not used.
     #[must_use]
     pub fn routes(&self, avoid: &dyn Fn(LinkIdx) -> bool) -> Vec<Option<DrPath>> {
         let mut found = vec![None; self.graph.node_bound()];
@@ -27,11 +27,11 @@ impl Subnet {
             let (Some(path), Some(node)) = (found[at.index()], self.get(at)) else {
                 continue;
             };
-            // Nothing passes through a CA or router; the SM's own leaves by the SM's port only.
+            // SMPs do not pass through CAs or routers; those of the SM leave by the SM port only.
             if at != local.node && !node.is_switch() {
                 continue;
             }
-            for e in self.graph.edges(at.place()) {
+            for e in self.graph.edges(at.graph_index()) {
                 if avoid(e.id()) {
                     continue;
                 }
@@ -54,29 +54,30 @@ impl Subnet {
         found
     }
 
-    /// Known DR paths may lead over a link that changed.
+    /// Records that a link of known DR paths may have changed.
     pub(crate) const fn mark_paths_stale(&mut self) {
         self.paths_stale = true;
     }
 
-    /// Recomputes the DR paths if they may be stale. Nodes without a path keep the one that they had.
+    /// Recomputes the DR paths if they may be stale. Unreachable nodes retain their path.
     pub(crate) fn refresh_stale_paths(&mut self, now: Instant) {
         if self.paths_stale {
             let _ = self.refresh_paths(now);
         }
     }
 
-    /// Whether a link was down a moment ago: what is sent over it may be lost.
-    fn is_restless(&self, link: LinkIdx, now: Instant) -> bool {
-        let fell = |end: PortRef| self.port(end)?.fell;
-        let recent = |end: PortRef| fell(end).is_some_and(|fell| now.since(fell) < CALM);
+    /// Whether a link was down recently, so that SMPs over it may be lost.
+    fn is_unstable(&self, link: LinkIdx, now: Instant) -> bool {
+        let lost_at = |end: PortRef| self.port(end)?.link_lost_at;
+        let recent =
+            |end: PortRef| lost_at(end).is_some_and(|lost_at| now.since(lost_at) < STABLE_AFTER);
         let link = self.graph.edge_weight(link);
         link.is_some_and(|link| recent(link.a) || recent(link.b))
     }
 
-    /// The links that a directed route goes over, as far as they are known.
+    /// The links of a DR path, as far as they are known.
     #[must_use]
-    pub fn links_of(&self, path: &DrPath) -> Vec<LinkIdx> {
+    pub fn links_on_path(&self, path: &DrPath) -> Vec<LinkIdx> {
         let mut links = Vec::with_capacity(path.len());
         let Some(mut at) = self.local.map(|p| p.node) else {
             return links;
@@ -93,43 +94,43 @@ impl Subnet {
         links
     }
 
-    /// Another way to a node than `path`: around its last link, else around all its links but the first.
+    /// Another path to a node than `path`: one that avoids its last link, otherwise one that avoids all its links except the first.
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
-        let used = self.links_of(path);
-        self.around(node, used.last_chunk::<1>()?)
-            .or_else(|| self.around(node, used.get(1..)?))
+        let used = self.links_on_path(path);
+        self.path_avoiding(node, used.last_chunk::<1>()?)
+            .or_else(|| self.path_avoiding(node, used.get(1..)?))
     }
 
-    /// The ways to a node that have least in common with `path`, which is the first of them: around all its links, else all but the
-    /// first; and around the last alone.
+    /// `path` and the paths to a node that share least with it: one that avoids all its links, or all except the first; and one that
+    /// avoids the last.
     #[must_use]
-    pub fn ways(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
-        let used = self.links_of(path);
-        let apart = self.around(node, &used);
-        let apart = apart.or_else(|| self.around(node, used.get(1..)?));
-        let mut ways = vec![*path];
-        for way in [apart, self.detour(node, path)].into_iter().flatten() {
-            if !ways.contains(&way) {
-                ways.push(way);
+    pub fn alternative_paths(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
+        let used = self.links_on_path(path);
+        let disjoint = self.path_avoiding(node, &used);
+        let disjoint = disjoint.or_else(|| self.path_avoiding(node, used.get(1..)?));
+        let mut paths = vec![*path];
+        for other in [disjoint, self.detour(node, path)].into_iter().flatten() {
+            if !paths.contains(&other) {
+                paths.push(other);
             }
         }
-        ways
+        paths
     }
 
-    /// The shortest way to a node that takes none of these links, of which there are some.
-    fn around(&self, node: NodeIdx, links: &[LinkIdx]) -> Option<DrPath> {
+    /// The shortest path to a node that avoids these links; `None` without links.
+    fn path_avoiding(&self, node: NodeIdx, links: &[LinkIdx]) -> Option<DrPath> {
         if links.is_empty() {
             return None;
         }
         self.routes(&|l| links.contains(&l))[node.index()]
     }
 
-    /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs. Links that
-    /// may be about to go down again are used only by nodes that are reached over no others.
+    /// Sets the shortest DR path of every node that is reachable over the known links. Returns the unreachable nodes, which retain their
+    /// path. Unstable links are used only for nodes that are not reachable otherwise.
     pub fn refresh_paths(&mut self, now: Instant) -> Vec<NodeIdx> {
         self.paths_stale = false;
-        let mut routes = self.routes(&|l| self.is_restless(l, now));
+        let mut routes = self.routes(&|l| self.is_unstable(l, now));
         if self.node_indices().any(|n| routes[n.index()].is_none()) {
             let any = self.routes(&|_| false);
             for (route, any) in routes.iter_mut().zip(any) {
@@ -141,7 +142,7 @@ impl Subnet {
         for n in nodes {
             match routes.get(n.index()).copied().flatten() {
                 Some(path) => {
-                    // Who keeps its way is not touched: what is published of it stays as it is.
+                    // Nodes with an unchanged path are not modified, so that their published data are shared.
                     if self.get(n).is_some_and(|node| node.path != path)
                         && let Some(node) = self.get_mut(n)
                     {

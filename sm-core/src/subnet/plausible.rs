@@ -1,12 +1,12 @@
-//! What cannot be true: answers that no device gives that means what it says.
+//! Plausibility checks of responses.
 //!
-//! Pure functions over one attribute each. What is merely odd passes: real devices are.
+//! Pure functions of one attribute each. They reject only values that no conforming device reports; unusual values of real devices pass.
 
 use ferrosm_mad::attr::{MtuCode, NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo};
 
-/// What makes an answer to NodeInfo impossible (rule 1.7).
+/// Why a NodeInfo is implausible, if it is (docs/sm-behaviour.md, rule 1.7).
 #[must_use]
-pub fn wrong_node_info(info: &NodeInfo) -> Option<&'static str> {
+pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
     if info.node_guid.0 == 0 {
         return Some("NodeGUID is 0");
     }
@@ -28,18 +28,18 @@ pub fn wrong_node_info(info: &NodeInfo) -> Option<&'static str> {
     None
 }
 
-/// What makes an answer to PortInfo of a port with a link impossible. Of a port that is down only the states count
-/// (rule 1.10); a switch's port 0 need not have any.
+/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md, rule 1.10); switch
+/// port 0 may have none.
 #[must_use]
-pub fn wrong_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> {
+pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> {
     if info.port_state > PortState::Active {
-        return Some("PortState is none that exists");
+        return Some("invalid PortState");
     }
     if !has_link {
         return None;
     }
     if info.port_state == PortState::NoChange {
-        return Some("PortState is none that exists");
+        return Some("invalid PortState");
     }
     if info.port_state == PortState::Down {
         return None;
@@ -47,29 +47,29 @@ pub fn wrong_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> 
     if info.port_physical_state == PhysState::Disabled
         || info.port_physical_state == PhysState::Sleep
     {
-        return Some("the link is up on a port that is disabled or sleeps");
+        return Some("link up on a disabled or sleeping port");
     }
-    // Zeros come from real devices, and are taken for the least that there is (rules 3.10, 3.11).
+    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md, rules 3.10 and 3.11).
     if info.mtu_cap > MtuCode::Mtu4096 {
-        return Some("MTUCap is none that exists");
+        return Some("invalid MTUCap");
     }
     if info.neighbor_mtu > MtuCode::Mtu4096 {
-        return Some("NeighborMTU is none that exists");
+        return Some("invalid NeighborMTU");
     }
     if info.vl_cap > 5 || info.operational_vls > 5 {
-        return Some("VLCap or OperationalVLs is none that exists");
+        return Some("invalid VLCap or OperationalVLs");
     }
     None
 }
 
-/// What makes an answer to SwitchInfo impossible.
+/// Why a SwitchInfo is implausible, if it is.
 #[must_use]
-pub fn wrong_switch_info(info: &SwitchInfo) -> Option<&'static str> {
+pub fn implausible_switch_info(info: &SwitchInfo) -> Option<&'static str> {
     if info.linear_fdb_cap > 0
         && info.linear_fdb_top <= 0xBFFF
         && info.linear_fdb_top > info.linear_fdb_cap
     {
-        return Some("LinearFDBTop is beyond LinearFDBCap");
+        return Some("LinearFDBTop exceeds LinearFDBCap");
     }
     None
 }

@@ -27,7 +27,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// A block of a switch's forwarding table.
 type LftBlockRef = (NodeIdx, u16);
 
-/// The second part of an update that first drops routes: it begins when no packet that follows them is left in a switch.
+/// The second part of an update that first drops routes: it starts when packets on these routes have left all switches.
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
     tables: NodeLfts,
@@ -35,14 +35,14 @@ pub(crate) struct AfterDrain {
     stages: Vec<Vec<LftBlockRef>>,
 }
 
-/// What a table update does when its requests are complete and no stage is left.
+/// What a table update does when its requests are complete and no stage remains.
 #[derive(Debug)]
 pub(crate) enum DrainState {
     /// Nothing was dropped: the update is complete.
     None,
     /// Packets on dropped routes are draining.
     Draining,
-    /// They are gone.
+    /// Packets have drained.
     Over(Box<AfterDrain>),
 }
 
@@ -191,7 +191,7 @@ impl LftUpdate {
         let Some(after) = self.drain.take() else {
             return DrainState::None;
         };
-        // A packet on its way to a dropped LID is gone when no packet of now is left in a switch.
+        // Packets to a dropped LID have left all switches after one packet lifetime.
         let life = packet_life(packet_life_time).min(DRAIN_MAX);
         if now < *self.drained_at.get_or_insert(now + life) {
             self.drain = Some(after);
@@ -232,13 +232,13 @@ impl LftUpdate {
             }
         }
         let what = if vls_unwritten || drains {
-            "forwarding tables".to_owned()
+            "LFTs".to_owned()
         } else {
-            format!("{} blocks of forwarding tables", waiting.len())
+            format!("{} LFT blocks", waiting.len())
         };
-        let place = ctx.fabric.port_name(port);
+        let port = ctx.fabric.port_name(port);
         ctx.effects.notes.push(format!(
-            "{what} are not written in this sweep, because {place} did not take what has to come before"
+            "{what} not written in this sweep: {port} rejected a table that must precede them"
         ));
     }
 

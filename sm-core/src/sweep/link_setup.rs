@@ -89,9 +89,10 @@ pub(crate) fn needs_params(
     let (Some(wanted), Some(port)) = (wanted, fabric.port(p)) else {
         return false;
     };
-    let is_urgent = port.asked.is_none() || PortInfo::decode(&wanted).client_reregister;
+    let is_urgent =
+        port.written_fingerprint.is_none() || PortInfo::decode(&wanted).client_reregister;
     wanted != port_settings::current_port_info(port)
-        && (is_urgent || port.asked != fingerprint(fabric, cfg, p, intent.address))
+        && (is_urgent || port.written_fingerprint != fingerprint(fabric, cfg, p, intent.address))
 }
 
 /// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not part of it.
@@ -148,11 +149,11 @@ impl LinkSetup {
             let far = peer.and_then(|peer| ctx.fabric.port(peer));
             let has_mismatch =
                 far.is_some_and(|far| port_settings::has_link_mismatch(port, far, ctx.cfg));
-            if port.restarts != 0
+            if port.bounces != 0
                 && !has_mismatch
                 && let Some(port) = ctx.fabric.port_mut(p)
             {
-                port.restarts = 0;
+                port.bounces = 0;
             }
             if let Some(peer) = peer.filter(|_| has_mismatch) {
                 if ctx.cfg.bounce_links && may_bounce(ctx.fabric, p) {
@@ -301,8 +302,8 @@ pub(crate) fn on_set(
 
 fn may_bounce(fabric: &mut Subnet, p: PortRef) -> bool {
     fabric.port_mut(p).is_some_and(|port| {
-        port.restarts = port.restarts.saturating_add(1);
-        port.restarts <= BOUNCES_MAX
+        port.bounces = port.bounces.saturating_add(1);
+        port.bounces <= BOUNCES_MAX
     })
 }
 
@@ -315,18 +316,18 @@ fn on_accepted(
 ) -> Option<ProblemKind> {
     let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
     let has_link = !is_switch || p.port != PortNum::ZERO;
-    if let Some(why) = plausible::wrong_port_info(&PortInfo::decode(data), has_link) {
+    if let Some(why) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
         return Some(ProblemKind::Quarantined(QuarantineReason::Implausible(why)));
     }
     let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
     let port = ctx.fabric.port_mut(p)?;
     port.known = true;
-    port.unproven |= arms;
+    port.peer_unverified |= arms;
     let address = intents.address(ctx.fabric, p);
     let written = fingerprint(ctx.fabric, ctx.cfg, p, address);
     let port = ctx.fabric.port_mut(p)?;
-    port.asked = written.filter(|_| setting != PortSetting::SmLid);
+    port.written_fingerprint = written.filter(|_| setting != PortSetting::SmLid);
     if setting.carries_params() {
         ctx.effects.reregister_sent.push(port.guid);
     }

@@ -1,4 +1,4 @@
-//! Nodes and ports that are left out of the fabric because they cannot be used.
+//! Quarantine: exclusion of nodes and ports from the fabric.
 
 use ferrosm_mad::ids::PortNum;
 

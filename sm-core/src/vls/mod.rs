@@ -205,10 +205,10 @@ impl VlTables {
             let attr = id::SL_TO_VL;
             on_sl_to_vl_failed(ctx, p, ProblemKind::SetRejected { attr, status });
         } else if let Some(node) = node
-            && !node.plain_sl_to_vl
+            && !node.rejects_optimized_sl_to_vl
         {
             // The switch reports that it accepts tables for all inputs, but does not: each pair of ports gets its own.
-            node.plain_sl_to_vl = true;
+            node.rejects_optimized_sl_to_vl = true;
             if let Some(plan) = &self.plan {
                 let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node);
                 self.write_tables(ctx, missing);
@@ -361,7 +361,7 @@ fn forget_table(fabric: &mut Subnet, set: SmpOp) {
         return;
     };
     node.vl_origin = VlTableOrigin::Foreign;
-    node.read_lanes = Arc::default();
+    node.read_vl_tables = Arc::default();
     if let SmpOp::SetSlToVl(_, at) = set {
         node.sl_to_vl.remove(&at);
     } else if let SmpOp::SetVlArbitration(_, block) = set

@@ -184,7 +184,7 @@ pub(crate) fn settled(stage: &mut Stage, exact: bool) -> Result<(), String> {
         stage.clients.compare(&stage.lab.world, &hosts, id, exact)?;
         // A routing may leave no lanes for trees; then nobody promises any.
         let notes = sm.core().last_report().map(|r| &r.engine_messages[..]);
-        let no_trees = |note: &String| note.starts_with("there is no multicast");
+        let no_trees = |note: &String| note.starts_with("multicast disabled");
         let groups = if notes.unwrap_or_default().iter().any(no_trees) {
             Vec::new()
         } else {

@@ -120,7 +120,7 @@ fn rejected_lft_block_delays_later_stages() {
             let told = report
                 .engine_messages
                 .iter()
-                .any(|n| n.contains("did not take"));
+                .any(|n| n.contains("rejected a table"));
             assert!(told, "{what}: {:?}", report.engine_messages);
             assert!(blocks(&lab) == before, "{what}: a later stage was written");
             lab.assert_good();

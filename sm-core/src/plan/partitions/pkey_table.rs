@@ -1,7 +1,7 @@
 //! The index of each P_Key in its table (docs/sm-behaviour.md, rules 9.3 to 9.5).
 //!
 //! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a P_Key in the table retains its index, a
-//! freed entry is reused only if no unused one is left, and index 0 changes only if its P_Key is not wanted any more.
+//! freed entry is reused only if the table has no unused one, and index 0 changes only if its P_Key is not wanted any more.
 
 use ferrosm_mad::ids::PKey;
 

@@ -17,10 +17,9 @@ fn drain(r: &mut SmpQueue<u32>, now: Instant) -> Vec<Dispatch<u32>> {
     core::iter::from_fn(|| r.next(now, |_| true)).collect()
 }
 
-/// Ten requests to one device and one to another: the first device gets its first window of four, the second is not
-/// kept waiting.
+/// Ten requests to one device and one to another: the first device gets its initial window of four, the second does not wait.
 #[test]
-fn one_device_does_not_gate_another() {
+fn windows_of_devices_are_independent() {
     let mut r = smp_queue(100, 16, 3);
     for i in 0..10 {
         r.enqueue(DeviceId(0), i);
@@ -34,9 +33,9 @@ fn one_device_does_not_gate_another() {
     assert!(sent.contains(&99));
 }
 
-/// Answers open a device's window up to its limit; a missing one halves it.
+/// Responses widen a device's window up to its limit; a timeout halves it.
 #[test]
-fn a_window_grows_with_answers_and_halves_with_silence() {
+fn device_window_grows_with_responses_and_halves_on_timeout() {
     let mut r = smp_queue(1000, 8, 0);
     for i in 0..200 {
         r.enqueue(DeviceId(0), i);
@@ -64,9 +63,9 @@ fn a_window_grows_with_answers_and_halves_with_silence() {
     assert!(!drain(&mut r, Instant::START).is_empty());
 }
 
-/// TimedOut twice with one attempt allowed: sent again once, then given back; what comes later matches nothing.
+/// Two timeouts with one retry allowed: one retry, then failure; later responses match no request.
 #[test]
-fn requests_are_repeated_then_given_back() {
+fn requests_fail_after_the_last_retry() {
     let mut r = smp_queue(10, 4, 1);
     r.enqueue(DeviceId(0), 7);
     let first = r.next(Instant::START, |_| true).unwrap();
@@ -85,31 +84,30 @@ fn requests_are_repeated_then_given_back() {
     );
 }
 
-/// A device that answers after the timeout, always: its first answer ends the request, be it before or after the
-/// attempt went out, and the answer to the attempt then means nothing.
+/// A late response completes the request, before and after the retry is sent; the response to the retry then matches no request.
 #[test]
-fn a_late_answer_is_an_answer() {
-    for repeated_already in [false, true] {
+fn late_responses_complete_the_request() {
+    for retry_sent in [false, true] {
         let mut r = smp_queue(10, 4, 3);
         r.enqueue(DeviceId(0), 7);
         let first = r.next(Instant::START, |_| true).unwrap();
         assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
-        let second = repeated_already.then(|| r.next(Instant::START, |_| true).unwrap());
+        let second = retry_sent.then(|| r.next(Instant::START, |_| true).unwrap());
         assert_eq!(r.complete(first.tid), Some(7));
         assert!(r.is_idle());
         assert_eq!(
             r.next(Instant::START, |_| true),
             None,
-            "nothing is left to repeat"
+            "no retry is pending"
         );
         assert_eq!(second.and_then(|s| r.complete(s.tid)), None);
         assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Unknown);
     }
 }
 
-/// Loss everywhere halves what is under way, once a timeout and not below the least; answers open it again.
+/// Timeouts halve the common window, once per timeout and not below its minimum; responses widen it again.
 #[test]
-fn the_common_window_yields_to_loss() {
+fn common_window_halves_on_loss_and_recovers() {
     let mut r = smp_queue(64, 4, 0);
     let mut now = Instant::START + 1000 * MS;
     let mut last = CommonWindow::INITIAL;
@@ -134,9 +132,9 @@ fn the_common_window_yields_to_loss() {
     assert_eq!(drain(&mut r, now).len(), 64);
 }
 
-/// The common window holds over all devices, and what was forgotten is not answered.
+/// The common window limits all devices together, and responses to cleared requests match nothing.
 #[test]
-fn the_common_window_and_clear() {
+fn common_window_limits_all_devices() {
     let mut r = smp_queue(3, 16, 0);
     for d in 0..10 {
         r.enqueue(DeviceId(d), d);
@@ -153,10 +151,9 @@ fn the_common_window_and_clear() {
     assert_eq!(r.complete(again[0].tid), Some(5));
 }
 
-/// A device that never answers, with two hundred requests: after the time for one request all are given back; another
-/// that answers loses none.
+/// A dead device with two hundred requests: all fail after the time of one request; requests to another device succeed.
 #[test]
-fn what_is_outstanding_a_dead_device_is_given_up() {
+fn requests_to_a_dead_device_fail_together() {
     let mut r = smp_queue(100, 16, 3);
     for i in 0..200 {
         r.enqueue(DeviceId(0), i);
@@ -185,7 +182,7 @@ fn what_is_outstanding_a_dead_device_is_given_up() {
     assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
 }
 
-/// Requests that are not allowed wait, retries as well, and others to the same device pass them.
+/// Requests and retries that are not allowed wait; other requests to the same device pass them.
 #[test]
 fn requests_and_retries_wait_until_they_are_allowed() {
     let mut q = smp_queue(100, 16, 3);
@@ -201,6 +198,6 @@ fn requests_and_retries_wait_until_they_are_allowed() {
         .iter()
         .map(|d| (d.item, d.attempt))
         .collect();
-    assert_eq!(rest, [(1, 1)], "the window of the device has halved");
+    assert_eq!(rest, [(1, 1)], "the device window has halved");
     assert_eq!(q.pending(), 3);
 }

@@ -2,7 +2,7 @@
 //!
 //! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports, and the node behind a port by NodeInfo. A
 //! full sweep queries behind every port that is up, a local sweep only where the state of a port changed. No response, and no missing
-//! response, ends a sweep: the node or port is left out and reported.
+//! response, ends a sweep: the node or port is quarantined and reported.
 //!
 //! [`port_info`] handles PortInfo, [`links`] which port is linked to which.
 
@@ -102,7 +102,7 @@ impl Discovery {
     ) -> NodeInfoOutcome {
         let info = NodeInfo::decode(data);
         let implausible = if status.is_ok() {
-            plausible::wrong_node_info(&info)
+            plausible::implausible_node_info(&info)
         } else {
             Some("error status to NodeInfo")
         };
@@ -293,7 +293,7 @@ fn on_no_neighbour(ctx: &mut Ctx<'_>, from: PortRef, why: QuarantineReason, mode
     let is_linked = ctx.fabric.peer(from).is_some();
     match ctx.fabric.port_mut(from) {
         Some(port) if mode.is_local && is_linked && port.state() == PortState::Active => {
-            port.unproven = true;
+            port.peer_unverified = true;
             let attr = id::NODE_INFO;
             ctx.effects
                 .port_problem(from, ProblemKind::NoResponse { attr });
@@ -312,7 +312,7 @@ pub(crate) fn on_switch_info(
     mode: ReadMode,
 ) -> bool {
     let info = SwitchInfo::decode(data);
-    if !status.is_ok() || plausible::wrong_switch_info(&info).is_some() {
+    if !status.is_ok() || plausible::implausible_switch_info(&info).is_some() {
         on_switch_info_failed(ctx, n, mode);
         return false;
     }
@@ -376,7 +376,7 @@ pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, status: Status, data
         && let Some(node) = ctx.fabric.get_mut(n)
     {
         node.description = NodeDescription::decode(data);
-        node.described = true;
+        node.is_description_current = true;
     }
 }
 

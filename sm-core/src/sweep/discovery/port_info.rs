@@ -41,7 +41,8 @@ impl Discovery {
             return;
         }
         // A link that is not active, or became so after its far end was queried, may lead elsewhere by now.
-        let is_unproven = core::mem::take(&mut port.unproven) || port.state() < PortState::Active;
+        let is_unproven =
+            core::mem::take(&mut port.peer_unverified) || port.state() < PortState::Active;
         let peer = ctx.fabric.peer(at);
         let far = peer.and_then(|p| ctx.fabric.port(p));
         let is_far_quarantined = far.is_some_and(|far| far.quarantine.is_some());
@@ -81,7 +82,7 @@ pub(crate) fn check_port_info(
             // An agent without extended speeds takes the top bit of the modifier for a part of the port number. All ports of a switch
             // are read before the first rejection arrives, so each may be rejected once.
             if let Some(node) = ctx.fabric.get_mut(at.node) {
-                node.plain_port_info = true;
+                node.rejects_extended_speeds = true;
                 node.port_info_refusals += 1;
             }
             ctx.smps.enqueue(SmpOp::PortInfo(at));
@@ -92,7 +93,7 @@ pub(crate) fn check_port_info(
         return None;
     }
     let has_link = change.is_external() || !change.is_switch;
-    if let Some(why) = plausible::wrong_port_info(&change.new, has_link) {
+    if let Some(why) = plausible::implausible_port_info(&change.new, has_link) {
         let kind = ProblemKind::Quarantined(QuarantineReason::Implausible(why));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
@@ -129,7 +130,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         port.keys.invalidate();
     }
     if port.known && new.port_state < port.state() {
-        port.fell = Some(ctx.now);
+        port.link_lost_at = Some(ctx.now);
     }
     port.known = true;
     port.seen = epoch;
