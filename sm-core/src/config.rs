@@ -115,7 +115,7 @@ pub struct SmConfig {
     pub patience: u8,
     /// Ports at which other SMs are accepted; `None` for all.
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
-    /// Whether a subnet that another SM has configured is left unchanged until the operator allows it.
+    /// Whether the SM writes to a subnet that another SM has configured only after the operator allows it.
     pub refuse_managed_subnet: bool,
 }
 

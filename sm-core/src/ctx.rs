@@ -1,7 +1,7 @@
-//! What a component works with besides its own state.
+//! The context of a component: what it accesses besides its own state.
 //!
-//! A component reads and changes the observed fabric, enqueues SMPs and outputs, and never another component. What it wants of others
-//! it leaves in [`Effects`], which the manager applies as soon as the component returns.
+//! A component reads and changes the observed fabric and enqueues SMPs and outputs; it does not access other components. It requests their
+//! actions in [`Effects`], which the manager applies when the component returns.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::report::ProblemKind;
 use crate::smp::Smps;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
-/// The surroundings of a component while it handles an input.
+/// The context in which a component handles an input.
 #[derive(Debug)]
 pub(crate) struct Ctx<'a> {
     pub(crate) now: Instant,
@@ -25,13 +25,13 @@ pub(crate) struct Ctx<'a> {
     pub(crate) effects: &'a mut Effects,
 }
 
-/// What a component wants of the others.
+/// Actions that a component requests.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Problems for the report of the current sweep.
     pub(crate) problems: Vec<(Option<PortRef>, ProblemKind)>,
-    /// Diagnostics for the report of the current sweep.
-    pub(crate) notes: Vec<String>,
+    /// Messages for the report of the current sweep.
+    pub(crate) messages: Vec<String>,
     /// Switches to read again after the next light sweep.
     pub(crate) reread_switches: BTreeSet<NodeIdx>,
     /// Ports to read again after the next light sweep.
@@ -44,7 +44,7 @@ pub(crate) struct Effects {
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something changed that routes depend on.
     pub(crate) routing_stale: bool,
-    /// A local sweep is to read `next_switches` and `next_ports`.
+    /// Request a local sweep of `next_switches` and `next_ports`.
     pub(crate) local_sweep: bool,
     /// End ports that were sent ClientReregister.
     pub(crate) reregister_sent: Vec<PortGuid>,
@@ -54,18 +54,18 @@ pub(crate) struct Effects {
     pub(crate) link_conflict: bool,
     /// A switch port that rejected a table which LFTs depend on, if their order matters.
     pub(crate) blocking_port: Option<PortRef>,
-    /// VL tables are written with a new epoch: what was known of those of earlier epochs is void.
+    /// VL tables are written with a new epoch: knowledge of earlier epochs is invalid.
     pub(crate) is_new_vl_epoch: bool,
     /// A full sweep is needed.
     pub(crate) full_sweep: bool,
 }
 
 impl Effects {
-    /// Whether nothing is wanted, as after most responses.
+    /// Whether no action is requested, as after most responses.
     pub(crate) fn is_empty(&self) -> bool {
         let Self {
             problems,
-            notes,
+            messages,
             reread_switches,
             reread_ports,
             next_switches,
@@ -84,7 +84,7 @@ impl Effects {
         !flags
             && !*full_sweep
             && problems.is_empty()
-            && notes.is_empty()
+            && messages.is_empty()
             && reread_switches.is_empty()
             && reread_ports.is_empty()
             && next_switches.is_empty()

@@ -1,7 +1,7 @@
-//! The subnet manager as a plain value: discovery, LIDs, tables, links, traps. No I/O.
+//! The subnet manager as a state machine: discovery, LIDs, tables, links, traps. It performs no I/O.
 //!
-//! [`SubnetManager`] takes [`Input`]s and gives [`Output`]s; it reads no clock, spawns nothing, locks nothing. A run is
-//! therefore reproducible from its inputs, and a simulator with virtual time can inject any fault.
+//! [`SubnetManager`] handles [`Input`]s and returns [`Output`]s. It has no clock, threads or locks, so that a run is reproducible from its
+//! inputs, and a simulator with virtual time can inject any fault.
 //!
 //! ```text
 //!  Discover -> OtherSms -> ReadTables -> Route (job) -> WriteTables -> Arm -> Activate -> idle
@@ -9,10 +9,10 @@
 //!      +---- full: start, command, own port      local: trap, light sweep ----------------+
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`subnet`] | what is: nodes, ports, links as devices told them |
-//! | [`plan`] | what should be: pure functions |
+//! | [`subnet`] | the observed fabric: nodes, ports and links |
+//! | [`plan`] | the desired state: pure functions |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | `mastership` | which of several SMs is master; [`election`] is its step function |
 //! | [`commands`] | the operator's commands and their replies |

@@ -120,15 +120,15 @@ impl PartitionTables {
                 self.read_before_write(ctx, p);
                 continue;
             };
-            let placed = assign_pkey_indices(&current, &wanted);
+            let plan = assign_pkey_indices(&current, &wanted);
             let capacity = table_len(ctx.fabric, p);
-            if !placed.omitted.is_empty() {
-                let count = placed.omitted.len();
+            if !plan.omitted.is_empty() {
+                let count = plan.omitted.len();
                 ctx.effects
                     .problem(p, ProblemKind::PKeyTableFull { count, capacity });
             }
-            self.note_fullest(ctx, p, placed.used());
-            self.write_blocks(ctx, p, &current, placed.table);
+            self.update_fullest(ctx, p, plan.used());
+            self.write_blocks(ctx, p, &current, plan.table);
         }
         for p in switch_ports {
             let end_port = enforced_end_port(ctx.fabric, ctx.cfg, p);
@@ -178,12 +178,12 @@ impl PartitionTables {
             self.read_before_write(ctx, p);
             return false;
         };
-        let placed = assign_pkey_indices(&current, &pass);
-        self.write_blocks(ctx, p, &current, placed.table);
+        let plan = assign_pkey_indices(&current, &pass);
+        self.write_blocks(ctx, p, &current, plan.table);
         true
     }
 
-    fn note_fullest(&mut self, ctx: &Ctx<'_>, p: PortRef, used: usize) {
+    fn update_fullest(&mut self, ctx: &Ctx<'_>, p: PortRef, used: usize) {
         if !ctx.cfg.partitions.is_configured() {
             return;
         }

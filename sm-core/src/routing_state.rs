@@ -21,7 +21,7 @@ pub(crate) type InstalledRouting = (Arc<LastRun>, Vec<NodeIdx>);
 #[derive(Debug, Default)]
 struct EngineReport {
     name: &'static str,
-    notes: Vec<String>,
+    messages: Vec<String>,
     proof: Option<Proof>,
 }
 
@@ -198,13 +198,13 @@ impl RoutingState {
     pub(crate) fn install(
         &mut self,
         routing: InstalledRouting,
-        notes: Vec<String>,
+        messages: Vec<String>,
         proof: Proof,
         cfg: &SmConfig,
     ) {
         self.engine = EngineReport {
             name: routing.0.routing.engine,
-            notes,
+            messages,
             proof: Some(proof),
         };
         self.installed = Some(routing);
@@ -223,8 +223,8 @@ impl RoutingState {
     /// Adds how the routing in force was computed to a report.
     pub(crate) fn report(&self, report: &mut SweepReport) {
         report.engine = self.engine.name;
-        let notes = self.engine.notes.iter();
-        report.engine_messages.extend(notes.cloned());
+        let messages = self.engine.messages.iter();
+        report.engine_messages.extend(messages.cloned());
         report.proof.clone_from(&self.engine.proof);
     }
 }

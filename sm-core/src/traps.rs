@@ -1,8 +1,8 @@
-//! Traps: TrapRepress, what is read again because of a trap, and trap storms (IBA vol. 1, 13.4.9, 14.2.5.1).
+//! Traps: TrapRepress, re-reads and trap storms (IBA vol. 1, 13.4.9, 14.2.5.1).
 //!
-//! Every trap is repressed, and what it names is read soon after. A port that repeats a trap faster than [`TrapMonitor::STORM`] allows is a
-//! storm source: what it names is read together with what all other storm sources named, about once a second, and its traps are not
-//! forwarded. So a storm costs one re-read a second at any rate, and what changed before the last trap is read after it.
+//! The SM represses every trap and re-reads the nodes and ports that it names. A port that repeats a trap faster than [`TrapMonitor::STORM`]
+//! allows is a storm source: re-reads for all storm sources are combined, about once a second, and their traps are not forwarded. So a storm
+//! costs one re-read a second at any rate, and a change before the last trap is read after it.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::location::Location;
 use crate::schedule::LIGHT_SPACING;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
-/// What is read again after a trap.
+/// A re-read that a trap causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reread {
     /// SwitchInfo and all ports of a switch.
@@ -36,12 +36,12 @@ pub(crate) enum Reread {
     Sms,
 }
 
-/// Detects trap storms, and holds what storm sources named until it is read.
+/// Detects trap storms, and delays the re-reads for storm sources.
 #[derive(Debug, Default)]
 pub(crate) struct TrapMonitor {
-    /// By trap number, LID and port: traps without a quiet time between them, and the time of the last one.
+    /// By trap number, LID and port: consecutive traps without a quiet period, and the time of the last one.
     seen: BTreeMap<(u16, Lid, PortNum), (u32, Instant)>,
-    /// What storm sources named since the last re-read. Bounded by the fabric: only known nodes and ports are in it.
+    /// Re-reads for storm sources since the last one. Bounded by the fabric: it contains only known nodes and ports.
     delayed: BTreeSet<Reread>,
     /// Earliest time of the next re-read of `delayed`.
     delayed_until: Instant,
@@ -52,7 +52,7 @@ impl TrapMonitor {
     const STORM: u32 = 10;
     /// Time without traps after which a port is no longer a storm source.
     const QUIET: Duration = Duration::from_secs(5);
-    /// Most sources that are counted. Beyond that, sources that are quiet are dropped, and traps of new ones count as a storm.
+    /// Maximum number of sources. At the limit quiet sources are dropped, and traps of new ones count as a storm.
     const MAX: usize = 4096;
 
     /// Counts a trap. Returns whether it belongs to a storm.
@@ -74,7 +74,7 @@ impl TrapMonitor {
         *count > Self::STORM
     }
 
-    /// When `delayed` is to be read; `None` if it is empty.
+    /// When `delayed` is due; `None` if it is empty.
     pub(crate) fn due(&self) -> Option<Instant> {
         (!self.delayed.is_empty()).then_some(self.delayed_until)
     }
@@ -88,25 +88,25 @@ impl TrapMonitor {
         core::mem::take(&mut self.delayed)
     }
 
-    /// A full sweep reads everything, `delayed` included.
+    /// Clears `delayed`: a full sweep reads the whole fabric.
     pub(crate) fn begin_full_sweep(&mut self) {
         self.delayed.clear();
     }
 }
 
-/// What follows from a trap.
+/// The effects of a trap.
 #[derive(Debug, Default)]
 pub(crate) struct TrapOutcome {
-    /// The notice that subscribers may be sent, with the port that issued it; `None` for a trap storm source.
+    /// The notice to forward to subscribers, with the port that issued it; `None` for a storm source.
     pub(crate) forward: Option<(Notice, Option<PortRef>)>,
-    /// What has to be read again now.
+    /// Re-reads that are due now.
     pub(crate) rereads: Vec<Reread>,
     /// The trap names an unknown port: the fabric changed somewhere.
     pub(crate) needs_light_sweep: bool,
 }
 
 impl TrapMonitor {
-    /// Represses a trap and decides what follows from it. `own_lid` is the SM's LID.
+    /// Represses a trap and returns its effects. `own_lid` is the LID of the SM.
     pub(crate) fn on_trap(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -143,7 +143,7 @@ impl TrapMonitor {
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
         let Some(at) = at else {
-            // An unknown port cannot be read later, so nothing is delayed.
+            // An unknown port cannot be re-read, so nothing is delayed.
             outcome.needs_light_sweep = number == TrapNumber::LinkStateChange && !is_storm;
             return outcome;
         };
@@ -166,7 +166,7 @@ impl TrapMonitor {
     }
 }
 
-/// Sends TrapRepress (IBA vol. 1, 13.4.9), also for traps that cause nothing.
+/// Sends TrapRepress (IBA vol. 1, 13.4.9), also for traps without an effect.
 fn repress(ctx: &mut Ctx<'_>, received: &MadIn, own_lid: Option<Lid>) {
     let to_lid = match received.from.lid {
         // From the SM's own node.
@@ -219,7 +219,7 @@ fn named_port(notice: &Notice) -> (Lid, PortNum) {
     (lid, port)
 }
 
-/// What is read again after a trap of a known port.
+/// The re-reads after a trap of a known port.
 fn rereads(notice: &Notice, at: PortRef) -> Vec<Reread> {
     match notice.trap_number {
         TrapNumber::LinkStateChange => vec![Reread::Switch(at.node)],
@@ -257,43 +257,42 @@ pub(crate) const fn flags_of(change: &LocalChangeDetails) -> u16 {
 mod tests {
     use super::*;
 
-    const PLACE: Lid = Lid(7);
+    const SOURCE: Lid = Lid(7);
 
     fn at(ms: u64) -> Instant {
         Instant::START + Duration::from_millis(ms)
     }
 
-    /// A place is noisy from its eleventh trap on, until it was silent for five seconds; another kind and another port are places of
-    /// their own.
+    /// A source is in a storm from its eleventh trap until five seconds without traps; other trap numbers and ports are other sources.
     #[test]
-    fn a_place_is_noisy_until_it_was_silent() {
+    fn storm_lasts_until_a_quiet_period() {
         let mut traps = TrapMonitor::default();
-        let noise: Vec<bool> = (0..12)
-            .map(|n| traps.is_storm(128, PLACE, PortNum::ZERO, at(n * 4_999)))
+        let storm: Vec<bool> = (0..12)
+            .map(|n| traps.is_storm(128, SOURCE, PortNum::ZERO, at(n * 4_999)))
             .collect();
-        assert_eq!(noise[..10], [false; 10]);
-        assert_eq!(noise[10..], [true; 2]);
+        assert_eq!(storm[..10], [false; 10]);
+        assert_eq!(storm[10..], [true; 2]);
         let last = 11 * 4_999;
-        assert!(!traps.is_storm(129, PLACE, PortNum::ZERO, at(last)));
-        assert!(!traps.is_storm(128, PLACE, PortNum(1), at(last)));
-        assert!(!traps.is_storm(128, PLACE, PortNum::ZERO, at(last + 5_000)));
+        assert!(!traps.is_storm(129, SOURCE, PortNum::ZERO, at(last)));
+        assert!(!traps.is_storm(128, SOURCE, PortNum(1), at(last)));
+        assert!(!traps.is_storm(128, SOURCE, PortNum::ZERO, at(last + 5_000)));
     }
 
-    /// TrapMonitor from everywhere: what is remembered has an end, what is beyond it is noise, and after a silence all is as before.
+    /// Traps of sources beyond the limit count as a storm, and after a quiet period new sources are accepted again.
     #[test]
-    fn a_flood_from_everywhere_is_storm() {
+    fn number_of_sources_is_limited() {
         let mut traps = TrapMonitor::default();
         for lid in 0..6000 {
-            let noise = traps.is_storm(131, Lid(lid), PortNum(1), at(0));
-            assert_eq!(noise, usize::from(lid) >= TrapMonitor::MAX, "{lid}");
+            let is_storm = traps.is_storm(131, Lid(lid), PortNum(1), at(0));
+            assert_eq!(is_storm, usize::from(lid) >= TrapMonitor::MAX, "{lid}");
         }
         assert_eq!(traps.seen.len(), TrapMonitor::MAX);
         assert!(!traps.is_storm(131, Lid(5_000), PortNum(1), at(5_000)));
     }
 
-    /// What storm sources name is read once a second, and once more after their last trap.
+    /// Re-reads for storm sources are due once a second, and once more after the last trap.
     #[test]
-    fn noisy_places_are_looked_at_once_a_second() {
+    fn storm_sources_are_reread_once_a_second() {
         let mut traps = TrapMonitor::default();
         assert_eq!(traps.due(), None);
         let mut taken = Vec::new();

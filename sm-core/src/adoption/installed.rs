@@ -1,7 +1,7 @@
-//! What an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, which cannot all be read, and hosts that are
-//! registered.
+//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, which cannot all be read, and hosts with
+//! registrations.
 //!
-//! An adopted routing is proven like a new one ([`crate::plan::adopt`]). What a device does not show to be unchanged is written again.
+//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State that the device does not report as unchanged is written again.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::sa::view::NodeView;
 use crate::subnet::{Node, NodeIdx, Port, Subnet};
 use crate::vls::InheritedVls;
 
-/// What is known of the devices' state.
+/// The known state of devices.
 #[derive(Debug, Default)]
 pub(super) struct InstalledState {
     routing: Option<Arc<RoutingRecord>>,
     view: Option<Arc<View>>,
-    /// The restored registrations are all that clients had registered.
+    /// The restored registrations are complete.
     registrations_complete: bool,
     vl_tables: VlTablesLeft,
 }
@@ -104,7 +104,7 @@ impl Adoption {
             && masters.contains(&Some(info.master_sm_lid))
     }
 
-    /// What was restored is not of this subnet or not of its last master: registrations may be missing.
+    /// The restored state belongs to another subnet or an earlier master: registrations may be missing.
     pub(crate) const fn doubt_registrations(&mut self) {
         self.installed.registrations_complete = false;
     }

@@ -1,11 +1,11 @@
 //! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb tables, client registrations and the SA
 //! view.
 //!
-//! Restored from disk, loaded from a replica, or made of this SM's own state when its link is lost (ADR 0009). It is used until the first
-//! sweep as master is complete, and dropped as soon as another SM is master: that one knows better.
+//! The state is restored from disk, loaded from a replica, or copied from this SM's own state when its link is lost (ADR 0009). It is used
+//! until the first sweep as master is complete, and discarded when another SM is master, whose state is newer.
 //!
-//! State in devices is adopted only where the device itself shows that nothing came between: it has the LID and the master of that time,
-//! and was not reset since ([`installed`]). The view is answered from only if it must be of this subnet ([`restored_view`]).
+//! State in a device is adopted only if the device reports the LID and master of that time and was not reset since ([`installed`]). The SA
+//! replies from the restored view only if it must belong to this subnet ([`restored_view`]).
 
 mod installed;
 mod restored_view;
@@ -34,7 +34,7 @@ pub(crate) struct Adoption {
 }
 
 impl Adoption {
-    /// What the last run persisted.
+    /// From the state that the last run persisted.
     pub(crate) fn new(restored: &RestoredState, now: Instant) -> Self {
         Self {
             installed: InstalledState::new(restored),
@@ -42,7 +42,7 @@ impl Adoption {
         }
     }
 
-    /// The replica of what another master persisted.
+    /// From the replica of another master's state.
     pub(crate) fn of_replica(replica: &RestoredState, now: Instant) -> Self {
         Self {
             installed: InstalledState::new(replica),
@@ -50,7 +50,7 @@ impl Adoption {
         }
     }
 
-    /// Tables in devices have to be read again: they are compared with what this SM knew of them, as over a restart.
+    /// The tables in devices are unknown: they are adopted from this SM's own state, as after a restart.
     pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
         let own = RestoredState {
             snapshot: Some(snapshot_of(view)),
@@ -62,18 +62,18 @@ impl Adoption {
         self.installed = InstalledState::new(&own);
     }
 
-    /// The master's own link was lost: its view outlives it, as over a restart.
+    /// The master's own link was lost: its view is restored, as after a restart.
     pub(crate) fn outlive_link_loss(&mut self, view: &Arc<View>, epoch: SlToVlEpoch, now: Instant) {
         self.adopt_own_tables(view, epoch);
         self.restored = RestoredView::new(Some(snapshot_of(view)), now);
     }
 
-    /// Another SM is master, or what is known may be older than what it did since.
+    /// Another SM is master, or may have changed devices since.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The devices are as this SM wants them, or another SM configured them since.
+    /// The devices are configured by this SM, or another SM has configured them since.
     pub(crate) fn forget_installed(&mut self) {
         self.installed = InstalledState::default();
     }

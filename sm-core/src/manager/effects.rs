@@ -10,7 +10,7 @@ impl SubnetManager {
             self.problem(at, kind);
         }
         if let Some(report) = self.activity.report() {
-            report.engine_messages.extend(effects.notes);
+            report.engine_messages.extend(effects.messages);
         }
         for n in effects.reread_switches {
             self.schedule.reread_switch_later(n);

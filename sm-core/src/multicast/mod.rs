@@ -152,7 +152,7 @@ impl MulticastTables {
     pub(crate) fn set_conflicting(&mut self, ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) {
         if !entries.is_empty() {
             let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
-            ctx.effects.notes.push(format!(
+            ctx.effects.messages.push(format!(
                 "multicast entries of {} MLIDs cleared before the LFT update: they conflict with the new routes",
                 mlids.len()
             ));
@@ -179,7 +179,7 @@ impl MulticastTables {
         if self.trees.is_impossible() {
             let message =
                 "multicast disabled: no multicast tree is free of deadlocks with the routes";
-            ctx.effects.notes.push(message.to_owned());
+            ctx.effects.messages.push(message.to_owned());
         }
         self.update
             .compare(ctx.fabric, &self.trees, &self.used, None, &BTreeSet::new());

@@ -26,14 +26,14 @@ pub enum VlChange {
 impl FabricVlPlan {
     /// The change from this plan to `vl_plan` for the switches `nodes` of `topo`.
     #[must_use]
-    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &VlPlan) -> VlChange {
+    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], vl_plan: &VlPlan) -> VlChange {
         let switches = nodes.iter().zip(topo.switches());
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
             .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
             .collect();
         Both {
             was: (&self.run.topo, &self.run.routing.vl_plan),
-            is: (topo, lanes),
+            is: (topo, vl_plan),
             pairs,
         }
         .change()
@@ -92,8 +92,8 @@ impl Both<'_> {
         let ((old, was), (topo, is)) = (self.was, self.is);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
         if let (SlToVl::Modulo, SlToVl::Modulo) = (&was.sl2vl, &is.sl2vl) {
-            let on = |lanes: &VlPlan, sl: usize| sl % usize::from(lanes.vls.max(1));
-            return sls.iter().any(|&sl| on(was, sl) != on(is, sl));
+            let vl_of = |plan: &VlPlan, sl: usize| sl % usize::from(plan.vls.max(1));
+            return sls.iter().any(|&sl| vl_of(was, sl) != vl_of(is, sl));
         }
         self.pairs.iter().any(|&(s_was, s_is)| {
             let is_linked = |p: &PortNum| {
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn vl_changes_are_classified_by_their_effect_on_packets() {
         let one = VlPlan::single();
-        let lanes = |vls, to_4| {
+        let plan = |vls, to_4| {
             VlPlan::modulo(
                 vls,
                 PathSl::ByLid(Arc::from([0u8, 0, 0, 0, to_4].as_slice())),
@@ -161,11 +161,11 @@ mod tests {
         };
         assert_eq!(change(&one, &one), VlChange::None);
         // From one VL to two: SL 0 stays on VL 0.
-        assert_eq!(change(&one, &lanes(2, 0)), VlChange::UnusedSls);
-        assert_eq!(change(&one, &lanes(2, 1)), VlChange::PathSls(vec![Lid(4)]));
-        assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), VlChange::None);
+        assert_eq!(change(&one, &plan(2, 0)), VlChange::UnusedSls);
+        assert_eq!(change(&one, &plan(2, 1)), VlChange::PathSls(vec![Lid(4)]));
+        assert_eq!(change(&plan(2, 1), &plan(2, 1)), VlChange::None);
         // SL 1 was on VL 1.
-        assert_eq!(change(&lanes(2, 1), &one), VlChange::UsedSlToVl);
-        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), VlChange::UnusedSls);
+        assert_eq!(change(&plan(2, 1), &one), VlChange::UsedSlToVl);
+        assert_eq!(change(&plan(2, 1), &plan(3, 1)), VlChange::UnusedSls);
     }
 }

@@ -94,11 +94,13 @@ impl InstalledGroups {
 fn keeps_vls(
     group: &GroupEntries,
     before: &FabricVlPlan,
-    (topo, lanes): (&Topology, &VlPlan),
+    (topo, vl_plan): (&Topology, &VlPlan),
     nodes: &[NodeIdx],
 ) -> bool {
     let was = &before.run.routing.vl_plan;
-    if was.is_single() && lanes.is_single() || was.vls == lanes.vls && was.sl2vl == lanes.sl2vl {
+    if was.is_single() && vl_plan.is_single()
+        || was.vls == vl_plan.vls && was.sl2vl == vl_plan.sl2vl
+    {
         return true;
     }
     group.ports.iter().all(|(s, ports)| {
@@ -108,8 +110,9 @@ fn keeps_vls(
         let links = || ports.iter().filter(|p| topo.neighbor(*s, *p).is_some());
         let inputs = (0..=topo.num_ports(*s)).map(PortNum);
         inputs.into_iter().all(|input| {
-            links()
-                .all(|out| was.vl(old, input, out, group.sl) == lanes.vl(*s, input, out, group.sl))
+            links().all(|out| {
+                was.vl(old, input, out, group.sl) == vl_plan.vl(*s, input, out, group.sl)
+            })
         })
     })
 }

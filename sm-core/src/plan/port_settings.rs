@@ -1,4 +1,4 @@
-//! The desired PortInfo of a port (docs/sm-behaviour.md, rules 3.1 to 3.22).
+//! The desired PortInfo of a port (docs/sm-behaviour.md 3.1 to 3.22).
 //!
 //! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes only what the SM decides; unknown bits are
 //! preserved. PortState and PortPhysicalState are NoChange; callers set them.
@@ -53,7 +53,7 @@ pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
     }
 }
 
-/// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends (docs/sm-behaviour.md, rules 3.10 and 3.11).
+/// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends (docs/sm-behaviour.md 3.10 and 3.11).
 fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
     let mtu = peer.map_or(own.neighbor_mtu, |p| own.mtu_cap.min(p.mtu_cap));
     let vls = peer
@@ -131,7 +131,7 @@ pub fn wanted_port_info(
         && let Some(far) = peer.and_then(|p| subnet.get(p.node))
     {
         let leaf = far.info.node_type != NodeType::Switch;
-        // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md, rule 9.7).
+        // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md 9.7).
         let checks = leaf && port.enforces_p_keys;
         let can = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
@@ -172,7 +172,7 @@ pub fn with_port_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
     raw
 }
 
-/// PortInfo with neutral values in fields that must not be written as read (docs/sm-behaviour.md, rule 3.1).
+/// PortInfo with neutral values in fields that must not be written as read (docs/sm-behaviour.md 3.1).
 fn neutral(info: &PortInfo) -> PortInfo {
     PortInfo {
         port_state: PortState::NoChange,
@@ -318,7 +318,7 @@ mod tests {
         );
     }
 
-    /// docs/sm-behaviour.md, rule 3.12.
+    /// docs/sm-behaviour.md 3.12.
     #[test]
     fn mtu_and_vls_of_an_armed_port_are_preserved() {
         let info = port_info(PortState::Armed, MtuCode::Mtu4096, 5);

@@ -323,11 +323,11 @@ fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<String>) -> To
     let mut seeds = Vec::new();
     for seed in &torus.seeds {
         let mut links = [None; 6];
-        for (place, link) in links.iter_mut().zip(&seed.links) {
+        for (resolved, link) in links.iter_mut().zip(&seed.links) {
             let Some((from, to)) = link else { continue };
             let from = missing.record(from.0, index.find_switch(from.0));
             let to = missing.record(to.0, index.find_switch(to.0));
-            *place = from.zip(to).map(|((a, _), (b, _))| (a, b));
+            *resolved = from.zip(to).map(|((a, _), (b, _))| (a, b));
         }
         // A seed with an absent switch is not usable; further seeds are for this case.
         if links

@@ -109,14 +109,14 @@ impl FabricVlPlan {
             && node
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);
-        let lanes = &self.run.routing.vl_plan;
+        let vl_plan = &self.run.routing.vl_plan;
         let mut wanted = Vec::new();
         for &output in live.iter().filter(|p| has_several_vls(node, **p)) {
             let inputs = || {
                 let others = live.iter().copied().filter(move |i| *i != output);
                 core::iter::once(PortNum::ZERO).chain(others)
             };
-            let map = |input| lanes.map(&self.run.topo, s, input, output);
+            let map = |input| vl_plan.map(&self.run.topo, s, input, output);
             let first = map(PortNum::ZERO);
             if short && inputs().all(|i| map(i) == first) {
                 wanted.push((SlToVlSelector::Output(output), table(first)));

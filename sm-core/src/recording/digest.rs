@@ -96,7 +96,7 @@ impl OutputDigest {
     }
 
     fn add_text(&mut self, text: core::fmt::Arguments<'_>) {
-        // A digest takes everything.
+        // Writing to a digest cannot fail.
         let _written = self.all.write_fmt(text);
     }
 
@@ -128,7 +128,7 @@ fn digest_of_view(view: &Arc<View>) -> u64 {
     digest.value()
 }
 
-/// A digest of what a routing job found: the tables, VLs, order of writes and notes; or why there are none.
+/// A digest of the result of a routing job: tables, VLs, write order and messages, or the failure.
 pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
     let mut digest = Fnv1a::default();
     let _written = match &computed.result {

@@ -1,4 +1,4 @@
-//! What an entry of a recording says.
+//! Entries of a recording.
 
 use core::time::Duration;
 
@@ -12,27 +12,27 @@ use crate::io::Input;
 /// An entry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Entry<I = Input> {
-    /// The SM starts. First and only once.
+    /// The start of the SM: the first entry.
     Start(Box<RecordingStart>),
     /// [`crate::SubnetManager::with_replication_timeout`].
     ReplicationTimeout(Duration),
     /// [`crate::SubnetManager::handle`].
     Input {
-        /// What was polled since the last input.
+        /// Outputs since the last input.
         before: Outputs,
         now_ns: u64,
         input: RecordedInput<I>,
     },
-    /// The recording was ended in order. The last entry.
+    /// The regular end of the recording: the last entry.
     End(Outputs),
 }
 
-/// What the SM starts with.
+/// The initial state of the SM.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RecordingStart {
     /// Version of the program that recorded.
     pub(super) program: String,
-    /// The run, for people.
+    /// Description of the run.
     pub(super) source: String,
     pub(super) now_ns: u64,
     pub(super) cfg: SmConfig,

@@ -1,15 +1,15 @@
 //! Recordings: every input of a [`SubnetManager`] with its time, so that a run can be replayed from a file alone (ADR 0019).
 //!
 //! A recording begins with [`MAGIC`] and [`VERSION`] (two bytes, little-endian). Entries follow: length and FNV-1a digest of the payload
-//! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. It holds M_Keys and SM_Keys.
+//! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. Recordings contain M_Keys and SM_Keys.
 //!
-//! Outputs are not stored. Each entry holds how many times outputs were polled before it, and a digest of all outputs so far;
+//! Outputs are not stored. Each entry contains the number of polls for outputs before it, and a digest of all outputs so far;
 //! [`Replay`] compares both. A routing job is a pure function of an output, so of its result too only a digest is stored.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | this | [`RecordedManager`], which records; entries in a file |
-//! | `entry` | what an entry says |
+//! | `entry` | the entries |
 //! | `restored` | [`RestoredState`] in an entry |
 //! | `digest` | digests of outputs and of routing results |
 //! | `replay` | [`Replay`] |
@@ -45,13 +45,13 @@ pub const VERSION: u16 = 2;
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;
 
-/// Where the bytes of a recording go. A failure is the sink's to report: the SM goes on.
+/// Destination of a recording. The sink reports failures; the SM continues.
 pub trait RecordingSink: fmt::Debug + Send {
     /// Appends bytes; whole entries.
     fn append(&mut self, bytes: Vec<u8>);
 }
 
-/// A [`SubnetManager`] that may be recorded. Whatever changes the SM goes through here; everything else is read by dereference.
+/// A [`SubnetManager`] that may be recorded. Modifying methods are wrapped; reading methods are available by dereference.
 #[derive(Debug)]
 pub struct RecordedManager {
     manager: SubnetManager,
@@ -77,7 +77,7 @@ impl Deref for RecordedManager {
 }
 
 impl RecordedManager {
-    /// As [`SubnetManager::new`], recorded from the start. `source` names the run for people, for instance the seed of a simulation.
+    /// As [`SubnetManager::new`], recorded from the start. `source` describes the run, for example the seed of a simulation.
     #[must_use]
     pub fn record(
         cfg: SmConfig,
@@ -160,7 +160,7 @@ impl RecordedManager {
     }
 }
 
-/// Writes the entries. Dropped, it writes the last one.
+/// Writes the entries; the last one when it is dropped.
 #[derive(Debug)]
 struct Recorder {
     sink: Box<dyn RecordingSink>,
@@ -201,7 +201,7 @@ impl Drop for Recorder {
 impl Entry<&Input> {
     /// The entry with its header.
     fn encode(&self) -> Vec<u8> {
-        // Serialisation cannot fail: `RecordedInput::Whole` never holds a variant that serde skips.
+        // Serialisation cannot fail: `RecordedInput::Whole` never contains a variant that serde skips.
         let payload = postcard::to_allocvec(self).unwrap_or_default();
         frame(&payload)
     }

@@ -13,16 +13,16 @@ use crate::io::{Input, Output};
 use crate::manager::SubnetManager;
 use crate::plan::routes::RoutingJob;
 
-/// How a recording ends whose outputs were all reproduced.
+/// The end of a recording whose outputs were all reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It was ended in order.
+    /// Regular end.
     Complete,
     /// It ends at this byte, after or within an entry: the SM was killed, or the recording stopped.
     Truncated(usize),
 }
 
-/// Why a recording cannot be replayed, or not further.
+/// Why a recording cannot be replayed, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayError {
     /// It is not a recording.
@@ -33,7 +33,7 @@ pub enum ReplayError {
     Damaged {
         /// Offset of the entry, in bytes.
         offset: usize,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// The outputs differ from those of the recorded SM.

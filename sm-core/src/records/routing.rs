@@ -67,7 +67,7 @@ pub struct RoutingRecord {
     inputs: RoutingInputs,
     without_vl_tables: Vec<u64>,
     busiest: u64,
-    notes: Vec<String>,
+    messages: Vec<String>,
     repair: Option<RerouteCounts>,
     switches: Vec<SwitchRecord>,
     /// Switch and port of both ends.
@@ -191,7 +191,7 @@ impl RoutingRecord {
             inputs: origin.inputs.clone(),
             without_vl_tables: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
-            notes: notes.map(Diagnostic::to_string).collect(),
+            messages: notes.map(Diagnostic::to_string).collect(),
             repair: repair.copied().map(RerouteCounts::new),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
@@ -349,7 +349,7 @@ impl RoutingRecord {
                 }
             }
         };
-        let notes = self.notes.iter().cloned().map(Diagnostic::Restored);
+        let notes = self.messages.iter().cloned().map(Diagnostic::Restored);
         let repair = self
             .repair
             .map(|counts| Diagnostic::Rerouted(counts.to_summary()));
@@ -487,11 +487,11 @@ mod tests {
     /// A 4x4 torus with two hosts at each switch; `turn` selects the order of the switches.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {
         let mut b = TopologyBuilder::new();
-        let place = |i: usize| (i * 5 + turn) % 16;
+        let position = |i: usize| (i * 5 + turn) % 16;
         let mut guids = vec![NodeGuid(0); 16];
         let mut index = [None; 16];
         for (at, guid) in guids.iter_mut().enumerate() {
-            let i = (0..16).find(|i| place(*i) == at).unwrap();
+            let i = (0..16).find(|i| position(*i) == at).unwrap();
             let lid = u16::try_from(i + 1).unwrap();
             index[i] = Some(b.switch(6, Lid(lid)));
             *guid = NodeGuid(100 + i as u64);

@@ -20,7 +20,7 @@ use crate::subnet::{NodeIdx, PortRef, Subnet};
 /// What a view shows besides the fabric and the registrations.
 #[derive(Debug)]
 pub(crate) struct ViewInputs {
-    /// The routing in force, and the place of each of its switches.
+    /// The routing in force, and the slot of each of its switches.
     pub(crate) run: Option<(Arc<LastRun>, Vec<usize>)>,
     /// Where the routing comes from.
     pub(crate) origin: Option<RoutingOrigin>,
@@ -70,13 +70,13 @@ struct Observed<'a> {
     cfg: &'a SmConfig,
 }
 
-/// Place of a node in views.
-fn place(node: NodeIdx) -> u32 {
+/// The slot of a node in views.
+fn node_slot(node: NodeIdx) -> u32 {
     u32::try_from(node.index()).unwrap_or(u32::MAX)
 }
 
 fn port_idx(port: PortRef) -> PortIdx {
-    PortIdx::new(place(port.node), port.port)
+    PortIdx::new(node_slot(port.node), port.port)
 }
 
 impl ObservedFabric for Observed<'_> {
@@ -85,7 +85,7 @@ impl ObservedFabric for Observed<'_> {
     ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>
     {
         self.fabric.nodes().map(move |(idx, node)| ObservedNode {
-            slot: place(idx),
+            slot: node_slot(idx),
             revision: node.revision(),
             info: &node.info,
             description: &node.description,

@@ -165,7 +165,7 @@ impl Port {
         MKey::new(u64::from_be_bytes(bytes))
     }
 
-    /// Speed of a physical lane, with FDR10 distinguished from QDR.
+    /// Link speed per physical lane, with FDR10 distinguished from QDR.
     #[must_use]
     pub fn speed(&self) -> Option<LinkSpeed> {
         self.info().speed_with(self.fdr10)
@@ -240,7 +240,7 @@ impl Node {
         }
     }
 
-    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md, rule 3.17; the same devices as in OpenSM).
+    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md 3.17; the same devices as in OpenSM).
     #[must_use]
     pub const fn may_know_fdr10(&self) -> bool {
         self.info.vendor_id == 0x2C9

@@ -4,7 +4,7 @@
 
 use ferrosm_mad::attr::{MtuCode, NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo};
 
-/// Why a NodeInfo is implausible, if it is (docs/sm-behaviour.md, rule 1.7).
+/// Why a NodeInfo is implausible, if it is (docs/sm-behaviour.md 1.7).
 #[must_use]
 pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
     if info.node_guid.0 == 0 {
@@ -28,7 +28,7 @@ pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
     None
 }
 
-/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md, rule 1.10); switch
+/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md 1.10); switch
 /// port 0 may have none.
 #[must_use]
 pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> {
@@ -49,7 +49,7 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
     {
         return Some("link up on a disabled or sleeping port");
     }
-    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md, rules 3.10 and 3.11).
+    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md 3.10 and 3.11).
     if info.mtu_cap > MtuCode::Mtu4096 {
         return Some("invalid MTUCap");
     }

@@ -237,7 +237,7 @@ impl LftUpdate {
             format!("{} LFT blocks", waiting.len())
         };
         let port = ctx.fabric.port_name(port);
-        ctx.effects.notes.push(format!(
+        ctx.effects.messages.push(format!(
             "{what} not written in this sweep: {port} rejected a table that must precede them"
         ));
     }

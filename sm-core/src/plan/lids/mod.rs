@@ -1,4 +1,4 @@
-//! LID assignment (docs/sm-behaviour.md, rules 2.1 to 2.11).
+//! LID assignment (docs/sm-behaviour.md 2.1 to 2.11).
 //!
 //! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. LIDs of absent ports stay reserved.
 //! Entries that this master confirmed on devices have precedence; persisted and replicated entries may be outdated or belong to another
@@ -29,7 +29,7 @@ pub struct LidPlan {
     pub map: LidMap,
 }
 
-/// The highest LID that every switch can forward (docs/sm-behaviour.md, rule 1.18).
+/// The highest LID that every switch can forward (docs/sm-behaviour.md 1.18).
 #[must_use]
 pub fn highest_lid(subnet: &Subnet) -> Lid {
     let cap = subnet
@@ -42,7 +42,7 @@ pub fn highest_lid(subnet: &Subnet) -> Lid {
     Lid((cap - 1).min(Lid::UNICAST_MAX.0))
 }
 
-/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set (docs/sm-behaviour.md, rule 2.3).
+/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set (docs/sm-behaviour.md 2.3).
 #[must_use]
 pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {

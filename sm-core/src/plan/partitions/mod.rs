@@ -1,4 +1,4 @@
-//! Configured partitions and the P_Keys of each port (docs/sm-behaviour.md, rules 9.1 to 9.11).
+//! Configured partitions and the P_Keys of each port (docs/sm-behaviour.md 9.1 to 9.11).
 //!
 //! Pure values and functions: the daemon reads the configuration, and the P_Key component writes the tables. An error never widens a
 //! membership.
@@ -238,7 +238,7 @@ impl Partitions {
     }
 
     /// Configured partitions. The default partition is added if it is absent. By default all ports are limited members of it; the port of
-    /// the SM is always a full member (docs/sm-behaviour.md, rule 9.2).
+    /// the SM is always a full member (docs/sm-behaviour.md 9.2).
     ///
     /// # Errors
     /// If a number is invalid, or two partitions have the same number or group.

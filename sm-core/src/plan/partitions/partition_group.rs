@@ -1,4 +1,4 @@
-//! Multicast groups of partitions, which exist without members (docs/sm-behaviour.md, rule 10.12).
+//! Multicast groups of partitions, which exist without members (docs/sm-behaviour.md 10.12).
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, Sl};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{FULL, Partitions};
 use crate::sa::registry::multicast::GroupParameters;
 
-/// Default Q_Key of IPoIB groups (docs/sm-behaviour.md, rule 10.12).
+/// Default Q_Key of IPoIB groups (docs/sm-behaviour.md 10.12).
 pub const IP_QKEY: u32 = 0x0B1B;
 
 /// A multicast group of a partition.

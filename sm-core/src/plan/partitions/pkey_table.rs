@@ -1,4 +1,4 @@
-//! The index of each P_Key in its table (docs/sm-behaviour.md, rules 9.3 to 9.5).
+//! The index of each P_Key in its table (docs/sm-behaviour.md 9.3 to 9.5).
 //!
 //! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a P_Key in the table retains its index, a
 //! freed entry is reused only if the table has no unused one, and index 0 changes only if its P_Key is not wanted any more.
@@ -113,14 +113,14 @@ mod tests {
         list.iter().map(|k| PKey(*k)).collect()
     }
 
-    fn placed(now: &[u16], wanted: &[u16], force_first: bool) -> (Vec<u16>, Vec<u16>) {
+    fn assigned(now: &[u16], wanted: &[u16], force_first: bool) -> (Vec<u16>, Vec<u16>) {
         let wanted = WantedPKeys {
             keys: keys(wanted),
             force_first,
         };
-        let placed = assign_pkey_indices(&keys(now), &wanted);
+        let plan = assign_pkey_indices(&keys(now), &wanted);
         let raw = |list: &[PKey]| list.iter().map(|k| k.0).collect();
-        (raw(&placed.table), raw(&placed.omitted))
+        (raw(&plan.table), raw(&plan.omitted))
     }
 
     #[test]
@@ -178,12 +178,12 @@ mod tests {
         ];
         for (now, wanted, force, table, omitted) in cases {
             assert_eq!(
-                placed(now, wanted, force),
+                assigned(now, wanted, force),
                 (table.to_vec(), omitted.to_vec()),
                 "{now:04x?} {wanted:04x?}"
             );
         }
-        assert_eq!(placed(&[], &[0xFFFF], false), (vec![], vec![0xFFFF]));
+        assert_eq!(assigned(&[], &[0xFFFF], false), (vec![], vec![0xFFFF]));
     }
 
     #[test]
@@ -241,16 +241,16 @@ mod tests {
             force_first in any::<bool>(),
         ) {
             let wanted = WantedPKeys { keys: wanted.into_iter().map(PKey).collect(), force_first };
-            let placed = assign_pkey_indices(&keys(&now), &wanted);
-            let mut has: Vec<PKey> = placed.table.iter().copied().filter(|k| *k != EMPTY).collect();
-            prop_assert_eq!(has.len() + placed.omitted.len(), wanted.keys.len());
-            has.extend(&placed.omitted);
+            let plan = assign_pkey_indices(&keys(&now), &wanted);
+            let mut has: Vec<PKey> = plan.table.iter().copied().filter(|k| *k != EMPTY).collect();
+            prop_assert_eq!(has.len() + plan.omitted.len(), wanted.keys.len());
+            has.extend(&plan.omitted);
             has.sort_unstable();
             let mut all = wanted.keys.clone();
             all.sort_unstable();
             prop_assert_eq!(has, all);
-            prop_assert!(partition_of(placed.table[0]) != 0, "index 0 is never empty");
-            prop_assert!(!force_first || placed.table[0] == wanted.keys[0]);
+            prop_assert!(partition_of(plan.table[0]) != 0, "index 0 is never empty");
+            prop_assert!(!force_first || plan.table[0] == wanted.keys[0]);
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn resolve(
     missing.add_warning(warnings);
     FileTables {
         lfts,
-        vl_plan: lanes(file, &moved, index, warnings),
+        vl_plan: vl_plan(file, &moved, index, warnings),
     }
 }
 
@@ -82,7 +82,7 @@ fn current_lids(
 }
 
 /// The VL plan of the files; `None` if they contain no SLs or SLtoVL tables.
-fn lanes(
+fn vl_plan(
     file: &GuidTables,
     moved: &[Option<Lid>],
     index: &GuidIndex,
@@ -130,14 +130,14 @@ fn path_sl(
         };
         let row = rows[switch.index()].get_or_insert_with(|| vec![GuidTables::NO_SL; top]);
         for (&sl, now) in sls.iter().zip(moved) {
-            let Some(place) = now.and_then(|l| row.get_mut(usize::from(l.raw()))) else {
+            let Some(entry) = now.and_then(|l| row.get_mut(usize::from(l.raw()))) else {
                 continue;
             };
-            if sl == GuidTables::NO_SL || *place == sl {
+            if sl == GuidTables::NO_SL || *entry == sl {
                 continue;
             }
-            if *place == GuidTables::NO_SL {
-                *place = sl;
+            if *entry == GuidTables::NO_SL {
+                *entry = sl;
             } else {
                 clashes += 1;
             }
@@ -237,15 +237,15 @@ mod tests {
             ..GuidHints::default()
         };
         let (hints, warnings) = resolve(&hints, &guid_index());
-        let lanes = hints.file.unwrap().vl_plan.clone().unwrap();
-        assert_eq!(lanes.vls, 2);
-        assert_eq!(lanes.vl(SwitchIdx(0), PortNum(1), PortNum(2), 0), 1);
+        let vl_plan = hints.file.unwrap().vl_plan.clone().unwrap();
+        assert_eq!(vl_plan.vls, 2);
+        assert_eq!(vl_plan.vl(SwitchIdx(0), PortNum(1), PortNum(2), 0), 1);
         assert_eq!(
-            lanes.vl(SwitchIdx(1), PortNum(1), PortNum(2), 0),
+            vl_plan.vl(SwitchIdx(1), PortNum(1), PortNum(2), 0),
             15,
             "no entry"
         );
-        let PathSl::BySwitchAndLid(rows) = &lanes.path_sl else {
+        let PathSl::BySwitchAndLid(rows) = &vl_plan.path_sl else {
             panic!("unexpected form of path SLs")
         };
         assert_eq!(&rows[0][..], [0, 0, 0, 0, 3, 3, 0, 1]);
