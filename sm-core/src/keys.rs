@@ -136,7 +136,7 @@ impl MKeyRing {
             };
             if has != MKey::NONE && has != new && known != Some(has) {
                 self.exceptions.insert(*guid, has);
-                updates.push(put(*guid, has));
+                updates.push(put_m_key(*guid, has));
             }
         }
         self.exceptions.retain(|guid, key| {
@@ -151,7 +151,7 @@ impl MKeyRing {
         updates.push(if new == MKey::NONE {
             RecordUpdate::Remove(Record::m_key_key(Record::ALL_PORTS))
         } else {
-            put(Record::ALL_PORTS, new)
+            put_m_key(Record::ALL_PORTS, new)
         });
         ctx.outbox.persist(updates);
     }
@@ -188,7 +188,7 @@ impl MKeyRing {
     }
 }
 
-const fn put(port: PortGuid, m_key: MKey) -> RecordUpdate {
+const fn put_m_key(port: PortGuid, m_key: MKey) -> RecordUpdate {
     RecordUpdate::Put(Record::MKey { port, m_key })
 }
 

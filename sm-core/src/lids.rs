@@ -44,14 +44,14 @@ impl LidTable {
     }
 
     /// Base LID and LMC of a port.
-    pub(crate) fn of(&self, guid: PortGuid) -> Option<(Lid, Lmc)> {
+    pub(crate) fn lids_of(&self, guid: PortGuid) -> Option<(Lid, Lmc)> {
         self.map.get(&guid).copied()
     }
 
     /// The LID that the SM's own port has, or will be sent.
-    pub(crate) fn of_sm(&self, fabric: &Subnet) -> Option<Lid> {
+    pub(crate) fn sm_lid(&self, fabric: &Subnet) -> Option<Lid> {
         let guid = fabric.port(fabric.local()?)?.guid;
-        self.of(guid).map(|(lid, _)| lid)
+        self.lids_of(guid).map(|(lid, _)| lid)
     }
 
     /// Replaces the map by that of a replica. LIDs of this SM's own may have been assigned to other ports meanwhile.

@@ -89,7 +89,7 @@ fn table_len(fabric: &Subnet, p: PortRef) -> u16 {
 fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
     let node = fabric.get(p.node);
     let port = fabric.port(p);
-    cfg.partitions.wanted(&EndPortFacts {
+    cfg.partitions.wanted_p_keys(&EndPortFacts {
         guid: port.map_or_else(Default::default, |port| port.guid),
         node_type: node.map_or(NodeType::Ca, |node| node.info.node_type),
         own: fabric.local() == Some(p),

@@ -259,7 +259,7 @@ impl SubnetManager {
     }
 
     pub(super) fn on_trap(&mut self, received: &MadIn) {
-        let own_lid = self.lids.of_sm(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.subnet);
         let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
         if outcome.needs_light_sweep {
             self.schedule.request(SweepKind::Light);

@@ -289,7 +289,7 @@ impl SubnetManager {
 
     /// Steps the election with the SMs as they last responded.
     pub(super) fn compare_sms(&mut self) {
-        let own = self.lids.of_sm(&self.subnet);
+        let own = self.lids.sm_lid(&self.subnet);
         let last_master = self.adoption.last_master_lid();
         let lids = self.lids.map();
         let input = self
@@ -386,7 +386,7 @@ impl SubnetManager {
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
-        let own = self.lids.of_sm(&self.subnet);
+        let own = self.lids.sm_lid(&self.subnet);
         let last_master = self.adoption.last_master_lid();
         with_ctx!(self, |ctx| {
             let lids = self.lids.map();
@@ -398,7 +398,7 @@ impl SubnetManager {
     /// A port was read; `new` is not yet in the fabric.
     pub(super) fn detect_foreign_change(&mut self, at: PortRef, new: &PortInfo) {
         let is_master = self.is_master();
-        let own = self.lids.of_sm(&self.subnet);
+        let own = self.lids.sm_lid(&self.subnet);
         let detected = with_ctx!(self, |ctx| self
             .mastership
             .detect_foreign_change(ctx, at, new, is_master, own));
@@ -421,7 +421,7 @@ impl SubnetManager {
     /// In a takeover: this SM's LID, which devices may name as their master already.
     pub(super) fn told_master(&self) -> Option<Lid> {
         self.lids
-            .of_sm(&self.subnet)
+            .sm_lid(&self.subnet)
             .filter(|_| self.mastership.has_replica_view())
     }
 }

@@ -120,7 +120,7 @@ impl SubnetManager {
             PortSetting::SmLid => with_sm_lid(
                 &self.subnet,
                 p,
-                self.lids.of_sm(&self.subnet)?,
+                self.lids.sm_lid(&self.subnet)?,
                 self.view().map(AsRef::as_ref),
             ),
             PortSetting::Bounce => Some(port_settings::with_port_state(
@@ -133,7 +133,7 @@ impl SubnetManager {
     /// The PortInfo that a port should have, without a change of state.
     fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
         port_intents!(self, intents);
-        wanted_port_info(&self.subnet, &self.cfg, p, intents.of(&self.subnet, p))
+        wanted_port_info(&self.subnet, &self.cfg, p, intents.intent(&self.subnet, p))
     }
 }
 
@@ -144,8 +144,8 @@ pub(super) fn address_of(
     vls: &VlTables,
     p: PortRef,
 ) -> Option<EndPortAddress> {
-    let sm_lid = lids.of_sm(fabric)?;
-    let (lid, lmc) = lids.of(fabric.port(p)?.guid)?;
+    let sm_lid = lids.sm_lid(fabric)?;
+    let (lid, lmc) = lids.lids_of(fabric.port(p)?.guid)?;
     let sm_sl = vls.sl(fabric, p, sm_lid);
     Some(EndPortAddress {
         lid,

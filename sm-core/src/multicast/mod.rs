@@ -141,7 +141,7 @@ impl MulticastTables {
         }
         let masks = MftBlock::decode(data).masks;
         if let Some(node) = ctx.fabric.get_mut(n) {
-            node.mft.know(at, masks);
+            node.mft.set_known(at, masks);
         }
         if masks != EMPTY_BLOCK {
             self.read_block(ctx, n, at.block + 1);
@@ -296,7 +296,7 @@ impl MulticastTables {
             return;
         };
         if status.is_ok() && MftBlock::decode(data).masks == sent {
-            node.mft.know(at, sent);
+            node.mft.set_known(at, sent);
         } else {
             let attr = id::MFT;
             self.on_write_failed(ctx, n, at, ProblemKind::SetRejected { attr, status });
@@ -330,7 +330,7 @@ fn want_entries(fabric: &mut Subnet, mlid: Lid, entries: Vec<(NodeIdx, PortSet)>
     for (n, ports) in entries {
         if let Some(node) = fabric.get_mut(n) {
             let positions = num_positions(node.info.num_ports);
-            node.mft.want(mlid, ports, positions);
+            node.mft.set_wanted(mlid, ports, positions);
         }
     }
 }

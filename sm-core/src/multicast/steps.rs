@@ -116,7 +116,7 @@ pub(super) fn plan(
     for switch in switches {
         for at in blocks_of(switch, used, only) {
             let installed = switch.mft.known.get(&at).copied();
-            let desired = switch.mft.wanted(at);
+            let desired = switch.mft.wanted_block(at);
             if installed.is_none() {
                 unknown.insert(at.block);
             }

@@ -181,7 +181,7 @@ pub(super) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> 
 
 fn send_block(ctx: &mut Ctx<'_>, n: NodeIdx, at: MftBlockIdx, masks: PortMasks) {
     if let Some(node) = ctx.fabric.get_mut(n) {
-        node.mft.send(at, masks);
+        node.mft.mark_sent(at, masks);
         ctx.smps.enqueue(SmpOp::SetMft(n, at));
     }
 }
@@ -206,7 +206,7 @@ pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &
     let max = TOP_NONE.saturating_add(info.multicast_fdb_cap);
     let top = last_mlid(*last).min(max);
     let positions = num_positions(node.info.num_ports);
-    if top <= current || used.all(|block| node.mft.knows(*block, positions)) {
+    if top <= current || used.all(|block| node.mft.is_block_known(*block, positions)) {
         top
     } else {
         current

@@ -31,7 +31,7 @@ impl FabricVlPlan {
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
             .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
             .collect();
-        Both {
+        VlPlanPair {
             was: (&self.run.topo, &self.run.routing.vl_plan),
             is: (topo, vl_plan),
             pairs,
@@ -41,13 +41,13 @@ impl FabricVlPlan {
 }
 
 /// The graphs and VL plans of two routings, and the switches of both.
-struct Both<'a> {
+struct VlPlanPair<'a> {
     was: (&'a Topology, &'a VlPlan),
     is: (&'a Topology, &'a VlPlan),
     pairs: Vec<(SwitchIdx, SwitchIdx)>,
 }
 
-impl Both<'_> {
+impl VlPlanPair<'_> {
     fn change(&self) -> VlChange {
         let (was, is) = (self.was.1, self.is.1);
         if was.is_single() && is.is_single() {
@@ -142,12 +142,12 @@ mod tests {
         b.end_port((x, PortNum(2)), Lid(3), 1);
         b.end_port((y, PortNum(2)), Lid(4), 1);
         let topo = b.build();
-        let both = Both {
+        let pair = VlPlanPair {
             was: (&topo, was),
             is: (&topo, is),
             pairs: vec![(x, x), (y, y)],
         };
-        both.change()
+        pair.change()
     }
 
     #[test]

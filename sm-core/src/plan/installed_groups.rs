@@ -74,7 +74,7 @@ impl InstalledGroups {
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
             let stays = previous_vls
-                .is_none_or(|before| keeps_vls(group, before, (of.topo, of.vl_plan), nodes));
+                .is_none_or(|before| preserves_vls(group, before, (of.topo, of.vl_plan), nodes));
             if stays {
                 mlids.push(*mlid);
                 groups.push(group.clone());
@@ -91,7 +91,7 @@ impl InstalledGroups {
 }
 
 /// Whether packets of a group stay on the VLs that they have at each of its switches.
-fn keeps_vls(
+fn preserves_vls(
     group: &GroupEntries,
     before: &FabricVlPlan,
     (topo, vl_plan): (&Topology, &VlPlan),

@@ -281,17 +281,17 @@ impl RoutingJob {
                     cache,
                     message,
                 } = chosen;
-                let mut notes: Vec<String> = failure.lines().collect();
+                let mut messages: Vec<String> = failure.lines().collect();
                 // Incremental reroutes preserve the tree constraint.
                 let last = self.previous.last.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
                 multicast::resolve_trees(&self.topology, &mut routing, groups);
-                notes.extend(Some(message).filter(|message| !message.is_empty()));
-                notes.extend(self.hint_warnings.iter().cloned());
-                notes.extend(routing.diagnostics.iter().map(ToString::to_string));
+                messages.extend(Some(message).filter(|message| !message.is_empty()));
+                messages.extend(self.hint_warnings.iter().cloned());
+                messages.extend(routing.diagnostics.iter().map(ToString::to_string));
                 let live = self.is_live();
                 let (order, conflicting_groups) = if live {
-                    self.plan_write_order(&routing, &cache, &mut notes)
+                    self.plan_write_order(&routing, &cache, &mut messages)
                 } else {
                     (LftWriteOrder::Any, Vec::new())
                 };
@@ -310,7 +310,7 @@ impl RoutingJob {
                     order,
                     sl_to_vl_first,
                     conflicting_groups,
-                    messages: notes,
+                    messages,
                 })
             }
         };
@@ -344,9 +344,9 @@ impl RoutingJob {
         &self,
         routing: &Routing,
         cache: &RerouteCache,
-        notes: &mut Vec<String>,
+        messages: &mut Vec<String>,
     ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
-        let drained = self.drain_for_vl_change(routing, notes);
+        let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let here = |(s, block)| Some((node(s)?, block));
         let names = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
@@ -369,7 +369,7 @@ impl RoutingJob {
         let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
-                notes.push(format!(
+                messages.push(format!(
                     "LFT update in {} stages (mixed old and new entries could loop or deadlock)",
                     stages.len()
                 ));
@@ -379,7 +379,7 @@ impl RoutingJob {
                     .collect()
             }
             Transition::Drain { first, conflict } => {
-                notes.push(format!(
+                messages.push(format!(
                     "LFT update drains changing routes first (mixed old and new entries: {})",
                     conflict.describe(&|s| self.name(s))
                 ));
@@ -404,14 +404,15 @@ impl RoutingJob {
     fn drain_for_vl_change(
         &self,
         routing: &Routing,
-        notes: &mut Vec<String>,
+        messages: &mut Vec<String>,
     ) -> Option<Vec<Arc<Lft>>> {
         let before = self.previous_vls.as_ref()?;
         let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
             VlChange::UnusedSls => {
-                notes.push("SLtoVL tables of unused VLs are written before the routes".to_owned());
+                messages
+                    .push("SLtoVL tables of unused VLs are written before the routes".to_owned());
                 return None;
             }
             VlChange::PathSls(lids) => lids,
@@ -428,11 +429,11 @@ impl RoutingJob {
         if lids.is_empty() {
             return None;
         }
-        notes.push(format!(
+        messages.push(format!(
             "routes to {} LIDs are drained while their VLs change",
             lids.len()
         ));
-        notes.push(
+        messages.push(
             "SLs of paths change: existing connections keep their SL until they query the path again"
                 .to_owned(),
         );

@@ -176,7 +176,7 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<String>
             .io
             .as_ref()
             .map(|g| end_port_lids("io_guid_file", g, index, &mut warnings)),
-        ids: look_up(
+        ids: resolve_entries(
             ("ids_guid_file", "switch"),
             &guid_hints.ids,
             index,
@@ -189,21 +189,21 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<String>
             index,
             &mut warnings,
         ),
-        hop_weights: look_up(
+        hop_weights: resolve_entries(
             ("hop_weights_file", "switch"),
             &guid_hints.hop_weights,
             index,
             &mut warnings,
             |at, &(guid, port, hops)| Some((at.switch_port(guid, port)?, port, hops)),
         ),
-        port_order: look_up(
+        port_order: resolve_entries(
             ("port_search_ordering_file", "switch"),
             &guid_hints.port_order,
             index,
             &mut warnings,
             port_order,
         ),
-        not_counted: look_up(
+        not_counted: resolve_entries(
             ("port_prof_ignore_file", "switch"),
             &guid_hints.not_counted,
             index,
@@ -272,7 +272,7 @@ impl Lookup<'_> {
 }
 
 /// Resolves the entries of a file; adds a warning for those that are ignored.
-fn look_up<T, R>(
+fn resolve_entries<T, R>(
     (file, what): (&'static str, &'static str),
     entries: &[T],
     index: &GuidIndex,
@@ -297,7 +297,7 @@ fn end_port_lids(
     index: &GuidIndex,
     warnings: &mut Vec<String>,
 ) -> Vec<Lid> {
-    look_up(
+    resolve_entries(
         (file, "port with a LID"),
         guids,
         index,

@@ -20,8 +20,8 @@ pub(crate) fn path_of(
             self::detour(fabric, at).or_else(|| shortest(fabric, at))
         }
         PathPolicy::DetourFrom(_) => shortest(fabric, at),
-        PathPolicy::Rotate(first) => in_turn(fabric, at, first.saturating_add(attempt / 2)),
-        PathPolicy::RotateEach => in_turn(fabric, at, attempt),
+        PathPolicy::Rotate(first) => alternate_path(fabric, at, first.saturating_add(attempt / 2)),
+        PathPolicy::RotateEach => alternate_path(fabric, at, attempt),
     };
     match transaction.op.spec().target {
         Target::LocalNode => Some(DrPath::LOCAL),
@@ -62,7 +62,7 @@ fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
 }
 
 /// Path number `index` of [`paths`]: 0 is the shortest, which is computed without looking for the others.
-fn in_turn(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
+fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
     if index == 0 {
         return shortest(fabric, at);
     }

@@ -29,7 +29,7 @@ impl Mft {
     }
 
     /// Records that a Set of a block was sent. Its contents are unknown until the response.
-    pub fn send(&mut self, at: MftBlockIdx, masks: PortMasks) {
+    pub fn mark_sent(&mut self, at: MftBlockIdx, masks: PortMasks) {
         if self.known.contains_key(&at) {
             Arc::make_mut(&mut self.known).remove(&at);
         }
@@ -37,18 +37,18 @@ impl Mft {
     }
 
     /// Records the contents of a block.
-    pub fn know(&mut self, at: MftBlockIdx, masks: PortMasks) {
+    pub fn set_known(&mut self, at: MftBlockIdx, masks: PortMasks) {
         Arc::make_mut(&mut self.known).insert(at, masks);
     }
 
     /// The desired contents of a block.
     #[must_use]
-    pub fn wanted(&self, at: MftBlockIdx) -> PortMasks {
+    pub fn wanted_block(&self, at: MftBlockIdx) -> PortMasks {
         self.wanted.get(&at).copied().unwrap_or(EMPTY_BLOCK)
     }
 
     /// Sets the desired entry of an MLID.
-    pub fn want(&mut self, mlid: Lid, ports: PortSet, positions: u8) {
+    pub fn set_wanted(&mut self, mlid: Lid, ports: PortSet, positions: u8) {
         let (block, i) = mft_index(mlid);
         for position in 0..positions {
             let at = MftBlockIdx { block, position };
@@ -66,7 +66,7 @@ impl Mft {
 
     /// Whether all of a block is known.
     #[must_use]
-    pub fn knows(&self, block: u16, positions: u8) -> bool {
+    pub fn is_block_known(&self, block: u16, positions: u8) -> bool {
         (0..positions).all(|position| self.known.contains_key(&MftBlockIdx { block, position }))
     }
 }

@@ -50,7 +50,7 @@ impl<'a> PortIntents<'a> {
         (self.address)(fabric, p)
     }
 
-    pub(crate) fn of(&self, fabric: &Subnet, p: PortRef) -> PortIntent {
+    pub(crate) fn intent(&self, fabric: &Subnet, p: PortRef) -> PortIntent {
         let address = self.address(fabric, p);
         let known = address.zip(fabric.port(p));
         PortIntent {
@@ -84,7 +84,7 @@ pub(crate) fn needs_params(
     p: PortRef,
     intents: PortIntents<'_>,
 ) -> bool {
-    let intent = intents.of(fabric, p);
+    let intent = intents.intent(fabric, p);
     let wanted = wanted_port_info(fabric, cfg, p, intent);
     let (Some(wanted), Some(port)) = (wanted, fabric.port(p)) else {
         return false;
@@ -235,14 +235,14 @@ impl LinkSetup {
 }
 
 /// A Set(PortInfo) failed: ClientReregister has to be sent again.
-fn note_reregister_failed(
+fn record_reregister_failure(
     ctx: &mut Ctx<'_>,
     p: PortRef,
     setting: PortSetting,
     intents: PortIntents<'_>,
 ) {
     if setting.carries_params()
-        && intents.of(ctx.fabric, p).reregister
+        && intents.intent(ctx.fabric, p).reregister
         && let Some(port) = ctx.fabric.port(p)
     {
         ctx.effects.reregister_failed.push(port.guid);
@@ -256,7 +256,7 @@ pub(crate) fn on_set_timeout(
     setting: PortSetting,
     intents: PortIntents<'_>,
 ) {
-    note_reregister_failed(ctx, p, setting, intents);
+    record_reregister_failure(ctx, p, setting, intents);
     let attr = id::PORT_INFO;
     ctx.effects
         .port_problem(p, ProblemKind::NoResponse { attr });
@@ -275,7 +275,7 @@ pub(crate) fn on_set(
     if status.is_ok() {
         return on_accepted(ctx, (p, setting), data, intents);
     }
-    note_reregister_failed(ctx, p, setting, intents);
+    record_reregister_failure(ctx, p, setting, intents);
     let attr = id::PORT_INFO;
     let rejected = ProblemKind::SetRejected { attr, status };
     match setting {

@@ -106,7 +106,7 @@ impl MemberIndex {
 impl Partitions {
     /// The P_Keys of an end port. There is at least one, because all ports are in the default partition.
     #[must_use]
-    pub fn wanted(&self, port: &EndPortFacts) -> WantedPKeys {
+    pub fn wanted_p_keys(&self, port: &EndPortFacts) -> WantedPKeys {
         let mut ranked: Vec<(u8, PKey)> = Vec::new();
         let mut forced = false;
         for (at, membership) in self.rules.memberships(port) {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn keys(all: &Partitions, port: &EndPortFacts) -> Vec<u16> {
-        all.wanted(port).keys.iter().map(|k| k.0).collect()
+        all.wanted_p_keys(port).keys.iter().map(|k| k.0).collect()
     }
 
     #[test]
@@ -252,9 +252,9 @@ mod tests {
             ..Partition::default()
         };
         let all = Partitions::new(vec![flagged], Enforcement::Both, false).unwrap();
-        let ca = all.wanted(&facts(1, NodeType::Ca, false));
+        let ca = all.wanted_p_keys(&facts(1, NodeType::Ca, false));
         assert!(ca.force_first && ca.keys[0] == PKey(0x8009));
-        let switch = all.wanted(&facts(2, NodeType::Switch, false));
+        let switch = all.wanted_p_keys(&facts(2, NodeType::Switch, false));
         assert!(!switch.force_first && switch.keys == [PKey(0x7FFF)]);
     }
 
