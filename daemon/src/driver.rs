@@ -693,11 +693,11 @@ mod tests {
         runtime.enable_all().build().unwrap()
     }
 
-    fn drive(shell: First, orders: &[Control]) -> (Option<SweepReport>, First) {
+    fn drive(shell: First, events: &[Control]) -> (Option<SweepReport>, First) {
         runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
-            for order in orders {
-                control.send(*order).await.unwrap();
+            for event in events {
+                control.send(*event).await.unwrap();
             }
             let mut driver = driver_on("torus:3,3,1,2", shell, inbox);
             let end = driver.run().await.unwrap();

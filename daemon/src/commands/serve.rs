@@ -169,7 +169,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         log,
     };
     let end = runtime.block_on(async {
-        let (control, orders) = mpsc::channel(16);
+        let (control, control_inbox) = mpsc::channel(16);
         ear.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
         let (requests, inbox) = mpsc::channel(CLIENTS_MAX);
@@ -197,7 +197,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             }
             None => SubnetManager::new(cfg, restored, clock.now()).into(),
         };
-        let driver = Driver::new(sm, clock, port, shell, orders);
+        let driver = Driver::new(sm, clock, port, shell, control_inbox);
         let mut driver = driver
             .with_sa_server(administration)
             .with_durability(durable)
@@ -241,7 +241,7 @@ fn copies(
     let Some(local) = local else {
         return Err(Failure::with_hint(
             "replication needs a port of a channel adapter",
-            "A fabric inside this process has nobody else to stand by.",
+            "A simulated fabric inside this process has no other SM.",
         ));
     };
     let priority = settings.sm.priority;

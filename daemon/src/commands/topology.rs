@@ -84,7 +84,7 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
     signals::runtime()?.block_on(async {
-        let (control, orders) = mpsc::channel(4);
+        let (control, inbox) = mpsc::channel(4);
         Signals::register()?.forward_to(control);
         let clock = Clock::start();
         let sm = SubnetManager::read_only(settings.sm, clock.now());
@@ -95,7 +95,7 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
             DiscoveryShell {
                 bar: terminal.bar(),
             },
-            orders,
+            inbox,
         );
         let end = driver.run().await;
         end.map_err(|e| Failure::job(format!("the port failed: {e}: {}", e.source)))?

@@ -81,15 +81,15 @@ impl SubnetManager {
 
     /// The problems of a sweep, except those at ports that have left the fabric.
     fn locate_problems(&self, found: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
-        // A quarantined neighbour does not mark this SM's own port; a link found later settles the problem.
+        // A quarantined neighbour does not mark this SM's own port; the problem is solved if a link was found later.
         let own = self.subnet.local();
-        let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
+        let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
             *at == own
                 && matches!(kind, ProblemKind::Quarantined(_))
                 && at.is_some_and(|p| self.subnet.peer(p).is_some())
         };
         let here = found.into_iter().filter(|(at, kind)| {
-            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
+            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
         });
         here.map(|(at, kind)| {
             let location = at.map_or(Location::LocalNode, |p| {
