@@ -14,13 +14,13 @@
 //! | [`subnet`] | the observed fabric: nodes, ports and links |
 //! | [`plan`] | the desired state: pure functions |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
-//! | `mastership` | which of several SMs is master; [`election`] is its step function |
+//! | `mastership` | the election of the master; [`election`] is its step function |
 //! | [`commands`] | the operator's commands and their replies |
-//! | `manager` | the phases that turn what is into what should be |
-//! | [`records`] | what outlives this value, as records |
-//! | [`recording`] | inputs with their times in a file, and their replay |
-//! | [`lid_map`], [`location`] | values that several of these share |
-//! | [`io`], [`config`], [`event`], [`report`] | the surface |
+//! | `manager` | the phases of a sweep, which configure the fabric |
+//! | [`records`] | persisted state, as records |
+//! | [`recording`] | recording of inputs, and replay |
+//! | [`lid_map`], [`location`] | shared values |
+//! | [`io`], [`config`], [`event`], [`report`] | the interface |
 //!
 //! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 

@@ -211,7 +211,7 @@ impl From<Lists> for Partitions {
 }
 
 impl Default for Partitions {
-    /// Nobody has configured anything: all ports are full members of the default partition (rule 9.2), and since there is nothing to
+    /// Nobody has configured anything: all ports are full members of the default partition (docs/sm-behaviour.md 9.2), and since there is nothing to
     /// keep apart, switches check nothing.
     fn default() -> Self {
         let default = Partition {
