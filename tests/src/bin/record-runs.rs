@@ -20,11 +20,11 @@ use std::process::ExitCode;
 
 use ferrosm_tests::masters::{self, FOREIGN, HOSTS, PHASES};
 use ferrosm_tests::recording::{record, record_managers, without_texts};
-use ferrosm_tests::swarm::{self, LANES, Mode, WILD};
+use ferrosm_tests::swarm::{self, Mode, RARE_FAULTS, VLS};
 
 /// The seeds of both suites, of every kind.
 fn runs() -> Vec<(&'static str, u64)> {
-    let swarm = [0..10, WILD + 10..WILD + 20, LANES..LANES + 10];
+    let swarm = [0..10, RARE_FAULTS + 10..RARE_FAULTS + 20, VLS..VLS + 10];
     let masters = [
         0..8,
         HOSTS..HOSTS + 4,
@@ -43,7 +43,7 @@ fn recording(suite: &str, seed: u64) -> String {
 
 fn run_seed(suite: &str, seed: u64) {
     let _ = match suite {
-        "swarm" => swarm::run(seed, Mode::Judge),
+        "swarm" => swarm::run(seed, Mode::Checked),
         _ => masters::run(seed, false).0,
     };
 }

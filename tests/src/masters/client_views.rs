@@ -1,127 +1,136 @@
-//! What hosts are told must be what they were told before, whoever is master: paths to some others from every host, as they are on the
-//! wire, and the groups that each was told that it is in.
+//! Compares SA replies before and after takeovers: the paths from every host to some others, and the parameters of the
+//! groups that it joined.
 //!
-//! While nothing happens but changes of masters, whoever was prepared for its turn must tell the same at any moment at which it
-//! answers, on any lanes. Else all must be settled, all cables there, and one lane: others may have been dealt anew.
+//! In calm seeds the replies of a master with a replica must be equal at any time, with any number of VLs. Otherwise
+//! they are compared only in a correct fabric with all links present, and paths only with one VL, because a new routing
+//! may assign other SLs.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
 
-use crate::masters::simulation::Stage;
+use crate::masters::simulation::Simulation;
 
-/// What everybody was told when all was well.
-pub(crate) struct Views {
+/// Replies recorded when the fabric was correct.
+pub(crate) struct ClientViews {
     paths: BTreeMap<(PortAt, PortAt), Vec<u8>>,
-    one_lane: bool,
+    single_vl: bool,
     takeovers: u32,
-    powers: u32,
+    power_changes: u32,
 }
 
-/// When it is compared.
+/// State of the fabric when replies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// At any moment.
+pub(crate) enum FabricState {
+    /// Any, also during a takeover.
     Any,
-    /// All is well.
+    /// The fabric is correct.
     Settled,
 }
 
-impl Views {
-    pub(crate) fn new(stage: &mut Stage, one_lane: bool) -> Self {
+impl ClientViews {
+    pub(crate) fn new(sim: &mut Simulation, single_vl: bool) -> Self {
         let mut paths = BTreeMap::new();
-        for (from, to) in pairs(stage) {
-            let there = [from, to].map(|at| stage.lab.world.fabric().link_up(at));
-            if there != [true, true] {
+        for (from, to) in host_pairs(sim) {
+            let links_up = [from, to].map(|at| sim.lab.world.fabric().link_up(at));
+            if links_up != [true, true] {
                 continue;
             }
-            let places = stage.places();
-            let said = stage.clients.path(&mut stage.lab.world, &places, from, to);
-            let repeat = stage.lab.repeat();
+            let locations = sim.sm_locations();
+            let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
+            let repeat = sim.lab.repeat();
             let (status, path) =
-                said.unwrap_or_else(|| panic!("{repeat} no answer to {from:?} about {to:?}"));
+                reply.unwrap_or_else(|| panic!("{repeat} no path reply to {from:?} about {to:?}"));
             assert_eq!(status, Status::OK, "{repeat} {from:?} to {to:?}");
             paths.insert((from, to), path);
         }
         Self {
             paths,
-            one_lane,
-            takeovers: stage.takeovers,
-            powers: stage.powers,
+            single_vl,
+            takeovers: sim.takeovers,
+            power_changes: sim.power_changes,
         }
     }
 
-    /// Asks again.
-    pub(crate) fn compare(&self, stage: &mut Stage, when: When) {
-        let same = stage.powers == self.powers && when == When::Any;
+    /// Repeats the queries, and asserts equal replies.
+    pub(crate) fn compare(&self, sim: &mut Simulation, when: FabricState) {
+        let same_powers = sim.power_changes == self.power_changes && when == FabricState::Any;
         let mut same_paths = 0;
-        if self.one_lane || same {
+        if self.single_vl || same_powers {
             for ((from, to), before) in &self.paths {
-                same_paths += u32::from(Self::is_same(stage, (*from, *to), before, when));
+                same_paths += u32::from(Self::is_path_unchanged(sim, (*from, *to), before, when));
             }
         }
-        if stage.takeovers > self.takeovers {
+        if sim.takeovers > self.takeovers {
             let views = u32::from(same_paths > 0);
-            stage.tally.add(&format!("paths, {when:?}"), same_paths);
-            stage.tally.add(&format!("views, {when:?}"), views);
+            sim.tally.add(&format!("paths, {when:?}"), same_paths);
+            sim.tally.add(&format!("views, {when:?}"), views);
         }
-        self.compare_groups(stage, when);
+        self.compare_groups(sim, when);
     }
 
-    /// Asks again of groups alone.
-    pub(crate) fn compare_groups(&self, stage: &mut Stage, when: When) {
+    /// Repeats only the group queries.
+    pub(crate) fn compare_groups(&self, sim: &mut Simulation, when: FabricState) {
         let mut same_groups = 0;
-        let islands = stage.islands();
-        let hosts = islands.iter().map(|(nodes, _)| stage.hosts_of(nodes));
+        let fragments = sim.fragments();
+        let hosts = fragments.iter().map(|(nodes, _)| sim.hosts_of(nodes));
         let hosts: Vec<PortAt> = hosts.flatten().collect();
         for at in hosts {
-            let places = stage.places();
-            let said = stage.clients.groups(&mut stage.lab.world, &places, at);
-            for (told, status, now) in said {
-                let repeat = stage.lab.repeat();
+            let locations = sim.sm_locations();
+            let reply = sim.clients.groups(&mut sim.lab.world, &locations, at);
+            for (granted, status, now) in reply {
+                let repeat = sim.lab.repeat();
                 assert_eq!(
-                    (status, told.mlid, told.qkey, told.sl),
+                    (status, granted.mlid, granted.qkey, granted.sl),
                     (Status::OK, now.mlid, now.qkey, now.sl),
-                    "{repeat} {when:?} {at:?} is told another group {}",
-                    told.mgid
+                    "{repeat} {when:?} {at:?} gets other parameters of group {}",
+                    granted.mgid
                 );
                 same_groups += 1;
             }
         }
-        if stage.takeovers > self.takeovers {
-            stage.tally.add(&format!("groups, {when:?}"), same_groups);
+        if sim.takeovers > self.takeovers {
+            sim.tally.add(&format!("groups, {when:?}"), same_groups);
         }
     }
 
-    /// Whether a host was told of a path, which is the same then.
-    fn is_same(stage: &mut Stage, (from, to): (PortAt, PortAt), before: &[u8], when: When) -> bool {
+    /// Returns true if the SA replied, after asserting that the path is unchanged.
+    fn is_path_unchanged(
+        sim: &mut Simulation,
+        (from, to): (PortAt, PortAt),
+        before: &[u8],
+        when: FabricState,
+    ) -> bool {
         let up = |at: PortAt| {
-            let up = stage.lab.world.fabric().link_up(at);
-            up && (when == When::Settled || !stage.clients.is_woken(at))
+            let up = sim.lab.world.fabric().link_up(at);
+            up && (when == FabricState::Settled || !sim.clients.has_rebooted(at))
         };
         if !up(from) || !up(to) {
             return false;
         }
-        let places = stage.places();
-        let said = stage.clients.path(&mut stage.lab.world, &places, from, to);
-        let repeat = stage.lab.repeat();
-        let Some((status, now)) = said else {
-            assert!(when == When::Any, "{repeat} no answer to {from:?}");
+        let locations = sim.sm_locations();
+        let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
+        let repeat = sim.lab.repeat();
+        let Some((status, now)) = reply else {
+            assert!(
+                when == FabricState::Any,
+                "{repeat} no path reply to {from:?}"
+            );
             return false;
         };
         assert_eq!(
             (status, &now[..]),
             (Status::OK, before),
-            "{repeat} {when:?} {from:?} is told another path to {to:?}"
+            "{repeat} {when:?} {from:?} gets another path to {to:?}"
         );
         true
     }
 }
 
-/// Every host, and the next ones and one that is far from it.
-fn pairs(stage: &Stage) -> Vec<(PortAt, PortAt)> {
-    let hosts = stage.clients.hosts();
+/// Pairs of each host with the next two hosts and a distant one.
+fn host_pairs(sim: &Simulation) -> Vec<(PortAt, PortAt)> {
+    let hosts = sim.clients.hosts();
     let far = hosts.len() / 2;
     let mut all: Vec<(PortAt, PortAt)> = Vec::new();
     for (n, from) in hosts.iter().enumerate() {

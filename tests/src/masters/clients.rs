@@ -1,5 +1,5 @@
-//! Hosts that join groups, offer services and subscribe: each knows what it wants, asks the manager that its port names, asks again
-//! until that one has acknowledged, and begins anew when it is told to register again or when its link comes up.
+//! SA clients of all hosts: they join groups, register services and subscribe. A client sends requests to the SM that
+//! its port names, repeats them until acknowledged, and registers again on ClientReregister or when its link comes up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use ferrosm_sa::registry::registration::Registrations;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{SmId, World};
 
-use crate::masters::deferred::{Deferred, Want};
+use crate::masters::deferred::{DeferredReplies, Registration};
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
@@ -25,10 +25,10 @@ const GROUP: u64 = 0b11;
 /// ServiceID, ServiceGID, lease and name.
 const SERVICE: u64 = 0b101_0011;
 
-/// What a manager has of all hosts.
-pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);
+/// The registrations that an SM has.
+pub(crate) struct RegisteredRecords(BTreeSet<(PortGuid, Registration)>);
 
-impl Registered {
+impl RegisteredRecords {
     pub(crate) fn at(world: &World<Sm>, master: SmId) -> Self {
         let sm = world.sm(master).unwrap();
         Self::from_saved(&sm.core().registry().to_registrations(world.now()))
@@ -36,78 +36,80 @@ impl Registered {
 
     pub(super) fn from_saved(saved: &Registrations) -> Self {
         let guid_of = |gid: Gid| PortGuid(u64::from_be_bytes(gid.0[8..].try_into().unwrap()));
-        let mut known: BTreeSet<(PortGuid, Want)> = BTreeSet::new();
+        let mut known: BTreeSet<(PortGuid, Registration)> = BTreeSet::new();
         for member in &saved.members {
             let guid = guid_of(member.port_gid);
             for n in (0..4).filter(|n| plain(*n) == member.mgid) {
-                known.insert((guid, Want::Group(n)));
+                known.insert((guid, Registration::Group(n)));
             }
         }
         let services = saved.services.iter();
         known.extend(services.map(|s| {
             let guid = guid_of(s.record.service_gid);
-            (guid, Want::Service(s.record.service_id))
+            (guid, Registration::Service(s.record.service_id))
         }));
         let subscribers = saved.subscriptions.iter();
-        known.extend(subscribers.map(|s| (guid_of(s.record.subscriber_gid), Want::Reports)));
+        known.extend(
+            subscribers.map(|s| (guid_of(s.record.subscriber_gid), Registration::Subscription)),
+        );
         Self(known)
     }
 
-    pub(super) fn has(&self, guid: PortGuid, want: Want) -> bool {
-        self.0.contains(&(guid, want))
+    pub(super) fn has(&self, guid: PortGuid, registration: Registration) -> bool {
+        self.0.contains(&(guid, registration))
     }
 
-    fn of(&self, guid: PortGuid) -> impl Iterator<Item = Want> + '_ {
+    fn of(&self, guid: PortGuid) -> impl Iterator<Item = Registration> + '_ {
         let all = self.0.iter().filter(move |(of, _)| *of == guid);
-        all.map(|(_, want)| *want)
+        all.map(|(_, registration)| *registration)
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    pub(super) wanted: BTreeSet<Want>,
-    /// Acknowledged since it was last told to register.
-    pub(super) acked: BTreeSet<Want>,
-    /// Not wanted any more, and not acknowledged yet.
-    pub(super) leaving: BTreeSet<Want>,
-    /// What it was told of the groups that it joined.
+    pub(super) wanted: BTreeSet<Registration>,
+    /// Acknowledged since the last reregistration request.
+    pub(super) acknowledged: BTreeSet<Registration>,
+    /// Withdrawn, but not acknowledged yet.
+    pub(super) withdrawing: BTreeSet<Registration>,
+    /// Parameters that the SA returned for the joined groups.
     pub(super) groups: BTreeMap<u8, McMemberRecord>,
-    /// When it was last told to register, a group of it was another one than it had been told.
-    misinformed: bool,
-    told: u32,
+    /// A group had changed its parameters at the last reregistration request.
+    group_changed: bool,
+    reregister_requests: u32,
     up: bool,
-    /// It lost power, and has not been seen to have everything since: to be told to register is no trouble.
-    woken: bool,
+    /// It lost power, and its registrations were not complete since; a reregistration request is expected.
+    rebooted: bool,
 }
 
-/// All hosts.
+/// The clients of all hosts.
 #[derive(Debug)]
 pub(crate) struct Clients {
     pub(super) all: BTreeMap<PortAt, Client>,
     pub(super) tid: u64,
-    /// Replies may come later than requests, or not wait for durable state.
-    pub(crate) deferred: Option<Deferred>,
-    /// What was asked only to see what is said.
-    looks: u64,
-    /// The record of the last answer.
-    said: Vec<u8>,
-    /// How often a host was told to register again that had not lost power.
-    pub(crate) told: u32,
-    /// How often a host was told that it is registered.
+    /// Set if replies may be delayed, or sent before their records are durable.
+    pub(crate) deferred: Option<DeferredReplies>,
+    /// Queries that change nothing.
+    queries: u64,
+    /// The record of the last reply.
+    last_record: Vec<u8>,
+    /// Reregistration requests to hosts that had not lost power.
+    pub(crate) reregister_requests: u32,
+    /// Acknowledged registrations.
     pub(crate) acks: u32,
-    /// How often a host began to want something else.
+    /// Changes of wanted registrations.
     pub(crate) changes: u64,
 }
 
-/// A request of a host.
-pub(super) struct Message {
+/// An SA request of a host.
+pub(super) struct RegistrationRequest {
     pub(super) what: (Method, AttrId),
     pub(super) mask: u64,
     pub(super) data: Vec<u8>,
 }
 
-/// A manager that hosts may ask, and where it is.
-pub(crate) type Place = (PortAt, SmId);
+/// A running SM and its port.
+pub(crate) type SmLocation = (PortAt, SmId);
 
 impl Clients {
     pub(crate) fn new(world: &World<Sm>) -> Self {
@@ -118,9 +120,9 @@ impl Clients {
             all: all.map(|at| (at, Client::default())).collect(),
             tid: 0,
             deferred: None,
-            looks: 0,
-            said: Vec::new(),
-            told: 0,
+            queries: 0,
+            last_record: Vec::new(),
+            reregister_requests: 0,
             acks: 0,
             changes: 0,
         }
@@ -130,165 +132,177 @@ impl Clients {
         self.all.keys().copied().collect()
     }
 
-    /// What hosts have asked in all to change something.
+    /// Number of requests that change registrations.
     pub(crate) const fn requests(&self) -> u64 {
-        self.tid - self.looks
+        self.tid - self.queries
     }
 
-    /// A host wants something else from now on; what it is.
-    pub(crate) fn change(&mut self, d: &mut Dice) -> String {
+    /// Adds or withdraws a registration of a random host, and describes it.
+    pub(crate) fn change_registration(&mut self, d: &mut Dice) -> String {
         self.changes += 1;
         let hosts = self.hosts();
         let at = hosts[d.index(hosts.len())];
-        let want = match d.below(5) {
-            0 => Want::Service(d.below(4)),
-            1 => Want::Reports,
-            _ => Want::Group(u8::try_from(d.below(4)).unwrap()),
+        let registration = match d.below(5) {
+            0 => Registration::Service(d.below(4)),
+            1 => Registration::Subscription,
+            _ => Registration::Group(u8::try_from(d.below(4)).unwrap()),
         };
         let client = self.all.get_mut(&at).unwrap();
-        if client.wanted.remove(&want) {
-            client.leaving.insert(want);
-            client.acked.remove(&want);
-            if let Want::Group(n) = want {
+        if client.wanted.remove(&registration) {
+            client.withdrawing.insert(registration);
+            client.acknowledged.remove(&registration);
+            if let Registration::Group(n) = registration {
                 client.groups.remove(&n);
             }
-            format!("{at:?} wants no {want:?}")
+            format!("{at:?} withdraws {registration:?}")
         } else {
-            client.leaving.remove(&want);
-            client.wanted.insert(want);
-            format!("{at:?} wants {want:?}")
+            client.withdrawing.remove(&registration);
+            client.wanted.insert(registration);
+            format!("{at:?} wants {registration:?}")
         }
     }
 
-    /// Hosts hear what they are told.
-    pub(crate) fn listen(&mut self, world: &mut World<Sm>, managers: &[Place]) {
-        self.listen_for_replies(world, managers);
+    /// Clients process replies and the state of their ports.
+    pub(crate) fn receive(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
+        self.receive_replies(world, locations);
         let fabric = world.fabric();
         for (at, client) in &mut self.all {
-            let (told, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
-            if told != client.told {
-                let master = Self::named(world, managers, *at);
-                client.misinformed = master.is_some_and(|id| client.lacks_news(world, id));
+            let (reregister_requests, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
+            if reregister_requests != client.reregister_requests {
+                let master = Self::master_of_port(world, locations, *at);
+                client.group_changed = master.is_some_and(|id| client.must_rejoin(world, id));
             }
-            if told != client.told || (up && !client.up) {
-                client.acked.clear();
+            if reregister_requests != client.reregister_requests || (up && !client.up) {
+                client.acknowledged.clear();
                 client.groups.clear();
                 if let Some(deferred) = &mut self.deferred {
                     deferred.forget_requests(*at);
                 }
             }
-            if !client.woken {
-                self.told += told - client.told;
+            if !client.rebooted {
+                self.reregister_requests += reregister_requests - client.reregister_requests;
             }
-            (client.told, client.up) = (told, up);
+            (client.reregister_requests, client.up) = (reregister_requests, up);
         }
     }
 
-    /// A host has no power any more, or had none for a moment: it knows nothing of what it was told.
+    /// A host lost power, possibly for a moment: its client forgets all replies.
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
         let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
         for (at, client) in of_node {
             if let Some(deferred) = &mut self.deferred {
                 deferred.forget_requests(*at);
             }
-            client.acked.clear();
+            client.acknowledged.clear();
             client.groups.clear();
-            (client.told, client.up, client.woken) = (0, false, true);
+            (client.reregister_requests, client.up, client.rebooted) = (0, false, true);
         }
     }
 
-    /// Everything is as it should be: hosts that run are like all others again.
-    pub(crate) fn settle(&mut self) {
+    /// The fabric is correct: running hosts have recovered from their power loss.
+    pub(crate) fn mark_recovered(&mut self) {
         for client in self.all.values_mut() {
-            client.woken &= !client.up;
+            client.rebooted &= !client.up;
         }
     }
 
-    /// Whoever lacks an answer asks for it.
-    pub(crate) fn ask(&mut self, world: &mut World<Sm>, managers: &[Place]) {
+    /// Sends all requests that are not acknowledged.
+    pub(crate) fn send_requests(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
         let hosts = self.hosts();
         for at in hosts {
             let client = &self.all[&at];
-            let missing: Vec<Want> = client.wanted.difference(&client.acked).copied().collect();
-            let leaving: Vec<Want> = client.leaving.iter().copied().collect();
-            if (missing.is_empty() && leaving.is_empty()) || !client.up {
+            let missing: Vec<Registration> = client
+                .wanted
+                .difference(&client.acknowledged)
+                .copied()
+                .collect();
+            let withdrawing: Vec<Registration> = client.withdrawing.iter().copied().collect();
+            if (missing.is_empty() && withdrawing.is_empty()) || !client.up {
                 continue;
             }
-            let Some(id) = Self::named(world, managers, at) else {
+            let Some(id) = Self::master_of_port(world, locations, at) else {
                 continue;
             };
             if self.deferred.is_some() {
-                for want in missing {
-                    self.request(world, id, (at, want, true), false);
+                for registration in missing {
+                    self.request(world, id, (at, registration, true), false);
                 }
-                for want in leaving {
-                    self.request(world, id, (at, want, false), false);
+                for registration in withdrawing {
+                    self.request(world, id, (at, registration, false), false);
                 }
                 continue;
             }
-            for want in missing {
-                let told = self.register(world, id, at, want, true);
-                if told.is_some_and(Status::is_ok) {
+            for registration in missing {
+                let status = self.register(world, id, at, registration, true);
+                if status.is_some_and(Status::is_ok) {
                     self.acks += 1;
                     let client = self.all.get_mut(&at).unwrap();
-                    client.acked.insert(want);
-                    if let Want::Group(n) = want {
-                        let group = McMemberRecord::decode_slice(&self.said).unwrap();
+                    client.acknowledged.insert(registration);
+                    if let Registration::Group(n) = registration {
+                        let group = McMemberRecord::decode_slice(&self.last_record).unwrap();
                         client.groups.insert(n, group);
                     }
                 }
             }
-            for want in leaving {
-                // Who is not registered has left.
-                let told = self.register(world, id, at, want, false);
-                if told.is_some() {
-                    self.all.get_mut(&at).unwrap().leaving.remove(&want);
+            for registration in withdrawing {
+                // Any reply ends a withdrawal: an error means that the registration does not exist.
+                let status = self.register(world, id, at, registration, false);
+                if status.is_some() {
+                    self.all
+                        .get_mut(&at)
+                        .unwrap()
+                        .withdrawing
+                        .remove(&registration);
                 }
             }
         }
     }
 
-    /// The manager that a host's port names as its master.
-    fn named(world: &World<Sm>, managers: &[Place], at: PortAt) -> Option<SmId> {
+    /// The SM that a host's port names as its master.
+    fn master_of_port(world: &World<Sm>, locations: &[SmLocation], at: PortAt) -> Option<SmId> {
         let fabric = world.fabric();
         let master = fabric.port_info(at)?.master_sm_lid;
-        let there = |place: &&Place| master.is_unicast() && fabric.lid(place.0).0 == master;
-        managers.iter().find(there).map(|(_, id)| *id)
+        let is_master =
+            |location: &&SmLocation| master.is_unicast() && fabric.lid(location.0).0 == master;
+        locations.iter().find(is_master).map(|(_, id)| *id)
     }
 
-    /// Whether a host was told to register because of what had become of its groups.
-    pub(crate) fn is_misinformed(&self, at: PortAt) -> bool {
-        self.all[&at].misinformed
+    /// Returns true if a group of the host had changed at its last reregistration request.
+    pub(crate) fn has_changed_group(&self, at: PortAt) -> bool {
+        self.all[&at].group_changed
     }
 
-    /// Whether a host lost power and was not seen to have everything since.
-    pub(crate) fn is_woken(&self, at: PortAt) -> bool {
-        self.all[&at].woken
+    /// Returns true if the host lost power and its registrations were not complete since.
+    pub(crate) fn has_rebooted(&self, at: PortAt) -> bool {
+        self.all[&at].rebooted
     }
 
-    /// Whether a host waits for nothing.
-    pub(crate) fn has_all(&self, at: PortAt) -> bool {
+    /// Returns true if all requests of the host are acknowledged.
+    pub(crate) fn is_fully_registered(&self, at: PortAt) -> bool {
         let client = &self.all[&at];
-        client.leaving.is_empty() && client.wanted.is_subset(&client.acked)
+        client.withdrawing.is_empty() && client.wanted.is_subset(&client.acknowledged)
     }
 
-    /// Whether a manager has what this host was told that it has, at any moment; with `exact` nothing that it does not want.
-    pub(crate) fn check(
+    /// Checks that an SM has all acknowledged registrations of a host and, with `exact`, no withdrawn ones.
+    pub(crate) fn check_host(
         &self,
         world: &World<Sm>,
         at: PortAt,
-        known: &Registered,
+        known: &RegisteredRecords,
         exact: bool,
     ) -> Result<(), String> {
         let client = &self.all[&at];
-        let known: BTreeSet<Want> = known.of(world.fabric().port_guid(at)).collect();
-        if let Some(want) = client.acked.difference(&known).next() {
-            return Err(format!("LOST: {want:?} of {at:?} was acknowledged"));
+        let known: BTreeSet<Registration> = known.of(world.fabric().port_guid(at)).collect();
+        if let Some(registration) = client.acknowledged.difference(&known).next() {
+            return Err(format!("LOST: {registration:?} of {at:?} was acknowledged"));
         }
-        let unwanted =
-            |want: &&Want| !client.wanted.contains(want) && !client.leaving.contains(want);
+        let unwanted = |registration: &&Registration| {
+            !client.wanted.contains(registration) && !client.withdrawing.contains(registration)
+        };
         match known.iter().find(unwanted).filter(|_| exact) {
-            Some(want) => Err(format!("{at:?} has taken back {want:?}, and it is there")),
+            Some(registration) => Err(format!(
+                "{registration:?} of {at:?} is registered although withdrawn"
+            )),
             None => Ok(()),
         }
     }
@@ -298,32 +312,37 @@ impl Clients {
         world: &mut World<Sm>,
         id: SmId,
         at: PortAt,
-        want: Want,
-        yes: bool,
+        registration: Registration,
+        registers: bool,
     ) -> Option<Status> {
-        let Message { what, mask, data } = Self::message(world, id, at, want, yes)?;
-        let told = self.send(world, id, at, what, mask, &data)?;
-        if told.is_ok() || !yes || !matches!(want, Want::Group(_)) {
-            return Some(told);
+        let RegistrationRequest { what, mask, data } =
+            Self::message(world, id, at, registration, registers)?;
+        let status = self.send(world, id, at, what, mask, &data)?;
+        if status.is_ok() || !registers || !matches!(registration, Registration::Group(_)) {
+            return Some(status);
         }
         self.send(world, id, at, what, mask | NEW_GROUP, &data)
     }
 
-    /// The request of a host that registers, or of one that does not want that any more.
+    /// Builds the request that registers or withdraws.
     pub(super) fn message(
         world: &World<Sm>,
         id: SmId,
         at: PortAt,
-        want: Want,
-        yes: bool,
-    ) -> Option<Message> {
+        registration: Registration,
+        registers: bool,
+    ) -> Option<RegistrationRequest> {
         let guid = world.fabric().port_guid(at);
         let gid = Gid::new(GidPrefix::DEFAULT, guid);
-        let method = if yes { Method::Set } else { Method::Delete };
-        Some(match want {
-            Want::Group(n) => {
+        let method = if registers {
+            Method::Set
+        } else {
+            Method::Delete
+        };
+        Some(match registration {
+            Registration::Group(n) => {
                 let sl = groups_sl(world.sm(id)?.core());
-                Message {
+                RegistrationRequest {
                     what: (method, id::MC_MEMBER),
                     mask: MEMBER,
                     data: creator(plain(n), gid, JoinState::FULL, sl)
@@ -331,23 +350,23 @@ impl Clients {
                         .to_vec(),
                 }
             }
-            Want::Service(n) => Message {
+            Registration::Service(n) => RegistrationRequest {
                 what: (method, id::SERVICE),
                 mask: SERVICE,
                 data: service(n, gid).encode().to_vec(),
             },
-            Want::Reports => {
+            Registration::Subscription => {
                 let info = InformInfo {
                     lid_range_begin: InformInfo::ALL_LIDS,
                     is_generic: 1,
-                    subscribe: u8::from(yes),
+                    subscribe: u8::from(registers),
                     notice_type: 0xFFFF,
                     trap_number: 65,
                     qpn: Qpn(1),
                     producer_type: 0xFF_FFFF,
                     ..InformInfo::default()
                 };
-                Message {
+                RegistrationRequest {
                     what: (Method::Set, id::INFORM_INFO),
                     mask: 0,
                     data: info.encode().to_vec(),
@@ -356,7 +375,7 @@ impl Clients {
         })
     }
 
-    /// What a manager's administrator says at once; `None` if it says nothing.
+    /// The SA's immediate reply; `None` if there is none.
     fn send(
         &mut self,
         world: &mut World<Sm>,
@@ -367,50 +386,50 @@ impl Clients {
         data: &[u8],
     ) -> Option<Status> {
         self.tid += 1;
-        let (status, said) = try_ask(world, id, at, what, self.tid, mask, data)?;
-        self.said = said;
+        let (status, reply) = try_ask(world, id, at, what, self.tid, mask, data)?;
+        self.last_record = reply;
         Some(status)
     }
 
-    /// What the manager that a host names says of a way; nothing if there is no such manager, or it is not to be asked now.
+    /// Queries a path from the SM that the host's port names; `None` without such an SM or reply.
     pub(crate) fn path(
         &mut self,
         world: &mut World<Sm>,
-        managers: &[Place],
+        locations: &[SmLocation],
         from: PortAt,
         to: PortAt,
     ) -> Option<(Status, Vec<u8>)> {
-        let id = Self::named(world, managers, from)?;
+        let id = Self::master_of_port(world, locations, from)?;
         let gid = |at: PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(at));
         let record = PathRecord {
             sgid: gid(from),
             dgid: gid(to),
             ..PathRecord::default()
         };
-        self.look(world, id, from, (id::PATH, PATH), &record.encode())
+        self.query(world, id, from, (id::PATH, PATH), &record.encode())
     }
 
-    /// The same of each group that a host was told that it is in, beside what it was told then.
+    /// Queries each joined group; returns the recorded and the current parameters.
     pub(crate) fn groups(
         &mut self,
         world: &mut World<Sm>,
-        managers: &[Place],
+        locations: &[SmLocation],
         at: PortAt,
     ) -> Vec<(McMemberRecord, Status, McMemberRecord)> {
-        let Some(id) = Self::named(world, managers, at) else {
+        let Some(id) = Self::master_of_port(world, locations, at) else {
             return Vec::new();
         };
         let all: Vec<McMemberRecord> = self.all[&at].groups.values().copied().collect();
-        let said = all.into_iter().map(|told| {
-            let data = told.encode();
-            let (status, said) = self.look(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
-            let said = McMemberRecord::decode_slice(&said).unwrap_or_default();
-            Some((told, status, said))
+        let reply = all.into_iter().map(|granted| {
+            let data = granted.encode();
+            let (status, reply) = self.query(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
+            let reply = McMemberRecord::decode_slice(&reply).unwrap_or_default();
+            Some((granted, status, reply))
         });
-        said.flatten().collect()
+        reply.flatten().collect()
     }
 
-    fn look(
+    fn query(
         &mut self,
         world: &mut World<Sm>,
         id: SmId,
@@ -418,16 +437,16 @@ impl Clients {
         (attr, mask): (AttrId, u64),
         data: &[u8],
     ) -> Option<(Status, Vec<u8>)> {
-        self.looks += 1;
+        self.queries += 1;
         self.take_replies(world, id);
-        let told = self.send(world, id, at, (Method::Get, attr), mask, data);
-        let said = core::mem::take(&mut self.said);
-        told.map(|status| (status, said))
+        let status = self.send(world, id, at, (Method::Get, attr), mask, data);
+        let reply = core::mem::take(&mut self.last_record);
+        status.map(|status| (status, reply))
     }
 
-    /// Whether a manager knows what these hosts were told that it knows, and nobody waits any more. With `exact` it knows of nothing
-    /// that nobody of them wants.
-    pub(crate) fn compare(
+    /// Checks that an SM has all acknowledged registrations of these hosts, and that no request is outstanding. With
+    /// `exact` it must have no other registrations of these hosts.
+    pub(crate) fn check_hosts(
         &self,
         world: &World<Sm>,
         hosts: &BTreeSet<PortAt>,
@@ -435,50 +454,54 @@ impl Clients {
         exact: bool,
     ) -> Result<(), String> {
         let fabric = world.fabric();
-        let mut known = Registered::at(world, master).0;
+        let mut known = RegisteredRecords::at(world, master).0;
         for (at, client) in self.all.iter().filter(|(at, _)| hosts.contains(at)) {
             let guid = fabric.port_guid(*at);
-            if let Some(want) = client.wanted.difference(&client.acked).next() {
-                return Err(format!("{at:?} waits for {want:?}"));
+            if let Some(registration) = client.wanted.difference(&client.acknowledged).next() {
+                return Err(format!("{registration:?} of {at:?} is not acknowledged"));
             }
-            if let Some(want) = client.leaving.first() {
-                return Err(format!("{at:?} cannot leave {want:?}"));
+            if let Some(registration) = client.withdrawing.first() {
+                return Err(format!(
+                    "withdrawal of {registration:?} of {at:?} is not acknowledged"
+                ));
             }
-            for want in &client.acked {
-                if !known.remove(&(guid, *want)) {
-                    return Err(format!("LOST: {want:?} of {at:?} was acknowledged"));
+            for registration in &client.acknowledged {
+                if !known.remove(&(guid, *registration)) {
+                    return Err(format!("LOST: {registration:?} of {at:?} was acknowledged"));
                 }
             }
-            if client.was_told_wrong(world, master) {
+            if client.has_stale_group(world, master) {
                 return Err(format!(
-                    "{at:?} was told of other groups: {:?}",
+                    "{at:?} has outdated group parameters: {:?}",
                     client.groups
                 ));
             }
         }
-        // What is kept of others, who have no power, is theirs when they come back.
+        // Registrations of hosts without power stay valid until they return.
         let guids: BTreeSet<PortGuid> = hosts.iter().map(|at| fabric.port_guid(*at)).collect();
         known.retain(|(guid, _)| guids.contains(guid));
-        if let (true, Some((guid, want))) = (exact, known.first()) {
-            return Err(format!("{want:?} of {guid} is there, and nobody wants it"));
+        if let (true, Some((guid, registration))) = (exact, known.first()) {
+            return Err(format!(
+                "{registration:?} of {guid} is registered although withdrawn"
+            ));
         }
         Ok(())
     }
 }
 
 impl Client {
-    /// Whether packets of a group look otherwise than this host was told: then it has to join again (rule 3.19).
-    fn lacks_news(&self, world: &World<Sm>, master: SmId) -> bool {
-        self.are_others(world, master, |g| (g.sl, g.mtu, g.rate))
+    /// Returns true if a group changed so that the host has to join again (docs/sm-behaviour.md, rule 3.19).
+    fn must_rejoin(&self, world: &World<Sm>, master: SmId) -> bool {
+        self.groups_differ(world, master, |g| (g.sl, g.mtu, g.rate))
     }
 
-    /// Whether a group is another one than this host was told in anything.
-    fn was_told_wrong(&self, world: &World<Sm>, master: SmId) -> bool {
+    /// Returns true if any recorded parameter of a group is outdated.
+    fn has_stale_group(&self, world: &World<Sm>, master: SmId) -> bool {
         let packets = |g: &McMemberRecord| (g.sl, g.mtu, g.rate);
-        self.are_others(world, master, |g| (g.mlid, g.qkey, g.pkey, packets(g)))
+        self.groups_differ(world, master, |g| (g.mlid, g.qkey, g.pkey, packets(g)))
     }
 
-    fn are_others<T: PartialEq>(
+    fn groups_differ<T: PartialEq>(
         &self,
         world: &World<Sm>,
         master: SmId,
@@ -488,7 +511,7 @@ impl Client {
             return false;
         };
         let groups = sm.core().registry().groups();
-        self.groups.iter().any(|(n, told)| {
+        self.groups.iter().any(|(n, granted)| {
             let now = groups.get(plain(*n));
             now.is_some_and(|group| {
                 let is = &group.parameters;
@@ -499,9 +522,9 @@ impl Client {
                     sl: is.sl,
                     mtu: is.mtu,
                     rate: is.rate,
-                    ..*told
+                    ..*granted
                 };
-                of(&now) != of(told)
+                of(&now) != of(granted)
             })
         })
     }

@@ -1,13 +1,15 @@
-//! What each host may rely on from one master to the next: who had all that it registered acknowledged is not asked to register again
-//! and nothing of it is lost, as long as no record of it can have been lost.
+//! Checks that registrations are continuous over takeovers: a host whose registrations are all acknowledged is not
+//! asked to register again and loses none of them, as long as no record of it can have been lost.
 //!
-//! A tenure begins when all is well between a host and its master for a second. It goes from a reign to the next where the next master
-//! had every record of the last one, and the last one was master no more. It ends where something rightly is asked anew: the host's
-//! link went down, the master cannot have known what was acknowledged, another one told the host of itself, or MADs were lost and
-//! the master has seen the host go. All of that is read from devices, and from what this harness itself gave to whom; only what a
-//! master sees of a host behind lost MADs is read from its view.
+//! Continuity begins when a host and its master have been in a correct state for a second. It extends to the next term
+//! if the new master has every record of the last one and the last one is master no more. It ends when reregistration
+//! is justified: the host's link went down, the master cannot have the acknowledged records, another master wrote to
+//! the host's port, or MADs were lost and the master has seen the host leave. These conditions are read from devices
+//! and from the replication that this harness performs; only the master's knowledge of a host under MAD loss is read
+//! from its view.
 //!
-//! A host that is cut off from its master keeps its tenure only if its next master was given records in which the host still is.
+//! A host that is partitioned from its master remains continuous only if the records that the next master has loaded
+//! still contain the host.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,263 +20,290 @@ use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::masters::clients::Registered;
-use crate::masters::fragments::{Islands, reachable};
-use crate::masters::registration_continuity::{Begun, Tenure, Tenures};
-use crate::masters::simulation::Stage;
+use crate::masters::clients::RegisteredRecords;
+use crate::masters::fragments::{Fragments, reachable};
+use crate::masters::registration_continuity::{ContinuityTracker, HostContinuity, TermStart};
+use crate::masters::simulation::Simulation;
 
-/// All must be well for so long.
-const SETTLES: Duration = Duration::from_secs(1);
-/// What is registered is compared each so many looks.
-const COMPARED: u64 = 10;
+/// Time for which the state must be correct before continuity begins.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
+/// Registrations are compared at every so many updates.
+const COMPARE_INTERVAL: u64 = 10;
 
-/// Who is where.
-struct Here {
-    /// Masters, with their reigns.
+/// The masters of a subnet fragment.
+struct FragmentMasters {
+    /// SMs that are master, with their terms.
     masters: Vec<(usize, u32)>,
     foreign: bool,
 }
 
-impl Stage {
-    /// What each host may rely on is looked at. To be done before and after cables are cut or mended.
-    pub(crate) fn look_at_tenures(&mut self) {
-        self.hear();
-        let mut tenures = core::mem::take(&mut self.tenures);
-        tenures.look(self);
-        self.tenures = tenures;
+impl Simulation {
+    /// Updates the continuity of all hosts. Must run before and after each change of the topology.
+    pub(crate) fn update_continuity(&mut self) {
+        self.process_events();
+        let mut continuity = core::mem::take(&mut self.continuity);
+        continuity.update(self);
+        self.continuity = continuity;
     }
 }
 
-impl Tenures {
-    /// Looks at everything; between two looks no cable is cut or mended.
-    fn look(&mut self, stage: &mut Stage) {
-        self.looks += 1;
-        for at in stage.clients.hosts() {
+impl ContinuityTracker {
+    /// Updates all hosts. No link changes between two updates.
+    fn update(&mut self, sim: &mut Simulation) {
+        self.updates += 1;
+        for at in sim.clients.hosts() {
             self.all.entry(at).or_default();
         }
-        let pieces = stage.islands();
-        let islands = Self::islands(stage, &pieces);
-        for begun in core::mem::take(&mut self.begun) {
-            self.pass(stage, &begun);
+        let fragments = sim.fragments();
+        let masters = Self::masters_by_fragment(sim, &fragments);
+        for term_start in core::mem::take(&mut self.term_starts) {
+            self.continue_in_new_term(sim, &term_start);
         }
-        let reigns = stage.slots.iter();
-        let reigns = reigns.filter_map(|s| Some((s.reign?, s.plan.at.node)));
-        self.reigned = reigns.collect();
-        self.pieces = Rc::clone(&pieces);
-        let reigns = stage.foreign.as_ref().map_or(0, |f| f.reigns);
-        let meddled = core::mem::replace(&mut self.foreign_reigns, reigns) != reigns;
-        let lossy = stage.loses || core::mem::take(&mut self.stood_still);
-        for (at, tenure) in &mut self.all {
-            let piece = |(nodes, _): &(BTreeSet<NodeIdx>, _)| nodes.contains(&at.node);
-            let here = pieces.iter().position(piece).map(|n| &islands[n]);
-            if tenure.goes_on(stage, *at, here) && !meddled && !lossy {
+        let terms = sim.slots.iter();
+        let terms = terms.filter_map(|s| Some((s.term?, s.plan.at.node)));
+        self.last_masters = terms.collect();
+        self.last_fragments = Rc::clone(&fragments);
+        let terms = sim.foreign.as_ref().map_or(0, |f| f.terms);
+        let foreign_sm_became_master = core::mem::replace(&mut self.foreign_terms, terms) != terms;
+        let lossy = sim.loses_mads || core::mem::take(&mut self.sm_was_stalled);
+        for (at, continuity) in &mut self.all {
+            let has_host = |(nodes, _): &(BTreeSet<NodeIdx>, _)| nodes.contains(&at.node);
+            let fragment = fragments.iter().position(has_host).map(|n| &masters[n]);
+            if continuity.is_unchanged(sim, *at, fragment) && !foreign_sm_became_master && !lossy {
                 continue;
             }
-            tenure.lossy |= lossy && tenure.of.is_some();
-            if meddled {
-                tenure.end();
+            continuity.lossy |= lossy && continuity.term.is_some();
+            if foreign_sm_became_master {
+                continuity.reset();
             }
-            tenure.look_at_masters(stage, *at, here);
-            tenure.look_at_host(stage, *at);
-            tenure.begin_if_well(stage, *at, here, lossy);
+            continuity.reset_on_master_change(sim, *at, fragment);
+            continuity.reset_on_host_change(sim, *at);
+            continuity.begin_if_settled(sim, *at, fragment, lossy);
         }
-        if self.looks.is_multiple_of(COMPARED) {
-            self.compare(stage);
+        if self.updates.is_multiple_of(COMPARE_INTERVAL) {
+            self.compare(sim);
         }
     }
 
-    fn islands(stage: &Stage, islands: &Islands) -> Vec<Here> {
-        let masters = |here: &[usize]| {
-            let reigns = here.iter().map(|i| Some((*i, stage.slots[*i].reign?)));
-            reigns.flatten().collect()
+    fn masters_by_fragment(sim: &Simulation, fragments: &Fragments) -> Vec<FragmentMasters> {
+        let masters = |fragment: &[usize]| {
+            let terms = fragment.iter().map(|i| Some((*i, sim.slots[*i].term?)));
+            terms.flatten().collect()
         };
-        let all = islands.iter().map(|(nodes, here)| Here {
-            foreign: stage.foreign_state(nodes) == Some(SmState::Master),
-            masters: masters(here),
+        let all = fragments.iter().map(|(nodes, fragment)| FragmentMasters {
+            foreign: sim.foreign_state(nodes) == Some(SmState::Master),
+            masters: masters(fragment),
         });
         all.collect()
     }
 
-    /// Hosts whose last master's records the new one has go on with it.
-    fn pass(&mut self, stage: &mut Stage, begun: &Begun) {
-        let reach = reachable(stage.lab.world.fabric(), begun.node);
-        let still = |reign: u32| stage.slots.iter().any(|s| s.reign == Some(reign));
-        let (mut passed, mut from_apart) = (0, 0);
-        for (at, tenure) in &mut self.all {
-            let Some(of) = tenure.of.filter(|_| reach.contains(&at.node)) else {
+    /// Extends continuity to a new term for hosts whose records the new master has.
+    fn continue_in_new_term(&mut self, sim: &mut Simulation, term_start: &TermStart) {
+        let reach = reachable(sim.lab.world.fabric(), term_start.node);
+        let is_master = |term: u32| sim.slots.iter().any(|s| s.term == Some(term));
+        let (mut passed, mut passed_cut_off) = (0, 0);
+        for (at, continuity) in &mut self.all {
+            let Some(own_term) = continuity.term.filter(|_| reach.contains(&at.node)) else {
                 continue;
             };
-            if still(of) {
-                // It may name itself to the host for a moment, and what it acknowledges then the first one never knows.
-                tenure.apart = true;
+            if is_master(own_term) {
+                // The new master may write itself to the host's port for a moment; the old one never gets what it
+                // acknowledges then.
+                continuity.cut_off = true;
                 continue;
             }
-            let guid = stage.lab.world.fabric().port_guid(*at);
+            let guid = sim.lab.world.fabric().port_guid(*at);
             let in_view = |view: &Arc<View>| view.by_guid(guid).is_some();
-            let known = !tenure.apart || begun.view.as_ref().is_some_and(in_view);
-            // Its island and another's have met since the last look, and that one's master was one until now.
-            let piece = |node| {
-                self.pieces
+            let known = !continuity.cut_off || term_start.view.as_ref().is_some_and(in_view);
+            // The host's fragment was joined with that of another SM, which was master until now.
+            let fragment_of = |node| {
+                self.last_fragments
                     .iter()
                     .position(|(nodes, _)| nodes.contains(&node))
             };
-            let met = |(reign, there): &(u32, NodeIdx)| {
-                *reign != of && reach.contains(there) && piece(*there) != piece(at.node)
+            let has_merged = |(term, there): &(u32, NodeIdx)| {
+                *term != own_term
+                    && reach.contains(there)
+                    && fragment_of(*there) != fragment_of(at.node)
             };
-            if begun.from != Some(of) || !known || self.reigned.iter().any(met) {
-                tenure.end();
+            if term_start.from != Some(own_term)
+                || !known
+                || self.last_masters.iter().any(has_merged)
+            {
+                continuity.reset();
                 continue;
             }
             passed += 1;
-            from_apart += u32::from(core::mem::take(&mut tenure.apart));
-            (tenure.of, tenure.well) = (Some(begun.reign), None);
+            passed_cut_off += u32::from(core::mem::take(&mut continuity.cut_off));
+            (continuity.term, continuity.settled_since) = (Some(term_start.term), None);
         }
-        let kind = if stage.calm { "calm" } else { "rough" };
-        stage.tally.add(&format!("passed on, {kind}"), passed);
-        stage.tally.add("passed on over a cut", from_apart);
+        let kind = if sim.calm { "calm" } else { "rough" };
+        sim.tally.add(&format!("continued, {kind}"), passed);
+        sim.tally.add("continued after a partition", passed_cut_off);
     }
 
-    /// Who may rely on a master has what it was told that it has; and nothing else, if it had nothing else before.
-    fn compare(&self, stage: &mut Stage) {
+    /// Asserts that masters have all acknowledged registrations of continuous hosts, and no withdrawn ones if there
+    /// were none at the beginning.
+    fn compare(&self, sim: &mut Simulation) {
         let (mut checks, mut exact) = (0, 0);
-        for slot in 0..stage.slots.len() {
-            let (Some(reign), Some(id)) = (stage.slots[slot].reign, stage.slots[slot].id) else {
+        for slot in 0..sim.slots.len() {
+            let (Some(term), Some(id)) = (sim.slots[slot].term, sim.slots[slot].id) else {
                 continue;
             };
-            let sure = |t: &&Tenure| t.of == Some(reign) && !t.apart && !t.lossy;
-            if !self.all.values().any(|t| sure(&t)) {
+            let is_comparable =
+                |t: &&HostContinuity| t.term == Some(term) && !t.cut_off && !t.lossy;
+            if !self.all.values().any(|t| is_comparable(&t)) {
                 continue;
             }
-            let known = Registered::at(&stage.lab.world, id);
-            for (at, tenure) in self.all.iter().filter(|(_, t)| sure(t)) {
-                let checked = stage
+            let known = RegisteredRecords::at(&sim.lab.world, id);
+            for (at, continuity) in self.all.iter().filter(|(_, t)| is_comparable(t)) {
+                let checked = sim
                     .clients
-                    .check(&stage.lab.world, *at, &known, tenure.exact);
+                    .check_host(&sim.lab.world, *at, &known, continuity.exact);
                 if let Err(why) = checked {
-                    panic!("{} {:?} {why}", stage.lab.repeat(), stage.lab.world.now());
+                    panic!("{} {:?} {why}", sim.lab.repeat(), sim.lab.world.now());
                 }
                 checks += 1;
-                exact += u32::from(tenure.exact);
+                exact += u32::from(continuity.exact);
             }
         }
-        let kind = if stage.calm { "calm" } else { "rough" };
-        stage.tally.add(&format!("compared, {kind}"), checks);
-        stage.tally.add(&format!("compared exactly, {kind}"), exact);
+        let kind = if sim.calm { "calm" } else { "rough" };
+        sim.tally.add(&format!("compared, {kind}"), checks);
+        sim.tally.add(&format!("compared exactly, {kind}"), exact);
     }
 }
 
-impl Tenure {
-    /// Whether nothing at all has changed: there is one master, which is the host's, and it was told nothing.
-    fn goes_on(&self, stage: &Stage, at: PortAt, here: Option<&Here>) -> bool {
-        let Some([(i, reign)]) = here.map(|h| &h.masters[..]) else {
+impl HostContinuity {
+    /// Returns true if nothing changed: the host's port names the only master, which sent no reregistration request.
+    fn is_unchanged(
+        &self,
+        sim: &Simulation,
+        at: PortAt,
+        fragment: Option<&FragmentMasters>,
+    ) -> bool {
+        let Some([(i, term)]) = fragment.map(|h| &h.masters[..]) else {
             return false;
         };
-        let fabric = stage.lab.world.fabric();
-        let settled = self.of == Some(*reign) && self.well.is_some_and(|(was, _)| was == *reign);
-        settled
-            && !here.is_some_and(|h| h.foreign)
-            && !self.apart
+        let fabric = sim.lab.world.fabric();
+        let is_settled =
+            self.term == Some(*term) && self.settled_since.is_some_and(|(was, _)| was == *term);
+        is_settled
+            && !fragment.is_some_and(|h| h.foreign)
+            && !self.cut_off
             && !self.lossy
-            && fabric.client_reregisters(at) == self.told
+            && fabric.client_reregisters(at) == self.reregister_requests
             && fabric.port_info(at).is_some_and(|info| {
-                let named = fabric.lid(stage.slots[*i].plan.at).0;
+                let named = fabric.lid(sim.slots[*i].plan.at).0;
                 info.port_state == PortState::Active && info.master_sm_lid == named
             })
     }
 
-    fn look_at_masters(&mut self, stage: &Stage, at: PortAt, here: Option<&Here>) {
-        let Some(of) = self.of else { return };
-        let reigns = stage.slots.iter().find(|s| s.reign == Some(of));
-        let others = here.is_some_and(|h| h.masters.iter().any(|(_, reign)| *reign != of));
-        if here.is_some_and(|h| h.foreign) || (others && reigns.is_none()) {
-            self.end();
+    fn reset_on_master_change(
+        &mut self,
+        sim: &Simulation,
+        at: PortAt,
+        fragment: Option<&FragmentMasters>,
+    ) {
+        let Some(own_term) = self.term else { return };
+        let own_master = sim.slots.iter().find(|s| s.term == Some(own_term));
+        let has_other_master =
+            fragment.is_some_and(|h| h.masters.iter().any(|(_, term)| *term != own_term));
+        if fragment.is_some_and(|h| h.foreign) || (has_other_master && own_master.is_none()) {
+            self.reset();
             return;
         }
-        let Some(master) = reigns else { return };
-        let with = |h: &Here| h.masters.iter().any(|(_, reign)| *reign == of);
-        self.apart |= !here.is_some_and(with);
-        let fabric = stage.lab.world.fabric();
+        let Some(master) = own_master else { return };
+        let with = |h: &FragmentMasters| h.masters.iter().any(|(_, term)| *term == own_term);
+        self.cut_off |= !fragment.is_some_and(with);
+        let fabric = sim.lab.world.fabric();
         let names = fabric.port_info(at).map(|info| info.master_sm_lid);
-        let settled = self.well.is_some();
-        if names != Some(fabric.lid(master.plan.at).0) && (others || settled) {
-            self.end();
+        let is_settled = self.settled_since.is_some();
+        if names != Some(fabric.lid(master.plan.at).0) && (has_other_master || is_settled) {
+            self.reset();
             return;
         }
         let view = master
             .id
-            .and_then(|id| stage.lab.world.sm(id)?.view_kept.as_ref());
+            .and_then(|id| sim.lab.world.sm(id)?.view_kept.as_ref());
         let guid = fabric.port_guid(at);
         if self.lossy && view.is_none_or(|view| view.by_guid(guid).is_none()) {
-            self.end();
+            self.reset();
         }
     }
 
-    fn look_at_host(&mut self, stage: &Stage, at: PortAt) {
-        let fabric = stage.lab.world.fabric();
+    fn reset_on_host_change(&mut self, sim: &Simulation, at: PortAt) {
+        let fabric = sim.lab.world.fabric();
         let active = fabric
             .port_info(at)
             .is_some_and(|info| info.port_state == PortState::Active);
         if !fabric.link_up(at) || !active {
-            self.end();
+            self.reset();
         }
-        let told = fabric.client_reregisters(at);
-        let asked = core::mem::replace(&mut self.told, told) != told;
-        if !asked {
+        let reregister_requests = fabric.client_reregisters(at);
+        let changed = core::mem::replace(&mut self.reregister_requests, reregister_requests)
+            != reregister_requests;
+        if !changed {
             return;
         }
-        if let Some(of) = self.of
-            && !self.apart
-            && !stage.clients.is_misinformed(at)
+        if let Some(own_term) = self.term
+            && !self.cut_off
+            && !sim.clients.has_changed_group(at)
         {
             panic!(
-                "{} {:?} {at:?} is told to register again, and nothing was lost: {self:?} of reign {of}",
-                stage.lab.repeat(),
-                stage.lab.world.now()
+                "{} {:?} {at:?} got a reregistration request although no record was lost: {self:?}, term {own_term}",
+                sim.lab.repeat(),
+                sim.lab.world.now()
             );
         }
-        self.end();
+        self.reset();
     }
 
-    fn begin_if_well(&mut self, stage: &mut Stage, at: PortAt, here: Option<&Here>, lossy: bool) {
-        let Some(reign) = here.and_then(|here| is_well(stage, at, here)) else {
-            self.well = None;
+    fn begin_if_settled(
+        &mut self,
+        sim: &mut Simulation,
+        at: PortAt,
+        fragment: Option<&FragmentMasters>,
+        lossy: bool,
+    ) {
+        let Some(term) = fragment.and_then(|fragment| settled_term(sim, at, fragment)) else {
+            self.settled_since = None;
             return;
         };
-        let now = stage.lab.world.now();
-        let since = self.well.filter(|(was, _)| *was == reign);
-        let (_, since) = *self.well.insert(since.unwrap_or((reign, now)));
-        let same = self.of == Some(reign) && !self.apart && (!self.lossy || lossy);
-        if now.since(since) < SETTLES || same {
+        let now = sim.lab.world.now();
+        let since = self.settled_since.filter(|(was, _)| *was == term);
+        let (_, since) = *self.settled_since.insert(since.unwrap_or((term, now)));
+        let same = self.term == Some(term) && !self.cut_off && (!self.lossy || lossy);
+        if now.since(since) < SETTLE_TIME || same {
             return;
         }
-        let id = stage.slots.iter().find(|s| s.reign == Some(reign));
+        let id = sim.slots.iter().find(|s| s.term == Some(term));
         let Some(id) = id.and_then(|s| s.id) else {
             return;
         };
-        let known = Registered::at(&stage.lab.world, id);
-        let exact = stage.clients.check(&stage.lab.world, at, &known, true);
-        stage
-            .tally
-            .add("tenures", u32::from(self.of != Some(reign)));
-        (self.of, self.apart, self.lossy) = (Some(reign), false, lossy);
+        let known = RegisteredRecords::at(&sim.lab.world, id);
+        let exact = sim.clients.check_host(&sim.lab.world, at, &known, true);
+        sim.tally
+            .add("continuity begun", u32::from(self.term != Some(term)));
+        (self.term, self.cut_off, self.lossy) = (Some(term), false, lossy);
         self.exact = exact.is_ok();
     }
 }
 
-/// The reign in which all is well with a host: one master, which it names, and which has finished its sweep and knows it.
-fn is_well(stage: &Stage, at: PortAt, here: &Here) -> Option<u32> {
-    let [(i, reign)] = here.masters[..] else {
+/// The term of the host's master if the state is correct: it is the only master, the port names it, and its sweep is
+/// complete and includes the host.
+fn settled_term(sim: &Simulation, at: PortAt, fragment: &FragmentMasters) -> Option<u32> {
+    let [(i, term)] = fragment.masters[..] else {
         return None;
     };
-    let fabric = stage.lab.world.fabric();
+    let fabric = sim.lab.world.fabric();
     let info = fabric.port_info(at)?;
-    let slot = &stage.slots[i];
-    let sm = stage.sm(i)?;
+    let slot = &sim.slots[i];
+    let sm = sim.sm(i)?;
     let guid = fabric.port_guid(at);
-    let swept = slot.sweeps > slot.sweeps_before;
+    let swept = slot.sweeps > slot.sweeps_before_term;
     let clean = sm.core().last_report().is_some_and(|r| r.is_clean());
     let view = sm.view_kept.as_ref()?;
-    let well = !here.foreign
+    let is_settled = !fragment.foreign
         && swept
         && clean
         && sm.is_store_caught_up()
@@ -282,6 +311,6 @@ fn is_well(stage: &Stage, at: PortAt, here: &Here) -> Option<u32> {
         && info.port_state == PortState::Active
         && info.master_sm_lid == fabric.lid(slot.plan.at).0
         && view.by_guid(guid).is_some()
-        && stage.clients.has_all(at);
-    well.then_some(reign)
+        && sim.clients.is_fully_registered(at);
+    is_settled.then_some(term)
 }

@@ -1,8 +1,9 @@
-//! Values of replies that come later than their requests, because a store is slow, and replies that did not wait for it.
+//! State of replies that arrive later than their requests because of a slow store, and of replies sent before their
+//! records were durable.
 //!
-//! A client that was told that it is registered relies on it, unless the SM had reported that replies do not wait for durable state
-//! (`DurabilityEvent::RepliesUnprotected`). What such a reply confirmed counts as lost when that SM is master no more and its store was
-//! behind: the client has to register, or to leave, once more. `deferred_replies` says when.
+//! A client relies on an acknowledged registration, unless the SM had reported that replies do not wait for durable
+//! state (`DurabilityEvent::RepliesUnprotected`). Such a reply counts as lost if the SM ceases to be master before its
+//! batch is durable: the client has to register, or to withdraw, again. See `deferred_replies`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,63 +12,70 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
 
-/// Something that a host wants to be registered.
+/// A registration that a host can request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Want {
+pub(crate) enum Registration {
     Group(u8),
     Service(u64),
-    Reports,
+    Subscription,
 }
 
-/// A client repeats a request after this time.
+/// Time after which a client repeats a request.
 const REPEAT: Duration = Duration::from_secs(2);
 
 /// A request without a reply.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct PendingRequest {
     pub(super) at: PortAt,
-    pub(super) want: Want,
+    pub(super) registration: Registration,
     pub(super) registers: bool,
     pub(super) creates_group: bool,
     pub(super) master: SmId,
     pub(super) sent: Instant,
 }
 
-/// A reply that did not wait for durable state.
+/// A reply that was sent before its record was durable.
 #[derive(Debug)]
 pub(super) struct UnprotectedReply {
     pub(super) at: PortAt,
-    pub(super) want: Want,
+    pub(super) registration: Registration,
     pub(super) registers: bool,
     pub(super) master: SmId,
-    /// When this batch is durable, so is what the reply confirmed.
+    /// The batch that contains the confirmed record.
     pub(super) batch: u64,
 }
 
-/// See the module's text.
+/// Outstanding requests and unprotected replies of all clients.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred {
-    pub(super) requests: BTreeMap<u64, Request>,
+pub(crate) struct DeferredReplies {
+    pub(super) requests: BTreeMap<u64, PendingRequest>,
     pub(super) unprotected: Vec<UnprotectedReply>,
-    /// Replies that came later than in the moment of their request.
+    /// Replies that arrived after the time of their request.
     pub(crate) late: u32,
-    /// Replies that did not wait for durable state, and how many of them were lost.
+    /// Unprotected replies; `lost` of them were lost.
     pub(crate) sent_unprotected: u32,
     pub(crate) lost: u32,
-    /// Acknowledged registrations that were compared with the durable records.
+    /// Acknowledged registrations compared with the durable records.
     pub(crate) compared: u32,
 }
 
-impl Deferred {
-    /// A client begins anew: replies to its earlier requests tell it nothing.
+impl DeferredReplies {
+    /// A client starts over: replies to its earlier requests are ignored.
     pub(super) fn forget_requests(&mut self, at: PortAt) {
         self.requests.retain(|_, request| request.at != at);
     }
 
-    /// Whether a client waits for the reply to such a request.
-    pub(super) fn waits(&self, at: PortAt, want: Want, registers: bool, now: Instant) -> bool {
+    /// Returns true if the same request was sent recently and has no reply.
+    pub(super) fn is_pending(
+        &self,
+        at: PortAt,
+        registration: Registration,
+        registers: bool,
+        now: Instant,
+    ) -> bool {
         self.requests.values().any(|r| {
-            (r.at, r.want, r.registers) == (at, want, registers) && now.since(r.sent) < REPEAT
+            (r.at, r.registration, r.registers) == (at, registration, registers)
+                && now.since(r.sent) < REPEAT
         })
     }
 }

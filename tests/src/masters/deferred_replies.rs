@@ -1,4 +1,5 @@
-//! Clients take replies when they come, and replies that did not wait for durable state may be lost with their SM.
+//! Clients with deferred replies: they process replies when these arrive. Replies sent before their records are durable
+//! may be lost with their SM.
 
 use crate::multicast_members::{NEW_GROUP, header};
 use crate::sa_wire::Ask;
@@ -12,36 +13,36 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{SmId, World};
 
-use crate::masters::clients::{Clients, Place, Registered};
-use crate::masters::deferred::{Request, UnprotectedReply, Want};
+use crate::masters::clients::{Clients, RegisteredRecords, SmLocation};
+use crate::masters::deferred::{PendingRequest, Registration, UnprotectedReply};
 use crate::masters::sm_disk::restore;
 
 impl Clients {
-    /// Sends a request, and takes the replies that are there.
+    /// Sends a request, and processes available replies.
     pub(super) fn request(
         &mut self,
         world: &mut World<Sm>,
         master: SmId,
-        (at, want, registers): (PortAt, Want, bool),
+        (at, registration, registers): (PortAt, Registration, bool),
         creates_group: bool,
     ) {
         let sent = world.now();
         let Some(deferred) = &mut self.deferred else {
             return;
         };
-        if !creates_group && deferred.waits(at, want, registers, sent) {
+        if !creates_group && deferred.is_pending(at, registration, registers, sent) {
             return;
         }
-        let Some(message) = Self::message(world, master, at, want, registers) else {
+        let Some(message) = Self::message(world, master, at, registration, registers) else {
             return;
         };
         self.tid += 1;
         deferred
             .requests
-            .retain(|_, r| (r.at, r.want) != (at, want));
-        let request = Request {
+            .retain(|_, r| (r.at, r.registration) != (at, registration));
+        let request = PendingRequest {
             at,
-            want,
+            registration,
             registers,
             creates_group,
             master,
@@ -66,7 +67,7 @@ impl Clients {
         self.take_replies(world, master);
     }
 
-    /// Clients get the replies that an SM has sent since the last time.
+    /// Processes the replies that an SM sent since the last call.
     pub(crate) fn take_replies(&mut self, world: &mut World<Sm>, master: SmId) {
         if self.deferred.is_none() {
             return;
@@ -101,9 +102,9 @@ impl Clients {
         let Some(request) = deferred.requests.remove(&tid) else {
             return;
         };
-        let Request {
+        let PendingRequest {
             at,
-            want,
+            registration,
             registers,
             creates_group,
             ..
@@ -112,26 +113,26 @@ impl Clients {
         let changed_mind = self
             .all
             .get(&at)
-            .is_none_or(|client| client.wanted.contains(&want) != registers);
+            .is_none_or(|client| client.wanted.contains(&registration) != registers);
         if changed_mind {
             return;
         }
         let refused = registers && !status.is_ok();
         if refused {
-            if matches!(want, Want::Group(_)) && !creates_group {
-                self.request(world, master, (at, want, registers), true);
+            if matches!(registration, Registration::Group(_)) && !creates_group {
+                self.request(world, master, (at, registration, registers), true);
             }
             return;
         }
         if is_protected {
-            let compared = is_durable(world, master, at, want, registers);
+            let compared = is_durable(world, master, at, registration, registers);
             deferred.compared += compared;
         } else {
             deferred.sent_unprotected += 1;
             let batch = world.sm(master).map_or(0, Sm::last_batch);
             deferred.unprotected.push(UnprotectedReply {
                 at,
-                want,
+                registration,
                 registers,
                 master,
                 batch,
@@ -141,21 +142,21 @@ impl Clients {
             return;
         };
         if !registers {
-            client.leaving.remove(&want);
+            client.withdrawing.remove(&registration);
             return;
         }
         self.acks += 1;
-        client.acked.insert(want);
-        if let Want::Group(n) = want
+        client.acknowledged.insert(registration);
+        if let Registration::Group(n) = registration
             && let Some(group) = McMemberRecord::decode_slice(data)
         {
             client.groups.insert(n, group);
         }
     }
 
-    /// Clients get all replies, and what is durable meanwhile is lost no more.
-    pub(super) fn listen_for_replies(&mut self, world: &mut World<Sm>, managers: &[Place]) {
-        for (_, id) in managers {
+    /// Processes all replies; unprotected replies whose records are durable by now cannot be lost any more.
+    pub(super) fn receive_replies(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
+        for (_, id) in locations {
             self.take_replies(world, *id);
         }
         if let Some(deferred) = &mut self.deferred {
@@ -168,7 +169,7 @@ impl Clients {
         }
     }
 
-    /// An SM is master no more: of unprotected replies, those whose batch is not durable are lost.
+    /// An SM is master no more: its unprotected replies whose batch is not durable are lost.
     pub(crate) fn on_master_end(&mut self, master: SmId) {
         let Some(deferred) = &mut self.deferred else {
             return;
@@ -177,7 +178,7 @@ impl Clients {
         let lost = deferred.unprotected.extract_if(.., |r| r.master == master);
         for UnprotectedReply {
             at,
-            want,
+            registration,
             registers,
             ..
         } in lost.collect::<Vec<_>>()
@@ -186,39 +187,46 @@ impl Clients {
             let Some(client) = self.all.get_mut(&at) else {
                 continue;
             };
-            if !registers && !client.wanted.contains(&want) {
-                client.leaving.insert(want);
+            if !registers && !client.wanted.contains(&registration) {
+                client.withdrawing.insert(registration);
             }
             if registers {
-                client.acked.remove(&want);
-                if let Want::Group(n) = want {
+                client.acknowledged.remove(&registration);
+                if let Registration::Group(n) = registration {
                     client.groups.remove(&n);
                 }
             }
         }
     }
 
-    /// How many unprotected replies were lost.
+    /// Number of lost unprotected replies.
     pub(crate) fn lost_replies(&self) -> u32 {
         self.deferred.as_ref().map_or(0, |deferred| deferred.lost)
     }
 }
 
-/// Asserts that the durable records have what a protected reply confirmed, as far as the SM still has it itself; how many were compared.
-fn is_durable(world: &World<Sm>, master: SmId, at: PortAt, want: Want, registers: bool) -> u32 {
+/// Asserts that the durable records contain what a protected reply confirmed, if the SM itself still has it. Returns
+/// the number of comparisons.
+fn is_durable(
+    world: &World<Sm>,
+    master: SmId,
+    at: PortAt,
+    registration: Registration,
+    registers: bool,
+) -> u32 {
     let Some(sm) = world.sm(master) else {
         return 0;
     };
     let guid = world.fabric().port_guid(at);
-    if Registered::at(world, master).has(guid, want) != registers {
+    if RegisteredRecords::at(world, master).has(guid, registration) != registers {
         return 0;
     }
-    // A deferred reply is taken a moment after it was sent; expired services do not matter here.
+    // The reply is processed a moment after it was sent; expired services do not matter here.
     let durable = restore(&sm.kept, 0);
-    let is_durable = Registered::from_saved(&durable.registrations).has(guid, want);
+    let is_durable = RegisteredRecords::from_saved(&durable.registrations).has(guid, registration);
     assert!(
         is_durable == registers,
-        "{:?} {at:?} {want:?}: a reply was sent before its record was durable (registered: {registers})",
+        "{:?} {at:?} {registration:?}: a reply was sent before its record was durable (registered: {registers})",
         world.now()
     );
     1

@@ -1,4 +1,4 @@
-//! What happens to the managers, to the fabric and among the hosts. The order of draws is what a kept seed means: it is never changed.
+//! Random events of SMs, fabric and clients. The order of draws must not change, because saved seeds depend on it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 
-use crate::masters::simulation::Stage;
-use crate::masters::sm_disk::Store;
+use crate::masters::simulation::Simulation;
+use crate::masters::sm_disk::StoreState;
 
-/// What happens next, and what has to be made good in the end.
-pub(crate) struct Events {
+/// Applies random events, and ends their faults.
+pub(crate) struct RandomEvents {
     calm: bool,
     d: Dice,
-    /// Cables that are cut.
+    /// Links that are cut.
     cut: Vec<PortAt>,
 }
 
-impl Events {
+impl RandomEvents {
     pub(crate) const fn new(calm: bool, d: Dice) -> Self {
         Self {
             calm,
@@ -31,237 +31,234 @@ impl Events {
         }
     }
 
-    pub(crate) fn happen(&mut self, stage: &mut Stage) {
+    pub(crate) fn apply_event(&mut self, sim: &mut Simulation) {
         let text = if self.calm || self.d.one_in(2) {
             match self.d.below(9) {
-                0 | 1 => self.kill_master(stage),
-                2 => self.kill_any(stage),
-                3 => self.start(stage),
-                4 => self.priority(stage),
-                5 => self.hand_over(stage, AfterHandover::StandBy),
-                6 => self.hand_over(stage, AfterHandover::Stop),
-                _ => self.change_wishes(stage),
+                0 | 1 => self.kill_master(sim),
+                2 => self.kill_any(sim),
+                3 => self.start_sm(sim),
+                4 => self.change_priority(sim),
+                5 => self.hand_over(sim, AfterHandover::StandBy),
+                6 => self.hand_over(sim, AfterHandover::Stop),
+                _ => self.change_registrations(sim),
             }
         } else {
             match self.d.below(9) {
-                0 => self.split(stage),
-                1 => self.join(stage),
-                2 => self.cut_one(stage),
-                3 => self.loss(stage),
-                4 => self.stall(stage),
-                5 => self.start(stage),
+                0 => self.split(sim),
+                1 => self.restore_links(sim),
+                2 => self.cut_link(sim),
+                3 => self.change_loss(sim),
+                4 => self.stall(sim),
+                5 => self.start_sm(sim),
                 6 => {
-                    stage.lag();
-                    "the laggards catch up".to_owned()
+                    sim.update_stale_replicas();
+                    "stale replicas are updated".to_owned()
                 }
-                7 => self.kill_master(stage),
-                _ => self.change_wishes(stage),
+                7 => self.kill_master(sim),
+                _ => self.change_registrations(sim),
             }
         };
-        stage.say(&text);
+        sim.log(&text);
     }
 
-    /// The master dies, perhaps in the midst of its work.
-    fn kill_master(&mut self, stage: &mut Stage) -> String {
-        let Some(i) = stage.master() else {
+    /// Kills the master, with a probability of 1/2 at a random point of its work.
+    fn kill_master(&mut self, sim: &mut Simulation) -> String {
+        let Some(i) = sim.master() else {
             return "no master to kill".to_owned();
         };
-        if !stage.may_end() {
-            return "the last one lives".to_owned();
+        if !sim.may_stop_sm() {
+            return "the last SM is not killed".to_owned();
         }
         let mut mads = 0;
         if self.d.one_in(2) {
             if self.d.one_in(2) {
-                stage.command(i, Command::Sweep.with_id(0));
+                sim.command(i, Command::Sweep.with_id(0));
             }
             mads = self.d.upto(800);
-            stage.run_steps(mads, Duration::from_secs(2));
+            sim.run_steps(mads, Duration::from_secs(2));
         }
-        stage.kill(i);
-        format!("the master {i} is killed after {mads} steps")
+        sim.kill_sm(i);
+        format!("master {i} is killed after {mads} steps")
     }
 
-    fn kill_any(&mut self, stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        match Stage::any(&mut self.d, &alive) {
-            Some(i) if stage.may_end() => {
-                stage.kill(i);
+    fn kill_any(&mut self, sim: &mut Simulation) -> String {
+        let running = sim.running();
+        match Simulation::choose(&mut self.d, &running) {
+            Some(i) if sim.may_stop_sm() => {
+                sim.kill_sm(i);
                 format!("{i} is killed")
             }
-            _ => "nobody is killed".to_owned(),
+            _ => "no SM to kill".to_owned(),
         }
     }
 
-    fn store(&mut self) -> Store {
+    fn choose_store_state(&mut self) -> StoreState {
         match self.d.below(8) {
-            _ if self.calm => Store::Whole,
-            0 => Store::Prefix(self.d.below(100)),
-            1 => Store::Without(RecordKind::ALL[self.d.index(RecordKind::ALL.len())]),
-            2 => Store::Foreign,
-            3 => Store::Nothing,
-            _ => Store::Whole,
+            _ if self.calm => StoreState::Complete,
+            0 => StoreState::Truncated(self.d.below(100)),
+            1 => StoreState::MissingKind(RecordKind::ALL[self.d.index(RecordKind::ALL.len())]),
+            2 => StoreState::ForeignSubnet,
+            3 => StoreState::Empty,
+            _ => StoreState::Complete,
         }
     }
 
-    fn count_store(stage: &mut Stage, store: Store) {
+    fn count_store(sim: &mut Simulation, store: StoreState) {
         let kind = match store {
-            Store::Whole => "start, whole store",
-            Store::Prefix(_) | Store::Without(_) => "start, torn store",
-            Store::Foreign => "start, foreign store",
-            Store::Nothing => "start, no store",
+            StoreState::Complete => "start, complete store",
+            StoreState::Truncated(_) | StoreState::MissingKind(_) => "start, torn store",
+            StoreState::ForeignSubnet => "start, foreign store",
+            StoreState::Empty => "start, no store",
         };
-        stage.tally.add(kind, 1);
-        if store != Store::Whole {
-            let held = stage.tenures.held();
-            stage.tally.add("tenures beside a torn start", held);
+        sim.tally.add(kind, 1);
+        if store != StoreState::Complete {
+            let hosts = sim.continuity.continuous_hosts();
+            sim.tally
+                .add("continuous hosts at an incomplete start", hosts);
         }
     }
 
-    fn start(&mut self, stage: &mut Stage) -> String {
-        let dead = stage.dead();
-        let Some(i) = Stage::any(&mut self.d, &dead) else {
-            return "all run".to_owned();
+    fn start_sm(&mut self, sim: &mut Simulation) -> String {
+        let stopped = sim.stopped();
+        let Some(i) = Simulation::choose(&mut self.d, &stopped) else {
+            return "all SMs run".to_owned();
         };
-        let store = self.store();
-        Self::count_store(stage, store);
-        stage.start(i, store);
-        format!("{i} begins again, its store: {store:?}")
+        let store = self.choose_store_state();
+        Self::count_store(sim, store);
+        sim.start_sm(i, store);
+        format!("{i} starts, store {store:?}")
     }
 
-    fn priority(&mut self, stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        let Some(i) = Stage::any(&mut self.d, &alive) else {
-            return "nobody".to_owned();
+    fn change_priority(&mut self, sim: &mut Simulation) -> String {
+        let running = sim.running();
+        let Some(i) = Simulation::choose(&mut self.d, &running) else {
+            return "no SM runs".to_owned();
         };
         let priority = u8::try_from(self.d.below(6)).unwrap();
-        let cfg = &mut stage.slots[i].plan.cfg;
+        let cfg = &mut sim.slots[i].plan.cfg;
         cfg.priority = priority;
         let cfg = Box::new(cfg.clone());
-        stage.command(i, Input::Config(cfg));
-        stage.tally.add("priority", 1);
+        sim.command(i, Input::Config(cfg));
+        sim.tally.add("priority", 1);
         format!("{i} has priority {priority}")
     }
 
-    fn hand_over(&mut self, stage: &mut Stage, then: AfterHandover) -> String {
-        let Some(i) = stage.master() else {
+    fn hand_over(&mut self, sim: &mut Simulation, then: AfterHandover) -> String {
+        let Some(i) = sim.master() else {
             return "no master to hand over".to_owned();
         };
-        if then == AfterHandover::Stop && !stage.may_end() {
-            return "the last one goes on".to_owned();
+        if then == AfterHandover::Stop && !sim.may_stop_sm() {
+            return "the last SM is not stopped".to_owned();
         }
         let command = match then {
             AfterHandover::StandBy => Command::Handover,
             AfterHandover::Stop => Command::Stop,
         };
-        stage.command(i, command.with_id(0));
-        stage.tally.add("handover", 1);
-        format!("{i} is to hand over, then {then:?}")
+        sim.command(i, command.with_id(0));
+        sim.tally.add("handover", 1);
+        format!("{i} starts a handover, then {then:?}")
     }
 
-    fn change_wishes(&mut self, stage: &mut Stage) -> String {
-        let many = 1 + self.d.below(5);
-        let texts: Vec<_> = (0..many)
-            .map(|_| stage.clients.change(&mut self.d))
+    fn change_registrations(&mut self, sim: &mut Simulation) -> String {
+        let count = 1 + self.d.below(5);
+        let texts: Vec<_> = (0..count)
+            .map(|_| sim.clients.change_registration(&mut self.d))
             .collect();
         texts.join(", ")
     }
 
-    /// A manager does not run for a while, and is told so or not.
-    fn stall(&mut self, stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        let Some(i) = Stage::any(&mut self.d, &alive) else {
-            return "nobody".to_owned();
+    /// Stalls an SM, with or without notifying it.
+    fn stall(&mut self, sim: &mut Simulation) -> String {
+        let running = sim.running();
+        let Some(i) = Simulation::choose(&mut self.d, &running) else {
+            return "no SM runs".to_owned();
         };
-        let Some(id) = stage.slots[i].id else {
-            return "nobody".to_owned();
+        let Some(id) = sim.slots[i].id else {
+            return "no SM runs".to_owned();
         };
         let time = Duration::from_millis(self.d.below(20_000));
-        stage.lab.world.set_paused(id, true);
-        stage.run_for(time);
-        stage.tenures.stood_still = true;
-        stage.tally.add("stall", 1);
-        let told = self.d.one_in(2);
-        if told {
-            // As a driver says it: before anything else happens.
-            stage.command(i, Input::Stalled);
+        sim.lab.world.set_paused(id, true);
+        sim.run_for(time);
+        sim.continuity.sm_was_stalled = true;
+        sim.tally.add("stall", 1);
+        let is_notified = self.d.one_in(2);
+        if is_notified {
+            // The driver reports a stall before any other input.
+            sim.command(i, Input::Stalled);
         }
-        stage.lab.world.set_paused(id, false);
-        let hiccup = time.as_millis() % 2 == 1;
-        if hiccup {
-            Self::hiccup(stage);
+        sim.lab.world.set_paused(id, false);
+        let etcd_outage = time.as_millis() % 2 == 1;
+        if etcd_outage {
+            Self::etcd_outage(sim);
         }
-        format!("{i} did not run for {time:?}, told: {told}, etcd hung: {hiccup}")
+        format!("{i} was stalled for {time:?}, notified: {is_notified}, etcd outage: {etcd_outage}")
     }
 
-    /// What etcd says when it did not answer for a while: masters have lost their lease, and nothing is heard of them.
-    fn hiccup(stage: &mut Stage) {
-        stage.tally.add("hiccup", 1);
-        let alive = stage.alive();
-        for i in &alive {
-            let guid = stage.slots[*i].guid;
-            for j in alive.iter().filter(|j| *j != i) {
+    /// Simulates an etcd outage: masters lose their lease, and the state of all peers is uncertain.
+    fn etcd_outage(sim: &mut Simulation) {
+        sim.tally.add("etcd outage", 1);
+        let running = sim.running();
+        for i in &running {
+            let guid = sim.slots[*i].guid;
+            for j in running.iter().filter(|j| *j != i) {
                 let uncertain = true;
-                stage.command(*j, Input::PeerSilent { guid, uncertain });
+                sim.command(*j, Input::PeerSilent { guid, uncertain });
             }
-            stage.command(*i, Input::LeaseLost);
+            sim.command(*i, Input::LeaseLost);
         }
     }
 
-    fn loss(&mut self, stage: &mut Stage) -> String {
+    fn change_loss(&mut self, sim: &mut Simulation) -> String {
         let loss = if self.d.one_in(3) {
             0.0
         } else {
             self.d.unit() * 0.05
         };
-        stage.lab.world.set_faults(Faults {
+        sim.lab.world.set_faults(Faults {
             loss,
             ..Faults::NONE
         });
-        stage.loses = loss > 0.0;
-        stage.tally.add("loss", u32::from(stage.loses));
+        sim.loses_mads = loss > 0.0;
+        sim.tally.add("loss", u32::from(sim.loses_mads));
         format!("loss {loss:.3}")
     }
 
-    fn cables(stage: &Stage) -> Vec<LinkSpec> {
-        let fabric = stage.lab.world.fabric();
+    fn switch_links(sim: &Simulation) -> Vec<LinkSpec> {
+        let fabric = sim.lab.world.fabric();
         let between = |l: &&LinkSpec| fabric.is_switch(l.a.node) && fabric.is_switch(l.b.node);
-        stage
-            .lab
-            .spec
-            .links
-            .iter()
-            .filter(between)
-            .copied()
-            .collect()
+        sim.lab.spec.links.iter().filter(between).copied().collect()
     }
 
-    fn cut_one(&mut self, stage: &mut Stage) -> String {
-        let links = &stage.lab.spec.links;
+    fn cut_link(&mut self, sim: &mut Simulation) -> String {
+        let links = &sim.lab.spec.links;
         let at = links[self.d.index(links.len())].a;
-        self.cut(stage, at);
-        stage.tally.add("cut", 1);
+        self.cut(sim, at);
+        sim.tally.add("cut", 1);
         format!("cut {at:?}")
     }
 
-    fn cut(&mut self, stage: &mut Stage, at: PortAt) {
-        stage.act(FabricAction::Cut(at));
+    fn cut(&mut self, sim: &mut Simulation, at: PortAt) {
+        sim.apply(FabricAction::Cut(at));
         if !self.cut.contains(&at) {
             self.cut.push(at);
         }
     }
 
-    /// Half of the switches are cut off.
-    fn split(&mut self, stage: &mut Stage) -> String {
-        let cables = Self::cables(stage);
-        let all: BTreeSet<NodeIdx> = cables.iter().flat_map(|l| [l.a.node, l.b.node]).collect();
+    /// Partitions a connected part of the switches from the others.
+    fn split(&mut self, sim: &mut Simulation) -> String {
+        let switch_links = Self::switch_links(sim);
+        let all: BTreeSet<NodeIdx> = switch_links
+            .iter()
+            .flat_map(|l| [l.a.node, l.b.node])
+            .collect();
         let all: Vec<NodeIdx> = all.into_iter().collect();
         if all.len() < 2 {
-            return "one switch".to_owned();
+            return "no two switches".to_owned();
         }
         let mut half = BTreeSet::from([all[self.d.index(all.len())]]);
         let wanted = 1 + self.d.index(all.len() - 1);
         while half.len() < wanted {
-            let next = cables.iter().find_map(|l| {
+            let next = switch_links.iter().find_map(|l| {
                 let (a, b) = (half.contains(&l.a.node), half.contains(&l.b.node));
                 match (a, b) {
                     (true, false) => Some(l.b.node),
@@ -272,48 +269,51 @@ impl Events {
             let Some(next) = next else { break };
             half.insert(next);
         }
-        for l in &cables {
+        for l in &switch_links {
             if half.contains(&l.a.node) != half.contains(&l.b.node) {
-                self.cut(stage, l.a);
+                self.cut(sim, l.a);
             }
         }
-        stage.tally.add("split", 1);
-        format!("cut off: {half:?}")
+        sim.tally.add("split", 1);
+        format!("partitioned: {half:?}")
     }
 
-    /// All cables are there.
-    pub(crate) const fn is_whole(&self) -> bool {
+    /// Returns true if no link is cut.
+    pub(crate) const fn all_links_present(&self) -> bool {
         self.cut.is_empty()
     }
 
-    fn join(&mut self, stage: &mut Stage) -> String {
+    fn restore_links(&mut self, sim: &mut Simulation) -> String {
         let cut = core::mem::take(&mut self.cut);
         if !cut.is_empty() {
-            stage.tally.add("heal", 1);
-            stage.tally.add("tenures at a heal", stage.tenures.held());
+            sim.tally.add("links restored", 1);
+            sim.tally.add(
+                "continuous hosts at restored links",
+                sim.continuity.continuous_hosts(),
+            );
         }
         for at in &cut {
-            stage.act(FabricAction::Restore(*at));
+            sim.apply(FabricAction::Restore(*at));
         }
-        format!("{} cables are back", cut.len())
+        format!("{} links restored", cut.len())
     }
 
-    /// Faults end; cables come back or stay away, and somebody is there to manage.
-    pub(crate) fn end(&mut self, stage: &mut Stage) {
-        stage.lab.world.heal();
-        stage.loses = false;
+    /// Ends all faults; restores links with a probability of 3/4, and starts stopped SMs with a probability of 1/2.
+    pub(crate) fn end_faults(&mut self, sim: &mut Simulation) {
+        sim.lab.world.heal();
+        sim.loses_mads = false;
         if !self.d.one_in(4) {
-            let text = self.join(stage);
-            stage.say(&text);
+            let text = self.restore_links(sim);
+            sim.log(&text);
         }
         if self.d.one_in(2) {
-            for i in stage.dead() {
-                let store = self.store();
-                Self::count_store(stage, store);
-                stage.start(i, store);
-                stage.say(&format!("{i} begins again, its store: {store:?}"));
+            for i in sim.stopped() {
+                let store = self.choose_store_state();
+                Self::count_store(sim, store);
+                sim.start_sm(i, store);
+                sim.log(&format!("{i} starts, store {store:?}"));
             }
         }
-        stage.run_for(Duration::from_secs(1));
+        sim.run_for(Duration::from_secs(1));
     }
 }

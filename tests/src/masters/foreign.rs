@@ -1,9 +1,10 @@
-//! A subnet manager of somebody else, by the rules that OpenSM goes by towards others (behaviour rule 8): it looks who else is there,
-//! stands by behind a master or a better one and polls it, discovers again when that one is silent, hands over to a better one
-//! without waiting for an answer, and waits for a lower master. As master it tells the ports so, and configures nothing else.
+//! A scripted SM of another vendor that follows OpenSM's election rules (docs/sm-behaviour.md, rule 8). It scans for
+//! other SMs, becomes standby behind a master or a higher-ranked SM and polls it, rediscovers when the master is
+//! silent, hands over to a higher-ranked SM without waiting for an acknowledgement, and waits for a lower-ranked master
+//! to hand over. As master it writes MasterSMLID to all ports and configures nothing else.
 //!
-//! It shares no code with the election under test. Where others are it sees from outside; what it asks and tells them are MADs.
-//! Answering SMInfo, and doing as a Set of it asks, is the simulator's [`ForeignSm`].
+//! It shares no code with the election under test. It reads the topology from the simulator, but communicates with
+//! other SMs by MADs. The simulator's [`ForeignSm`] replies to SMInfo requests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -18,91 +19,92 @@ use ferrosm_sim::fabric::LocalChange;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId, World};
 
-/// The SM_Key that ours have.
-const OUR_KEY: MKey = MKey::new(1);
-/// A question at the end of a look is asked so often, this far apart.
-const TRIES: u8 = 3;
-const WAIT: Duration = Duration::from_millis(250);
+/// The SM_Key of our SMs.
+const SM_KEY: MKey = MKey::new(1);
+/// Number of SMInfo queries to each SM in a scan, and the time between them.
+const SCAN_TRIES: u8 = 3;
+const SCAN_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The look at the other SMs that is under way.
-struct Look {
-    left: u8,
+/// An SMInfo scan in progress.
+struct SmScan {
+    tries_left: u8,
     due: Instant,
     seen: BTreeMap<PortGuid, SmInfo>,
 }
 
-/// See the module's text.
-pub(crate) struct Foreign {
+/// A scripted SM of another vendor.
+pub(crate) struct ScriptedSm {
     pub(crate) at: PortAt,
     guid: PortGuid,
     key: MKey,
     priority: u8,
-    poll_every: Duration,
+    poll_interval: Duration,
     retries: u8,
-    sweep_every: Duration,
+    sweep_interval: Duration,
     id: Option<SmId>,
-    /// Whom a standby polls, and for whom a master waits.
-    other: Option<PortGuid>,
-    missed: u8,
+    /// The SM that it polls as standby, or waits for as master.
+    peer: Option<PortGuid>,
+    missed_polls: u8,
     next_poll: Instant,
     next_sweep: Instant,
-    look: Option<Look>,
-    /// What others last said.
-    known: BTreeMap<PortGuid, SmInfo>,
-    /// Questions of a standby, so that its rank can be judged; it does not act on the answers.
-    peeks: BTreeSet<Tid>,
-    /// What it was when it last acted.
-    was: SmState,
+    scan: Option<SmScan>,
+    /// The last SMInfo of each SM.
+    last_sm_info: BTreeMap<PortGuid, SmInfo>,
+    /// Queries sent as standby to learn the ranks of SMs; their replies have no other effect.
+    standby_queries: BTreeSet<Tid>,
+    /// Its state at the last tick.
+    last_state: SmState,
     tid: u64,
-    /// How often it was given the subnet.
-    pub(crate) given: u32,
-    /// How often it became master.
-    pub(crate) reigns: u32,
+    /// Number of HANDOVERs received.
+    pub(crate) handovers: u32,
+    /// Number of its terms as master.
+    pub(crate) terms: u32,
 }
 
-impl Foreign {
-    /// One that does not run yet, at one of these places.
+impl ScriptedSm {
+    /// A stopped SM at one of these ports.
     pub(crate) fn new(world: &World<Sm>, places: &[PortAt], d: &mut Dice) -> Option<Self> {
         let at = *places.get(d.index(places.len()))?;
         let key = match d.below(6) {
             0 => MKey::NONE,
             1 => MKey::new(2),
-            _ => OUR_KEY,
+            _ => SM_KEY,
         };
         Some(Self {
             at,
             guid: world.fabric().port_guid(at),
             key,
             priority: u8::try_from(d.below(6)).unwrap(),
-            poll_every: Duration::from_millis(500 + d.below(3_500)),
+            poll_interval: Duration::from_millis(500 + d.below(3_500)),
             retries: u8::try_from(1 + d.below(4)).unwrap(),
-            sweep_every: Duration::from_secs(3 + d.below(8)),
+            sweep_interval: Duration::from_secs(3 + d.below(8)),
             id: None,
-            other: None,
-            missed: 0,
+            peer: None,
+            missed_polls: 0,
             next_poll: Instant::START,
             next_sweep: Instant::START,
-            look: None,
-            known: BTreeMap::new(),
-            peeks: BTreeSet::new(),
-            was: SmState::NotActive,
+            scan: None,
+            last_sm_info: BTreeMap::new(),
+            standby_queries: BTreeSet::new(),
+            last_state: SmState::NotActive,
             tid: 0,
-            given: 0,
-            reigns: 0,
+            handovers: 0,
+            terms: 0,
         })
     }
 
-    /// How long it may take to believe something of another one, and to act on it.
-    pub(crate) fn belief(&self) -> Duration {
-        self.poll_every * (u32::from(self.retries) + 2) + (self.sweep_every + WAIT * 4) * 3
+    /// Upper limit of the time to detect a change of another SM's state and to act on it.
+    pub(crate) fn reaction_time(&self) -> Duration {
+        self.poll_interval * (u32::from(self.retries) + 2)
+            + (self.sweep_interval + SCAN_TIMEOUT * 4) * 3
     }
 
-    /// Whether ours and it belong together.
+    /// Returns true if our SMs accept its SM_Key.
     pub(crate) fn takes_part(&self) -> bool {
-        self.key == OUR_KEY || self.key == MKey::NONE
+        self.key == SM_KEY || self.key == MKey::NONE
     }
 
-    pub(crate) const fn runs(&self) -> bool {
+    pub(crate) const fn is_running(&self) -> bool {
         self.id.is_some()
     }
 
@@ -110,32 +112,34 @@ impl Foreign {
         self.guid
     }
 
-    /// What it says that it is.
+    /// Its state in SMInfo.
     pub(crate) fn state(&self, world: &World<Sm>) -> Option<SmState> {
         Some(world.foreign_sm(self.id?)?.info.sm_state)
     }
 
-    /// Whether another SM, as it last told this one, goes before it; `None` if it never did.
-    pub(crate) fn yields_to(&self, other: PortGuid) -> Option<bool> {
-        self.known.get(&other).map(|info| self.is_higher(info))
+    /// Returns true if another SM outranks it by its last SMInfo; `None` without any.
+    pub(crate) fn yields_to(&self, peer: PortGuid) -> Option<bool> {
+        self.last_sm_info
+            .get(&peer)
+            .map(|info| self.is_higher(info))
     }
 
-    /// The higher priority goes first, then the lower GUID.
+    /// The higher priority wins, then the lower GUID.
     fn is_higher(&self, info: &SmInfo) -> bool {
         info.priority > self.priority || info.priority == self.priority && info.guid < self.guid
     }
 
-    /// It begins, ends, or gets another priority; what it is.
-    pub(crate) fn happen(&mut self, world: &mut World<Sm>, d: &mut Dice) -> String {
+    /// Starts, kills or reprioritises the SM, and describes it.
+    pub(crate) fn apply_event(&mut self, world: &mut World<Sm>, d: &mut Dice) -> String {
         match (self.id, d.below(4)) {
             (None, _) => {
-                self.begin(world);
+                self.start(world);
                 format!(
-                    "a foreign SM begins: {:?} {:?} priority {}, polls {:?}*{}, takes part: {}",
+                    "the foreign SM starts: {:?} {:?} priority {}, polls {:?}*{}, takes part: {}",
                     self.at,
                     self.guid,
                     self.priority,
-                    self.poll_every,
+                    self.poll_interval,
                     self.retries,
                     self.takes_part()
                 )
@@ -149,7 +153,7 @@ impl Foreign {
                 self.priority = u8::try_from(d.below(6)).unwrap();
                 world.foreign_sm_mut(id).unwrap().info.priority = self.priority;
                 self.next_sweep = world.now();
-                if self.was == SmState::Standby {
+                if self.last_state == SmState::Standby {
                     self.announce(world);
                 }
                 format!("the foreign SM has priority {}", self.priority)
@@ -157,60 +161,60 @@ impl Foreign {
         }
     }
 
-    pub(crate) fn begin(&mut self, world: &mut World<Sm>) {
+    pub(crate) fn start(&mut self, world: &mut World<Sm>) {
         let mut sm = ForeignSm::new(self.guid, self.priority, SmState::Discovering);
         sm.info.sm_key = self.key;
-        // A HANDOVER is not waited for, so nothing is acknowledged.
+        // It does not wait for an ACKNOWLEDGE.
         sm.refuses.push(SmControl::Acknowledge);
         self.id = Some(world.add_foreign_sm(self.at, sm).unwrap());
-        (self.other, self.missed, self.look) = (None, 0, None);
-        (self.was, self.next_sweep) = (SmState::Discovering, world.now());
-        self.known.clear();
+        (self.peer, self.missed_polls, self.scan) = (None, 0, None);
+        (self.last_state, self.next_sweep) = (SmState::Discovering, world.now());
+        self.last_sm_info.clear();
     }
 
-    /// Does what is due.
+    /// Processes MADs and timers.
     pub(crate) fn tick(&mut self, world: &mut World<Sm>) {
         let Some(id) = self.id else { return };
         let now = world.now();
         let sm = world.foreign_sm_mut(id).unwrap();
         let log: VecDeque<_> = core::mem::take(&mut sm.log);
         let state = sm.info.sm_state;
-        if state != self.was {
-            // A Set of SMInfo did that.
+        if state != self.last_state {
+            // A Set(SMInfo) changed the state.
             self.enter(world, state);
             self.next_sweep = now;
         }
         for (_, received) in log {
-            self.hear(world, &received);
+            self.handle_mad(world, &received);
         }
         let state = self.state(world).unwrap();
         if state == SmState::NotActive {
             return;
         }
-        let polls = self.other.is_some() && state != SmState::Discovering;
+        let polls = self.peer.is_some() && state != SmState::Discovering;
         if polls && now >= self.next_poll {
             self.poll(world);
         }
-        if let Some(look) = &mut self.look {
-            if now >= look.due {
-                look.left -= 1;
-                look.due = now + WAIT;
-                if look.left == 0 {
-                    self.decide(world);
+        if let Some(scan) = &mut self.scan {
+            if now >= scan.due {
+                scan.tries_left -= 1;
+                scan.due = now + SCAN_TIMEOUT;
+                if scan.tries_left == 0 {
+                    self.finish_scan(world);
                 } else {
-                    self.ask_all(world);
+                    self.query_all(world);
                 }
             }
         } else if now >= self.next_sweep {
-            self.next_sweep = now + self.sweep_every;
+            self.next_sweep = now + self.sweep_interval;
             let first = self.tid + 1;
-            self.ask_all(world);
+            self.query_all(world);
             if state == SmState::Standby {
-                self.peeks = (first..=self.tid).map(Tid).collect();
+                self.standby_queries = (first..=self.tid).map(Tid).collect();
             } else {
-                self.look = Some(Look {
-                    left: TRIES,
-                    due: now + WAIT,
+                self.scan = Some(SmScan {
+                    tries_left: SCAN_TRIES,
+                    due: now + SCAN_TIMEOUT,
                     seen: BTreeMap::new(),
                 });
             }
@@ -221,20 +225,20 @@ impl Foreign {
         if let Some(sm) = self.id.and_then(|id| world.foreign_sm_mut(id)) {
             sm.info.sm_state = state;
         }
-        self.reigns += u32::from(state == SmState::Master && self.was != state);
-        (self.was, self.missed) = (state, 0);
-        self.next_poll = world.now() + self.poll_every;
+        self.terms += u32::from(state == SmState::Master && self.last_state != state);
+        (self.last_state, self.missed_polls) = (state, 0);
+        self.next_poll = world.now() + self.poll_interval;
         if state != SmState::Standby {
-            self.other = None;
+            self.peer = None;
         }
     }
 
     fn stand_by(&mut self, world: &mut World<Sm>, behind: PortGuid) {
         self.enter(world, SmState::Standby);
-        (self.other, self.look) = (Some(behind), None);
+        (self.peer, self.scan) = (Some(behind), None);
     }
 
-    fn hear(&mut self, world: &mut World<Sm>, received: &MadIn) {
+    fn handle_mad(&mut self, world: &mut World<Sm>, received: &MadIn) {
         let mad = &received.mad;
         let is_sm_info = mad.attr_id() == id::SM_INFO;
         match mad.method() {
@@ -243,13 +247,13 @@ impl Foreign {
                 if self.key != MKey::NONE && info.sm_key != self.key {
                     return;
                 }
-                self.known.insert(info.guid, info);
-                if !self.peeks.contains(&mad.tid()) {
-                    self.heard(world, info);
+                self.last_sm_info.insert(info.guid, info);
+                if !self.standby_queries.contains(&mad.tid()) {
+                    self.handle_sm_info(world, info);
                 }
             }
             Method::Set if is_sm_info && mad.attr_mod().0 == SmControl::Handover.0 => {
-                self.given += 1;
+                self.handovers += 1;
                 self.next_sweep = world.now();
             }
             Method::Trap => {
@@ -265,18 +269,18 @@ impl Foreign {
         }
     }
 
-    /// Another one said what it is.
-    fn heard(&mut self, world: &mut World<Sm>, info: SmInfo) {
-        if let Some(look) = &mut self.look {
-            look.seen.insert(info.guid, info);
+    /// Processes another SM's SMInfo.
+    fn handle_sm_info(&mut self, world: &mut World<Sm>, info: SmInfo) {
+        if let Some(scan) = &mut self.scan {
+            scan.seen.insert(info.guid, info);
         }
         let (is_master, is_other) = (
             info.sm_state == SmState::Master,
-            self.other == Some(info.guid),
+            self.peer == Some(info.guid),
         );
-        match self.was {
+        match self.last_state {
             SmState::Standby if is_master => {
-                (self.other, self.missed) = (Some(info.guid), 0);
+                (self.peer, self.missed_polls) = (Some(info.guid), 0);
                 if !self.is_higher(&info) {
                     self.announce(world);
                 }
@@ -284,19 +288,19 @@ impl Foreign {
             SmState::Standby
                 if is_other && info.sm_state == SmState::Standby && self.is_higher(&info) =>
             {
-                self.missed = 0;
+                self.missed_polls = 0;
             }
-            SmState::Master if is_other && is_master => self.missed = 0,
+            SmState::Master if is_other && is_master => self.missed_polls = 0,
             SmState::Master if is_other => self.next_sweep = world.now(),
             _ => {}
         }
     }
 
     fn poll(&mut self, world: &mut World<Sm>) {
-        self.next_poll = world.now() + self.poll_every;
-        self.missed += 1;
-        if self.missed > self.retries + 1 {
-            let state = match self.was {
+        self.next_poll = world.now() + self.poll_interval;
+        self.missed_polls += 1;
+        if self.missed_polls > self.retries + 1 {
+            let state = match self.last_state {
                 SmState::Master => SmState::Master,
                 _ => SmState::Discovering,
             };
@@ -305,59 +309,60 @@ impl Foreign {
             return;
         }
         let all = self.reachable(world);
-        let other = self.other;
-        let there = all
+        let peer = self.peer;
+        let found = all
             .into_iter()
-            .find(|(at, _)| other == Some(world.fabric().port_guid(*at)));
-        if let Some((_, path)) = there {
-            self.ask(world, &path);
+            .find(|(at, _)| peer == Some(world.fabric().port_guid(*at)));
+        if let Some((_, path)) = found {
+            self.query_sm_info(world, &path);
         }
     }
 
-    fn ask_all(&mut self, world: &mut World<Sm>) {
+    fn query_all(&mut self, world: &mut World<Sm>) {
         for (at, path) in self.reachable(world) {
             let info = world.fabric().port_info(at).unwrap();
             if at != self.at && info.capability_mask.has(CapMask::IS_SM) {
-                self.ask(world, &path);
+                self.query_sm_info(world, &path);
             }
         }
     }
 
-    /// The others have answered, or not.
-    fn decide(&mut self, world: &mut World<Sm>) {
-        let Some(look) = self.look.take() else { return };
+    /// Evaluates the replies of an SMInfo scan.
+    fn finish_scan(&mut self, world: &mut World<Sm>) {
+        let Some(scan) = self.scan.take() else { return };
         let is_master = |p: &&SmInfo| p.sm_state == SmState::Master;
         let rank = |p: &&SmInfo| (p.priority, core::cmp::Reverse(p.guid));
-        let higher = look.seen.values().filter(|p| self.is_higher(p));
+        let higher = scan.seen.values().filter(|p| self.is_higher(p));
         let higher = higher
             .filter(|p| p.sm_state != SmState::NotActive)
             .max_by_key(rank);
-        let master = look.seen.values().find(is_master);
-        match (self.was, master.or(higher), higher) {
+        let master = scan.seen.values().find(is_master);
+        match (self.last_state, master.or(higher), higher) {
             (SmState::Discovering, Some(ahead), _) => self.stand_by(world, ahead.guid),
             (SmState::Discovering, None, _) => {
                 self.enter(world, SmState::Master);
-                self.tell_ports(world);
+                self.claim_ports(world);
             }
             (SmState::Master, _, Some(better)) => {
                 let (to, state) = (better.guid, SmState::Master);
                 self.set(world, to, SmControl::Handover, state);
                 self.stand_by(world, to);
             }
-            // It has to hand over; nothing is written until then.
-            (SmState::Master, Some(lower), None) if self.other != Some(lower.guid) => {
-                (self.other, self.missed) = (Some(lower.guid), 0);
+            // The lower-ranked master has to hand over; no port is written until then.
+            (SmState::Master, Some(lower), None) if self.peer != Some(lower.guid) => {
+                (self.peer, self.missed_polls) = (Some(lower.guid), 0);
             }
             (SmState::Master, None, None) => {
-                self.other = None;
-                self.tell_ports(world);
+                self.peer = None;
+                self.claim_ports(world);
             }
             _ => {}
         }
     }
 
-    /// As master: every port that has a LID names it, and its host registers again. One that ours ignore leaves theirs alone.
-    fn tell_ports(&mut self, world: &mut World<Sm>) {
+    /// As master, writes its LID as MasterSMLID and ClientReregister to all ports that have a LID, unless our SMs
+    /// ignore it.
+    fn claim_ports(&mut self, world: &mut World<Sm>) {
         let own = world.fabric().lid(self.at).0;
         if !self.takes_part() || !own.is_unicast() {
             return;
@@ -367,7 +372,7 @@ impl Foreign {
             if info.master_sm_lid == own || !info.lid.is_unicast() {
                 continue;
             }
-            let told = PortInfo {
+            let set_info = PortInfo {
                 master_sm_lid: own,
                 client_reregister: info.capability_mask.has(CapMask::CLIENT_REREGISTER),
                 port_state: PortState::NoChange,
@@ -375,8 +380,8 @@ impl Foreign {
                 ..info
             };
             let at = PortInfo::modifier(PortNum(at.port));
-            let set = SmpRequest::set(id::PORT_INFO, at, MKey::NONE, told.encode());
-            self.direct(world, &path, &set);
+            let set = SmpRequest::set(id::PORT_INFO, at, MKey::NONE, set_info.encode());
+            self.send_directed(world, &path, &set);
         }
     }
 
@@ -386,21 +391,21 @@ impl Foreign {
             ..world.foreign_sm(self.id.unwrap()).unwrap().info
         };
         let all = self.reachable(world);
-        let there = all
+        let found = all
             .into_iter()
             .find(|(at, _)| world.fabric().port_guid(*at) == to);
-        if let Some((_, path)) = there {
+        if let Some((_, path)) = found {
             let set = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
-            self.direct(world, &path, &set);
+            self.send_directed(world, &path, &set);
         }
     }
 
-    fn ask(&mut self, world: &mut World<Sm>, path: &DrPath) {
+    fn query_sm_info(&mut self, world: &mut World<Sm>, path: &DrPath) {
         let get = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
-        self.direct(world, path, &get);
+        self.send_directed(world, path, &get);
     }
 
-    fn direct(&mut self, world: &mut World<Sm>, path: &DrPath, request: &SmpRequest) {
+    fn send_directed(&mut self, world: &mut World<Sm>, path: &DrPath, request: &SmpRequest) {
         self.tid += 1;
         let mad = request.directed(path, Tid(self.tid));
         self.send(world, Address::DIRECTED, mad);
@@ -410,13 +415,13 @@ impl Foreign {
         world.inject(self.at, &MadOut { to, mad });
     }
 
-    /// Trap 144: the master is to look at the SMs again.
+    /// Sends trap 144, so that the master scans the SMs again.
     fn announce(&self, world: &mut World<Sm>) {
         let change = LocalChange::SmPriority;
         world.fabric_mut().local_change(self.at, change).unwrap();
     }
 
-    /// End ports in reach, and the way to each.
+    /// Reachable end ports, and the DR path to each.
     fn reachable(&self, world: &World<Sm>) -> Vec<(PortAt, DrPath)> {
         let fabric = world.fabric();
         let mut seen = BTreeSet::from([self.at.node]);

@@ -1,4 +1,4 @@
-//! Which nodes are together: what is cut off from what, and which managers are on each side.
+//! Subnet fragments: connected components of the fabric with the SMs in each.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,39 +7,42 @@ use std::rc::Rc;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::NodeIdx;
 
-/// Nodes that are one piece, and the managers there.
-pub(crate) type Islands = Vec<(BTreeSet<NodeIdx>, Vec<usize>)>;
+/// The nodes of each connected component, and the SMs in it.
+pub(crate) type Fragments = Vec<(BTreeSet<NodeIdx>, Vec<usize>)>;
 
-/// For how many changes, and which managers.
-type Asked = (u64, Vec<(usize, NodeIdx)>);
+/// The number of topology changes, and the running SMs.
+type CacheKey = (u64, Vec<(usize, NodeIdx)>);
 
-/// What was found last.
+/// The fragments at the last topology.
 #[derive(Default)]
-pub(crate) struct Pieces {
-    /// How often cables and power changed.
+pub(crate) struct FragmentCache {
+    /// Number of changes of links and power.
     pub(crate) changes: u64,
-    found: RefCell<(Asked, Rc<Islands>)>,
+    found: RefCell<(CacheKey, Rc<Fragments>)>,
 }
 
-impl Pieces {
-    /// The pieces of the fabric that have managers, by the node of each: their nodes, and those managers. A host without a link is
-    /// none.
-    pub(crate) fn islands(&self, fabric: &Fabric, alive: Vec<(usize, NodeIdx)>) -> Rc<Islands> {
+impl FragmentCache {
+    /// The fragments that contain SMs, in the order of their first SM. A host without a link is none.
+    pub(crate) fn fragments(
+        &self,
+        fabric: &Fabric,
+        running: Vec<(usize, NodeIdx)>,
+    ) -> Rc<Fragments> {
         let mut found = self.found.borrow_mut();
-        let now = (self.changes, alive);
+        let now = (self.changes, running);
         if found.0 != now {
-            let islands = Rc::new(find_islands(fabric, &now.1));
-            *found = (now, islands);
+            let fragments = Rc::new(find_fragments(fabric, &now.1));
+            *found = (now, fragments);
         }
         Rc::clone(&found.1)
     }
 }
 
-fn find_islands(fabric: &Fabric, alive: &[(usize, NodeIdx)]) -> Islands {
-    let mut all = Islands::new();
-    for (i, node) in alive {
+fn find_fragments(fabric: &Fabric, running: &[(usize, NodeIdx)]) -> Fragments {
+    let mut all = Fragments::new();
+    for (i, node) in running {
         match all.iter_mut().find(|(nodes, _)| nodes.contains(node)) {
-            Some((_, here)) => here.push(*i),
+            Some((_, sms)) => sms.push(*i),
             None => all.push((reachable(fabric, *node), vec![*i])),
         }
     }
@@ -47,7 +50,7 @@ fn find_islands(fabric: &Fabric, alive: &[(usize, NodeIdx)]) -> Islands {
     all
 }
 
-/// All nodes of a node's piece.
+/// All nodes reachable from `from`.
 pub(crate) fn reachable(fabric: &Fabric, from: NodeIdx) -> BTreeSet<NodeIdx> {
     let mut seen = BTreeSet::from([from]);
     let mut todo = vec![from];

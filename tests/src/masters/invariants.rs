@@ -1,4 +1,4 @@
-//! What must hold, read from devices, from what hosts were told, and from each manager's answer to the question who it is.
+//! Invariants of several SMs, read from devices, SA replies and each SM's SMInfo state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,240 +12,235 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::oracle::ExpectedGroup;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::masters::simulation::Stage;
+use crate::masters::simulation::Simulation;
 
-/// What is remembered from look to look.
-pub(crate) struct Watch {
-    /// Since when an island has two masters.
-    two_since: Option<Instant>,
-    /// So long it may.
-    two_at_most: Duration,
-    /// LIDs that ports once had, from when the fabric was whole.
+/// State of the invariant checks.
+pub(crate) struct InvariantMonitor {
+    /// Time since which a subnet fragment has two masters.
+    two_masters_since: Option<Instant>,
+    /// Limit of that time.
+    two_masters_limit: Duration,
+    /// LIDs of all ports when the fabric was complete.
     lids: BTreeMap<PortGuid, Lid>,
-    /// Hosts that lost power and have not got their LID again.
-    bare: BTreeSet<NodeIdx>,
-    /// How many masters without records there had been when one last had all that each host has.
-    known: BTreeMap<NodeIdx, u32>,
-    /// One of them has another LID, which neither it nor who became master could know: from then on nobody's is watched, for it may
-    /// be that of one that is away.
-    pub(crate) moved: bool,
+    /// Hosts that lost power and were not assigned a LID since.
+    rebooted_nodes: BTreeSet<NodeIdx>,
+    /// Number of cold takeovers when a master last had all records of each host.
+    known_at: BTreeMap<NodeIdx, u32>,
+    /// A host got another LID that neither it nor the new master could know. From then on LIDs are not checked, because
+    /// it may be the LID of an absent port.
+    pub(crate) lid_may_change: bool,
 }
 
-impl Watch {
-    pub(crate) fn new(two_at_most: Duration) -> Self {
+impl InvariantMonitor {
+    pub(crate) fn new(two_masters_limit: Duration) -> Self {
         Self {
-            two_since: None,
-            two_at_most,
+            two_masters_since: None,
+            two_masters_limit,
             lids: BTreeMap::new(),
-            bare: BTreeSet::new(),
-            known: BTreeMap::new(),
-            moved: false,
+            rebooted_nodes: BTreeSet::new(),
+            known_at: BTreeMap::new(),
+            lid_may_change: false,
         }
     }
 
-    /// At any time.
-    pub(crate) fn look(&mut self, stage: &mut Stage) {
-        self.look_at_masters(stage);
-        self.look_at_lids(stage);
+    /// Checks the invariants that hold at any time.
+    pub(crate) fn check(&mut self, sim: &mut Simulation) {
+        self.check_masters(sim);
+        self.check_lids(sim);
     }
 
-    fn look_at_masters(&mut self, stage: &Stage) {
-        let now = stage.lab.world.now();
-        let islands = stage.islands();
-        let masters = islands.iter().map(|(nodes, here)| {
-            let masters = here.iter().filter(|i| stage.is_master(**i));
-            masters.count() + usize::from(stage.foreign_state(nodes) == Some(SmState::Master))
+    fn check_masters(&mut self, sim: &Simulation) {
+        let now = sim.lab.world.now();
+        let fragments = sim.fragments();
+        let masters = fragments.iter().map(|(nodes, sms)| {
+            let masters = sms.iter().filter(|i| sim.is_master(**i));
+            masters.count() + usize::from(sim.foreign_state(nodes) == Some(SmState::Master))
         });
         if masters.max().unwrap_or(0) < 2 {
-            self.two_since = None;
+            self.two_masters_since = None;
             return;
         }
-        let since = *self.two_since.get_or_insert(now);
+        let since = *self.two_masters_since.get_or_insert(now);
         assert!(
-            now.since(since) <= self.two_at_most,
-            "{} two masters on one island for {:?}",
-            stage.lab.repeat(),
+            now.since(since) <= self.two_masters_limit,
+            "{} two masters in one subnet fragment for {:?}",
+            sim.lab.repeat(),
             now.since(since)
         );
     }
 
-    fn look_at_lids(&mut self, stage: &mut Stage) {
-        self.bare.append(&mut stage.powerless);
-        let fabric = stage.lab.world.fabric();
-        let mut others = Vec::new();
+    fn check_lids(&mut self, sim: &mut Simulation) {
+        self.rebooted_nodes.append(&mut sim.powered_off);
+        let fabric = sim.lab.world.fabric();
+        let mut changed = Vec::new();
         for at in fabric.end_ports() {
             let (guid, lid) = (fabric.port_guid(at), fabric.lid(at).0);
             let Some(had) = self.lids.get(&guid).filter(|_| lid != Lid::NONE) else {
                 continue;
             };
-            let bare = self.bare.remove(&at.node);
+            let rebooted_nodes = self.rebooted_nodes.remove(&at.node);
             if *had != lid {
-                let known = self.known.get(&at.node).copied();
-                self.moved |= bare && Some(stage.unprepared) > known;
-                others.push((at, *had, lid));
+                let known_at = self.known_at.get(&at.node).copied();
+                self.lid_may_change |= rebooted_nodes && Some(sim.cold_takeovers) > known_at;
+                changed.push((at, *had, lid));
             }
         }
-        let repeat = stage.lab.repeat();
+        let repeat = sim.lab.repeat();
         assert!(
-            others.is_empty() || self.moved,
-            "{repeat} ports have other LIDs than they had: {others:?}"
+            changed.is_empty() || self.lid_may_change,
+            "{repeat} LIDs of ports changed: {changed:?}"
         );
     }
 
-    /// The fabric is whole and good: these LIDs stay.
-    pub(crate) fn remember(&mut self, stage: &Stage) {
-        let fabric = stage.lab.world.fabric();
-        let linked = |at: &PortAt| fabric.is_switch(at.node) || fabric.link_up(*at);
-        let ports = fabric.end_ports().filter(linked);
+    /// Records the LIDs of a correct fabric, which must not change.
+    pub(crate) fn record_lids(&mut self, sim: &Simulation) {
+        let fabric = sim.lab.world.fabric();
+        let is_linked = |at: &PortAt| fabric.is_switch(at.node) || fabric.link_up(*at);
+        let ports = fabric.end_ports().filter(is_linked);
         self.lids = ports
             .map(|at| (fabric.port_guid(at), fabric.lid(at).0))
             .collect();
-        self.all_is_known(stage);
+        self.record_known_hosts(sim);
     }
 
-    /// The fabric is whole and good: whoever is master knows the LIDs of all that are there.
-    pub(crate) fn all_is_known(&mut self, stage: &Stage) {
-        let fabric = stage.lab.world.fabric();
-        let there = fabric.end_ports().filter(|at| fabric.link_up(*at));
-        self.known
-            .extend(there.map(|at| (at.node, stage.unprepared)));
+    /// Records that the master of a correct fabric has the LIDs of all linked ports.
+    pub(crate) fn record_known_hosts(&mut self, sim: &Simulation) {
+        let fabric = sim.lab.world.fabric();
+        let expected = fabric.end_ports().filter(|at| fabric.link_up(*at));
+        self.known_at
+            .extend(expected.map(|at| (at.node, sim.cold_takeovers)));
     }
 }
 
-/// A subnet manager with another SM_Key is told to the operator by every master that sees it, and gets nothing.
-pub(crate) fn assert_ignored(stage: &Stage) {
-    let Some(foreign) = stage.foreign.as_ref().filter(|f| !f.takes_part()) else {
+/// Asserts that each master raises an alarm for an SM with another SM_Key, and that no SM hands over to it.
+pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
+    let Some(foreign) = sim.foreign.as_ref().filter(|f| !f.takes_part()) else {
         return;
     };
-    let repeat = stage.lab.repeat();
+    let repeat = sim.lab.repeat();
     assert_eq!(
-        foreign.given, 0,
+        foreign.handovers, 0,
         "{repeat} HANDOVER to an SM with another key"
     );
     let wanted = ElectionNotice::SmKeyMismatch(foreign.guid());
-    for (nodes, here) in &*stage.islands() {
-        if !foreign.runs() || !nodes.contains(&foreign.at.node) {
+    for (nodes, sms) in &*sim.fragments() {
+        if !foreign.is_running() || !nodes.contains(&foreign.at.node) {
             continue;
         }
-        for sm in here
+        for sm in sms
             .iter()
-            .filter(|i| stage.is_master(**i))
-            .filter_map(|i| stage.sm(*i))
+            .filter(|i| sim.is_master(**i))
+            .filter_map(|i| sim.sm(*i))
         {
-            let told = |e: &Event| matches!(e, Event::Alarm(alarm) if alarm.what == wanted);
-            assert!(sm.events.iter().any(told), "{repeat} no alarm: {wanted}");
+            let is_reported = |e: &Event| matches!(e, Event::Alarm(alarm) if alarm.what == wanted);
+            assert!(
+                sm.events.iter().any(is_reported),
+                "{repeat} missing alarm: {wanted}"
+            );
         }
     }
 }
 
-/// Whether every island is as it should be; else what is not.
-pub(crate) fn settled(stage: &mut Stage, exact: bool) -> Result<(), String> {
-    for (nodes, here) in &*stage.islands() {
-        let masters: Vec<usize> = here
-            .iter()
-            .copied()
-            .filter(|i| stage.is_master(*i))
-            .collect();
-        if let Some(state) = stage.foreign_state(nodes) {
-            beside_foreign(stage, state, here)?;
+/// Checks that every subnet fragment is correct; the error names a deviation.
+pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), String> {
+    for (nodes, sms) in &*sim.fragments() {
+        let masters: Vec<usize> = sms.iter().copied().filter(|i| sim.is_master(*i)).collect();
+        if let Some(state) = sim.foreign_state(nodes) {
+            check_foreign_sm(sim, state, sms)?;
             if state == SmState::Master {
-                // It serves nobody, so nothing else is asked.
+                // The foreign SM does not configure the fabric.
                 continue;
             }
         }
         let [master] = masters[..] else {
-            return Err(format!("masters {masters:?} of {here:?}"));
+            return Err(format!("masters {masters:?} of {sms:?}"));
         };
-        for i in here.iter().copied() {
-            let role = stage.role(i);
+        for i in sms.iter().copied() {
+            let role = sim.role(i);
             if i != master && role != Some(SmState::Standby) {
                 return Err(format!("{i} is {role:?}, the master is {master}"));
             }
         }
-        let (id, at) = (stage.slots[master].id.unwrap(), stage.slots[master].plan.at);
-        let fabric = stage.lab.world.fabric();
+        let (id, at) = (sim.slots[master].id.unwrap(), sim.slots[master].plan.at);
+        let fabric = sim.lab.world.fabric();
         let lid = fabric.lid(at).0;
         for port in fabric.end_ports().filter(|p| nodes.contains(&p.node)) {
-            let linked = fabric.is_switch(port.node) || fabric.link_up(port);
-            let named = fabric.port_info(port).unwrap().master_sm_lid;
-            if linked && named != lid {
+            let is_linked = fabric.is_switch(port.node) || fabric.link_up(port);
+            let master_lid = fabric.port_info(port).unwrap().master_sm_lid;
+            if is_linked && master_lid != lid {
                 return Err(format!(
-                    "{port:?} names {named} as its master, that is {lid}"
+                    "{port:?} has MasterSMLID {master_lid}, expected {lid}"
                 ));
             }
         }
-        let sm = stage.sm(master).unwrap();
+        let sm = sim.sm(master).unwrap();
         match sm.core().last_report() {
             Some(report) if report.is_clean() => {}
             Some(report) => return Err(format!("problems of {master}: {:?}", report.problems)),
             None => return Err(format!("no sweep of {master} yet")),
         }
-        let hosts = stage.hosts_of(nodes);
-        stage.clients.compare(&stage.lab.world, &hosts, id, exact)?;
-        // A routing may leave no lanes for trees; then nobody promises any.
+        let hosts = sim.hosts_of(nodes);
+        sim.clients.check_hosts(&sim.lab.world, &hosts, id, exact)?;
+        // A routing may leave no VL for multicast trees; groups are not expected then.
         let notes = sm.core().last_report().map(|r| &r.engine_messages[..]);
         let no_trees = |note: &String| note.starts_with("multicast disabled");
         let groups = if notes.unwrap_or_default().iter().any(no_trees) {
             Vec::new()
         } else {
-            groups_of(stage, master)
+            expected_groups(sim, master)
         };
-        (stage.lab.sm, stage.lab.at) = (id, at);
-        stage.lab.verdict(&stage.lab.expect().groups(groups))?;
+        (sim.lab.sm, sim.lab.at) = (id, at);
+        sim.lab.verdict(&sim.lab.expect().groups(groups))?;
     }
     Ok(())
 }
 
-/// Whether somebody else's subnet manager and ours are what they should be to each other: one master, and the better one.
-fn beside_foreign(stage: &Stage, state: SmState, here: &[usize]) -> Result<(), String> {
-    let foreign = stage.foreign.as_ref().unwrap();
-    let goes_before = |i: &usize| foreign.yields_to(stage.slots[*i].guid);
-    let masters: Vec<usize> = here
-        .iter()
-        .copied()
-        .filter(|i| stage.is_master(*i))
-        .collect();
+/// Checks that the higher-ranked of the foreign SM and ours is the only master.
+fn check_foreign_sm(sim: &Simulation, state: SmState, sms: &[usize]) -> Result<(), String> {
+    let foreign = sim.foreign.as_ref().unwrap();
+    let outranks_foreign = |i: &usize| foreign.yields_to(sim.slots[*i].guid);
+    let masters: Vec<usize> = sms.iter().copied().filter(|i| sim.is_master(*i)).collect();
     match (state, &masters[..]) {
         (SmState::Master, []) => {
-            if let Some(i) = here
-                .iter()
-                .find(|i| stage.role(**i) != Some(SmState::Standby))
-            {
-                let role = stage.role(*i);
-                return Err(format!("{i} is {role:?}, and the foreign SM is master"));
+            if let Some(i) = sms.iter().find(|i| sim.role(**i) != Some(SmState::Standby)) {
+                let role = sim.role(*i);
+                return Err(format!("{i} is {role:?} although the foreign SM is master"));
             }
-            match here.iter().find(|i| goes_before(i) != Some(false)) {
-                Some(i) => Err(format!("the foreign SM is master, and {i} goes before it")),
+            match sms.iter().find(|i| outranks_foreign(i) != Some(false)) {
+                Some(i) => Err(format!("the foreign SM is master although {i} outranks it")),
                 None => Ok(()),
             }
         }
-        (SmState::Standby, [master]) if goes_before(master) == Some(true) => Ok(()),
+        (SmState::Standby, [master]) if outranks_foreign(master) == Some(true) => Ok(()),
         _ => Err(format!(
-            "the foreign SM is {state:?}, masters of ours: {masters:?}"
+            "the foreign SM is {state:?}, masters among our SMs: {masters:?}"
         )),
     }
 }
 
-/// The groups that a manager knows, for the oracle of trees.
-fn groups_of(stage: &Stage, master: usize) -> Vec<ExpectedGroup> {
-    let fabric = stage.lab.world.fabric();
-    let places: BTreeMap<PortGuid, PortAt> = fabric
+/// The groups of an SM, as expectations of the multicast oracle.
+fn expected_groups(sim: &Simulation, master: usize) -> Vec<ExpectedGroup> {
+    let fabric = sim.lab.world.fabric();
+    let port_by_guid: BTreeMap<PortGuid, PortAt> = fabric
         .end_ports()
         .map(|at| (fabric.port_guid(at), at))
         .collect();
-    let Some(sm) = stage.sm(master) else {
+    let Some(sm) = sim.sm(master) else {
         return Vec::new();
     };
     let groups = sm.core().registry().groups();
     let all = (0..4).filter_map(|n| groups.get(plain(n)));
     let mut by_mlid: BTreeMap<Lid, ExpectedGroup> = BTreeMap::new();
     for group in all.filter(|g| !g.members.is_empty()) {
-        let members = group.members.keys().filter_map(|guid| places.get(guid));
-        let there = by_mlid
+        let members = group
+            .members
+            .keys()
+            .filter_map(|guid| port_by_guid.get(guid));
+        let expected = by_mlid
             .entry(group.mlid)
             .or_insert_with(|| ExpectedGroup::new(group.mlid, []));
-        there.sl = group.parameters.sl;
-        there.members.extend(members);
+        expected.sl = group.parameters.sl;
+        expected.members.extend(members);
     }
     by_mlid.into_values().collect()
 }

@@ -1,18 +1,15 @@
-//! Two to five subnet managers in random scenarios, in virtual time: masters die at any moment of their work, come back with whole,
-//! torn and foreign stores, hand over, change their rank; the fabric falls into islands and is joined again, MADs are lost, clocks
-//! are skewed, and hosts register all the time. Then peace, and every island must have one master that knows everything.
+//! Random scenarios with two to five subnet managers, in virtual time. SMs are killed at any point of a sweep, restart
+//! with complete, truncated or foreign stores, hand over and change their priority. The fabric is partitioned and
+//! rejoined, MADs are lost, clocks are skewed, and hosts register and withdraw throughout. After the faults end, each
+//! subnet fragment must have one master that has all registrations.
 //!
-//! Seeds from 1,000,000 on are of a second kind, in which hosts reboot, go and come back too, those from 2,000,000 on of a third, with
-//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases,
-//! those from 5,000,000 on of a fifth, in which stores are slow, hang or fail.
-//! [`crate::seeds`] says how to run other seeds; with `FERROSM_TRACE` every MAD of a single seed is printed. Seeds that once
-//! failed are in `seeds/masters.txt`, and are run every time.
+//! Seeds from [`HOSTS`] on add host reboots and power losses, those from [`FOREIGN`] on an SM of another vendor, those
+//! from [`PHASES`] on deaths in chosen sweep phases, and those from [`STORES`] on slow, hanging or failing stores. See
+//! [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed
+//! once are in `seeds/masters.txt` and run every time.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-#![allow(
-    clippy::print_stdout,
-    reason = "a seed that is looked at tells what happens in it"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+#![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
 
 mod client_views;
 mod clients;
@@ -38,21 +35,21 @@ use crate::simulated::{Clock, Dice};
 use crate::tally::Tally;
 use ferrosm_core::SmConfig;
 
-use client_views::{Views, When};
-use deferred::Deferred;
-use events::Events;
-use foreign::Foreign;
-use invariants::{Watch, assert_ignored, settled};
-use phases::Phases;
-use power::Power;
+use client_views::{ClientViews, FabricState};
+use deferred::DeferredReplies;
+use events::RandomEvents;
+use foreign::ScriptedSm;
+use invariants::{InvariantMonitor, assert_foreign_sm_ignored, check_settled};
+use phases::PhaseKills;
+use power::PowerEvents;
 pub use seed_plan::{FOREIGN, HOSTS, PHASES, STORES};
-use seed_plan::{Plan, scenario};
-use simulation::Stage;
+use seed_plan::{SmPlan, scenario};
+use simulation::Simulation;
 use stores::StoreFaults;
-use write_counts::Books;
+use write_counts::WriteAudit;
 
-/// How long a manager may take to believe something of another one.
-fn belief(cfg: &SmConfig) -> Duration {
+/// Upper limit of the time in which an SM detects a change of another SM's state.
+fn reaction_time(cfg: &SmConfig) -> Duration {
     let misses = |retries: u8| u32::from(retries).max(3) + 1;
     let polls = cfg.sm_poll_interval * misses(cfg.sm_poll_retries);
     let peers = cfg.peer_poll_interval * misses(cfg.peer_poll_retries);
@@ -60,38 +57,38 @@ fn belief(cfg: &SmConfig) -> Duration {
     polls.max(peers) + slowest * u32::from(cfg.patience)
 }
 
-/// What all may take one after the other, once nothing goes wrong any more: whom they believe in, the look at the fabric that finds
-/// the others, a few sweeps. Clocks may be slower by a fifth.
-fn bound(plans: &[Plan]) -> Duration {
+/// Time within which all SMs must have converged after the faults end: detection of the other SMs, an SMInfo scan and a
+/// few sweeps, one after the other. Clocks may be slower by a fifth.
+fn convergence_limit(plans: &[SmPlan]) -> Duration {
     let all = plans.iter().map(|p| {
         let patience = p.cfg.smp_timeout * (1 + u32::from(p.cfg.smp_retries));
-        belief(&p.cfg) + (p.cfg.sweep_interval + patience * 4) * 3
+        reaction_time(&p.cfg) + (p.cfg.sweep_interval + patience * 4) * 3
     });
     all.max().unwrap_or_default() * 3 / 2 + Duration::from_secs(10)
 }
 
-/// What happens in a seed beside what happens to managers.
+/// Events that a kind of seeds adds to those of the first kind.
 #[derive(Default)]
-struct Beside {
-    power: Option<Power>,
+struct SeedExtension {
+    power: Option<PowerEvents>,
     foreign: Option<Dice>,
-    phases: Option<Phases>,
+    phases: Option<PhaseKills>,
     stores: Option<StoreFaults>,
 }
 
-impl Beside {
-    fn new(seed: u64, stage: &mut Stage) -> Self {
+impl SeedExtension {
+    fn new(seed: u64, sim: &mut Simulation) -> Self {
         if seed < HOSTS {
             return Self::default();
         }
         if seed < FOREIGN {
             return Self {
-                power: Some(Power::new(seed)),
+                power: Some(PowerEvents::new(seed)),
                 ..Self::default()
             };
         }
         if seed >= STORES {
-            stage.clients.deferred = Some(Deferred::default());
+            sim.clients.deferred = Some(DeferredReplies::default());
             return Self {
                 stores: Some(StoreFaults::new(seed)),
                 ..Self::default()
@@ -99,66 +96,67 @@ impl Beside {
         }
         if seed >= PHASES {
             return Self {
-                phases: Some(Phases::new(seed)),
+                phases: Some(PhaseKills::new(seed)),
                 ..Self::default()
             };
         }
         let mut d = Dice::new(seed ^ 0xF0E1_0000_0000);
-        let mut places = stage.clients.hosts();
-        places.retain(|at| stage.slots.iter().all(|s| s.plan.at.node != at.node));
-        stage.foreign = Foreign::new(&stage.lab.world, &places, &mut d);
+        let mut ports = sim.clients.hosts();
+        ports.retain(|at| sim.slots.iter().all(|s| s.plan.at.node != at.node));
+        sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut d);
         Self {
             foreign: Some(d),
             ..Self::default()
         }
     }
 
-    /// Something of it happens, or, where this gives `None`, anything else may.
-    fn happen(&mut self, stage: &mut Stage) -> Option<String> {
+    /// Applies an event of this kind; `None` if the caller is to apply a general one.
+    fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
         if let Some(power) = &mut self.power {
-            return power.happen(stage);
+            return power.apply_event(sim);
         }
         if let Some(phases) = &mut self.phases {
-            return phases.happen(stage);
+            return phases.apply_event(sim);
         }
         if let Some(stores) = &mut self.stores {
-            return stores.happen(stage);
+            return stores.apply_event(sim);
         }
         let d = self.foreign.as_mut()?;
-        let foreign = stage.foreign.as_mut()?;
-        d.one_in(3).then(|| foreign.happen(&mut stage.lab.world, d))
+        let foreign = sim.foreign.as_mut()?;
+        d.one_in(3)
+            .then(|| foreign.apply_event(&mut sim.lab.world, d))
     }
 
-    /// Whether hosts lose power.
+    /// Returns true if hosts lose power in this kind of seeds.
     const fn has_power(&self) -> bool {
         self.power.is_some() || self.phases.is_some()
     }
 
-    fn end(&mut self, stage: &mut Stage) {
+    fn end_faults(&mut self, sim: &mut Simulation) {
         if let Some(power) = &mut self.power {
-            power.end(stage);
+            power.end_faults(sim);
         }
         if self.stores.is_some() {
-            StoreFaults::end(stage);
+            StoreFaults::end_faults(sim);
         }
-        if let (Some(d), Some(foreign)) = (&mut self.foreign, &mut stage.foreign)
-            && !foreign.runs()
+        if let (Some(d), Some(foreign)) = (&mut self.foreign, &mut sim.foreign)
+            && !foreign.is_running()
             && d.one_in(2)
         {
-            foreign.begin(&mut stage.lab.world);
-            stage.say("the foreign SM begins again");
+            foreign.start(&mut sim.lab.world);
+            sim.log("the foreign SM restarts");
         }
     }
 }
 
-fn tell_plans(stage: &Stage, plans: &[Plan]) {
+fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
     for (i, p) in plans.iter().enumerate() {
         let c = &p.cfg;
         println!(
             "{i}: {:?} {:?} {} {}/{} polls {:?}*{} peers {}: {:?}*{} patience {} {:?} {:?}",
             p.at,
-            stage.slots[i].guid,
-            if stage.lab.world.fabric().is_switch(p.at.node) {
+            sim.slots[i].guid,
+            if sim.lab.world.fabric().is_switch(p.at.node) {
                 "switch"
             } else {
                 "host"
@@ -171,188 +169,198 @@ fn tell_plans(stage: &Stage, plans: &[Plan]) {
             c.peer_poll_interval,
             c.peer_poll_retries,
             c.patience,
-            p.copying,
+            p.replica_mode,
             p.clock
         );
     }
 }
 
-/// Runs a seed, and prints what happens if `tell`. Returns a hash of all that happened, and how often what happened.
+/// Runs a seed, and prints its events if `verbose`. Returns the trace hash and the counted events.
 ///
 /// # Panics
-/// If something goes wrong that must not.
+/// If an invariant is violated.
 #[must_use]
-pub fn run(seed: u64, tell: bool) -> (u64, Tally) {
+pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     let s = scenario(seed);
     let mut d = s.dice.clone();
-    let mut bound = bound(&s.plans);
+    let mut limit = convergence_limit(&s.plans);
     let leases = d.one_in(2);
-    let mut stage = Stage::new(&s, seed, leases, tell);
-    let mut beside = Beside::new(seed, &mut stage);
-    bound += stage
+    let mut sim = Simulation::new(&s, seed, leases, verbose);
+    let mut extension = SeedExtension::new(seed, &mut sim);
+    limit += sim
         .foreign
         .as_ref()
-        .map_or(Duration::ZERO, Foreign::belief)
+        .map_or(Duration::ZERO, ScriptedSm::reaction_time)
         * 2;
-    stage.say(&format!("{} calm {} bound {bound:?}", s.shape, s.calm));
-    if tell {
-        tell_plans(&stage, &s.plans);
+    sim.log(&format!("{} calm {} limit {limit:?}", s.shape, s.calm));
+    if verbose {
+        print_plans(&sim, &s.plans);
         if std::env::var_os("FERROSM_TRACE").is_some() {
-            stage.lab.world.observe(|event| println!("{event}"));
+            sim.lab.world.observe(|event| println!("{event}"));
         }
     }
-    // Whom somebody else's manager served has to register again.
-    let calm = s.calm && stage.foreign.as_ref().is_none_or(|f| !f.takes_part());
-    let one_lane = s.plans[0].cfg.routing_vls == 1;
-    let mut watch = Watch::new(bound);
-    until_settled(&mut stage, &mut watch, bound, &|_| true);
-    watch.remember(&stage);
+    // Hosts that the foreign SM managed have to register again.
+    let calm = s.calm && sim.foreign.as_ref().is_none_or(|f| !f.takes_part());
+    let single_vl = s.plans[0].cfg.routing_vls == 1;
+    let mut monitor = InvariantMonitor::new(limit);
+    run_until_settled(&mut sim, &mut monitor, limit, &|_| true);
+    monitor.record_lids(&sim);
     for _ in 0..d.below(12) {
-        let text = stage.clients.change(&mut d);
-        stage.say(&text);
+        let text = sim.clients.change_registration(&mut d);
+        sim.log(&text);
     }
-    rest(&mut stage, &mut watch, Duration::from_secs(2));
-    let (told, unprepared) = (stage.clients.told, stage.unprepared);
-    // Who begins with what it kept itself, and nobody's copy, may know of what was taken back since.
-    let exact = |stage: &Stage| calm && stage.unprepared == unprepared;
-    let views = Views::new(&mut stage, one_lane);
-    let mut events = Events::new(s.calm, d.clone());
-    let mut books = Books::default();
+    run_checked(&mut sim, &mut monitor, Duration::from_secs(2));
+    let (reregister_requests, cold_takeovers) =
+        (sim.clients.reregister_requests, sim.cold_takeovers);
+    // An SM that restarts with its own records only may have registrations that were withdrawn since.
+    let exact = |sim: &Simulation| calm && sim.cold_takeovers == cold_takeovers;
+    let views = ClientViews::new(&mut sim, single_vl);
+    let mut events = RandomEvents::new(s.calm, d.clone());
+    let mut audit = WriteAudit::default();
     for _ in 0..1 + d.upto(9) {
         let wait = if d.one_in(3) {
             d.below(300)
         } else {
             d.below(15_000)
         };
-        rest(&mut stage, &mut watch, Duration::from_millis(wait));
+        run_checked(&mut sim, &mut monitor, Duration::from_millis(wait));
         if calm {
-            books.look(&mut stage);
+            audit.check(&mut sim);
         }
-        if exact(&stage) {
-            views.compare(&mut stage, When::Any);
+        if exact(&sim) {
+            views.compare(&mut sim, FabricState::Any);
         }
-        let wanted = beside.has_power() || (one_lane && !exact(&stage));
-        if wanted && events.is_whole() && settled(&mut stage, false).is_ok() {
-            watch.all_is_known(&stage);
-            if !watch.moved && stage.master().is_some() {
-                views.compare(&mut stage, When::Settled);
+        let compare_views = extension.has_power() || (single_vl && !exact(&sim));
+        if compare_views && events.all_links_present() && check_settled(&mut sim, false).is_ok() {
+            monitor.record_known_hosts(&sim);
+            if !monitor.lid_may_change && sim.master().is_some() {
+                views.compare(&mut sim, FabricState::Settled);
             }
         }
-        stage.look_at_tenures();
-        match beside.happen(&mut stage) {
-            Some(text) => stage.say(&text),
-            None => events.happen(&mut stage),
+        sim.update_continuity();
+        match extension.apply_event(&mut sim) {
+            Some(text) => sim.log(&text),
+            None => events.apply_event(&mut sim),
         }
-        stage.look_at_tenures();
-        if tell {
-            let exact = exact(&stage);
-            let now = settled(&mut stage, exact);
-            stage.say(&format!("{now:?}"));
+        sim.update_continuity();
+        if verbose {
+            let exact = exact(&sim);
+            let state = check_settled(&mut sim, exact);
+            sim.log(&format!("{state:?}"));
         }
-        watch.look(&mut stage);
+        monitor.check(&mut sim);
     }
-    stage.look_at_tenures();
-    events.end(&mut stage);
-    beside.end(&mut stage);
-    stage.say("peace");
-    until_settled(&mut stage, &mut watch, bound, &exact);
-    // Nothing happens any more: doubts are looked after, and then it is quiet.
-    rest(&mut stage, &mut watch, Duration::from_secs(75));
-    is_quiet(&mut stage, &mut watch);
-    let all = exact(&stage);
-    if let Err(why) = settled(&mut stage, all) {
-        panic!("{} it did not stay good: {why}", stage.lab.repeat());
-    }
-    assert_ignored(&stage);
-    // With one lane, and all cables back, hosts see what they saw.
-    if events.is_whole() && !watch.moved && stage.master().is_some() {
-        views.compare(&mut stage, When::Settled);
-    } else {
-        views.compare_groups(&mut stage, When::Settled);
-    }
-    if exact(&stage) {
-        views.compare(&mut stage, When::Any);
-    }
-    if calm {
-        books.look(&mut stage);
-        let told = stage.clients.told - told;
-        assert!(
-            stage.unprepared > unprepared || told == 0,
-            "{} {told} hosts were told to register again",
-            stage.lab.repeat()
+    sim.update_continuity();
+    events.end_faults(&mut sim);
+    extension.end_faults(&mut sim);
+    sim.log("faults end");
+    run_until_settled(&mut sim, &mut monitor, limit, &exact);
+    // A consistency check may still be due; then no further sweep may follow.
+    run_checked(&mut sim, &mut monitor, Duration::from_secs(75));
+    assert_quiet(&mut sim, &mut monitor);
+    let all = exact(&sim);
+    if let Err(why) = check_settled(&mut sim, all) {
+        panic!(
+            "{} the fabric did not stay correct: {why}",
+            sim.lab.repeat()
         );
     }
-    let excused = calm && stage.unprepared > unprepared;
-    let skewed = s.plans.iter().any(|p| p.clock != Clock::default());
-    let mut seen = stage.tally.clone();
-    seen.add("seeds", 1);
-    seen.add("calm seeds", u32::from(calm));
-    seen.add(
-        "calm seeds with a master without records",
-        u32::from(excused),
+    assert_foreign_sm_ignored(&sim);
+    // With one VL and all links restored, hosts must get the same paths as at the beginning.
+    if events.all_links_present() && !monitor.lid_may_change && sim.master().is_some() {
+        views.compare(&mut sim, FabricState::Settled);
+    } else {
+        views.compare_groups(&mut sim, FabricState::Settled);
+    }
+    if exact(&sim) {
+        views.compare(&mut sim, FabricState::Any);
+    }
+    if calm {
+        audit.check(&mut sim);
+        let reregister_requests = sim.clients.reregister_requests - reregister_requests;
+        assert!(
+            sim.cold_takeovers > cold_takeovers || reregister_requests == 0,
+            "{} {reregister_requests} reregistration requests although no record was lost",
+            sim.lab.repeat()
+        );
+    }
+    let excused = calm && sim.cold_takeovers > cold_takeovers;
+    let has_skewed_clocks = s.plans.iter().any(|p| p.clock != Clock::default());
+    let mut tally = sim.tally.clone();
+    tally.add("seeds", 1);
+    tally.add("calm seeds", u32::from(calm));
+    tally.add("calm seeds with a cold takeover", u32::from(excused));
+    tally.add("acknowledged", sim.clients.acks);
+    tally.add("skewed clocks", u32::from(has_skewed_clocks));
+    tally.add("takeovers without table writes", audit.takeovers);
+    tally.add("takeovers", sim.takeovers);
+    tally.add("host power changes", sim.power_changes);
+    tally.add(
+        "host power changes without a master",
+        sim.power_changes_without_master,
     );
-    seen.add("acknowledged", stage.clients.acks);
-    seen.add("skewed clocks", u32::from(skewed));
-    seen.add("changes without a write", books.takeovers);
-    seen.add("changes of masters", stage.takeovers);
-    seen.add("power", stage.powers);
-    seen.add("power without a master", stage.without_master);
-    seen.add("LIDs that nobody could know", u32::from(watch.moved));
-    if let Some(deferred) = &stage.clients.deferred {
-        seen.add("late replies", deferred.late);
-        seen.add("unprotected replies", deferred.sent_unprotected);
-        seen.add("lost unprotected replies", deferred.lost);
-        seen.add("replies compared with durable records", deferred.compared);
+    tally.add("seeds with unknown LIDs", u32::from(monitor.lid_may_change));
+    if let Some(deferred) = &sim.clients.deferred {
+        tally.add("late replies", deferred.late);
+        tally.add("unprotected replies", deferred.sent_unprotected);
+        tally.add("lost unprotected replies", deferred.lost);
+        tally.add("replies compared with durable records", deferred.compared);
     }
-    if let Some(foreign) = &stage.foreign {
-        let ours = foreign.takes_part();
-        seen.add("foreign reigns", if ours { foreign.reigns } else { 0 });
-        seen.add("given to the foreign SM", foreign.given);
-        seen.add("ignored", u32::from(!ours && foreign.reigns > 0));
+    if let Some(foreign) = &sim.foreign {
+        let takes_part = foreign.takes_part();
+        tally.add(
+            "foreign SM terms",
+            if takes_part { foreign.terms } else { 0 },
+        );
+        tally.add("handovers to the foreign SM", foreign.handovers);
+        tally.add(
+            "foreign SM ignored",
+            u32::from(!takes_part && foreign.terms > 0),
+        );
     }
-    (stage.lab.world.trace_hash(), seen)
+    (sim.lab.world.trace_hash(), tally)
 }
 
-/// For a while nobody changes its mind, and nobody sweeps for no reason.
-fn is_quiet(stage: &mut Stage, watch: &mut Watch) {
-    let look = |stage: &Stage| -> Vec<_> {
-        let slots = stage.slots.iter();
-        slots.map(|s| (s.id, s.roles, s.sweeps)).collect()
+/// Asserts that for a while no role changes and no unnecessary sweep runs.
+fn assert_quiet(sim: &mut Simulation, monitor: &mut InvariantMonitor) {
+    let read_counters = |sim: &Simulation| -> Vec<_> {
+        let slots = sim.slots.iter();
+        slots.map(|s| (s.id, s.role_changes, s.sweeps)).collect()
     };
-    let before = look(stage);
-    rest(stage, watch, Duration::from_secs(31));
-    let repeat = stage.lab.repeat();
-    for (i, (was, now)) in before.into_iter().zip(look(stage)).enumerate() {
-        let same = (was.0, was.1) == (now.0, now.1);
-        assert!(same, "{repeat} {i} changes its mind");
-        assert!(now.2 - was.2 <= 1, "{repeat} {i} sweeps for no reason");
+    let before = read_counters(sim);
+    run_checked(sim, monitor, Duration::from_secs(31));
+    let repeat = sim.lab.repeat();
+    for (i, (was, now)) in before.into_iter().zip(read_counters(sim)).enumerate() {
+        let is_same = (was.0, was.1) == (now.0, now.1);
+        assert!(is_same, "{repeat} {i} changes its role");
+        assert!(now.2 - was.2 <= 1, "{repeat} {i} sweeps without a cause");
     }
 }
 
-/// Time passes under the eyes of the watch.
-fn rest(stage: &mut Stage, watch: &mut Watch, time: Duration) {
-    let end = stage.lab.world.now() + time;
-    while stage.lab.world.now() < end {
-        let left = end.since(stage.lab.world.now());
-        stage.run_for(left.min(simulation::TICK * 2));
-        watch.look(stage);
+/// Advances the time, and checks the invariants meanwhile.
+fn run_checked(sim: &mut Simulation, monitor: &mut InvariantMonitor, time: Duration) {
+    let end = sim.lab.world.now() + time;
+    while sim.lab.world.now() < end {
+        let left = end.since(sim.lab.world.now());
+        sim.run_for(left.min(simulation::TICK * 2));
+        monitor.check(sim);
     }
 }
 
-fn until_settled(
-    stage: &mut Stage,
-    watch: &mut Watch,
-    bound: Duration,
-    exact: &dyn Fn(&Stage) -> bool,
+fn run_until_settled(
+    sim: &mut Simulation,
+    monitor: &mut InvariantMonitor,
+    limit: Duration,
+    exact: &dyn Fn(&Simulation) -> bool,
 ) {
-    let end = stage.lab.world.now() + bound;
+    let end = sim.lab.world.now() + limit;
     loop {
-        rest(stage, watch, Duration::from_millis(500));
-        let exact = exact(stage);
-        match settled(stage, exact) {
+        run_checked(sim, monitor, Duration::from_millis(500));
+        let exact = exact(sim);
+        match check_settled(sim, exact) {
             Ok(()) => return,
-            Err(why) if stage.lab.world.now() >= end => {
-                panic!("{} not within {bound:?}: {why}", stage.lab.repeat());
+            Err(why) if sim.lab.world.now() >= end => {
+                panic!("{} not within {limit:?}: {why}", sim.lab.repeat());
             }
             Err(_) => {}
         }

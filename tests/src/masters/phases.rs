@@ -1,16 +1,16 @@
-//! Masters that die in a chosen phase of a sweep: in turn in every one. A host reboots or comes back, so that there is something to do
-//! in each, or another master has died just before, so that the sweep is the first of the next. Draws from dice of its own.
+//! Kills masters in each sweep phase in turn. Before, a host reboots or returns, so that every phase has work, or
+//! another master is killed, so that the sweep is the first one of its successor. Draws from its own random numbers.
 
 use std::time::Duration;
 
 use crate::simulated::Dice;
 use ferrosm_core::{Command, Phase};
 
-use crate::masters::power::Power;
-use crate::masters::simulation::Stage;
-use crate::masters::sm_disk::Store;
+use crate::masters::power::PowerEvents;
+use crate::masters::simulation::Simulation;
+use crate::masters::sm_disk::StoreState;
 
-/// All, in their order.
+/// All phases, in their order.
 pub const ALL: [Phase; 8] = [
     Phase::Idle,
     Phase::Discover,
@@ -22,88 +22,88 @@ pub const ALL: [Phase; 8] = [
     Phase::Activate,
 ];
 
-/// So long a phase is waited for.
-const WITHIN: Duration = Duration::from_secs(30);
+/// Time limit for the master to reach the phase.
+const PHASE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// After this a master has seen a host go, and its tables are without it.
-const AWAY: Duration = Duration::from_secs(12);
+/// Time after which the master has removed a host from its tables.
+const OFF_TIME: Duration = Duration::from_secs(12);
 
-/// See the module's text.
-pub(crate) struct Phases {
+/// Kills masters in chosen phases.
+pub(crate) struct PhaseKills {
     d: Dice,
     next: usize,
 }
 
-impl Phases {
+impl PhaseKills {
     pub(crate) fn new(seed: u64) -> Self {
         let mut d = Dice::new(seed ^ 0x0FA5_E000_0000);
         let next = d.index(ALL.len());
         Self { d, next }
     }
 
-    /// A master dies, or, where this gives `None`, anything else may happen.
-    pub(crate) fn happen(&mut self, stage: &mut Stage) -> Option<String> {
+    /// Kills a master in the next phase; `None` if the caller is to apply a general event.
+    pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
         if self.d.one_in(3) {
             return None;
         }
-        let dead = stage.dead();
-        if let Some(i) = Stage::any(&mut self.d, &dead) {
-            stage.start(i, Store::Whole);
-            stage.run_for(Duration::from_secs(10));
+        let stopped = sim.stopped();
+        if let Some(i) = Simulation::choose(&mut self.d, &stopped) {
+            sim.start_sm(i, StoreState::Complete);
+            sim.run_for(Duration::from_secs(10));
         }
         let phase = ALL[self.next % ALL.len()];
         self.next += 1;
-        let first = stage.master().filter(|_| stage.may_end());
+        let first = sim.master().filter(|_| sim.may_stop_sm());
         let text = match first {
             Some(i) if self.d.one_in(2) => {
-                stage.kill(i);
-                format!("the master {i} is killed")
+                sim.kill_sm(i);
+                format!("master {i} is killed")
             }
-            _ => self.reboot(stage),
+            _ => self.reboot(sim),
         };
-        // A routing job takes no time else.
-        Self::slow_jobs(stage, phase == Phase::Route);
-        let there = |stage: &Stage| {
-            let master = stage.master().and_then(|i| stage.sm(i));
+        // Routing jobs otherwise take no virtual time.
+        Self::slow_jobs(sim, phase == Phase::Route);
+        let is_in_phase = |sim: &Simulation| {
+            let master = sim.master().and_then(|i| sim.sm(i));
             master.is_some_and(|sm| sm.core().phase() == phase)
         };
-        let came = stage.run_until(WITHIN, there);
-        let master = stage.master().filter(|_| came && stage.may_end());
+        let reached = sim.run_until(PHASE_TIMEOUT, is_in_phase);
+        let master = sim.master().filter(|_| reached && sim.may_stop_sm());
         if let Some(i) = master {
-            stage.kill(i);
+            sim.kill_sm(i);
         }
-        Self::slow_jobs(stage, false);
+        Self::slow_jobs(sim, false);
         Some(match master {
-            Some(i) => format!("{text}, and then {i} in phase {phase}"),
-            None => format!("{text}, and nobody in phase {phase}: it came {came}"),
+            Some(i) => format!("{text}, then {i} is killed in phase {phase}"),
+            None => format!("{text}, no SM is killed in phase {phase}, reached: {reached}"),
         })
     }
 
-    fn reboot(&mut self, stage: &mut Stage) -> String {
-        let on = Power::on(stage);
+    fn reboot(&mut self, sim: &mut Simulation) -> String {
+        let on = PowerEvents::free_powered_hosts(sim);
         let node = on.get(self.d.index(on.len())).copied();
-        let away = if self.d.one_in(3) {
+        let off_time = if self.d.one_in(3) {
             Duration::ZERO
         } else {
-            AWAY
+            OFF_TIME
         };
         if let Some(node) = node {
-            stage.power_off(node);
-            stage.run_for(away);
-            stage.power_on(node);
+            sim.power_off(node);
+            sim.run_for(off_time);
+            sim.power_on(node);
         }
-        if let Some(i) = stage.master() {
-            stage.command(i, Command::Sweep.with_id(0));
+        if let Some(i) = sim.master() {
+            sim.command(i, Command::Sweep.with_id(0));
         }
-        format!("host {node:?} was off for {away:?}")
+        format!("host {node:?} was off for {off_time:?}")
     }
 
-    fn slow_jobs(stage: &mut Stage, slow: bool) {
-        for i in stage.alive() {
-            let Some(id) = stage.slots[i].id else {
+    fn slow_jobs(sim: &mut Simulation, slow: bool) {
+        for i in sim.running() {
+            let Some(id) = sim.slots[i].id else {
                 continue;
             };
-            stage.lab.world.with_sm(id, |sm, now| {
+            sim.lab.world.with_sm(id, |sm, now| {
                 sm.slow_jobs = slow;
                 while !slow && !sm.held.is_empty() {
                     sm.answer(now);

@@ -1,5 +1,6 @@
-//! Hosts that reboot, are switched off and come back, while a master is in charge and between two. A host that a manager runs on
-//! goes only together with it. Draws from dice of its own; what hosts know is [`crate::masters::clients`]'.
+//! Hosts that reboot, lose power and return, while there is a master and between two masters. A host with an SM loses
+//! power only together with it. Draws from its own random numbers; [`crate::masters::clients`] models what the hosts
+//! lose.
 
 use std::time::Duration;
 
@@ -7,140 +8,136 @@ use crate::simulated::Dice;
 use ferrosm_core::Command;
 use ferrosm_sim::spec::NodeIdx;
 
-use crate::masters::simulation::Stage;
+use crate::masters::simulation::Simulation;
 
-/// What happens to hosts.
-pub(crate) struct Power {
+/// Applies host power events.
+pub(crate) struct PowerEvents {
     d: Dice,
 }
 
-impl Power {
+impl PowerEvents {
     pub(crate) const fn new(seed: u64) -> Self {
         Self {
             d: Dice::new(seed ^ 0x0FF0_0000_0000),
         }
     }
 
-    /// Something happens to hosts, or, where this gives `None`, anything else may.
-    pub(crate) fn happen(&mut self, stage: &mut Stage) -> Option<String> {
+    /// Applies a host event; `None` if the caller is to apply a general one.
+    pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
         Some(match self.d.below(10) {
-            0 => self.change_some(stage),
-            1 | 2 => self.between_masters(stage),
-            3 => self.crash(stage),
-            4 => Self::all_come_back(stage),
+            0 => self.change_hosts(sim),
+            1 | 2 => self.kill_master_and_change_hosts(sim),
+            3 => self.crash_sm_host(sim),
+            4 => Self::power_on_all(sim),
             _ => return None,
         })
     }
 
-    /// One to three hosts reboot, go or come back.
-    fn change_some(&mut self, stage: &mut Stage) -> String {
-        let many = 1 + self.d.below(3);
-        let texts: Vec<_> = (0..many).map(|_| self.change_one(stage)).collect();
+    /// Reboots, powers off or powers on one to three hosts.
+    fn change_hosts(&mut self, sim: &mut Simulation) -> String {
+        let count = 1 + self.d.below(3);
+        let texts: Vec<_> = (0..count).map(|_| self.change_host(sim)).collect();
         texts.join(", ")
     }
 
-    fn change_one(&mut self, stage: &mut Stage) -> String {
+    fn change_host(&mut self, sim: &mut Simulation) -> String {
         let wait = Duration::from_millis(self.d.upto(300));
-        stage.run_for(wait);
-        let off = Self::off(stage);
-        let on = Self::on(stage);
+        sim.run_for(wait);
+        let off = Self::unpowered_hosts(sim);
+        let on = Self::free_powered_hosts(sim);
         match self.d.below(4) {
             0 if !off.is_empty() => {
                 let node = off[self.d.index(off.len())];
-                stage.power_on(node);
+                sim.power_on(node);
                 format!("host {node} is on")
             }
             1 if on.len() > 2 => {
                 let node = on[self.d.index(on.len())];
-                stage.power_off(node);
+                sim.power_off(node);
                 format!("host {node} is off")
             }
             _ if !on.is_empty() => {
                 let node = on[self.d.index(on.len())];
-                stage.power_off(node);
+                sim.power_off(node);
                 if self.d.one_in(2) {
-                    stage.run_for(Duration::from_millis(self.d.below(2_000)));
+                    sim.run_for(Duration::from_millis(self.d.below(2_000)));
                 }
-                stage.power_on(node);
-                format!("host {node} has rebooted")
+                sim.power_on(node);
+                format!("host {node} rebooted")
             }
             _ => "no host is free".to_owned(),
         }
     }
 
-    /// The master dies, and before another one is there hosts reboot, go and come back.
-    fn between_masters(&mut self, stage: &mut Stage) -> String {
-        let Some(i) = stage.master().filter(|_| stage.may_end()) else {
+    /// Kills the master, and changes hosts before another SM becomes master.
+    fn kill_master_and_change_hosts(&mut self, sim: &mut Simulation) -> String {
+        let Some(i) = sim.master().filter(|_| sim.may_stop_sm()) else {
             return "no master to kill".to_owned();
         };
         if self.d.one_in(4) {
-            stage.command(i, Command::Sweep.with_id(0));
+            sim.command(i, Command::Sweep.with_id(0));
             let steps = self.d.upto(400);
-            stage.run_steps(steps, Duration::from_secs(2));
+            sim.run_steps(steps, Duration::from_secs(2));
         }
-        stage.kill(i);
-        let texts = self.change_some(stage);
-        stage.without_master += u32::from(stage.master().is_none());
-        format!("the master {i} is killed, {texts}")
+        sim.kill_sm(i);
+        let texts = self.change_hosts(sim);
+        sim.power_changes_without_master += u32::from(sim.master().is_none());
+        format!("master {i} is killed, {texts}")
     }
 
-    /// A host loses power, and a manager runs on it.
-    fn crash(&mut self, stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        let any = Stage::any(&mut self.d, &alive);
-        let i = if self.d.one_in(2) {
-            stage.master()
-        } else {
-            any
+    /// Powers off a host with a running SM.
+    fn crash_sm_host(&mut self, sim: &mut Simulation) -> String {
+        let running = sim.running();
+        let any = Simulation::choose(&mut self.d, &running);
+        let i = if self.d.one_in(2) { sim.master() } else { any };
+        let Some(i) = i.filter(|_| sim.may_stop_sm()) else {
+            return "no host to power off".to_owned();
         };
-        let Some(i) = i.filter(|_| stage.may_end()) else {
-            return "nobody crashes".to_owned();
-        };
-        let node = stage.slots[i].plan.at.node;
-        if stage.lab.world.fabric().is_switch(node) {
-            return "the manager on a switch lives".to_owned();
+        let node = sim.slots[i].plan.at.node;
+        if sim.lab.world.fabric().is_switch(node) {
+            return "the SM runs on a switch".to_owned();
         }
-        stage.kill(i);
-        stage.power_off(node);
+        sim.kill_sm(i);
+        sim.power_off(node);
         format!("{i} and its host {node} are off")
     }
 
-    fn all_come_back(stage: &mut Stage) -> String {
-        let off = Self::off(stage);
+    fn power_on_all(sim: &mut Simulation) -> String {
+        let off = Self::unpowered_hosts(sim);
         for node in &off {
-            stage.power_on(*node);
+            sim.power_on(*node);
         }
         format!("hosts {off:?} are on")
     }
 
-    /// Hosts come back, or stay away.
-    pub(crate) fn end(&mut self, stage: &mut Stage) {
+    /// Powers all hosts on again, with a probability of 3/4.
+    pub(crate) fn end_faults(&mut self, sim: &mut Simulation) {
         if !self.d.one_in(4) {
-            let text = Self::all_come_back(stage);
-            stage.say(&text);
+            let text = Self::power_on_all(sim);
+            sim.log(&text);
         }
     }
 
     /// Hosts without power.
-    pub(crate) fn off(stage: &Stage) -> Vec<NodeIdx> {
-        let is_off = |node: &NodeIdx| !stage.lab.world.fabric().is_powered(*node);
-        Self::hosts(stage).into_iter().filter(is_off).collect()
+    pub(crate) fn unpowered_hosts(sim: &Simulation) -> Vec<NodeIdx> {
+        let is_off = |node: &NodeIdx| !sim.lab.world.fabric().is_powered(*node);
+        Self::hosts(sim).into_iter().filter(is_off).collect()
     }
 
-    /// Hosts with power that no manager runs on.
-    pub(crate) fn on(stage: &Stage) -> Vec<NodeIdx> {
-        let busy: Vec<NodeIdx> = stage
-            .alive()
+    /// Hosts with power and without a running SM.
+    pub(crate) fn free_powered_hosts(sim: &Simulation) -> Vec<NodeIdx> {
+        let busy: Vec<NodeIdx> = sim
+            .running()
             .iter()
-            .map(|i| stage.slots[*i].plan.at.node)
+            .map(|i| sim.slots[*i].plan.at.node)
             .collect();
         let is_on =
-            |node: &NodeIdx| stage.lab.world.fabric().is_powered(*node) && !busy.contains(node);
-        Self::hosts(stage).into_iter().filter(is_on).collect()
+            |node: &NodeIdx| sim.lab.world.fabric().is_powered(*node) && !busy.contains(node);
+        Self::hosts(sim).into_iter().filter(is_on).collect()
     }
 
-    fn hosts(stage: &Stage) -> Vec<NodeIdx> {
-        let mut nodes: Vec<NodeIdx> = stage.clients.hosts().iter().map(|at| at.node).collect();
+    fn hosts(sim: &Simulation) -> Vec<NodeIdx> {
+        let mut nodes: Vec<NodeIdx> = sim.clients.hosts().iter().map(|at| at.node).collect();
         nodes.dedup();
         nodes
     }

@@ -1,4 +1,4 @@
-//! What each host may rely on from one master to the next, as values; `tenure_looks` says when it begins, goes on and ends.
+//! State of registration continuity per host; `continuity_checks` updates it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,69 +8,70 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::masters::fragments::Islands;
+use crate::masters::fragments::Fragments;
 
-/// Somebody has become master.
+/// An SM has become master.
 #[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) reign: u32,
-    /// Where it runs.
+pub(crate) struct TermStart {
+    pub(crate) term: u32,
+    /// The node that it runs on.
     pub(crate) node: NodeIdx,
-    /// The reign that it had all records of.
+    /// The term of which it had all records.
     pub(crate) from: Option<u32>,
-    /// The view among them.
+    /// The view among these records.
     pub(crate) view: Option<Arc<View>>,
 }
 
-/// What one host may rely on.
+/// Continuity of one host's registrations.
 #[derive(Debug, Default)]
-pub(super) struct Tenure {
-    /// The reign in which all was well last, or one that had everything of it.
-    pub(super) of: Option<u32>,
-    /// All is well in this reign since then.
-    pub(super) well: Option<(u32, Instant)>,
-    /// It is cut off from its master, or was, or another one has begun beside that one: it is not sure that the master knows it.
-    pub(super) apart: bool,
-    /// MADs were lost, or a manager stood still.
+pub(super) struct HostContinuity {
+    /// The last term in which the host's state was correct, or a later one whose master has all records of it.
+    pub(super) term: Option<u32>,
+    /// The term in which the state is correct, and since when.
+    pub(super) settled_since: Option<(u32, Instant)>,
+    /// The host is or was partitioned from its master, or another SM became master beside it: the master may not have
+    /// all acknowledged records.
+    pub(super) cut_off: bool,
+    /// MADs were lost, or an SM was stalled.
     pub(super) lossy: bool,
-    /// The master knew nothing of it that it did not want.
+    /// The master had no withdrawn registrations of the host.
     pub(super) exact: bool,
-    pub(super) told: u32,
+    pub(super) reregister_requests: u32,
 }
 
-impl Tenure {
-    pub(super) fn end(&mut self) {
+impl HostContinuity {
+    pub(super) fn reset(&mut self) {
         *self = Self {
-            told: self.told,
+            reregister_requests: self.reregister_requests,
             ..Self::default()
         };
     }
 }
 
-/// Those of all hosts.
+/// Continuity of all hosts.
 #[derive(Debug, Default)]
-pub(crate) struct Tenures {
-    pub(super) all: BTreeMap<PortAt, Tenure>,
-    /// Who became master since the last look.
-    pub(crate) begun: Vec<Begun>,
-    /// A manager did not run for a while, since the last look.
-    pub(crate) stood_still: bool,
-    pub(super) foreign_reigns: u32,
-    /// Who was master at the last look, and where; and the islands then.
-    pub(super) reigned: Vec<(u32, NodeIdx)>,
-    pub(super) pieces: Rc<Islands>,
-    pub(super) looks: u64,
+pub(crate) struct ContinuityTracker {
+    pub(super) all: BTreeMap<PortAt, HostContinuity>,
+    /// Terms that began since the last update.
+    pub(crate) term_starts: Vec<TermStart>,
+    /// An SM was stalled since the last update.
+    pub(crate) sm_was_stalled: bool,
+    pub(super) foreign_terms: u32,
+    /// Masters at the last update, with their nodes, and the subnet fragments then.
+    pub(super) last_masters: Vec<(u32, NodeIdx)>,
+    pub(super) last_fragments: Rc<Fragments>,
+    pub(super) updates: u64,
 }
 
-impl Tenures {
-    /// How many hosts may rely on something.
-    pub(crate) fn held(&self) -> u32 {
-        let held = self.all.values().filter(|t| t.of.is_some());
-        u32::try_from(held.count()).unwrap_or(u32::MAX)
+impl ContinuityTracker {
+    /// Number of hosts whose registrations must be continuous.
+    pub(crate) fn continuous_hosts(&self) -> u32 {
+        let continuous_hosts = self.all.values().filter(|t| t.term.is_some());
+        u32::try_from(continuous_hosts.count()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
         let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
-        of_node.for_each(|(_, tenure)| tenure.end());
+        of_node.for_each(|(_, continuity)| continuity.reset());
     }
 }

@@ -1,5 +1,5 @@
-//! What a seed stands for: a fabric, the managers on it, and how they are told to behave. The order in which it draws is what makes a
-//! kept seed mean what it meant: it is never changed.
+//! Scenarios of seeds: a fabric, the SMs on it and their configuration. The order of draws must not change, because
+//! saved seeds depend on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
-/// Seeds from here on are of the second kind: everything of the first, and hosts lose power and come back.
+/// First seed of the second kind: hosts also lose power and return.
 pub const HOSTS: u64 = 1_000_000;
-/// Seeds from here on are of the third kind: everything of the first, and there is a subnet manager of somebody else.
+/// First seed of the third kind: an SM of another vendor takes part.
 pub const FOREIGN: u64 = 2_000_000;
-/// Seeds from here on are of the fourth kind: everything of the first, and masters die in a phase of their work that is chosen.
+/// First seed of the fourth kind: masters are also killed in chosen sweep phases.
 pub const PHASES: u64 = 3_000_000;
-/// Seeds from here on are of the fifth kind: everything of the first, and stores that are slow, hang or fail.
+/// First seed of the fifth kind: stores are also slow, hang or fail.
 pub const STORES: u64 = 5_000_000;
 
-/// Whether a standby has what its master keeps.
+/// Replica of a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Copying {
-    /// It has nothing.
-    No,
-    /// All that was acknowledged.
-    InStep,
-    /// What there was some time ago.
-    Lagging,
+pub(crate) enum ReplicaMode {
+    /// No replica.
+    Absent,
+    /// Complete: all acknowledged records.
+    InSync,
+    /// The records of an earlier time.
+    Stale,
 }
 
-/// One manager, as it is planned.
+/// Position, configuration and behaviour of one SM.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct SmPlan {
     pub(crate) at: PortAt,
     pub(crate) cfg: SmConfig,
-    pub(crate) copying: Copying,
+    pub(crate) replica_mode: ReplicaMode,
     pub(crate) clock: Clock,
-    pub(crate) starts: Duration,
+    pub(crate) start_delay: Duration,
 }
 
-/// What a seed stands for.
+/// The scenario of a seed.
 pub(crate) struct Scenario {
     pub(crate) shape: String,
     pub(crate) spec: FabricSpec,
-    pub(crate) plans: Vec<Plan>,
-    /// Only what nobody is to notice happens: every manager has a copy, and the fabric stays as it is.
+    pub(crate) plans: Vec<SmPlan>,
+    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not change.
     pub(crate) calm: bool,
     pub(crate) dice: Dice,
 }
@@ -81,8 +81,8 @@ fn fabric(d: &mut Dice) -> (String, FabricSpec) {
     }
 }
 
-/// Places for managers: hosts first of all, and a switch now and then.
-fn places(spec: &FabricSpec, d: &mut Dice) -> Vec<PortAt> {
+/// Chooses ports for the SMs: mostly hosts, sometimes switches.
+fn choose_sm_ports(spec: &FabricSpec, d: &mut Dice) -> Vec<PortAt> {
     let of = |kind| {
         let nodes = spec.nodes.iter().enumerate();
         let nodes = nodes.filter(move |(_, n)| n.kind == kind);
@@ -112,14 +112,14 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         node.enhanced_port0 = d.one_in(4);
     }
     let calm = d.one_in(3);
-    let places = places(&spec, &mut d);
+    let sm_ports = choose_sm_ports(&spec, &mut d);
     let guid = |at: &PortAt| {
         let node = &spec.nodes[at.node];
         node.port_guids[usize::from(at.port.saturating_sub(1)).min(node.port_guids.len() - 1)]
     };
-    let know_each_other = !d.one_in(4);
-    let peers: Arc<_> = Arc::new(if know_each_other {
-        places.iter().map(guid).collect()
+    let lists_peers = !d.one_in(4);
+    let peers: Arc<_> = Arc::new(if lists_peers {
+        sm_ports.iter().map(guid).collect()
     } else {
         Default::default()
     });
@@ -135,8 +135,8 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         patience: u8::try_from(3 + d.below(8)).unwrap(),
         ..SmConfig::default()
     };
-    let skewed = d.one_in(2);
-    let plans = places
+    let has_skewed_clocks = d.one_in(2);
+    let plans = sm_ports
         .iter()
         .map(|at| {
             let mut cfg = common.clone();
@@ -144,13 +144,13 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
             if d.one_in(4) {
                 cfg.master_priority = 15;
             }
-            let copying = match d.below(6) {
-                _ if calm => Copying::InStep,
-                0 | 1 => Copying::No,
-                2 => Copying::Lagging,
-                _ => Copying::InStep,
+            let replica_mode = match d.below(6) {
+                _ if calm => ReplicaMode::InSync,
+                0 | 1 => ReplicaMode::Absent,
+                2 => ReplicaMode::Stale,
+                _ => ReplicaMode::InSync,
             };
-            let clock = if skewed {
+            let clock = if has_skewed_clocks {
                 Clock {
                     ppm: i32::try_from(d.below(400_000)).unwrap() - 200_000,
                     ahead: Duration::from_millis(d.below(4_000_000)),
@@ -158,13 +158,13 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
             } else {
                 Clock::default()
             };
-            let starts = Duration::from_millis(if d.one_in(3) { 0 } else { d.below(4000) });
-            Plan {
+            let start_delay = Duration::from_millis(if d.one_in(3) { 0 } else { d.below(4000) });
+            SmPlan {
                 at: *at,
                 cfg,
-                copying,
+                replica_mode,
                 clock,
-                starts,
+                start_delay,
             }
         })
         .collect();

@@ -1,4 +1,4 @@
-//! The managers on a fabric, and how the standbys' copies follow the master: as the daemon does it, without connections.
+//! Several SMs on one fabric, with replication to the standbys as in the daemon, but without connections.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,100 +18,100 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::SmId;
 
-use crate::masters::clients::{Clients, Place};
-use crate::masters::foreign::Foreign;
-use crate::masters::fragments::{Islands, Pieces};
-use crate::masters::registration_continuity::{Begun, Tenures};
-use crate::masters::seed_plan::{Copying, Plan, Scenario};
-use crate::masters::sm_disk::{Records, Store, records_of, restore, unix_s};
+use crate::masters::clients::{Clients, SmLocation};
+use crate::masters::foreign::ScriptedSm;
+use crate::masters::fragments::{FragmentCache, Fragments};
+use crate::masters::registration_continuity::{ContinuityTracker, TermStart};
+use crate::masters::seed_plan::{ReplicaMode, Scenario, SmPlan};
+use crate::masters::sm_disk::{Records, StoreState, records_of, restore, unix_s};
 
-/// How long the world runs before anybody outside looks.
+/// Interval between two steps of the clients, of replication and of the checks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// What a standby has of its master's records.
+/// A standby's replica of its master's records.
 #[derive(Debug, Clone)]
-struct Copy {
+struct Replica {
     records: Records,
-    /// It is all that was acknowledged.
-    whole: bool,
-    /// The master.
+    /// No acknowledged record is missing.
+    complete: bool,
+    /// Port GUID of the master.
     of: PortGuid,
-    /// Its reign.
-    reign: Option<u32>,
+    /// Term of the master.
+    term: Option<u32>,
 }
 
-/// A place for a manager.
-pub(crate) struct Slot {
-    pub(crate) plan: Plan,
+/// A port that an SM is planned for, with the state of its current or last process.
+pub(crate) struct SmSlot {
+    pub(crate) plan: SmPlan,
     pub(crate) guid: PortGuid,
     pub(crate) id: Option<SmId>,
-    /// What it had on its disk when it ended.
+    /// Records on its disk when it last stopped.
     disk: Records,
-    /// The master that it follows.
+    /// The master that it replicates.
     leader: Option<SmId>,
-    /// What it has of a leader that is gone.
-    copy: Option<Copy>,
-    /// Whose records it was given, all of them, since it was last standby.
-    recalled: Option<PortGuid>,
-    /// The reign that these are of, and the view among them.
-    recalled_of: Option<(u32, Option<Arc<View>>)>,
-    /// What this one kept as master some time ago.
-    before: Option<Records>,
-    /// Which reign this is, where it is master, and which it was when it last was.
-    pub(crate) reign: Option<u32>,
-    last_reign: Option<u32>,
-    /// The view among its own records at the last look: a sweep since then may have seen hosts that were cut off.
+    /// Replica of a master that has stopped.
+    replica: Option<Replica>,
+    /// The master whose complete records it loaded since it was last standby.
+    loaded_from: Option<PortGuid>,
+    /// The term that the loaded records belong to, and the view among them.
+    loaded_term: Option<(u32, Option<Arc<View>>)>,
+    /// Its records as master at an earlier time, which stale replicas have.
+    older_records: Option<Records>,
+    /// Its current term if it is master; its last one in `last_term`.
+    pub(crate) term: Option<u32>,
+    last_term: Option<u32>,
+    /// Its persisted view at the last check: a later sweep may have seen hosts that were partitioned.
     own_view: Option<Arc<View>>,
-    /// The reign that it has all records of by itself: its last one, if it was not standby since.
-    own: Option<u32>,
-    /// The reign that ended with it, whose records are on its disk.
-    disk_of: Option<u32>,
-    /// Sweeps before it last became master.
-    pub(crate) sweeps_before: usize,
-    told: usize,
+    /// The term of which its own records are complete: its last one, if it was not standby since.
+    own_term: Option<u32>,
+    /// The term that ended with its process, whose records are on its disk.
+    disk_term: Option<u32>,
+    /// Sweeps completed before it last became master.
+    pub(crate) sweeps_before_term: usize,
+    events_read: usize,
     pub(crate) sweeps: usize,
-    pub(crate) roles: usize,
+    pub(crate) role_changes: usize,
 }
 
-/// Everything together.
-pub(crate) struct Stage {
+/// The simulated fabric with its SMs and SA clients.
+pub(crate) struct Simulation {
     pub(crate) lab: Lab,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<SmSlot>,
     pub(crate) clients: Clients,
-    pub(crate) tell: bool,
-    /// Replication tells standbys at once that nothing is heard of their master any more.
+    pub(crate) verbose: bool,
+    /// Standbys are notified at once when their master's lease ends.
     pub(crate) leases: bool,
-    /// How often somebody became master without the records of the last one: hosts have to register again then.
-    pub(crate) unprepared: u32,
-    /// How often somebody became master, and who did last.
+    /// Takeovers without the records of the last master: hosts have to register again.
+    pub(crate) cold_takeovers: u32,
+    /// Number of takeovers; the last master is in `last_master`.
     pub(crate) takeovers: u32,
-    reigned: Option<PortGuid>,
-    /// How often a host lost or got power.
-    pub(crate) powers: u32,
-    /// Hosts that lost power, for the watch to take.
-    pub(crate) powerless: BTreeSet<NodeIdx>,
-    /// How often that was while nobody was master.
-    pub(crate) without_master: u32,
-    /// Only what nobody is to notice happens to managers.
+    last_master: Option<PortGuid>,
+    /// How often a host was powered on or off.
+    pub(crate) power_changes: u32,
+    /// Hosts that lost power since [`crate::masters::invariants::InvariantMonitor`] last read this.
+    pub(crate) powered_off: BTreeSet<NodeIdx>,
+    /// Host power changes while there was no master.
+    pub(crate) power_changes_without_master: u32,
+    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not change.
     pub(crate) calm: bool,
-    /// A subnet manager of somebody else.
-    pub(crate) foreign: Option<Foreign>,
-    /// How much hosts and power had changed, and since when no more.
-    changed: (u64, Instant),
+    /// An SM of another vendor.
+    pub(crate) foreign: Option<ScriptedSm>,
+    /// Number of client requests and power changes, and the time of the last one.
+    last_change: (u64, Instant),
     ticks: u64,
-    /// Which nodes are together.
-    pub(crate) pieces: Pieces,
-    reigns: u32,
-    /// MADs are lost now.
-    pub(crate) loses: bool,
-    /// What each host may rely on.
-    pub(crate) tenures: Tenures,
-    /// What was seen.
+    /// The subnet fragments at the last topology change.
+    pub(crate) fragment_cache: FragmentCache,
+    terms: u32,
+    /// MADs are being lost.
+    pub(crate) loses_mads: bool,
+    /// Which hosts' registrations must be continuous.
+    pub(crate) continuity: ContinuityTracker,
+    /// Counted events.
     pub(crate) tally: Tally,
 }
 
-impl Stage {
-    pub(crate) fn new(s: &Scenario, seed: u64, leases: bool, tell: bool) -> Self {
+impl Simulation {
+    pub(crate) fn new(s: &Scenario, seed: u64, leases: bool, verbose: bool) -> Self {
         let first = &s.plans[0];
         let mut lab = Lab::on(
             &s.shape,
@@ -123,62 +123,62 @@ impl Stage {
         lab.world.kill(lab.sm);
         lab.world.run_for(Duration::from_millis(1));
         let fabric = lab.world.fabric();
-        let slots = s.plans.iter().map(|plan| Slot {
+        let slots = s.plans.iter().map(|plan| SmSlot {
             plan: plan.clone(),
             guid: fabric.port_guid(plan.at),
             id: None,
             disk: Records::new(),
             leader: None,
-            copy: None,
-            recalled: None,
-            recalled_of: None,
+            replica: None,
+            loaded_from: None,
+            loaded_term: None,
             own_view: None,
-            before: None,
-            reign: None,
-            last_reign: None,
-            own: None,
-            disk_of: None,
-            sweeps_before: 0,
-            told: 0,
+            older_records: None,
+            term: None,
+            last_term: None,
+            own_term: None,
+            disk_term: None,
+            sweeps_before_term: 0,
+            events_read: 0,
             sweeps: 0,
-            roles: 0,
+            role_changes: 0,
         });
         let slots = slots.collect();
         let clients = Clients::new(&lab.world);
-        let mut stage = Self {
+        let mut sim = Self {
             lab,
             slots,
             clients,
-            tell,
+            verbose,
             leases,
-            unprepared: 0,
+            cold_takeovers: 0,
             takeovers: 0,
-            reigned: None,
-            changed: (0, Instant::START),
-            powers: 0,
-            powerless: BTreeSet::new(),
-            without_master: 0,
+            last_master: None,
+            last_change: (0, Instant::START),
+            power_changes: 0,
+            powered_off: BTreeSet::new(),
+            power_changes_without_master: 0,
             calm: s.calm,
             foreign: None,
             ticks: 0,
-            pieces: Pieces::default(),
-            reigns: 0,
-            loses: false,
-            tenures: Tenures::default(),
+            fragment_cache: FragmentCache::default(),
+            terms: 0,
+            loses_mads: false,
+            continuity: ContinuityTracker::default(),
             tally: Tally::default(),
         };
-        let mut order: Vec<usize> = (0..stage.slots.len()).collect();
-        order.sort_by_key(|i| stage.slots[*i].plan.starts);
+        let mut order: Vec<usize> = (0..sim.slots.len()).collect();
+        order.sort_by_key(|i| sim.slots[*i].plan.start_delay);
         for i in order {
-            let at = Instant::START + stage.slots[i].plan.starts;
-            stage.run_for(at.since(stage.lab.world.now()));
-            stage.start(i, Store::Nothing);
+            let at = Instant::START + sim.slots[i].plan.start_delay;
+            sim.run_for(at.since(sim.lab.world.now()));
+            sim.start_sm(i, StoreState::Empty);
         }
-        stage
+        sim
     }
 
-    pub(crate) fn say(&self, text: &str) {
-        if self.tell {
+    pub(crate) fn log(&self, text: &str) {
+        if self.verbose {
             println!("{:?} {text}", self.lab.world.now());
         }
     }
@@ -195,212 +195,214 @@ impl Stage {
         self.role(i) == Some(SmState::Master)
     }
 
-    /// Those that run.
-    pub(crate) fn alive(&self) -> Vec<usize> {
+    /// Indices of the running SMs.
+    pub(crate) fn running(&self) -> Vec<usize> {
         (0..self.slots.len())
             .filter(|i| self.slots[*i].id.is_some())
             .collect()
     }
 
-    /// Those that do not.
-    pub(crate) fn dead(&self) -> Vec<usize> {
+    /// Indices of the stopped SMs.
+    pub(crate) fn stopped(&self) -> Vec<usize> {
         (0..self.slots.len())
             .filter(|i| self.slots[*i].id.is_none())
             .collect()
     }
 
-    /// Some master, if there is one.
+    /// The first SM that is master.
     pub(crate) fn master(&self) -> Option<usize> {
         (0..self.slots.len()).find(|i| self.is_master(*i))
     }
 
-    /// A manager begins, with what is left of its store.
-    pub(crate) fn start(&mut self, i: usize, store: Store) {
+    /// Starts an SM with what is readable of its store.
+    pub(crate) fn start_sm(&mut self, i: usize, store: StoreState) {
         if self.slots[i].id.is_some() {
             return;
         }
         self.power_on(self.slots[i].plan.at.node);
         let now = self.lab.world.now();
-        let records = store.left_of(&self.slots[i].disk);
+        let records = store.readable_records(&self.slots[i].disk);
         let slot = &self.slots[i];
-        let Plan {
+        let SmPlan {
             at,
             cfg,
-            copying,
+            replica_mode,
             clock,
             ..
         } = slot.plan.clone();
         let mut restored = restore(&records, unix_s(clock, now));
-        // A copy that nobody added to since is no proof of what hosts were told meanwhile.
+        // A replica that received no updates does not prove what hosts were acknowledged meanwhile.
         let view = restored.snapshot.as_ref().map(|s| &s.view);
         let whose = view.and_then(|view| view.identity());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
-        let whole = restored.complete && store == Store::Whole;
+        let complete = restored.complete && store == StoreState::Complete;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
         (sm.kept, sm.view_kept) = (records, view.clone());
         sm.asks_for_copy = true;
-        sm.follows = copying != Copying::No;
+        sm.follows = replica_mode != ReplicaMode::Absent;
         let added = self.lab.world.add_sm(Some(at), sm);
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
-        (slot.leader, slot.copy, slot.before) = (None, None, None);
-        (slot.recalled, slot.recalled_of) = (None, None);
-        (slot.reign, slot.last_reign, slot.sweeps_before) = (None, None, 0);
-        slot.own = slot.disk_of.filter(|_| whole);
+        (slot.leader, slot.replica, slot.older_records) = (None, None, None);
+        (slot.loaded_from, slot.loaded_term) = (None, None);
+        (slot.term, slot.last_term, slot.sweeps_before_term) = (None, None, 0);
+        slot.own_term = slot.disk_term.filter(|_| complete);
         slot.own_view = view;
-        (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
-        if copying != Copying::No {
+        (slot.events_read, slot.sweeps, slot.role_changes) = (0, 0, 0);
+        if replica_mode != ReplicaMode::Absent {
             self.command(i, Input::ReplicaIncomplete(true));
         }
     }
 
-    /// A manager ends without a word.
-    pub(crate) fn kill(&mut self, i: usize) {
-        self.hear();
+    /// Kills an SM.
+    pub(crate) fn kill_sm(&mut self, i: usize) {
+        self.process_events();
         let slot = &self.slots[i];
-        if slot.reign.is_some()
+        if slot.term.is_some()
             && let Some(sm) = self.sm(i)
         {
             let phase = sm.core().phase();
-            let first = slot.sweeps == slot.sweeps_before;
+            let first = slot.sweeps == slot.sweeps_before_term;
             self.tally.add(&format!("killed, {phase}"), 1);
             self.tally
                 .add(&format!("killed, {phase}, first"), u32::from(first));
         }
-        self.end(i);
+        self.remove_sm(i);
     }
 
-    fn end(&mut self, i: usize) {
+    fn remove_sm(&mut self, i: usize) {
         let Some(id) = self.slots[i].id.take() else {
             return;
         };
         self.clients.take_replies(&mut self.lab.world, id);
         self.clients.on_master_end(id);
         let now = self.lab.world.now();
-        let followed = self.followed(i, now);
+        let replica_for = self.replica_for(i, now);
         let sm = self.lab.world.kill(id).unwrap();
         let own = records_of(&sm, self.slots[i].plan.clock, now);
         let of = self.slots[i].guid;
-        let reign = self.slots[i].last_reign;
-        let before = self.slots[i].before.take();
+        let term = self.slots[i].last_term;
+        let older_records = self.slots[i].older_records.take();
         for slot in self.slots.iter_mut().filter(|s| s.leader == Some(id)) {
-            slot.copy = match slot.plan.copying {
-                Copying::No => None,
-                Copying::InStep => Some(Copy {
+            slot.replica = match slot.plan.replica_mode {
+                ReplicaMode::Absent => None,
+                ReplicaMode::InSync => Some(Replica {
                     records: own.clone(),
-                    whole: true,
+                    complete: true,
                     of,
-                    reign,
+                    term,
                 }),
-                Copying::Lagging => before.clone().map(|records| Copy {
+                ReplicaMode::Stale => older_records.clone().map(|records| Replica {
                     records,
-                    whole: false,
+                    complete: false,
                     of,
-                    reign,
+                    term,
                 }),
             };
             slot.leader = None;
         }
         let slot = &mut self.slots[i];
-        slot.disk_of = slot.reign.take();
+        slot.disk_term = slot.term.take();
         slot.disk = if sm.core().role() == SmState::Standby {
-            followed.map_or(own, |copy| copy.records)
+            replica_for.map_or(own, |replica| replica.records)
         } else {
             own
         };
     }
 
-    /// What a standby has of the master that it follows, or followed.
-    fn followed(&self, i: usize, now: Instant) -> Option<Copy> {
+    /// The replica that a standby has of its current or last master.
+    fn replica_for(&self, i: usize, now: Instant) -> Option<Replica> {
         let slot = &self.slots[i];
         let leader = slot
             .leader
             .and_then(|id| self.slots.iter().find(|s| s.id == Some(id)));
         let Some(leader) = leader else {
-            return slot.copy.clone();
+            return slot.replica.clone();
         };
         let of = leader.guid;
-        match slot.plan.copying {
-            Copying::No => None,
-            Copying::InStep => {
+        match slot.plan.replica_mode {
+            ReplicaMode::Absent => None,
+            ReplicaMode::InSync => {
                 let sm = self.lab.world.sm(leader.id?)?;
                 {
                     let records = records_of(sm, leader.plan.clock, now);
-                    Some(Copy {
+                    Some(Replica {
                         records,
-                        whole: true,
+                        complete: true,
                         of,
-                        reign: leader.last_reign,
+                        term: leader.last_term,
                     })
                 }
             }
-            Copying::Lagging => {
-                let records = leader.before.clone()?;
-                Some(Copy {
+            ReplicaMode::Stale => {
+                let records = leader.older_records.clone()?;
+                Some(Replica {
                     records,
-                    whole: false,
+                    complete: false,
                     of,
-                    reign: leader.last_reign,
+                    term: leader.last_term,
                 })
             }
         }
     }
 
-    /// What lagging followers of a master have from now on.
-    pub(crate) fn lag(&mut self) {
+    /// Brings stale replicas up to the current records of their master.
+    pub(crate) fn update_stale_replicas(&mut self) {
         let now = self.lab.world.now();
         for i in 0..self.slots.len() {
             if self.is_master(i) {
                 let clock = self.slots[i].plan.clock;
-                self.slots[i].before = self.sm(i).map(|sm| records_of(sm, clock, now));
+                self.slots[i].older_records = self.sm(i).map(|sm| records_of(sm, clock, now));
             }
         }
     }
 
-    /// Whoever asks for what was kept gets it.
-    fn answer_recalls(&mut self) {
+    /// Replies to SMs that wait for a replica.
+    fn load_replicas(&mut self) {
         let now = self.lab.world.now();
-        for i in self.alive() {
+        for i in self.running() {
             if !self.sm(i).is_some_and(|sm| sm.wants_copy) {
                 continue;
             }
             let clock = self.slots[i].plan.clock;
-            let copy = self.followed(i, now);
-            let replicates = self.slots[i].plan.copying != Copying::No;
-            // The store cannot be read either.
+            let replica = self.replica_for(i, now);
+            let replicates = self.slots[i].plan.replica_mode != ReplicaMode::Absent;
+            // A hanging store cannot be read either.
             let hangs = |sm: &Sm| sm.store_fault() == StoreFault::Hanging;
             if replicates && self.sm(i).is_some_and(hangs) {
                 continue;
             }
-            if self.tell {
-                let size = copy.as_ref().map(|c| (c.records.len(), c.whole, c.of));
-                self.say(&format!("{i} recalls {size:?}"));
+            if self.verbose {
+                let size = replica
+                    .as_ref()
+                    .map(|c| (c.records.len(), c.complete, c.of));
+                self.log(&format!("{i} loads replica {size:?}"));
             }
             let id = self.slots[i].id.unwrap();
             let prepared = self.lab.world.with_sm(id, |sm, _| {
                 let (mut prepared, mut all_of) = (None, None);
                 sm.wants_copy = false;
                 let unix_s = unix_s(clock, now);
-                let restored = match copy {
-                    Some(Copy {
+                let restored = match replica {
+                    Some(Replica {
                         records,
-                        whole,
+                        complete,
                         of,
-                        reign,
+                        term,
                     }) => {
                         let mut restored = restore(&records, unix_s);
-                        restored.complete &= whole;
+                        restored.complete &= complete;
                         let view = restored.snapshot.as_ref().map(|s| &s.view);
                         let whose = view.and_then(|view| view.identity());
                         let fits = restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
                         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
                         sm.replace_records(records, view.clone(), now);
-                        all_of = reign.filter(|_| fits).map(|reign| (reign, view));
+                        all_of = term.filter(|_| fits).map(|term| (term, view));
                         Some(restored)
                     }
-                    // Of its own records only LIDs are worth anything.
+                    // Of its own records only the LIDs are still valid.
                     None if replicates => {
                         let lids: LidMap = restore(&sm.kept, unix_s).lids;
                         let registered = |key: &RecordKey| {
@@ -421,31 +423,27 @@ impl Stage {
                 (prepared, all_of)
             });
             let slot = &mut self.slots[i];
-            (slot.recalled, slot.recalled_of) = prepared.unwrap_or_default();
-            slot.own = None;
+            (slot.loaded_from, slot.loaded_term) = prepared.unwrap_or_default();
+            slot.own_term = None;
         }
     }
 
-    /// Standbys follow the master of their island.
-    fn follow(&mut self) {
-        for (_, here) in &*self.islands() {
-            let masters: Vec<usize> = here
-                .iter()
-                .copied()
-                .filter(|i| self.is_master(*i))
-                .collect();
+    /// Makes standbys replicate the master of their subnet fragment.
+    fn update_followed_masters(&mut self) {
+        for (_, sms) in &*self.fragments() {
+            let masters: Vec<usize> = sms.iter().copied().filter(|i| self.is_master(*i)).collect();
             let Some(&first) = masters.first() else {
                 continue;
             };
-            for i in here.iter().copied() {
+            for i in sms.iter().copied() {
                 let slot = &self.slots[i];
                 let stays = masters.iter().any(|m| slot.leader == self.slots[*m].id);
                 if self.role(i) == Some(SmState::Standby) && !stays {
                     let leader = self.slots[first].id;
                     let peer = self.slots[first].guid;
-                    let knows = slot.plan.copying != Copying::No;
+                    let knows = slot.plan.replica_mode != ReplicaMode::Absent;
                     self.slots[i].leader = leader;
-                    self.slots[i].copy = None;
+                    self.slots[i].replica = None;
                     if knows {
                         self.command(i, Input::ReplicaIncomplete(false));
                     }
@@ -457,40 +455,40 @@ impl Stage {
         }
     }
 
-    /// The pieces of the fabric that have managers, and those managers.
-    pub(crate) fn islands(&self) -> Rc<Islands> {
-        let alive = self.alive().into_iter();
-        let alive = alive.map(|i| (i, self.slots[i].plan.at.node));
-        self.pieces
-            .islands(self.lab.world.fabric(), alive.collect())
+    /// The subnet fragments with running SMs, and these SMs.
+    pub(crate) fn fragments(&self) -> Rc<Fragments> {
+        let running = self.running().into_iter();
+        let running = running.map(|i| (i, self.slots[i].plan.at.node));
+        self.fragment_cache
+            .fragments(self.lab.world.fabric(), running.collect())
     }
 
-    /// A cable is cut or mended, or a node gets or loses power.
-    pub(crate) fn act(&mut self, action: FabricAction) {
+    /// Applies a change of a link or of a node's power.
+    pub(crate) fn apply(&mut self, action: FabricAction) {
         self.lab.world.act(action).unwrap();
-        self.pieces.changes += 1;
+        self.fragment_cache.changes += 1;
     }
 
-    /// A host has no power any more, nor what it knew.
+    /// Powers off a host, which loses its registration state.
     pub(crate) fn power_off(&mut self, node: NodeIdx) {
-        self.act(FabricAction::PowerOff(node));
+        self.apply(FabricAction::PowerOff(node));
         self.clients.lose_power(node);
-        self.tenures.lose_power(node);
-        self.powerless.insert(node);
-        self.powers += 1;
+        self.continuity.lose_power(node);
+        self.powered_off.insert(node);
+        self.power_changes += 1;
     }
 
     pub(crate) fn power_on(&mut self, node: NodeIdx) {
         if !self.lab.world.fabric().is_powered(node) {
-            self.act(FabricAction::PowerOn(node));
-            self.powers += 1;
+            self.apply(FabricAction::PowerOn(node));
+            self.power_changes += 1;
         }
     }
 
-    /// Whether one more manager may end. In calm times somebody with a copy is left.
-    pub(crate) fn may_end(&self) -> bool {
+    /// Returns true if another SM may be stopped. In calm seeds an SM with a replica remains.
+    pub(crate) fn may_stop_sm(&self) -> bool {
         let least = if self.calm { 2 } else { 1 };
-        self.alive().len() > least
+        self.running().len() > least
     }
 
     pub(crate) fn command(&mut self, i: usize, input: Input) {
@@ -499,22 +497,22 @@ impl Stage {
         }
     }
 
-    /// Who runs where hosts may ask.
-    pub(crate) fn places(&self) -> Vec<Place> {
-        let alive = self.alive().into_iter();
-        alive
+    /// The running SMs and their ports.
+    pub(crate) fn sm_locations(&self) -> Vec<SmLocation> {
+        let running = self.running().into_iter();
+        running
             .filter_map(|i| Some((self.slots[i].plan.at, self.slots[i].id?)))
             .collect()
     }
 
-    /// What somebody else's subnet manager is, if it is among these nodes and has to do with ours.
+    /// The foreign SM's state, if it is among these nodes and takes part in the election.
     pub(crate) fn foreign_state(&self, nodes: &BTreeSet<NodeIdx>) -> Option<SmState> {
         let foreign = self.foreign.as_ref()?;
         let counts = foreign.takes_part() && nodes.contains(&foreign.at.node);
         foreign.state(&self.lab.world).filter(|_| counts)
     }
 
-    /// Time passes, and everybody does what is theirs to do.
+    /// Advances the time, and runs clients, replication and checks.
     pub(crate) fn run_for(&mut self, time: Duration) {
         let end = self.lab.world.now() + time;
         while self.lab.world.now() < end {
@@ -524,7 +522,7 @@ impl Stage {
         }
     }
 
-    /// So many things happen in the world, or so much time passes.
+    /// Processes at most `steps` simulator events, for at most `at_most`.
     pub(crate) fn run_steps(&mut self, steps: u64, at_most: Duration) {
         let end = self.lab.world.now() + at_most;
         let mut next = self.lab.world.now() + TICK;
@@ -539,7 +537,7 @@ impl Stage {
         }
     }
 
-    /// Steps until something is so, at most for so long; whether it is.
+    /// Advances the time until `done`, for at most `at_most`; returns false if the condition did not become true.
     pub(crate) fn run_until(&mut self, at_most: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let end = self.lab.world.now() + at_most;
         let mut next = self.lab.world.now() + TICK;
@@ -560,41 +558,41 @@ impl Stage {
         if let Some(foreign) = &mut self.foreign {
             foreign.tick(&mut self.lab.world);
         }
-        self.answer_recalls();
-        self.bury();
-        self.follow();
-        let places = self.places();
-        self.clients.listen(&mut self.lab.world, &places);
+        self.load_replicas();
+        self.remove_stopped_sms();
+        self.update_followed_masters();
+        let locations = self.sm_locations();
+        self.clients.receive(&mut self.lab.world, &locations);
         if self.ticks.is_multiple_of(10) {
-            self.clients.ask(&mut self.lab.world, &places);
+            self.clients.send_requests(&mut self.lab.world, &locations);
         }
-        self.look_at_tenures();
-        let changes = self.clients.requests() + u64::from(self.powers);
-        if changes != self.changed.0 {
-            self.changed = (changes, self.lab.world.now());
+        self.update_continuity();
+        let changes = self.clients.requests() + u64::from(self.power_changes);
+        if changes != self.last_change.0 {
+            self.last_change = (changes, self.lab.world.now());
         }
     }
 
-    /// How long no host has asked for anything, and none lost or got power.
-    pub(crate) fn quiet_for(&self) -> Duration {
-        self.lab.world.now().since(self.changed.1)
+    /// Time since the last client request or host power change.
+    pub(crate) fn time_since_client_change(&self) -> Duration {
+        self.lab.world.now().since(self.last_change.1)
     }
 
-    /// Who has said its last word is gone.
-    fn bury(&mut self) {
-        for i in self.alive() {
+    /// Removes SMs that reported that they have stopped.
+    fn remove_stopped_sms(&mut self) {
+        for i in self.running() {
             let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
             if self.sm(i).is_some_and(|sm| sm.events.iter().any(stopped)) {
-                self.say(&format!("{i} has stopped"));
-                self.hear();
-                self.write_what_waits(i);
-                self.end(i);
+                self.log(&format!("{i} has stopped"));
+                self.process_events();
+                self.flush_store(i);
+                self.remove_sm(i);
             }
         }
     }
 
-    /// A process that ends waits until its store has written what it can.
-    fn write_what_waits(&mut self, i: usize) {
+    /// A stopping process writes what its store can still take.
+    fn flush_store(&mut self, i: usize) {
         if let Some(StoreFault::Delayed(_)) = self.sm(i).map(Sm::store_fault) {
             self.set_store_fault(i, StoreFault::None);
         }
@@ -608,51 +606,55 @@ impl Stage {
         }
     }
 
-    /// What the managers told.
-    pub(crate) fn hear(&mut self) {
-        for i in self.alive() {
+    /// Processes new events of all SMs.
+    pub(crate) fn process_events(&mut self) {
+        for i in self.running() {
             let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.sm(id)) else {
                 continue;
             };
             let slot = &mut self.slots[i];
-            for event in &sm.events[slot.told..] {
+            for event in &sm.events[slot.events_read..] {
                 slot.sweeps += usize::from(matches!(event, Event::SweepCompleted(_)));
                 if let Event::RoleChanged { state, .. } = event {
                     let is_master = *state == SmState::Master;
-                    slot.roles += 1;
+                    slot.role_changes += 1;
                     self.takeovers += u32::from(is_master);
                     if is_master {
-                        let last = self.reigned.replace(slot.guid);
-                        let knows = slot.recalled.is_some()
-                            && (last == slot.recalled || last == Some(slot.guid));
-                        self.unprepared += u32::from(!knows);
-                        self.reigns += 1;
-                        let view = slot.recalled_of.as_ref().map(|(_, view)| view.clone());
-                        self.tenures.begun.push(Begun {
-                            reign: self.reigns,
+                        let last = self.last_master.replace(slot.guid);
+                        let knows = slot.loaded_from.is_some()
+                            && (last == slot.loaded_from || last == Some(slot.guid));
+                        self.cold_takeovers += u32::from(!knows);
+                        self.terms += 1;
+                        let view = slot.loaded_term.as_ref().map(|(_, view)| view.clone());
+                        self.continuity.term_starts.push(TermStart {
+                            term: self.terms,
                             node: slot.plan.at.node,
-                            from: slot.recalled_of.as_ref().map(|(of, _)| *of).or(slot.own),
+                            from: slot
+                                .loaded_term
+                                .as_ref()
+                                .map(|(of, _)| *of)
+                                .or(slot.own_term),
                             view: view.unwrap_or_else(|| slot.own_view.clone()),
                         });
-                        slot.recalled_of = None;
-                        (slot.last_reign, slot.own) = (Some(self.reigns), Some(self.reigns));
-                        slot.sweeps_before = slot.sweeps;
-                        // What it has of somebody else is older than what it tells from now on.
-                        (slot.leader, slot.copy) = (None, None);
+                        slot.loaded_term = None;
+                        (slot.last_term, slot.own_term) = (Some(self.terms), Some(self.terms));
+                        slot.sweeps_before_term = slot.sweeps;
+                        // Replicas of earlier masters are older than its own records from now on.
+                        (slot.leader, slot.replica) = (None, None);
                     }
-                    if slot.reign.is_some()
+                    if slot.term.is_some()
                         && !is_master
                         && let Some(id) = slot.id
                     {
                         self.clients.on_master_end(id);
                     }
-                    slot.reign = slot.last_reign.filter(|_| is_master);
-                    slot.recalled = slot.recalled.filter(|_| *state != SmState::Standby);
+                    slot.term = slot.last_term.filter(|_| is_master);
+                    slot.loaded_from = slot.loaded_from.filter(|_| *state != SmState::Standby);
                     if matches!(*state, SmState::Standby | SmState::NotActive) {
-                        (slot.own, slot.recalled_of) = (None, None);
+                        (slot.own_term, slot.loaded_term) = (None, None);
                     }
                 }
-                if self.tell {
+                if self.verbose {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
                     if let Event::SweepCompleted(r) = event {
                         println!("            {} {:?}", r.engine, r.engine_messages);
@@ -660,19 +662,19 @@ impl Stage {
                     }
                 }
             }
-            slot.told = sm.events.len();
+            slot.events_read = sm.events.len();
             slot.own_view = sm.view_kept.clone();
         }
     }
 
-    /// End ports of hosts among these nodes.
+    /// The end ports of hosts among `nodes`.
     pub(crate) fn hosts_of(&self, nodes: &BTreeSet<NodeIdx>) -> BTreeSet<PortAt> {
         let hosts = self.clients.hosts().into_iter();
         hosts.filter(|at| nodes.contains(&at.node)).collect()
     }
 
-    /// A random choice among these.
-    pub(crate) fn any(d: &mut Dice, of: &[usize]) -> Option<usize> {
+    /// Chooses an SM at random.
+    pub(crate) fn choose(d: &mut Dice, of: &[usize]) -> Option<usize> {
         of.get(d.index(of.len().max(1))).copied()
     }
 }

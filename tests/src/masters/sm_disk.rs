@@ -1,4 +1,4 @@
-//! What a manager has on its disk, and what is left of that when it begins again: as the daemon does it, without files.
+//! The records on an SM's disk and what a restart reads of them, as in the daemon but without files.
 
 use std::collections::BTreeMap;
 
@@ -7,50 +7,50 @@ use ferrosm_core::records::{RecordKey, RecordKind, RecordRestorer, ViewPersister
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::time::Instant;
 
-/// What is on a disk.
+/// Records by their keys.
 pub(crate) type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
-/// What of a store is there when a manager begins again.
+/// Damage to a store before an SM starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
-    Whole,
-    /// From here on records are broken: so many per cent are whole.
-    Prefix(u64),
-    /// No record of a kind can be read.
-    Without(RecordKind),
-    /// Of another subnet.
-    Foreign,
-    Nothing,
+pub(crate) enum StoreState {
+    Complete,
+    /// The first so many per cent of the records are readable.
+    Truncated(u64),
+    /// Records of one kind are unreadable.
+    MissingKind(RecordKind),
+    /// The store of another subnet.
+    ForeignSubnet,
+    Empty,
 }
 
-impl Store {
-    /// What can be read.
-    pub(crate) fn left_of(self, disk: &Records) -> Records {
+impl StoreState {
+    /// Applies the damage.
+    pub(crate) fn readable_records(self, disk: &Records) -> Records {
         let mut records = disk.clone();
         let count = records.len() as u64;
         match self {
-            Self::Whole => {}
-            Self::Prefix(percent) => {
+            Self::Complete => {}
+            Self::Truncated(percent) => {
                 let values = records.values_mut().enumerate();
                 for (_, value) in values.filter(|(n, _)| *n as u64 * 100 >= count * percent) {
                     *value = Box::new([0xEE]);
                 }
             }
-            Self::Without(kind) => {
+            Self::MissingKind(kind) => {
                 let all = records.iter_mut();
                 for (_, value) in all.filter(|(key, _)| key.kind() == Some(kind)) {
                     *value = Box::new([0xEE]);
                 }
             }
-            Self::Foreign => return of_elsewhere(),
-            Self::Nothing => records.clear(),
+            Self::ForeignSubnet => return records_of_other_subnet(),
+            Self::Empty => records.clear(),
         }
         records
     }
 }
 
-/// What a manager of another subnet kept, with GUIDs that are not here.
-fn of_elsewhere() -> Records {
+/// Records of an SM in another subnet, with GUIDs that do not occur in this one.
+fn records_of_other_subnet() -> Records {
     let mut spec = ferrosm_sim::generate::from_spec("ring:3").unwrap();
     for node in &mut spec.nodes {
         node.node_guid.0 ^= 0x00FF_0000_0000;
@@ -63,12 +63,12 @@ fn of_elsewhere() -> Records {
     records_of(lab.manager(), Clock::default(), lab.world.now())
 }
 
-/// What a manager's calendar says.
+/// The SM's Unix time.
 pub(crate) fn unix_s(clock: Clock, now: Instant) -> u64 {
     clock.shows(now).as_nanos() / 1_000_000_000
 }
 
-/// What a manager begins with from records.
+/// Restores the state from records.
 pub(crate) fn restore(records: &Records, unix_s: u64) -> RestoredState {
     let mut restorer = RecordRestorer::new(unix_s);
     for (key, value) in records {
@@ -77,7 +77,7 @@ pub(crate) fn restore(records: &Records, unix_s: u64) -> RestoredState {
     restorer.finish().0
 }
 
-/// What a manager has on its disk.
+/// The records on a running SM's disk.
 pub(crate) fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
     let mut records = sm.kept.clone();
     let view = sm.view_kept.as_ref();

@@ -1,4 +1,5 @@
-//! Stores that are slow, hang or fail, and masters that die, hand over or recover meanwhile. Draws from dice of its own.
+//! Slow, hanging and failing stores, and masters that are killed, hand over or recover meanwhile. Draws from its own
+//! random numbers.
 
 use std::time::Duration;
 
@@ -6,9 +7,9 @@ use crate::simulated::Dice;
 use crate::store::StoreFault;
 use ferrosm_core::Command;
 
-use crate::masters::simulation::Stage;
+use crate::masters::simulation::Simulation;
 
-/// See the module's text.
+/// Applies store faults.
 pub(crate) struct StoreFaults {
     d: Dice,
 }
@@ -28,85 +29,82 @@ impl StoreFaults {
         }
     }
 
-    /// Something happens to stores, or, where this gives `None`, anything else may.
-    pub(crate) fn happen(&mut self, stage: &mut Stage) -> Option<String> {
+    /// Applies a store event; `None` if the caller is to apply a general one.
+    pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
         match self.d.below(10) {
-            0 | 1 => Some(self.change_one(stage)),
-            2 => Some(Self::heal(stage)),
-            3..=5 => Some(self.master_ends(stage)),
+            0 | 1 => Some(self.change_store(sim)),
+            2 => Some(Self::clear_faults(sim)),
+            3..=5 => Some(self.stop_master_with_faulty_store(sim)),
             _ => None,
         }
     }
 
-    /// The store of an SM has a fault, or has none any more.
-    fn change_one(&mut self, stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        let any = Stage::any(&mut self.d, &alive);
-        let i = if self.d.one_in(4) {
-            any
-        } else {
-            stage.master()
-        };
+    /// Sets or clears the store fault of one SM, in most cases the master.
+    fn change_store(&mut self, sim: &mut Simulation) -> String {
+        let running = sim.running();
+        let any = Simulation::choose(&mut self.d, &running);
+        let i = if self.d.one_in(4) { any } else { sim.master() };
         let Some(i) = i else {
-            return "no store".to_owned();
+            return "no SM with a store".to_owned();
         };
         let fault = self.fault();
-        Self::set(stage, i, fault)
+        Self::set_fault(sim, i, fault)
     }
 
-    fn set(stage: &mut Stage, i: usize, fault: StoreFault) -> String {
+    fn set_fault(sim: &mut Simulation, i: usize, fault: StoreFault) -> String {
         let kind = match fault {
             StoreFault::None => "store healthy",
             StoreFault::Delayed(_) => "store delayed",
             StoreFault::Hanging => "store hanging",
             StoreFault::Failing => "store failing",
         };
-        stage.tally.add(kind, 1);
-        stage.set_store_fault(i, fault);
+        sim.tally.add(kind, 1);
+        sim.set_store_fault(i, fault);
         format!("store of {i}: {fault:?}")
     }
 
-    fn heal(stage: &mut Stage) -> String {
-        let alive = stage.alive();
-        for i in &alive {
-            Self::set(stage, *i, StoreFault::None);
+    fn clear_faults(sim: &mut Simulation) -> String {
+        let running = sim.running();
+        for i in &running {
+            Self::set_fault(sim, *i, StoreFault::None);
         }
-        format!("stores of {alive:?} are healthy")
+        format!("stores of {running:?} are healthy")
     }
 
-    /// Clients register while the master's store has a fault, and then the master dies or hands over.
-    fn master_ends(&mut self, stage: &mut Stage) -> String {
-        let Some(i) = stage.master() else {
+    /// Lets clients register while the master's store is faulty, then kills the master or commands a handover.
+    fn stop_master_with_faulty_store(&mut self, sim: &mut Simulation) -> String {
+        let Some(i) = sim.master() else {
             return "no master".to_owned();
         };
         let fault = self.fault();
-        let mut texts = vec![Self::set(stage, i, fault)];
+        let mut texts = vec![Self::set_fault(sim, i, fault)];
         for _ in 0..1 + self.d.below(4) {
-            texts.push(stage.clients.change(&mut self.d));
+            texts.push(sim.clients.change_registration(&mut self.d));
             let wait = self.d.upto(1_500);
-            stage.run_for(Duration::from_millis(wait));
+            sim.run_for(Duration::from_millis(wait));
         }
         if self.d.one_in(3) {
-            texts.push(Self::set(stage, i, StoreFault::None));
+            texts.push(Self::set_fault(sim, i, StoreFault::None));
             let wait = self.d.upto(1_500);
-            stage.run_for(Duration::from_millis(wait));
+            sim.run_for(Duration::from_millis(wait));
         }
-        let behind = stage.sm(i).is_some_and(|sm| !sm.is_store_caught_up());
+        let is_behind = sim.sm(i).is_some_and(|sm| !sm.is_store_caught_up());
         if self.d.one_in(4) {
-            stage.command(i, Command::Handover.with_id(0));
-            stage.tally.add("handover, store behind", u32::from(behind));
-            texts.push(format!("{i} is to hand over"));
-        } else if stage.may_end() {
-            stage.kill(i);
-            stage.tally.add("killed, store behind", u32::from(behind));
-            texts.push(format!("the master {i} is killed"));
+            sim.command(i, Command::Handover.with_id(0));
+            sim.tally
+                .add("handover, store behind", u32::from(is_behind));
+            texts.push(format!("{i} starts a handover"));
+        } else if sim.may_stop_sm() {
+            sim.kill_sm(i);
+            sim.tally.add("killed, store behind", u32::from(is_behind));
+            texts.push(format!("master {i} is killed"));
         }
         texts.join(", ")
     }
 
-    /// All stores are healthy.
-    pub(crate) fn end(stage: &mut Stage) {
-        let text = Self::heal(stage);
-        stage.say(&text);
+    /// Clears the faults of all stores.
+    pub(crate) fn end_faults(sim: &mut Simulation) {
+        let text = Self::clear_faults(sim);
+        sim.log(&text);
     }
 }

@@ -1,15 +1,15 @@
-//! What is written to tables of devices while nothing happens but changes of masters: nothing. It is counted where it arrives, in the
-//! simulated devices, from a moment at which everything is as it should be.
+//! Counts table writes in the simulated devices, starting in a correct fabric: takeovers alone must not write any
+//! table.
 
 use std::time::Duration;
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 
-use crate::masters::invariants::settled;
-use crate::masters::simulation::Stage;
+use crate::masters::invariants::check_settled;
+use crate::masters::simulation::Simulation;
 
-/// Tables that a change of masters leaves alone.
+/// Tables that a takeover must not write.
 const TABLES: [(&str, AttrId); 4] = [
     ("LFT", id::LFT),
     ("MFT", id::MFT),
@@ -17,71 +17,71 @@ const TABLES: [(&str, AttrId); 4] = [
     ("SLtoVL", id::SL_TO_VL),
 ];
 
-/// So long after the last join and leave tables are as they should be.
-const SETTLES: Duration = Duration::from_millis(500);
+/// Time after the last join or leave until the tables are complete.
+const SETTLE_TIME: Duration = Duration::from_millis(500);
 
-/// What would explain a Set: hosts that want something else or have no power, a master without its forerunner's records, replies that
-/// were lost with a master whose store was behind.
-type Reasons = (u64, u32, u32, u32);
+/// Events that justify writes: changed registrations, host power changes, cold takeovers, lost unprotected replies.
+type WriteCauses = (u64, u32, u32, u32);
 
-/// What was counted at a moment at which everything was as it should be.
-struct Page {
+/// Writes counted in a correct fabric.
+struct WriteCounts {
     tables: [u32; TABLES.len()],
-    reasons: Reasons,
+    causes: WriteCauses,
     takeovers: u32,
 }
 
-/// See the module's text. For calm times.
+/// Checks in calm seeds that takeovers write no table.
 #[derive(Default)]
-pub(crate) struct Books {
-    page: Option<Page>,
-    /// Changes of masters in which nothing else happened.
+pub(crate) struct WriteAudit {
+    last: Option<WriteCounts>,
+    /// Takeovers without any other event.
     pub(crate) takeovers: u32,
 }
 
-impl Books {
-    /// Compares with the last moment at which everything was as it should be, or waits for one.
-    pub(crate) fn look(&mut self, stage: &mut Stage) {
-        let now = page(stage);
-        if let Some(was) = &mut self.page
-            && was.reasons == now.reasons
+impl WriteAudit {
+    /// Compares with the last counts of a correct fabric, or records new ones.
+    pub(crate) fn check(&mut self, sim: &mut Simulation) {
+        let now = count_writes(sim);
+        if let Some(was) = &mut self.last
+            && was.causes == now.causes
         {
-            let repeat = stage.lab.repeat();
+            let repeat = sim.lab.repeat();
             let tables = was.tables.iter().zip(&now.tables).zip(&TABLES);
             for ((was, now), (name, _)) in tables {
                 let sets = now - was;
                 assert_eq!(
                     sets, 0,
-                    "{repeat} Sets of {name} tables, and nothing had changed"
+                    "{repeat} {name} tables were written without a change"
                 );
             }
             self.takeovers += now.takeovers - was.takeovers;
             was.takeovers = now.takeovers;
             return;
         }
-        // What hosts have asked for last may be on its way to the tables.
-        let quiet = stage.quiet_for() >= SETTLES && settled(stage, true).is_ok();
-        self.page = quiet.then_some(now);
-        if self.page.is_some() {
-            stage.clients.settle();
+        // Requested changes may not be written yet.
+        let is_quiet =
+            sim.time_since_client_change() >= SETTLE_TIME && check_settled(sim, true).is_ok();
+        self.last = is_quiet.then_some(now);
+        if self.last.is_some() {
+            sim.clients.mark_recovered();
         }
     }
 }
 
-fn page(stage: &Stage) -> Page {
+fn count_writes(sim: &Simulation) -> WriteCounts {
     let count = |(_, attr): (&str, AttrId)| {
-        let fabric = stage.lab.world.fabric();
+        let fabric = sim.lab.world.fabric();
         let nodes = 0..fabric.num_nodes();
         nodes.map(|node| fabric.counters(node).sets(attr)).sum()
     };
-    Page {
+    WriteCounts {
         tables: TABLES.map(count),
-        reasons: (
-            stage.clients.changes,
-            stage.powers,
-            stage.unprepared,
-            stage.clients.lost_replies(),
+        causes: (
+            sim.clients.changes,
+            sim.power_changes,
+            sim.cold_takeovers,
+            sim.clients.lost_replies(),
         ),
-        takeovers: stage.takeovers,
+        takeovers: sim.takeovers,
     }
 }

@@ -1,8 +1,7 @@
-//! What seeds of the second kind add: faults of cables and attributes, slow receivers, random data, flaps, worse cables,
-//! duplicate GUIDs, subnet managers of others, and restarts of our own.
+//! Additions of the second kind: faults of links and attributes, slow receivers, random data, flapping and degraded
+//! links, duplicate GUIDs, foreign SMs and restarts of our SM.
 //!
-//! It draws from numbers of its own, so that the first kind's scenario of a seed stays what it is. Left out is what no
-//! manager can notice: a table entry or a LID that changes by itself without a report.
+//! Draws from its own random numbers, so that the scenario of the first kind does not change. X//! notice are omitted, such as an LFT entry or a LID that changes without a trap.
 
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use ferrosm_sim::faults::{
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, SmId, SmProcessAction};
 
-use crate::swarm::invariants::Watch;
+use crate::swarm::invariants::InvariantMonitor;
 use crate::swarm::seed_plan::seconds;
 
-/// Attributes that a net may lose more often than others.
+/// Attributes whose MADs may be lost with their own probability.
 const ATTRS: [AttrId; 6] = [
     id::NODE_INFO,
     id::PORT_INFO,
@@ -31,41 +30,41 @@ const ATTRS: [AttrId; 6] = [
     id::NOTICE,
 ];
 
-pub(crate) struct Wild {
+pub(crate) struct RareFaults {
     d: Dice,
     cfg: SmConfig,
-    foreign: Vec<SmId>,
-    /// GUIDs of nodes that have another one's.
-    guids: Vec<Guids>,
+    foreign_sms: Vec<SmId>,
+    /// Original GUIDs of nodes that have another node's GUIDs.
+    duplicated_guids: Vec<OriginalGuids>,
 }
 
-/// The GUIDs that a node had.
-struct Guids {
+/// The original GUIDs of a node.
+struct OriginalGuids {
     node: NodeIdx,
     guid: NodeGuid,
     ports: Vec<(PortAt, PortGuid)>,
 }
 
-impl Wild {
+impl RareFaults {
     pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
         Self {
             d: Dice::new(seed ^ 0x57_11D0_0000),
             cfg,
-            foreign: Vec::new(),
-            guids: Vec::new(),
+            foreign_sms: Vec::new(),
+            duplicated_guids: Vec::new(),
         }
     }
 
-    /// Itself, half of the times: the other half is the first kind's.
-    pub(crate) fn wanting(&mut self) -> Option<&mut Self> {
+    /// Returns itself with a probability of 1/2; otherwise the next event is one of the first kind.
+    pub(crate) fn take_turn(&mut self) -> Option<&mut Self> {
         self.d.one_in(2).then_some(self)
     }
 
-    fn node(&mut self, lab: &Lab) -> NodeIdx {
+    fn random_node(&mut self, lab: &Lab) -> NodeIdx {
         self.d.index(lab.world.fabric().num_nodes())
     }
 
-    fn cable(&mut self, lab: &Lab) -> LinkDirection {
+    fn random_link(&mut self, lab: &Lab) -> LinkDirection {
         let link = lab.spec.links[self.d.index(lab.spec.links.len())];
         let at = if self.d.one_in(2) { link.a } else { link.b };
         match self.d.below(3) {
@@ -75,33 +74,33 @@ impl Wild {
         }
     }
 
-    fn place(&mut self, lab: &Lab) -> FaultScope {
+    fn random_scope(&mut self, lab: &Lab) -> FaultScope {
         match self.d.below(4) {
             0 => FaultScope::Fabric,
-            1 => FaultScope::Node(self.node(lab)),
-            _ => FaultScope::Link(self.cable(lab)),
+            1 => FaultScope::Node(self.random_node(lab)),
+            _ => FaultScope::Link(self.random_link(lab)),
         }
     }
 
-    /// A fault that lasts until peace.
-    fn fault(&mut self, lab: &Lab) -> FabricAction {
-        let place = self.place(lab);
+    /// Draws a fault that lasts until all faults end.
+    fn random_fault(&mut self, lab: &Lab) -> FabricAction {
+        let scope = self.random_scope(lab);
         let d = &mut self.d;
         match d.below(9) {
-            0 => FabricAction::Wire(place, TransportFault::Loss(d.unit() * d.unit() * 0.5)),
-            1 => FabricAction::Wire(place, TransportFault::Duplicate(d.unit() * 0.5)),
-            2 => FabricAction::Wire(place, TransportFault::Jitter(seconds(d.unit() * 0.2))),
+            0 => FabricAction::Wire(scope, TransportFault::Loss(d.unit() * d.unit() * 0.5)),
+            1 => FabricAction::Wire(scope, TransportFault::Duplicate(d.unit() * 0.5)),
+            2 => FabricAction::Wire(scope, TransportFault::Jitter(seconds(d.unit() * 0.2))),
             3 => FabricAction::Wire(
-                place,
+                scope,
                 TransportFault::Latency(seconds(d.unit() * d.unit() * 0.05)),
             ),
             4 => {
                 let attr = ATTRS[d.index(ATTRS.len())];
-                FabricAction::AttrLoss(place, attr, d.unit())
+                FabricAction::AttrLoss(scope, attr, d.unit())
             }
             5 => {
                 let time = seconds(d.unit() * d.unit() * 0.02);
-                FabricAction::Drain(self.cable(lab), time)
+                FabricAction::Drain(self.random_link(lab), time)
             }
             6 => {
                 let most = u32::try_from(1 + d.below(20)).unwrap();
@@ -109,74 +108,74 @@ impl Wild {
             }
             7 => {
                 let chance = d.unit() * d.unit();
-                let node = self.node(lab);
+                let node = self.random_node(lab);
                 FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Data), chance))
             }
             _ => {
                 let chance = d.unit();
-                let node = self.node(lab);
+                let node = self.random_node(lab);
                 FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Any), chance))
             }
         }
     }
 
-    /// Faults from the beginning.
-    pub(crate) fn begin(&mut self, lab: &mut Lab) -> Vec<String> {
+    /// Applies faults at the start of the run.
+    pub(crate) fn start(&mut self, lab: &mut Lab) -> Vec<String> {
         let count = self.d.upto(3);
-        let faults: Vec<FabricAction> = (0..count).map(|_| self.fault(lab)).collect();
-        faults.into_iter().map(|f| act(lab, f)).collect()
+        let faults: Vec<FabricAction> = (0..count).map(|_| self.random_fault(lab)).collect();
+        faults.into_iter().map(|f| apply(lab, f)).collect()
     }
 
-    /// Draws what happens at a moment and does it; says what it was.
-    pub(crate) fn happen(&mut self, lab: &mut Lab, watch: &mut Watch) -> String {
-        let cable = self.cable(lab).port();
+    /// Draws and applies an event, and describes it.
+    pub(crate) fn apply_event(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
+        let link = self.random_link(lab).port();
         match self.d.below(12) {
             0 => {
                 let flap = FabricAction::Flap {
-                    at: cable,
+                    at: link,
                     period: seconds(self.d.unit()),
                     times: u32::try_from(1 + self.d.below(6)).unwrap(),
                 };
-                act(lab, flap)
+                apply(lab, flap)
             }
             1 => {
                 let speed = LinkSpeed::ALL[self.d.index(4)];
                 let width = LinkWidth([1, 4][self.d.index(2)]);
-                act(lab, FabricAction::Degrade(cable, speed, width))
+                apply(lab, FabricAction::Degrade(link, speed, width))
             }
             2 => {
-                let other = self.cable(lab).port();
-                act(lab, FabricAction::SwapCables(cable, other))
+                let other = self.random_link(lab).port();
+                apply(lab, FabricAction::SwapCables(link, other))
             }
-            3 => self.take_a_guid(lab),
-            4 | 5 => self.invite(lab),
-            6 => self.dismiss(lab),
-            7 => self.restart(lab, watch),
+            3 => self.duplicate_guids(lab),
+            4 | 5 => self.add_foreign_sm(lab),
+            6 => self.change_foreign_sm(lab),
+            7 => self.restart(lab, monitor),
             8 => {
                 let n = 1 + self.d.below(1000);
-                act(
+                apply(
                     lab,
                     FabricAction::Count {
-                        at: cable,
+                        at: link,
                         counter: PortCounter::SymbolErrors,
                         n,
                     },
                 )
             }
             9 => {
-                let place = self.place(lab);
-                act(lab, FabricAction::Heal(place))
+                let scope = self.random_scope(lab);
+                apply(lab, FabricAction::Heal(scope))
             }
             _ => {
-                let fault = self.fault(lab);
-                act(lab, fault)
+                let fault = self.random_fault(lab);
+                apply(lab, fault)
             }
         }
     }
 
-    /// A node comes back with the GUIDs of another one of its kind.
-    fn take_a_guid(&mut self, lab: &mut Lab) -> String {
-        let (node, other) = (self.node(lab), self.node(lab));
+    /// Restarts a node with the GUIDs of another node of the same kind.
+    fn duplicate_guids(&mut self, lab: &mut Lab) -> String {
+        let (node, other) = (self.random_node(lab), self.random_node(lab));
         let fabric = lab.world.fabric_mut();
         let alike = fabric.kind(node) == fabric.kind(other)
             && fabric.num_ports(node) == fabric.num_ports(other);
@@ -184,7 +183,7 @@ impl Wild {
             return "nothing".to_owned();
         }
         let ports: Vec<PortAt> = fabric.end_ports().filter(|p| p.node == node).collect();
-        self.guids.push(Guids {
+        self.duplicated_guids.push(OriginalGuids {
             node,
             guid: fabric.node_guid(node),
             ports: ports.iter().map(|p| (*p, fabric.port_guid(*p))).collect(),
@@ -199,8 +198,8 @@ impl Wild {
         format!("{node} takes the GUIDs of {other}")
     }
 
-    /// An SM of somebody else appears.
-    fn invite(&mut self, lab: &mut Lab) -> String {
+    /// Starts a foreign SM.
+    fn add_foreign_sm(&mut self, lab: &mut Lab) -> String {
         let fabric = lab.world.fabric();
         let ports: Vec<PortAt> = fabric.end_ports().filter(|p| *p != lab.at).collect();
         let Some(&at) = ports.get(self.d.index(ports.len())) else {
@@ -223,18 +222,18 @@ impl Wild {
         sm.obeys = d.one_in(2);
         let text = format!("an SM at {at:?}: {:?}, obeys {}", sm.info, sm.obeys);
         match lab.world.add_foreign_sm(at, sm) {
-            Ok(id) => self.foreign.push(id),
+            Ok(id) => self.foreign_sms.push(id),
             Err(_) => return "nothing".to_owned(),
         }
         text
     }
 
-    /// One of them goes, or stops, or goes on.
-    fn dismiss(&mut self, lab: &mut Lab) -> String {
-        if self.foreign.is_empty() {
+    /// Kills, pauses or resumes a foreign SM.
+    fn change_foreign_sm(&mut self, lab: &mut Lab) -> String {
+        if self.foreign_sms.is_empty() {
             return "nothing".to_owned();
         }
-        let id = self.foreign[self.d.index(self.foreign.len())];
+        let id = self.foreign_sms[self.d.index(self.foreign_sms.len())];
         let what = [
             SmProcessAction::Kill,
             SmProcessAction::Pause,
@@ -244,19 +243,19 @@ impl Wild {
         format!("{what:?} {id:?}")
     }
 
-    /// Our manager ends without a word and begins again, with the LIDs that it kept or without.
-    fn restart(&mut self, lab: &mut Lab, watch: &mut Watch) -> String {
+    /// Kills our SM and starts it again after a random time.
+    fn restart(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
         let time = self.d.unit() * self.d.unit() * 5.0;
-        restart(lab, watch, &self.cfg, seconds(time))
+        restart(lab, monitor, &self.cfg, seconds(time))
     }
 
-    /// Foreign SMs are gone and every node has its own GUIDs: what is left, a manager must deal with.
+    /// Removes foreign SMs and restores all GUIDs. Our SM must handle what remains.
     pub(crate) fn end(&mut self, lab: &mut Lab) {
-        for id in self.foreign.drain(..) {
+        for id in self.foreign_sms.drain(..) {
             lab.world.kill(id);
         }
         let fabric = lab.world.fabric_mut();
-        for Guids { node, guid, ports } in self.guids.drain(..).rev() {
+        for OriginalGuids { node, guid, ports } in self.duplicated_guids.drain(..).rev() {
             fabric.power_off(node);
             fabric.set_node_guid(node, guid);
             for (port, guid) in ports {
@@ -267,8 +266,13 @@ impl Wild {
     }
 }
 
-/// Our manager ends without a word, and begins again after this time with its durable records.
-pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Duration) -> String {
+/// Kills our SM, and starts it again after `time` with its durable records.
+pub(crate) fn restart(
+    lab: &mut Lab,
+    monitor: &mut InvariantMonitor,
+    cfg: &SmConfig,
+    time: Duration,
+) -> String {
     let Some(old) = lab.world.kill(lab.sm) else {
         return "nothing".to_owned();
     };
@@ -283,12 +287,12 @@ pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Du
     lab.world.run_for(time);
     let sm = Sm::new(cfg.clone(), restored, lab.world.now());
     lab.sm = lab.world.add_sm(Some(lab.at), sm).unwrap();
-    watch.restarted(lab);
-    format!("our manager begins anew after {time:?}")
+    monitor.on_restart(lab);
+    format!("our SM restarts after {time:?}")
 }
 
-/// Does it if it can be done, and says what it was.
-fn act(lab: &mut Lab, action: FabricAction) -> String {
+/// Applies an action if possible, and describes it.
+fn apply(lab: &mut Lab, action: FabricAction) -> String {
     let text = format!("{action:?}");
     match lab.world.act(action) {
         Ok(()) => text,

@@ -1,32 +1,32 @@
-//! What must hold at all times, whatever goes wrong: told LIDs stay, and the manager's own view fits together.
+//! Invariants that hold during all faults: assigned LIDs do not change, and the observed fabric is consistent.
 
 use std::collections::BTreeMap;
 
 use crate::simulated::{Lab, Sm};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
-/// What must hold at all times.
+/// State of the invariant checks.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct InvariantMonitor {
     pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
-    pub(crate) told: usize,
+    pub(crate) events_read: usize,
 }
 
-impl Watch {
-    /// The manager begins anew with what it had kept.
-    pub(crate) fn restarted(&mut self, lab: &Lab) {
+impl InvariantMonitor {
+    /// The SM has restarted with its durable records.
+    pub(crate) fn on_restart(&mut self, lab: &Lab) {
         let map = lab.manager().core().lid_map();
         self.lids.retain(|guid, _| map.contains_key(guid));
-        self.told = 0;
+        self.events_read = 0;
     }
 
-    pub(crate) fn look(&mut self, lab: &Lab, tell: bool) {
-        self.look_at(lab.manager(), &lab.repeat(), tell);
+    pub(crate) fn check(&mut self, lab: &Lab, verbose: bool) {
+        self.check_sm(lab.manager(), &lab.repeat(), verbose);
     }
 
-    pub(crate) fn look_at(&mut self, sm: &Sm, repeat: &str, tell: bool) {
-        if tell {
-            for event in &sm.events[self.told..] {
+    pub(crate) fn check_sm(&mut self, sm: &Sm, repeat: &str, verbose: bool) {
+        if verbose {
+            for event in &sm.events[self.events_read..] {
                 println!("        {event}");
                 if let ferrosm_core::Event::SweepCompleted(r) = event {
                     for p in &r.problems {
@@ -35,23 +35,23 @@ impl Watch {
                 }
             }
         }
-        self.told = sm.events.len();
+        self.events_read = sm.events.len();
         let map = sm.core().lid_map();
         let mut owner = BTreeMap::new();
         for (guid, (lid, lmc)) in map {
             for l in lid.raw()..lid.raw() + (1 << lmc.raw()) {
                 let other = owner.insert(l, guid);
-                assert!(other.is_none(), "{} LID {l} twice", repeat);
+                assert!(other.is_none(), "{} LID {l} assigned twice", repeat);
             }
             let subnet = sm.core().subnet();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
-            // How many LIDs a switch has follows from what it says of its port 0, and one that answers garbage says anything.
+            // The LMC of a switch follows from its port 0, and a switch that replies with garbage may report any.
             let fixed = !node.is_some_and(ferrosm_core::subnet::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc)) {
                 assert_eq!(
                     (before.0, before.1.raw() * u8::from(fixed)),
                     (*lid, lmc.raw() * u8::from(fixed)),
-                    "{} {guid} was given another LID",
+                    "{} {guid} was assigned another LID",
                     repeat
                 );
             }

@@ -1,14 +1,11 @@
-//! Random scenarios in the simulated world: any shape, any settings, any faults, any events; then peace, and the fabric
-//! must be good again within a bound. A run is its seed: a failing one prints how to repeat it.
+//! Random scenarios with one SM: any topology, configuration, faults and events. After the faults end, the fabric must
+//! become correct within a time limit. A run depends only on its seed; a failing one prints how to repeat it.
 //!
-//! [`crate::seeds`] says how to run other seeds. Seeds that once failed are in `seeds/swarm.txt` and are run every time; those
-//! that fail are in `seeds/known-failing.txt`.
+//! See [`crate::seeds`] for how to run other seeds. Seeds that failed once are in `seeds/swarm.txt` and run every time;
+//! those that still fail are in `seeds/known-failing.txt`.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-#![allow(
-    clippy::print_stdout,
-    reason = "a seed that is looked at tells what happens in it"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
+#![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
 
 mod faults;
 mod invariants;
@@ -22,31 +19,32 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{LivenessTiming, World};
 
-use faults::Wild;
-use invariants::Watch;
-use seed_plan::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
+use faults::RareFaults;
+use invariants::InvariantMonitor;
+use seed_plan::{VlEvents, apply_event, fabric_faults, node_faults, scenario, seconds};
 use stores::StoreFaults;
 
-/// Seeds from here on are of the second kind: everything of the first, and rarer faults.
-pub const WILD: u64 = 1_000_000;
-/// Seeds from here on are of the third kind: shapes with loops, engines with lanes, and half of them as wild as the second.
-pub const LANES: u64 = 2_000_000;
-/// Seeds from here on are of the fourth kind: everything of the first, and a store that is slow, hangs or fails.
+/// First seed of the second kind: rarer faults too.
+pub const RARE_FAULTS: u64 = 1_000_000;
+/// First seed of the third kind: topologies with loops and engines with several VLs, half of the seeds with the faults
+/// of the second kind.
+pub const VLS: u64 = 2_000_000;
+/// First seed of the fourth kind: the store is also slow, hangs or fails.
 pub const STORES: u64 = 3_000_000;
 
-/// What a run is for.
+/// What a run checks and prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The fabric must be good in the end.
-    Judge,
-    /// The same, and everything is told.
-    Tell,
-    /// Until peace and a little longer: only that it repeats is asked.
-    Storm,
+    /// The fabric must be correct at the end.
+    Checked,
+    /// The same, with all events printed.
+    Traced,
+    /// The run stops a second after the faults end; only its repeatability is checked.
+    FaultsOnly,
 }
 
-/// How patient our manager was told to be. Another one may have been master until now.
-fn pace(cfg: &SmConfig) -> LivenessTiming {
+/// The SM's timing, from which the time limit follows. Another SM may have been master until now.
+fn timing(cfg: &SmConfig) -> LivenessTiming {
     LivenessTiming {
         request_timeout: cfg.smp_timeout * (1 + u32::from(cfg.smp_retries)),
         sweep_interval: cfg.sweep_interval,
@@ -55,32 +53,33 @@ fn pace(cfg: &SmConfig) -> LivenessTiming {
     }
 }
 
-/// Runs a seed, and returns a hash of all that happened.
+/// Runs a seed, and returns the trace hash.
 ///
 /// # Panics
-/// If the mode asks for a good fabric in the end and it is not.
+///
+/// If the mode requires a correct fabric at the end and it is not.
 #[must_use]
 pub fn run(seed: u64, mode: Mode) -> u64 {
-    let tell = matches!(mode, Mode::Tell);
-    let has_lanes = (LANES..STORES).contains(&seed);
-    let mut lanes = has_lanes.then(|| Lanes::new(seed));
-    let s = scenario(seed, lanes.as_mut());
+    let verbose = matches!(mode, Mode::Traced);
+    let uses_vls = (VLS..STORES).contains(&seed);
+    let mut vl_events = uses_vls.then(|| VlEvents::new(seed));
+    let s = scenario(seed, vl_events.as_mut());
     let mut d = s.dice;
-    let say = |now: Instant, text: &str| {
-        if tell {
+    let log = |now: Instant, text: &str| {
+        if verbose {
             println!("{now:?} {text}");
         }
     };
-    say(
+    log(
         Instant::START,
         &format!(
-            "{} from {:?}, peace at {:?}, {:?}",
-            s.shape, s.at, s.peace, s.cfg
+            "{} from {:?}, faults end at {:?}, {:?}",
+            s.shape, s.at, s.faults_end, s.cfg
         ),
     );
-    let pace = pace(&s.cfg);
-    let is_wild = (WILD..LANES).contains(&seed) || (has_lanes && seed % 2 == 1);
-    let mut wild = is_wild.then(|| Wild::new(seed, s.cfg.clone()));
+    let timing = timing(&s.cfg);
+    let has_rare_faults = (RARE_FAULTS..VLS).contains(&seed) || (uses_vls && seed % 2 == 1);
+    let mut rare_faults = has_rare_faults.then(|| RareFaults::new(seed, s.cfg.clone()));
     let mut stores = (seed >= STORES).then(|| StoreFaults::new(seed, s.cfg.clone()));
     let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
     if d.one_in(2) {
@@ -88,53 +87,56 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         lab.world.fabric_mut().set_link_training(time);
     }
     let faults = fabric_faults(&mut d);
-    say(lab.world.now(), &format!("{faults:?}"));
+    log(lab.world.now(), &format!("{faults:?}"));
     lab.world.set_faults(faults);
     let bad_nodes = d.upto(3);
     for _ in 0..bad_nodes {
         let node = d.index(lab.world.fabric().num_nodes());
         let faults = node_faults(&mut d);
-        say(lab.world.now(), &format!("node {node} {faults:?}"));
+        log(lab.world.now(), &format!("node {node} {faults:?}"));
         lab.world.set_node_faults(node, Some(faults));
     }
-    if let Some(wild) = &mut wild {
-        for text in wild.begin(&mut lab) {
-            say(lab.world.now(), &text);
+    if let Some(rare_faults) = &mut rare_faults {
+        for text in rare_faults.start(&mut lab) {
+            log(lab.world.now(), &text);
         }
     }
-    if let Some(text) = stores.as_mut().and_then(|stores| stores.begin(&mut lab)) {
-        say(lab.world.now(), &text);
+    if let Some(text) = stores.as_mut().and_then(|stores| stores.start(&mut lab)) {
+        log(lab.world.now(), &text);
     }
-    let mut watch = Watch::default();
+    let mut monitor = InvariantMonitor::default();
     let events = d.upto(19);
     for _ in 0..events {
-        let left = s.peace.since(lab.world.now()).as_secs_f64();
-        // Half of what happens, happens in bursts.
+        let left = s.faults_end.since(lab.world.now()).as_secs_f64();
+        // Half of the events come in bursts.
         let wait = if d.one_in(2) {
             d.unit() * 0.01
         } else {
             d.unit() * left / 3.0
         };
         lab.world.run_for(seconds(wait.min(left)));
-        let text = match wild.as_mut().and_then(Wild::wanting) {
-            Some(wild) => wild.happen(&mut lab, &mut watch),
-            None => happen(&mut lab, &mut d),
+        let text = match rare_faults.as_mut().and_then(RareFaults::take_turn) {
+            Some(rare_faults) => rare_faults.apply_event(&mut lab, &mut monitor),
+            None => apply_event(&mut lab, &mut d),
         };
-        say(lab.world.now(), &text);
-        if let Some(text) = lanes.as_mut().and_then(|lanes| lanes.happen(&mut lab)) {
-            say(lab.world.now(), &text);
+        log(lab.world.now(), &text);
+        if let Some(text) = vl_events
+            .as_mut()
+            .and_then(|vl_events| vl_events.apply_event(&mut lab))
+        {
+            log(lab.world.now(), &text);
         }
         let stores = stores.as_mut();
-        if let Some(text) = stores.and_then(|stores| stores.happen(&mut lab, &mut watch)) {
-            say(lab.world.now(), &text);
+        if let Some(text) = stores.and_then(|stores| stores.apply_event(&mut lab, &mut monitor)) {
+            log(lab.world.now(), &text);
         }
-        watch.look(&lab, tell);
+        monitor.check(&lab, verbose);
     }
-    lab.world.run_until(s.peace);
-    watch.look(&lab, tell);
-    say(lab.world.now(), "peace");
-    if let Some(wild) = &mut wild {
-        wild.end(&mut lab);
+    lab.world.run_until(s.faults_end);
+    monitor.check(&lab, verbose);
+    log(lab.world.now(), "faults end");
+    if let Some(rare_faults) = &mut rare_faults {
+        rare_faults.end(&mut lab);
     }
     if stores.is_some() {
         StoreFaults::end(&mut lab);
@@ -143,46 +145,46 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let at = lab.at;
     let fabric = lab.world.fabric_mut();
     fabric.power_on(at.node);
-    if let Some(cable) = fabric.cable_at(at) {
-        fabric.power_on(cable.a.node);
-        fabric.power_on(cable.b.node);
+    if let Some(link) = fabric.cable_at(at) {
+        fabric.power_on(link.a.node);
+        fabric.power_on(link.b.node);
         fabric.restore(at).unwrap();
     } else if at.port != 0 {
-        // Its cable was moved elsewhere: there is nothing that the manager could do.
+        // The SM's port has no link any more: the SM cannot reach the fabric.
         return lab.world.trace_hash();
     }
     lab.world.run_for(Duration::from_secs(1));
-    if matches!(mode, Mode::Storm) {
+    if matches!(mode, Mode::FaultsOnly) {
         return lab.world.trace_hash();
     }
     let (sm, at, repeat) = (lab.sm, lab.at, lab.repeat());
     let expect = |world: &World<Sm>| expect_of(world, sm, at);
-    let live = lab.world.converge_to(&pace, expect, |world| {
+    let liveness = lab.world.converge_to(&timing, expect, |world| {
         let sm = world.sm(sm).unwrap();
-        watch.look_at(sm, &repeat, tell);
+        monitor.check_sm(sm, &repeat, verbose);
         match sm.core().last_report() {
             Some(report) if report.is_clean() => Ok(()),
-            Some(report) => Err(format!("the manager's problems: {:?}", report.problems)),
+            Some(report) => Err(format!("problems of the SM: {:?}", report.problems)),
             None => Err("no sweep yet".to_owned()),
         }
     });
-    say(lab.world.now(), &live.to_string());
-    assert!(live.is_live(), "{repeat} {live}");
-    // Nothing happens any more: the manager takes a second look at everything if it had doubts, then becomes quiet, and
-    // everything stays good. A second look that was already taken once too early may be taken again later.
+    log(lab.world.now(), &liveness.to_string());
+    assert!(liveness.is_live(), "{repeat} {liveness}");
+    // The SM runs a full sweep if it recorded an inconsistency, and is then idle; the fabric stays correct. The full
+    // sweep may repeat once if the first one came before the last inconsistency.
     lab.world.run_for(Duration::from_secs(75));
     let sweeps = lab.manager().reports().len();
     lab.world.run_for(Duration::from_secs(31));
-    watch.look(&lab, tell);
+    monitor.check(&lab, verbose);
     lab.assert_good();
-    let more = lab.manager().reports().len() - sweeps;
+    let extra_sweeps = lab.manager().reports().len() - sweeps;
     assert!(
-        more <= 1,
-        "{} {more} sweeps in a quiet fabric",
+        extra_sweeps <= 1,
+        "{} {extra_sweeps} sweeps of an unchanged fabric",
         lab.repeat()
     );
     if std::env::var_os("FERROSM_TRACE").is_some() {
-        println!("seed {seed} {live}");
+        println!("seed {seed} {liveness}");
     }
     lab.world.trace_hash()
 }

@@ -1,5 +1,5 @@
-//! What a seed of the first kind stands for (and what one of the third adds): a shape, settings, faults and events. The order in which it draws is what
-//! makes a kept seed mean what it meant: it is never changed.
+//! Scenarios of seeds of the first kind, and the additions of the third: topology, configuration, faults and events.
+//! The order of draws must not change, because saved seeds depend on it.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeIdx, PortAt};
 
-/// What a seed stands for.
+/// The scenario of a seed.
 pub(crate) struct Scenario {
     pub(crate) shape: String,
     pub(crate) spec: FabricSpec,
     pub(crate) cfg: SmConfig,
     pub(crate) at: Option<PortAt>,
     pub(crate) dice: Dice,
-    /// When everything that is wrong ends.
-    pub(crate) peace: Instant,
+    /// The time at which all faults end.
+    pub(crate) faults_end: Instant,
 }
 
 pub(crate) fn seconds(s: f64) -> Duration {
@@ -83,22 +83,22 @@ fn shape(d: &mut Dice) -> String {
     format!("{text};seed={seed}")
 }
 
-/// Whether a shape has loops, so that lanes have something to do.
+/// Returns true if a topology has loops, so that engines may need several VLs.
 fn has_loops(shape: &str) -> bool {
     ["ring", "torus", "mesh", "hyperx", "dragonfly", "random"]
         .iter()
         .any(|name| shape.starts_with(name))
 }
 
-/// `lanes`: what lanes are drawn from; without it there is one.
-pub(crate) fn scenario(seed: u64, lanes: Option<&mut Lanes>) -> Scenario {
+/// Draws a scenario; without `vl_events` it has one VL.
+pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario {
     let mut d = Dice::new(seed);
     let (shape, mut spec) = loop {
         let shape = shape(&mut d);
-        // Options that a shape has no room for are drawn again.
+        // Combinations that the topology generator rejects are drawn again.
         if let Ok(spec) = ferrosm_sim::generate::from_spec(&shape)
             && spec.nodes.len() <= 260
-            && (lanes.is_none() || has_loops(&shape))
+            && (vl_events.is_none() || has_loops(&shape))
         {
             break (shape, spec);
         }
@@ -110,7 +110,7 @@ pub(crate) fn scenario(seed: u64, lanes: Option<&mut Lanes>) -> Scenario {
         }
     }
     let mut cfg = SmConfig {
-        // The third kind's scenarios have lanes.
+        // Seeds of the third kind set this in `VlEvents::start`.
         routing_vls: 1,
         ..SmConfig::default()
     };
@@ -133,28 +133,29 @@ pub(crate) fn scenario(seed: u64, lanes: Option<&mut Lanes>) -> Scenario {
             spec.nodes[cabled.node].port_guids.len() == 1 && spec.nodes[cabled.node].num_ports > 1;
         PortAt::new(cabled.node, if is_switch { 0 } else { cabled.port })
     });
-    if let Some(lanes) = lanes {
-        lanes.begin(&mut spec, &mut cfg);
+    if let Some(vl_events) = vl_events {
+        vl_events.start(&mut spec, &mut cfg);
     }
-    let peace = Instant::START + seconds(f64::from(u32::try_from(d.below(600)).unwrap()) / 10.0);
+    let faults_end =
+        Instant::START + seconds(f64::from(u32::try_from(d.below(600)).unwrap()) / 10.0);
     Scenario {
         shape,
         spec,
         cfg,
         at,
         dice: d,
-        peace,
+        faults_end,
     }
 }
 
-/// What seeds of the third kind add: engines, lanes, and switches that take tables of lanes one by one. Drawn from numbers
-/// of its own.
-pub(crate) struct Lanes {
+/// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Draws from its own random
+/// numbers.
+pub(crate) struct VlEvents {
     d: Dice,
     cfg: SmConfig,
 }
 
-impl Lanes {
+impl VlEvents {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             d: Dice::new(seed ^ 0x1A7E_0000_0000),
@@ -162,14 +163,14 @@ impl Lanes {
         }
     }
 
-    /// An engine that uses lanes, or the choice of one, and how many; `auto` goes on where an engine cannot do the shape.
+    /// Draws an engine that uses VLs, or `auto`, and the number of VLs; `auto` is the fallback.
     fn draw(&mut self, cfg: &mut SmConfig) {
         let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.d.index(6)];
         cfg.engines = vec![engine.to_owned(), "auto".to_owned()];
         cfg.routing_vls = u8::try_from(1 + self.d.below(8)).unwrap();
     }
 
-    fn begin(&mut self, spec: &mut FabricSpec, cfg: &mut SmConfig) {
+    fn start(&mut self, spec: &mut FabricSpec, cfg: &mut SmConfig) {
         for node in &mut spec.nodes {
             let mut caps = node.caps();
             if self.d.one_in(2) {
@@ -181,14 +182,14 @@ impl Lanes {
         self.cfg = cfg.clone();
     }
 
-    /// Draws other lanes for the running manager; says which.
-    pub(crate) fn happen(&mut self, lab: &mut Lab) -> Option<String> {
+    /// Draws another engine and number of VLs for the running SM, and describes them.
+    pub(crate) fn apply_event(&mut self, lab: &mut Lab) -> Option<String> {
         if !self.d.one_in(5) {
             return None;
         }
         let mut cfg = self.cfg.clone();
         self.draw(&mut cfg);
-        let text = format!("{:?} with {} lanes", cfg.engines, cfg.routing_vls);
+        let text = format!("{:?} with {} VLs", cfg.engines, cfg.routing_vls);
         self.cfg = cfg.clone();
         let sm = lab.sm;
         lab.world
@@ -239,7 +240,7 @@ pub(crate) fn node_faults(d: &mut Dice) -> Faults {
     }
 }
 
-/// A free port of a switch, if there is one.
+/// A random unconnected switch port.
 pub(crate) fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
     let fabric = lab.world.fabric();
     let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
@@ -251,18 +252,18 @@ pub(crate) fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
         .find(|p| fabric.cable_at(*p).is_none())
 }
 
-pub(crate) fn any_cable(lab: &Lab, d: &mut Dice) -> Option<LinkSpec> {
+pub(crate) fn random_link(lab: &Lab, d: &mut Dice) -> Option<LinkSpec> {
     let at = lab.spec.links[d.index(lab.spec.links.len())].a;
     lab.world.fabric().cable_at(at)
 }
 
-/// Draws what happens at a moment and does it; says what it was.
-pub(crate) fn happen(lab: &mut Lab, d: &mut Dice) -> String {
+/// Draws and applies an event, and describes it.
+pub(crate) fn apply_event(lab: &mut Lab, d: &mut Dice) -> String {
     let node = d.index(lab.world.fabric().num_nodes());
-    let cable = any_cable(lab, d);
+    let link = random_link(lab, d);
     let sm_node = lab.at.node;
     let fabric = lab.world.fabric_mut();
-    match (d.below(14), cable) {
+    match (d.below(14), link) {
         (0 | 1, Some(c)) => {
             fabric.cut(c.a).unwrap();
             format!("cut {:?}", c.a)
@@ -291,11 +292,11 @@ pub(crate) fn happen(lab: &mut Lab, d: &mut Dice) -> String {
             Some(to) => {
                 let from = if d.one_in(2) { c.a } else { c.b };
                 lab.world.fabric_mut().move_cable(from, to).unwrap();
-                format!("move the cable at {from:?} to {to:?}")
+                format!("move the link at {from:?} to {to:?}")
             }
             None => "nothing".to_owned(),
         },
-        (9, Some(c)) => match any_cable(lab, d) {
+        (9, Some(c)) => match random_link(lab, d) {
             Some(other) if other.a != c.a && other.a != other.b && c.a != c.b => {
                 let fabric = lab.world.fabric_mut();
                 fabric.remove_cable(c.a).unwrap();
@@ -318,13 +319,13 @@ pub(crate) fn happen(lab: &mut Lab, d: &mut Dice) -> String {
                 host.port_guids = vec![PortGuid(guid + 1)];
                 host.lids = vec![(Lid(5), Lmc(0))];
                 let new = fabric.add_node(&host, LinkSpeed::Hdr).unwrap();
-                let cable = LinkSpec {
+                let link = LinkSpec {
                     a: to,
                     b: PortAt::new(new, 1),
                     width: LinkWidth(4),
                     speed: LinkSpeed::Hdr,
                 };
-                fabric.add_cable(cable).unwrap();
+                fabric.add_cable(link).unwrap();
                 format!("add a host at {to:?}")
             }
             None => "nothing".to_owned(),

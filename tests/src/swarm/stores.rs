@@ -1,14 +1,15 @@
-//! What seeds of the fourth kind add: the SM's store is slow, hangs or fails, and the SM is killed meanwhile. Drawn from numbers of its own.
+//! Additions of the fourth kind: the SM's store is slow, hangs or fails, and the SM is killed meanwhile. Draws from its
+//! own random numbers.
 
 use crate::simulated::{Dice, Lab};
 use crate::store::StoreFault;
 use ferrosm_core::SmConfig;
 
 use crate::swarm::faults::restart;
-use crate::swarm::invariants::Watch;
+use crate::swarm::invariants::InvariantMonitor;
 use crate::swarm::seed_plan::seconds;
 
-/// Faults of the store.
+/// Applies store faults.
 pub(crate) struct StoreFaults {
     d: Dice,
     cfg: SmConfig,
@@ -22,8 +23,8 @@ impl StoreFaults {
         }
     }
 
-    /// A fault of any kind.
-    fn fault(&mut self) -> StoreFault {
+    /// Draws a fault.
+    fn random_fault(&mut self) -> StoreFault {
         match self.d.below(6) {
             0..=2 => StoreFault::Delayed(seconds(self.d.unit() * self.d.unit() * 3.0)),
             3 => StoreFault::Failing,
@@ -31,41 +32,45 @@ impl StoreFaults {
         }
     }
 
-    /// The store may be faulty from the beginning.
-    pub(crate) fn begin(&mut self, lab: &mut Lab) -> Option<String> {
+    /// Sets a fault at the start of the run, with a probability of 2/3.
+    pub(crate) fn start(&mut self, lab: &mut Lab) -> Option<String> {
         if self.d.one_in(3) {
             return None;
         }
-        let fault = self.fault();
-        Some(set(lab, fault))
+        let fault = self.random_fault();
+        Some(set_fault(lab, fault))
     }
 
-    /// Draws what happens at a moment and does it; says what it was.
-    pub(crate) fn happen(&mut self, lab: &mut Lab, watch: &mut Watch) -> Option<String> {
+    /// Draws and applies an event, and describes it.
+    pub(crate) fn apply_event(
+        &mut self,
+        lab: &mut Lab,
+        monitor: &mut InvariantMonitor,
+    ) -> Option<String> {
         match self.d.below(12) {
-            0..=2 => Some(set(lab, StoreFault::None)),
+            0..=2 => Some(set_fault(lab, StoreFault::None)),
             3..=5 => {
-                let fault = self.fault();
-                Some(set(lab, fault))
+                let fault = self.random_fault();
+                Some(set_fault(lab, fault))
             }
             6 => {
                 let time = self.d.unit() * self.d.unit() * 5.0;
                 let fault = lab.manager().store_fault();
-                let text = restart(lab, watch, &self.cfg, seconds(time));
-                set(lab, fault);
+                let text = restart(lab, monitor, &self.cfg, seconds(time));
+                set_fault(lab, fault);
                 Some(text)
             }
             _ => None,
         }
     }
 
-    /// The store is healthy.
+    /// Clears the fault.
     pub(crate) fn end(lab: &mut Lab) {
-        set(lab, StoreFault::None);
+        set_fault(lab, StoreFault::None);
     }
 }
 
-fn set(lab: &mut Lab, fault: StoreFault) -> String {
+fn set_fault(lab: &mut Lab, fault: StoreFault) -> String {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |sm, now| sm.set_store_fault(fault, now));
