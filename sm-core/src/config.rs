@@ -49,7 +49,7 @@ pub struct SmConfig {
     pub lmc: Lmc,
     /// Whether enhanced switch ports 0 get 2^LMC LIDs.
     pub lmc_esp0: bool,
-    /// Whether LIDs are assigned anew, ignoring persisted and present LIDs.
+    /// Whether LID assignment ignores persisted and present LIDs.
     pub reassign_lids: bool,
     /// Whether hosts are sent ClientReregister when the SM is new to them.
     pub client_reregister: bool,

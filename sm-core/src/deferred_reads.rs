@@ -1,7 +1,7 @@
 //! SMPs on behalf of SA clients: reads of SLtoVL and VLArb tables that a query needs, and writes of registered alias GUIDs (GUIDInfo).
 //!
 //! They are sent in rounds between sweeps, so that a sweep or an MFT update waits at most one round for what one client requests. A query
-//! whose tables are unknown is deferred, and answered when they are read. A client that repeats it meanwhile waits for the same reply.
+//! whose tables are unknown is deferred until they are read. A client that repeats it meanwhile waits for the same reply.
 //!
 //! The tables that were read belong to the observed fabric; alias GUIDs belong to the registry ([`crate::sa::registry`]).
 

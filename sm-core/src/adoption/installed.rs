@@ -69,7 +69,7 @@ impl InstalledState {
         }
     }
 
-    /// The VL tables of a node that is in the state of that time.
+    /// The VL tables of a node that was not reset or reconfigured since they were recorded.
     fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
         let routing = self.routing.as_ref()?;
         let view = self.view.as_ref()?;
@@ -154,7 +154,7 @@ impl Adoption {
     }
 }
 
-/// Whether a node is in the state of that time: it has its tables as long as it has its LID, and another master would have written its own
+/// Whether a node was not reset or reconfigured since: it has its tables as long as it has its LID, and another master would have written its own
 /// LID to the node's ports.
 fn is_unchanged(node: &Node, was: &NodeView, announced: Option<Lid>) -> bool {
     let mut any = false;

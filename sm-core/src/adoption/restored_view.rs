@@ -32,7 +32,7 @@ pub(super) struct RestoredView {
     snapshot: Option<ViewSnapshot>,
     /// When the snapshot was restored.
     restored_at: Instant,
-    /// Clients are answered from it.
+    /// The SA replies from it.
     in_use: bool,
     /// It was compared with all end ports that discovery found.
     compared: bool,
@@ -143,7 +143,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> 
     Fit::Yes
 }
 
-/// Whether the SM's own link leads to the port of that time: the first thing that a sweep discovers.
+/// Whether the SM port is linked to the same port as in the view. A sweep discovers that port first.
 fn neighbour_fits(
     fabric: &Subnet,
     local: PortRef,
@@ -169,7 +169,7 @@ fn neighbour_fits(
     }
 }
 
-/// What clients are to be answered from instead of the published view, before the first sweep as master is complete.
+/// A replacement of the published view, before the first sweep as master is complete.
 #[derive(Debug)]
 pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
@@ -191,17 +191,17 @@ impl Adoption {
         self.restored.snapshot.as_ref().map(|s| &s.view)
     }
 
-    /// Whether clients are answered from the restored view.
+    /// Whether the SA replies from the restored view.
     pub(crate) const fn is_view_in_use(&self) -> bool {
         self.restored.in_use
     }
 
-    /// The age of the restored view, if clients are answered from it.
+    /// The age of the restored view, if the SA replies from it.
     pub(crate) fn view_age(&self, now: Instant) -> Option<Duration> {
         self.restored.age(now).filter(|_| self.restored.in_use)
     }
 
-    /// A sweep as master is complete, and its view replaces the restored one. Returns the restored view if clients were answered from it.
+    /// A sweep as master is complete, and its view replaces the restored one. Returns the restored view if the SA replied from it.
     pub(crate) fn take_restored_view(&mut self) -> Option<Arc<View>> {
         let was = core::mem::take(&mut self.restored);
         was.snapshot.filter(|_| was.in_use).map(|s| s.view)
@@ -212,7 +212,7 @@ impl Adoption {
         core::mem::take(&mut self.restored.in_use).then_some(ViewUpdate::WITHDRAW)
     }
 
-    /// Whether clients can be answered from the restored view from now on. A view that does not fit is dropped. `own_link_probed`: since
+    /// Whether the SA can reply from the restored view from now on. A view that does not fit is dropped. `own_link_probed`: since
     /// the own link came up, a sweep found the port at its other end.
     pub(crate) fn may_use_view(
         &mut self,
@@ -244,7 +244,7 @@ impl Adoption {
         }
     }
 
-    /// Uses the restored view. `own` is the record of this SM, which replaces what the view says of it.
+    /// Uses the restored view. `own` is the record of this SM, which replaces the one in the view.
     pub(crate) fn use_view(
         &mut self,
         cfg: &SmConfig,

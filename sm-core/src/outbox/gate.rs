@@ -2,7 +2,7 @@
 //!
 //! Outputs leave in order. If the store takes longer than [`LIMIT`], they leave all the same, and an alarm is raised, once, until all batches
 //! up to that moment are durable. With replication, the limit is extended by the time within which replication acknowledges a batch, or
-//! reports that a follower lost its replica. The gate knows nothing of its outputs.
+//! reports that a follower lost its replica. The gate does not inspect outputs.
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -146,7 +146,7 @@ impl<'a> Replay<'a> {
         &self.program
     }
 
-    /// What the recorder said of the run.
+    /// The recorder's description of the run.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source

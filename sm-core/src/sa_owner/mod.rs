@@ -1,6 +1,6 @@
-//! Ownership of subnet administration: what clients registered, and the view that requests are answered from.
+//! Ownership of SA state: registrations of clients, and the view from which the SA replies.
 //!
-//! Requests are answered by [`crate::sa`], on any thread, from the last published view. This component publishes it: after each sweep of a
+//! [`crate::sa`] replies to requests, on any thread, from the last published view. This component publishes it: after each sweep of a
 //! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers the requests that a view is not
 //! enough for, and sends reports to subscribers.
 //!
@@ -48,7 +48,7 @@ const PERSIST_DELAY: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct SaOwner {
     registry: Registry,
-    /// The view that requests are answered from; `None` while this SM does not answer.
+    /// The view from which the SA replies; `None` while this SM does not reply.
     view: Option<Arc<View>>,
     /// The view of the last sweep, while `view` was published before activation: GID changes are reported against it, after the
     /// sweep. The inner value is `None` if no view had been published.
@@ -144,7 +144,7 @@ impl SaOwner {
         self.lost_registrations.remove(&port);
     }
 
-    /// A sweep as master is complete: publishes its view and reports GID changes. `restored` is the restored view, if clients were answered
+    /// A sweep as master is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA replied
     /// from it until now.
     pub(crate) fn publish_sweep_view(
         &mut self,
@@ -226,7 +226,7 @@ impl SaOwner {
     }
 
     /// Publishes the LIDs and paths of a sweep before its ports become Active. GID changes are reported after the sweep. `is_restored`:
-    /// clients are answered from the restored view until now.
+    /// the SA has replied from the restored view until now.
     pub(crate) fn publish_view_before_activation(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -305,7 +305,7 @@ impl SaOwner {
     }
 
     /// Publishes, persists and sends what became due. Call it after each input. `is_idle`: no sweep is in progress or pending.
-    /// `is_restored`: clients are answered from the restored view.
+    /// `is_restored`: the SA replies from the restored view.
     pub(crate) fn after_input(&mut self, ctx: &mut Ctx<'_>, is_idle: bool, is_restored: bool) {
         if is_idle {
             self.forward_pending_traps(ctx.now);
@@ -357,7 +357,7 @@ impl SaOwner {
         }
     }
 
-    /// Publishes alias GUIDs that changed, before the next request is answered.
+    /// Publishes alias GUIDs that changed, before the next reply.
     fn publish_aliases(&mut self, ctx: &mut Ctx<'_>) {
         let aliases = self.registry.aliases().tables();
         if let Some(view) = &self.view

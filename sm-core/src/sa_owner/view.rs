@@ -1,4 +1,4 @@
-//! The view of the observed fabric that requests are answered from. Free functions of the fabric and plain data.
+//! The view of the observed fabric from which the SA replies. Free functions of the fabric and plain data.
 
 use std::sync::Arc;
 

@@ -249,7 +249,7 @@ fn record_reregister_failure(
     }
 }
 
-/// A Set(PortInfo) was not answered.
+/// A Set(PortInfo) timed out.
 pub(crate) fn on_set_timeout(
     ctx: &mut Ctx<'_>,
     p: PortRef,

@@ -211,8 +211,8 @@ impl From<Lists> for Partitions {
 }
 
 impl Default for Partitions {
-    /// Nobody has configured anything: all ports are full members of the default partition (docs/sm-behaviour.md 9.2), and since there is nothing to
-    /// keep apart, switches check nothing.
+    /// Without configured partitions all ports are full members of the default partition (docs/sm-behaviour.md 9.2), and switches do not
+    /// enforce P_Keys.
     fn default() -> Self {
         let default = Partition {
             name: "Default".to_owned(),

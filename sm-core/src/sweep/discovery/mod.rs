@@ -274,7 +274,7 @@ fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     }
 }
 
-/// A NodeInfo query was not answered.
+/// A NodeInfo query timed out.
 pub(crate) fn on_node_info_failed(
     ctx: &mut Ctx<'_>,
     from: Option<PortRef>,
@@ -287,7 +287,7 @@ pub(crate) fn on_node_info_failed(
     NodeInfoOutcome::Done
 }
 
-/// A NodeInfo query was not answered, or not plausibly. A local sweep does not give up an active link for that: the agent may be hung
+/// A NodeInfo query timed out, or its response was implausible. A local sweep does not give up an active link for that: the agent may be hung
 /// while the node forwards.
 fn on_no_neighbour(ctx: &mut Ctx<'_>, from: PortRef, why: QuarantineReason, mode: ReadMode) {
     let is_linked = ctx.fabric.peer(from).is_some();
@@ -340,7 +340,7 @@ pub(crate) fn on_switch_info(
     info.port_state_change && !mode.is_master
 }
 
-/// SwitchInfo was not answered: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
+/// A SwitchInfo request timed out: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
 pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;

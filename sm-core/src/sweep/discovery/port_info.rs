@@ -101,7 +101,7 @@ pub(crate) fn check_port_info(
     Some(change)
 }
 
-/// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is there.
+/// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is present.
 pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) -> bool {
     let PortChange { at, new, raw, .. } = change;
     let epoch = ctx.fabric.epoch();
@@ -159,7 +159,7 @@ pub(crate) fn read_fdr10(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode)
     }
 }
 
-/// PortInfo was not answered, or not plausibly.
+/// A PortInfo request timed out, or its response was implausible.
 pub(crate) fn on_port_info_failed(
     ctx: &mut Ctx<'_>,
     at: PortRef,
