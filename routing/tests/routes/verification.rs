@@ -142,7 +142,7 @@ fn packet_at_wrong_end_port_is_rejected() {
     assert!(
         failure
             .to_string()
-            .ends_with("which ends at switch 1 port 1 (by switch 0 port 2)"),
+            .ends_with("ends at switch 1 port 1 (path: switch 0 port 2)"),
         "{failure}"
     );
 }
