@@ -1,5 +1,5 @@
-//! Work units that engines count in a second, and what they need without a limit: the figures behind
-//! `WORK_UNITS_PER_SECOND` of the subnet manager, and which fabrics a budget of two seconds is enough for.
+//! Work units per second of the engines, and work without a limit: the basis of `WORK_UNITS_PER_SECOND` of the subnet manager, and of
+//! the fabrics for which a budget of two seconds suffices.
 
 #[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "it uses some of the fabrics")]
@@ -58,7 +58,7 @@ fn main() {
                 work.spent() as f64 / seconds,
                 result
                     .err()
-                    .map_or_else(String::new, |why| format!("  {why}"))
+                    .map_or_else(String::new, |error| format!("  {error}"))
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Time of the engines and of the proof on full trees of 648, 3,456 and 11,664 end ports.
+//! Time of the engines and of verification on full trees of 648, 3,456 and 11,664 end ports.
 
 #![allow(
     missing_docs,

@@ -1,6 +1,7 @@
-//! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
-//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [repair=1] [NAME-PART | FILE.net]...`, where a file is a
-//! fabric as ibnetdiscover prints it.
+//! Measures engines on fabrics of known shape: time, balance, and stability after one lost link.
+//!
+//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [reroute=1] [NAME-PART | FILE.net]...`. A file is the output
+//! of ibnetdiscover. `lost=N` first removes every Nth link; `reroute=1` measures only the incremental reroute.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -43,20 +44,22 @@ fn main() {
     ];
     let given = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
     let (options, names): (Vec<String>, Vec<String>) = given.partition(|a| a.contains('='));
-    let (asked, options): (Vec<String>, Vec<String>) =
+    let (engine_options, options): (Vec<String>, Vec<String>) =
         options.into_iter().partition(|a| a.starts_with("engine="));
-    // Every so many-th cable is lost beforehand; and whether engines are asked after one more.
     let value = |name: &str| {
         let found = options.iter().find_map(|o| o.strip_prefix(name));
         found.and_then(|v| v.parse::<usize>().ok())
     };
-    let (lost, only_repair) = (value("lost="), value("repair=") == Some(1));
+    let (lost, only_reroute) = (value("lost="), value("reroute=") == Some(1));
     let only = names;
-    let asked: Vec<&str> = asked.iter().flat_map(|a| a[7..].split(',')).collect();
-    let engines = if asked.is_empty() {
+    let requested: Vec<&str> = engine_options
+        .iter()
+        .flat_map(|a| a[7..].split(','))
+        .collect();
+    let engines = if requested.is_empty() {
         &["updn", "minhop"][..]
     } else {
-        &asked
+        &requested
     };
     for file in only.iter().filter(|o| o.ends_with(".net")) {
         let text = std::fs::read_to_string(file).unwrap();
@@ -64,26 +67,26 @@ fn main() {
             file.rsplit('/').next().unwrap_or(file),
             &from_net(&text),
             engines,
-            only_repair,
+            only_reroute,
         );
     }
     for (name, fabric) in all {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
             let mut fabric = fabric;
             if let Some(nth) = lost {
-                for cable in (0..fabric.links.len()).rev().step_by(nth) {
-                    let less = fabric.without_link(cable);
+                for link in (0..fabric.links.len()).rev().step_by(nth) {
+                    let less = fabric.without_link(link);
                     if less.connected() {
                         fabric = less;
                     }
                 }
             }
-            report(name, &fabric, engines, only_repair);
+            report(name, &fabric, engines, only_reroute);
         }
     }
 }
 
-fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
+fn report(name: &str, fabric: &Fabric, engines: &[&str], only_reroute: bool) {
     let topo = fabric.build();
     for &engine in engines {
         let engine = engine_by_name(engine).unwrap();
@@ -99,9 +102,9 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
         }
         let routing = match routing.unwrap() {
             Ok(routing) => routing,
-            Err(why) => {
+            Err(error) => {
                 println!(
-                    "{name:16} {:7} {:7.1} ms refuses: {why}",
+                    "{name:16} {:7} {:7.1} ms fails: {error}",
                     engine.name(),
                     best * 1e3
                 );
@@ -113,7 +116,7 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
         let verified = t.elapsed().as_secs_f64();
         let text = match &proof {
             Ok(p) => format!(
-                "{} lanes max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
+                "{} VLs max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
                 routing.vl_plan.vls,
                 p.max_load,
                 p.mean_load,
@@ -129,32 +132,32 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
             best * 1e3,
             verified * 1e3,
         );
-        for note in &routing.diagnostics {
-            println!("      {note}");
+        for diagnostic in &routing.diagnostics {
+            println!("      {diagnostic}");
         }
-        if proof.is_ok() && !fabric.links.is_empty() && (best < 3.0 || only_repair) {
-            lost_cable(fabric, &*engine, &topo, &routing, only_repair);
+        if proof.is_ok() && !fabric.links.is_empty() && (best < 3.0 || only_reroute) {
+            report_lost_link(fabric, &*engine, &topo, &routing, only_reroute);
         }
     }
 }
 
-fn lost_cable(
+fn report_lost_link(
     fabric: &Fabric,
     engine: &dyn Engine,
     topo: &Topology,
     routed: &Routing,
-    only_repair: bool,
+    only_reroute: bool,
 ) {
-    for cable in [0, fabric.links.len() / 2, fabric.links.len() - 1] {
-        let degraded = fabric.without_link(cable);
+    for link in [0, fabric.links.len() / 2, fabric.links.len() - 1] {
+        let degraded = fabric.without_link(link);
         if !degraded.connected() {
             continue;
         }
-        let ((a, pa), (b, pb)) = fabric.links[cable];
+        let ((a, pa), (b, pb)) = fabric.links[link];
         let less = degraded.build();
-        if only_repair {
+        if only_reroute {
             println!("      lost {a}:{pa}-{b}:{pb}");
-            repaired(topo, routed, &less);
+            report_reroute(topo, routed, &less);
             continue;
         }
         let previous = Previous::from_tables_of(routed);
@@ -170,7 +173,7 @@ fn lost_cable(
             .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
-        repaired(topo, routed, &less);
+        report_reroute(topo, routed, &less);
         let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();
         let proof = verify(&less, &after.tables, &after.vl_plan);
         println!(
@@ -192,8 +195,8 @@ fn lost_cable(
     }
 }
 
-/// The same loss by `repair`, from the run as it is remembered; its proof by a ledger, and the order of writes.
-fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
+/// Measures the incremental reroute after the same loss, its incremental verification, and the plan of the LFT update.
+fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     let previous = Previous::from_routing(&Arc::new(topo.clone()), routed);
     let cold = Previous::from_routing(&Arc::new(topo.clone()), routed);
     let request = Request::new(less).with_previous(&previous);
@@ -212,13 +215,13 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     }
     let Some(after) = after else {
         println!(
-            "      repair {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}): the engine has to run",
+            "      reroute {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}): fails, the engine must run",
             best[0]
         );
         return;
     };
-    let mut ledger = IncrementalVerifier::new();
-    ledger
+    let mut verifier = IncrementalVerifier::new();
+    verifier
         .verify(topo, &routed.tables, &routed.vl_plan)
         .unwrap();
     let run = LastRun {
@@ -230,7 +233,7 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     run.prepare();
     let mut proof = Err(ferrosm_routing::VerifyError::default());
     for _ in 0..5 {
-        let mut next = ledger.clone();
+        let mut next = verifier.clone();
         best[1] = best[1].min(timed(&mut || {
             proof = next.verify(less, &after.tables, &after.vl_plan);
         }));
@@ -249,8 +252,8 @@ fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     }
     let (entries, blocks) = changes(&routed.tables, &after.tables);
     println!(
-        "      repair {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}), proof {:.1} ms (whole {:.1}), \
-         transition {:.1} ms, kept {:.1} MB: {entries} entries {blocks} blocks; {}",
+        "      reroute {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}), verify {:.1} ms (full {:.1}), \
+         transition {:.1} ms, cache {:.1} MB: {entries} entries {blocks} blocks; {}",
         best[0],
         best[1],
         best[2],
@@ -283,7 +286,7 @@ fn entry_changes(x: &Arc<ferrosm_routing::Lft>, y: &Arc<ferrosm_routing::Lft>) -
         .count()
 }
 
-/// Switches and cables of an ibnetdiscover listing: enough of the format for well-formed files.
+/// Switches and links of ibnetdiscover output. Reads well-formed files only.
 fn from_net(text: &str) -> Fabric {
     let quoted = |line: &str, i: usize| line.split('"').nth(i).map(str::to_owned);
     let bracketed = |part: &str| {
@@ -321,7 +324,7 @@ fn from_net(text: &str) -> Fabric {
             }
         }
     }
-    // Each cable is listed by both its ends.
+    // Each link is listed from both ends.
     fabric.links.retain(|&(a, b)| a <= b);
     fabric
 }
