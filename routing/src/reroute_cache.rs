@@ -48,7 +48,7 @@ impl RerouteCache {
         self.0.dependencies.get()
     }
 
-    /// Computes what is missing. Takes as long as a full verification.
+    /// Computes missing parts. Takes as long as a full verification.
     pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
         self.0.verifier.get_or_init(|| {
             let mut verifier = IncrementalVerifier::new();

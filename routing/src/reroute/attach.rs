@@ -60,7 +60,7 @@ struct Candidate {
 }
 
 impl Attach<'_> {
-    /// Gives only the tails another next hop, with no more hops and no more up hops than before: the switches behind them keep
+    /// Changes the next hops of the tails only, with no more hops and no more up hops than before: the switches behind them keep
     /// their entries. Returns false if this is impossible.
     pub(super) fn attach_tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
         if !matches!(self.guard, Guard::Order) {

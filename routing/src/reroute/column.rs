@@ -147,7 +147,7 @@ impl<'a> Column<'a> {
         self.dest.map_or(0, |d| self.tables[v].get(d.lid).raw())
     }
 
-    /// The port that the table said.
+    /// Output port of a switch by the old table.
     pub(super) fn old_port(&self, v: usize) -> u8 {
         self.dest.map_or(0, |d| self.tables[v].get(d.lid).raw())
     }

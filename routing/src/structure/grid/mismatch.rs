@@ -53,8 +53,8 @@ pub enum GridMismatch {
     /// A switch has links to positions that are not neighbours.
     #[error("a switch has links to positions that are not neighbours")]
     NoNeighbours,
-    /// Squares of links give a link two directions.
-    #[error("squares of links give a link two directions")]
+    /// Squares of links assign two directions to a link.
+    #[error("squares of links assign two directions to a link")]
     Contradiction,
     /// Adjacent links of a square are in one dimension.
     #[error("adjacent links of a square are in one dimension")]
