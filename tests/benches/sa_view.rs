@@ -25,7 +25,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::registry::Registry;
 use ferrosm_sa::{SaRequest, View};
-use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, creator};
+use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, join_record};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 
@@ -134,7 +134,7 @@ fn register(registry: &mut Registry, view: &View) {
     for (n, at) in view.end_port_indices().enumerate() {
         let end = view.end_port(at);
         for mgid in [group(0xFFFF), group(n % 256)] {
-            let record = creator(mgid, view.gid(at), JoinState::FULL, Sl(0));
+            let record = join_record(mgid, view.gid(at), JoinState::FULL, Sl(0));
             let mask = MEMBER | NEW_GROUP;
             let bytes = message(Method::Set, sa::id::MC_MEMBER, mask, &record.encode());
             refused += ask(registry, view, end.lid, &bytes);

@@ -2,46 +2,46 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`clients`] | programs of others on a simulator, and what they tell |
-//! | [`ibnetdiscover`] | what it prints against the text a fabric was loaded from |
+//! | [`clients`] | programs of other projects on a simulator, and their output |
+//! | [`ibnetdiscover`] | its output compared with the fabric file that was loaded |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
-//! | [`etcd`] | a cluster of it |
-//! | [`fabric_server`] | our own |
-//! | [`random_activity`] | hosts that do everything at random, and know what they must be told |
+//! | [`etcd`] | an etcd cluster |
+//! | [`fabric_server`] | `ferrosm sim` with one fabric |
+//! | [`random_activity`] | hosts with random SA requests, and checks of the replies |
 //! | [`diags`] | parsers of infiniband-diags' output |
-//! | [`judge`] | the verdict on a fabric from that output |
-//! | [`ibdmchk`] | a foreign checker of dump files |
+//! | [`judge`] | checks of a fabric by that output |
+//! | [`ibdmchk`] | an independent checker of dump files |
 //! | [`fabrics`] | fabrics as text |
-//! | [`bringup`] | a cold fabric brought up and judged |
-//! | [`persisted_view`] | what a manager wants kept of the subnet, record by record |
-//! | [`loopback`] | addresses of servers, which nobody else takes |
-//! | [`masters`] | two to five of our managers in random scenarios |
-//! | [`multicast_members`] | hosts that join multicast groups of our manager in the simulated world |
+//! | [`bringup`] | initialisation of a fabric, with checks |
+//! | [`persisted_view`] | the persisted view, record by record |
+//! | [`loopback`] | addresses for servers, unique per test |
+//! | [`masters`] | random scenarios with two to five SMs |
+//! | [`multicast_members`] | hosts that join multicast groups in a simulated fabric |
 //! | [`opensm`] | OpenSM and osmtest |
-//! | [`metrics`] | pages of metrics, read by a parser of others |
-//! | [`load`] | hosts that ask and register all the time, and cables that flap |
-//! | [`sm_pair`] | two or more of our managers with copies of each other's state |
-//! | [`process`] | programs with deadlines |
-//! | [`programs`] | where programs are |
+//! | [`metrics`] | metrics pages, read by an independent parser |
+//! | [`load`] | hosts that query and register continuously, and flapping links |
+//! | [`sm_pair`] | two or more `ferrosm run` processes with replication |
+//! | [`process`] | processes with deadlines |
+//! | [`programs`] | paths of programs |
 //! | [`record_changes`] | numbered changes of the SM's records |
 //! | [`recording`] | every MAD and event of a simulated run, as text |
-//! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
-//! | [`routing_dumps`] | readers of those dumps |
-//! | [`routing_judge`] | the verdict on them |
-//! | [`sa_layout`] | where the components of each record of subnet administration are, by the specification |
-//! | [`sa_paths`] | which paths a client may have, by walking tables and by the rules |
-//! | [`sa_wire`] | a client of subnet administration that knows only bits and bytes |
-//! | [`sa_expected`] | what the tables of subnet administration should hold, read from the devices |
-//! | [`script`] | hosts that register, by a program of C |
-//! | [`scratch`] | directories of their own |
-//! | [`seeds`] | which seeds a random test runs, and how failures are told |
-//! | [`simulated`] | our manager in the simulated world |
+//! | [`routing`] | `ferrosm route`, and checks of its dumps |
+//! | [`routing_dumps`] | parsers of those dumps |
+//! | [`routing_judge`] | checks of those dumps |
+//! | [`sa_layout`] | positions of the components of SA records, from the specification |
+//! | [`sa_paths`] | paths that a client may use, by walking tables and by the rules |
+//! | [`sa_wire`] | an SA client that works on bytes and bits |
+//! | [`sa_expected`] | expected SA tables, read from the devices |
+//! | [`script`] | hosts that register, by a C program |
+//! | [`scratch`] | temporary directories |
+//! | [`seeds`] | seeds of random tests, and reports of failures |
+//! | [`simulated`] | the SM on a simulated fabric |
 //! | [`store`] | the store of a simulated SM, which may be slow, hang or fail |
-//! | [`swarm`] | one of our managers in random scenarios |
-//! | [`tally`] | how often what happened over many seeds |
+//! | [`swarm`] | random scenarios with one SM |
+//! | [`tally`] | event counts over many seeds |
 //!
-//! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
-//! uses ferrosm's own code to decide whether ferrosm did well.
+//! Test helpers fail by panicking with a message; a missing program is a failure, not a skip. Checks do not use
+//! ferrosm's own code.
 
 pub mod bringup;
 pub mod clients;

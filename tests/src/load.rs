@@ -1,5 +1,5 @@
-//! Hosts that ask for paths, join groups and register services all the time, and cables that flap: what goes on on a fabric while its
-//! masters die. What was acknowledged is written down by the hosts themselves, and compared with what `saquery` tells.
+//! Load for failover tests: hosts that query paths, join groups and register services, and links that flap. The clients
+//! log acknowledged requests, which are compared with the output of `saquery`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -14,19 +14,20 @@ use crate::fabric_server::FabricServer;
 use crate::process::{Finished, Launch, Running};
 use crate::programs;
 
-/// Longest time for a compiler, or for a statement to the simulator.
-const BUILT: Duration = Duration::from_secs(60);
-/// Half of a cable's period.
-const HALF: Duration = Duration::from_millis(250);
-/// A registration is undone when there are so many further ones.
-const KEPT: &str = "12";
+/// Time limit of a compiler run or a simulator statement.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that a flapping link stays down, and up.
+const HALF_PERIOD: Duration = Duration::from_millis(250);
+/// Number of registrations per client; older ones are withdrawn.
+const MAX_REGISTRATIONS: &str = "12";
 
-/// What may be registered: whose (the GID), `group`, `service` or `inform`, and its number.
-pub type Name = (Ipv6Addr, String, u64);
+/// Identifies a registration: the GID, `group`, `service` or `inform`, and a number.
+pub type RegistrationId = (Ipv6Addr, String, u64);
 
-/// Builds a client of `tests/`; returns where it is.
+/// Builds a client of `tests/`; returns the path of the program.
 ///
 /// # Panics
+///
 /// If that fails.
 #[must_use]
 pub fn build(sim: &FabricServer, source: &str) -> String {
@@ -37,15 +38,15 @@ pub fn build(sim: &FabricServer, source: &str) -> String {
         .args(&["-O1", "-o", &program])
         .args(&[&*source.to_string_lossy(), "-libumad"])
         .start(sim.dir())
-        .wait(BUILT);
+        .wait(COMMAND_TIMEOUT);
     drop(built.expect_success());
     program
 }
 
-/// Whole lines only: the last one may be half written.
+/// Complete lines only, because the last one may be partly written.
 fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| line.split(' ').collect())
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    complete.lines().map(|line| line.split(' ').collect())
 }
 
 fn number<T: core::str::FromStr>(word: &str) -> T {
@@ -53,97 +54,100 @@ fn number<T: core::str::FromStr>(word: &str) -> T {
         .unwrap_or_else(|_| panic!("not a number: {word:?}"))
 }
 
-/// A host that asks for a path each 4 ms.
+/// A host that queries a path every 4 ms.
 #[derive(Debug)]
-pub struct Witness(Running);
+pub struct PathQueryClient(Running);
 
-impl Witness {
-    /// It begins, at this node. `program` is `benches/compare/sa-witness.c`, built.
+impl PathQueryClient {
+    /// Starts the client at a node. `program` is the compiled `benches/compare/sa-witness.c`.
     ///
     /// # Panics
-    /// If the fabric's GUIDs cannot be written down for it.
+    ///
+    /// If the file of GUIDs cannot be written.
     #[must_use]
     pub fn start(sim: &FabricServer, program: &str, node: &str) -> Self {
         let lids = sim.tell("lids");
         let guids: Vec<&str> = lids.lines().filter_map(|l| l.split(' ').next()).collect();
         let path = sim.dir().join("guids");
         std::fs::write(&path, guids.join("\n")).unwrap_or_else(|e| panic!("guids: {e}"));
-        let ask = ["ask", "4000", &path.display().to_string()];
-        let launch = sim.launch(program, Some(node)).args(&ask).with_console();
+        let args = ["ask", "4000", &path.display().to_string()];
+        let launch = sim.launch(program, Some(node)).args(&args).with_console();
         Self(launch.start(sim.dir()))
     }
 
-    /// Its answers without an error: monotonic seconds, and the LID that answered.
+    /// Its successful replies: monotonic seconds, and the LID that replied.
     #[must_use]
     pub fn answers(&self) -> Vec<(f64, u16)> {
-        let said = self.0.stdout();
-        let answers = lines(&said).filter(|words| words[2] == "0");
+        let output = self.0.stdout();
+        let answers = lines(&output).filter(|words| words[2] == "0");
         answers
             .map(|words| (number(words[0]), number(words[1])))
             .collect()
     }
 }
 
-/// A host that registers without end.
+/// A host that registers and withdraws continuously.
 #[derive(Debug)]
-pub struct Registrar(Running);
+pub struct RegistrationClient(Running);
 
-impl Registrar {
-    /// It begins, at this node, with this number. `program` is `clients/registrar.c`, built. `what` is `joins` (and services) or
-    /// `services`.
+impl RegistrationClient {
+    /// Starts the client at a node, with its first number. `program` is the compiled `clients/registrar.c`. `what` is
+    /// `joins` (and services) or `services`.
     #[must_use]
     pub fn start(sim: &FabricServer, program: &str, node: &str, first: usize, what: &str) -> Self {
         let launch = sim.launch(program, Some(node));
-        let launch = launch.args(&[&first.to_string(), KEPT, what]);
+        let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, what]);
         Self(launch.with_console().start(sim.dir()))
     }
 
-    /// How much was acknowledged so far by the subnet administration at a LID.
+    /// Number of requests that the SA at a LID has acknowledged.
     #[must_use]
     pub fn acknowledged_by(&self, lid: u16) -> usize {
-        let (said, lid) = (self.0.stdout(), lid.to_string());
-        lines(&said)
+        let (output, lid) = (self.0.stdout(), lid.to_string());
+        lines(&output)
             .filter(|w| w[0] == "did" && w[4] == lid)
             .count()
     }
 
-    /// It ends; everything that it said.
+    /// Stops the client, and returns its output.
     ///
     /// # Panics
+    ///
     /// If it failed.
     #[must_use]
     pub fn end(mut self) -> String {
         self.0.close_console();
-        let finished: Finished = self.0.wait(BUILT);
+        let finished: Finished = self.0.wait(COMMAND_TIMEOUT);
         finished.expect_success().stdout
     }
 }
 
-/// What hosts were told.
+/// Acknowledged registrations and withdrawals of all hosts.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    /// Whether it must be there; `None` where nobody can know.
-    pub said: BTreeMap<Name, Option<bool>>,
-    /// How many changes were acknowledged.
+pub struct RegistrationLog {
+    /// Whether it must be registered; `None` if unknown.
+    pub is_registered: BTreeMap<RegistrationId, Option<bool>>,
+    /// Number of acknowledged changes.
     pub acknowledged: usize,
-    /// How many were answered with an error.
+    /// Number of error replies.
     pub refused: usize,
-    /// Refusals that no question which was asked twice explains.
-    pub odd: Vec<String>,
-    /// Withdrawn by who had been told that it is there, and it was not.
-    missed: BTreeSet<Name>,
+    /// Error replies that a repeated request does not explain.
+    pub unexpected_refusals: Vec<String>,
+    /// Acknowledged registrations that were missing when they were withdrawn.
+    missing_at_withdrawal: BTreeSet<RegistrationId>,
 }
 
-impl Ledger {
-    /// Adds what one host said, in order.
+impl RegistrationLog {
+    /// Adds the output of one host.
     ///
     /// # Panics
-    /// If it is not what `clients/registrar.c` says.
-    pub fn add(&mut self, said: &str) {
+    ///
+    /// If it is not in the format of `clients/registrar.c`.
+    pub fn add(&mut self, output: &str) {
         let mut own = Ipv6Addr::UNSPECIFIED;
-        // What was known before the question that is open.
+        // The state before the outstanding request.
         let mut known = None;
-        for words in lines(said) {
+        for words in lines(output) {
             if words[0] == "port" {
                 let guid = u64::from_str_radix(words[1], 16);
                 own = gid(guid.unwrap_or_else(|e| panic!("{words:?}: {e}")));
@@ -152,7 +156,7 @@ impl Ledger {
             let name = (own, words[2].to_owned(), number(words[3]));
             let is_done = words[0] == "did";
             let before = self
-                .said
+                .is_registered
                 .insert(name.clone(), is_done.then_some(words[1] == "+"))
                 .flatten();
             match words[0] {
@@ -170,40 +174,46 @@ impl Ledger {
         }
     }
 
-    /// What was withdrawn already when it was asked for again is refused, and nobody can know what became of it. What is withdrawn for
-    /// the first time was there: it was acknowledged.
-    fn add_refusal(&mut self, words: &[&str], name: Name, before: Option<bool>) {
+    /// Error replies to repeated withdrawals are expected, and the state is unknown then. The first withdrawal of an
+    /// acknowledged registration must not fail.
+    fn add_refusal(&mut self, words: &[&str], name: RegistrationId, before: Option<bool>) {
         let sent: u64 = number(words[5]);
         match (words[1], before) {
             ("-", Some(true)) if sent == 1 => {
-                self.missed.insert(name);
+                self.missing_at_withdrawal.insert(name);
             }
             ("-", _) if sent > 1 => {}
-            _ => self.odd.push(words.join(" ")),
+            _ => self.unexpected_refusals.push(words.join(" ")),
         }
     }
 
-    /// What is acknowledged and is not so: registrations that are not there, or were not when they were withdrawn, and such as are there
-    /// again.
+    /// Returns lost registrations, also those missing at their withdrawal, and registrations that exist although
+    /// withdrawn.
     #[must_use]
-    pub fn differences(&self, there: &BTreeSet<Name>) -> (Vec<Name>, Vec<Name>) {
-        let wrong = |must: bool| -> BTreeSet<Name> {
+    pub fn differences(
+        &self,
+        present: &BTreeSet<RegistrationId>,
+    ) -> (Vec<RegistrationId>, Vec<RegistrationId>) {
+        let differing = |must: bool| -> BTreeSet<RegistrationId> {
             let known = self
-                .said
+                .is_registered
                 .iter()
-                .filter(move |(_, said)| **said == Some(must));
-            let wrong = known.filter(move |(name, _)| there.contains(*name) != must);
+                .filter(move |(_, is_registered)| **is_registered == Some(must));
+            let wrong = known.filter(move |(name, _)| present.contains(*name) != must);
             wrong.map(|(name, _)| name.clone()).collect()
         };
-        let lost: BTreeSet<Name> = wrong(true);
-        let lost = lost.union(&self.missed).cloned().collect();
-        (lost, wrong(false).into_iter().collect())
+        let lost: BTreeSet<RegistrationId> = differing(true);
+        let lost = lost.union(&self.missing_at_withdrawal).cloned().collect();
+        (lost, differing(false).into_iter().collect())
     }
 
-    /// How many must be there.
+    /// Number of registrations that must exist.
     #[must_use]
-    pub fn standing(&self) -> usize {
-        self.said.values().filter(|s| **s == Some(true)).count()
+    pub fn registered_count(&self) -> usize {
+        self.is_registered
+            .values()
+            .filter(|s| **s == Some(true))
+            .count()
     }
 }
 
@@ -211,29 +221,34 @@ fn gid(guid: u64) -> Ipv6Addr {
     Ipv6Addr::from((0xFE80_u128 << 112) | u128::from(guid))
 }
 
-/// What `saquery` at a node tells of all that hosts registered.
+/// All registrations of hosts, as `saquery` reports them.
 ///
 /// # Errors
-/// If it fails: the fabric may be in the midst of a change.
+///
+/// If it fails, for example during a fabric change.
 ///
 /// # Panics
-/// If it says what is not understood.
-pub fn registered(sim: &FabricServer, node: &str) -> Result<BTreeSet<Name>, String> {
+///
+/// If its output cannot be parsed.
+pub fn query_registrations(
+    sim: &FabricServer,
+    node: &str,
+) -> Result<BTreeSet<RegistrationId>, String> {
     let mut found = BTreeSet::new();
     for (table, kind, whose, which) in [
         ("MCMR", "group", "PortGid", "MGID"),
         ("SR", "service", "ServiceGID", "ServiceID"),
         ("IIR", "inform", "SubscriberGID", ""),
     ] {
-        let said = sim.run_at(
+        let output = sim.run_at(
             node,
             "saquery",
             &["--smkey", "1", "--timeout", "3000", table],
         );
-        if !said.status.success() {
-            return Err(said.describe());
+        if !output.status.success() {
+            return Err(output.describe());
         }
-        for record in said.stdout.split("Record dump:").skip(1) {
+        for record in output.stdout.split("Record dump:").skip(1) {
             let field = |name: &str| {
                 let mut fields = record.lines().filter_map(|l| l.trim().strip_prefix(name));
                 let value = fields.find_map(|rest| rest.strip_prefix('.'));
@@ -245,7 +260,7 @@ pub fn registered(sim: &FabricServer, node: &str) -> Result<BTreeSet<Name>, Stri
                 "group" => {
                     let mgid: Ipv6Addr = number(field(which));
                     let [first, .., last] = mgid.segments();
-                    // The broadcast group and the like are no group of ours.
+                    // Skips well-known groups.
                     if first != 0xFF12
                         || !(0x2000..0x3000).contains(&last)
                         || mgid.segments()[1] != 0
@@ -266,11 +281,11 @@ pub fn registered(sim: &FabricServer, node: &str) -> Result<BTreeSet<Name>, Stri
     Ok(found)
 }
 
-/// SMPs that reached agents so far, by attribute: Gets, Sets.
+/// SMPs processed by agents so far, by attribute: Gets, Sets.
 #[must_use]
-pub fn smps(sim: &FabricServer) -> BTreeMap<String, (u64, u64)> {
-    let said = sim.tell("smps");
-    let counts = said.lines().filter_map(|line| {
+pub fn count_smps(sim: &FabricServer) -> BTreeMap<String, (u64, u64)> {
+    let output = sim.tell("smps");
+    let counts = output.lines().filter_map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
         let [name, gets, "gets", sets, "sets"] = words[..] else {
             return None;
@@ -280,70 +295,71 @@ pub fn smps(sim: &FabricServer) -> BTreeMap<String, (u64, u64)> {
     counts.collect()
 }
 
-/// Cables that are cut and restored all the time, one after the other. All are whole when it ends.
+/// Links that are cut and restored in turn. All are up at the end.
 #[derive(Debug)]
-pub struct Flaps {
-    over: Arc<AtomicBool>,
-    times: Arc<AtomicUsize>,
+pub struct LinkFlaps {
+    stop: Arc<AtomicBool>,
+    cycles: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Flaps {
-    /// They begin.
+impl LinkFlaps {
+    /// Starts flapping.
     #[must_use]
     pub fn start(sim: &FabricServer, cables: &'static [&'static str]) -> Self {
-        let (over, times) = (Arc::default(), Arc::default());
+        let (stop, cycles) = (Arc::default(), Arc::default());
         let (socket, dir) = (sim.socket().to_owned(), sim.dir().to_owned());
-        let (end, count) = (Arc::clone(&over), Arc::clone(&times));
+        let (end, count) = (Arc::clone(&stop), Arc::clone(&cycles));
         let thread = std::thread::spawn(move || flap(&socket, &dir, cables, &end, &count));
         Self {
-            over,
-            times,
+            stop,
+            cycles,
             thread: Some(thread),
         }
     }
 
-    /// How often one was cut and restored so far.
+    /// Number of completed cycles.
     #[must_use]
-    pub fn times(&self) -> usize {
-        self.times.load(Ordering::Acquire)
+    pub fn cycles(&self) -> usize {
+        self.cycles.load(Ordering::Acquire)
     }
 
-    /// They end.
+    /// Stops flapping.
     ///
     /// # Panics
-    /// If a cable could not be cut or restored.
+    ///
+    /// If a link could not be cut or restored.
     pub fn end(mut self) {
-        self.over.store(true, Ordering::Release);
+        self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            assert!(thread.join().is_ok(), "a cable was not cut or restored");
+            assert!(thread.join().is_ok(), "a link was not cut or restored");
         }
     }
 }
 
-impl Drop for Flaps {
+impl Drop for LinkFlaps {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
+        self.stop.store(true, Ordering::Release);
     }
 }
 
-/// The pauses are the load's period. Nothing waits for them.
-fn flap(socket: &Path, dir: &Path, cables: &[&str], over: &AtomicBool, times: &AtomicUsize) {
+/// The pauses set the period; no test waits for them.
+fn flap(socket: &Path, dir: &Path, cables: &[&str], stop: &AtomicBool, cycles: &AtomicUsize) {
     let binary: PathBuf = programs::ferrosm();
-    let tell = |what: &str, cable: &str| {
+    let run_statement = |what: &str, cable: &str| {
         let socket = socket.display().to_string();
         let statement = format!("{what} {cable}");
-        let tell = Launch::new(&binary).args(&["sim-ctl", "--socket", &socket, &statement]);
-        drop(tell.start(dir).wait(BUILT).expect_success());
-        std::thread::sleep(HALF);
+        let command = Launch::new(&binary).args(&["sim-ctl", "--socket", &socket, &statement]);
+        drop(command.start(dir).wait(COMMAND_TIMEOUT).expect_success());
+        std::thread::sleep(HALF_PERIOD);
     };
     for cable in cables.iter().cycle() {
-        if over.load(Ordering::Acquire) {
+        if stop.load(Ordering::Acquire) {
             break;
         }
-        tell("cut", cable);
-        tell("restore", cable);
-        times.fetch_add(1, Ordering::Release);
+        run_statement("cut", cable);
+        run_statement("restore", cable);
+        cycles.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -353,33 +369,33 @@ mod tests {
 
     const PORT: &str = "port 0002c90300000011\n";
 
-    fn ledger(said: &str) -> Ledger {
-        let mut ledger = Ledger::default();
-        ledger.add(&format!("{PORT}{said}"));
+    fn ledger(output: &str) -> RegistrationLog {
+        let mut ledger = RegistrationLog::default();
+        ledger.add(&format!("{PORT}{output}"));
         ledger
     }
 
-    fn service(n: u64) -> Name {
+    fn service(n: u64) -> RegistrationId {
         (gid(0x0002_c903_0000_0011), "service".to_owned(), n)
     }
 
-    /// Lost, and found out by the host itself before anybody could look.
+    /// A loss that the host detects before the final comparison.
     #[test]
     fn registration_lost_before_its_withdrawal_is_reported() {
-        for said in [
+        for output in [
             "did + service 5 1\nno - service 5 0x0300 1\n",
             "try + service 5\ndid + service 5 1\ntry - service 5\nno - service 5 0x0300 1\ntry + service 6\ndid + service 6 1\n",
         ] {
-            let found = ledger(said);
-            let there = BTreeSet::from([service(6)]);
-            let (lost, returned) = found.differences(&there);
-            assert!(lost.contains(&service(5)), "{said}: {lost:?}");
-            assert!(!lost.contains(&service(6)), "{said}: {lost:?}");
+            let found = ledger(output);
+            let present = BTreeSet::from([service(6)]);
+            let (lost, returned) = found.differences(&present);
+            assert!(lost.contains(&service(5)), "{output}: {lost:?}");
+            assert!(!lost.contains(&service(6)), "{output}: {lost:?}");
             assert_eq!(returned, []);
         }
     }
 
-    /// The first question may have done it, and its answer is gone.
+    /// The first request may have succeeded, with its reply lost.
     #[test]
     fn withdrawal_by_a_repeated_request_is_no_loss() {
         let found = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
@@ -388,7 +404,7 @@ mod tests {
             found.differences(&BTreeSet::from([service(5)])),
             (vec![], vec![])
         );
-        assert_eq!((found.refused, found.odd.len()), (1, 0));
+        assert_eq!((found.refused, found.unexpected_refusals.len()), (1, 0));
     }
 
     #[test]
@@ -397,10 +413,10 @@ mod tests {
             "did + service 5 1\ndid + service 6 1\ndid - service 6 1\ntry + service 7\n\
              try + service 8\nno + service 8 0x0100 1\nno",
         );
-        let there = BTreeSet::from([service(6), service(7)]);
-        let (lost, returned) = found.differences(&there);
+        let present = BTreeSet::from([service(6), service(7)]);
+        let (lost, returned) = found.differences(&present);
         assert_eq!((lost, returned), (vec![service(5)], vec![service(6)]));
-        assert_eq!((found.acknowledged, found.standing()), (3, 1));
-        assert_eq!(found.odd, ["no + service 8 0x0100 1"]);
+        assert_eq!((found.acknowledged, found.registered_count()), (3, 1));
+        assert_eq!(found.unexpected_refusals, ["no + service 8 0x0100 1"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A simulated fabric that `ferrosm run` is in charge of, ready to be asked.
+//! A simulated fabric managed by `ferrosm run`.
 
 use std::time::Duration;
 
@@ -6,65 +6,67 @@ use crate::clients::Clients;
 use crate::fabric_server::FabricServer;
 use crate::process::{Running, Signal, poll_until};
 
-/// Longest time until the subnet is up and its administrator answers.
-const UP: Duration = Duration::from_secs(60);
+/// Time limit until the SA replies.
+const UP_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A fabric with ferrosm in charge; both end when it is dropped.
+/// A fabric with its SM; both stop when it is dropped.
 #[derive(Debug)]
-pub struct Administered {
-    // First: the subnet manager ends before the fabric does.
-    manager: Running,
+pub struct ManagedFabric {
+    // Dropped first, so that the SM stops before the fabric.
+    sm: Running,
     /// The fabric.
     pub sim: FabricServer,
 }
 
-impl Administered {
-    /// Starts ferrosm with these flags on a shape's first node, and waits until it answers.
+impl ManagedFabric {
+    /// Starts ferrosm with these flags on a topology's first node, and waits until the SA replies.
     ///
     /// # Panics
+    ///
     /// If it does not.
     #[must_use]
     pub fn start(spec: &str, flags: &[&str]) -> Self {
         Self::on(FabricServer::shape(spec), flags)
     }
 
-    /// The same on a fabric that is there.
+    /// The same on a running fabric.
     ///
     /// # Panics
-    /// If it does not answer.
+    ///
+    /// If the SA does not reply.
     #[must_use]
     pub fn on(sim: FabricServer, flags: &[&str]) -> Self {
         let state = sim.subdir("state").display().to_string();
-        let mut all = vec!["run", "--state-dir", &*state];
-        all.extend(flags);
-        let manager = sim.spawn_ferrosm(None, &all);
-        let mut lab = Self { manager, sim };
-        let waited = poll_until(UP, PAUSE, || {
-            if let Some(status) = lab.manager.ended() {
-                return Ok(Err(format!("ferrosm ended with {status}")));
+        let mut args = vec!["run", "--state-dir", &*state];
+        args.extend(flags);
+        let sm = sim.spawn_ferrosm(None, &args);
+        let mut fabric = Self { sm, sim };
+        let waited = poll_until(UP_TIMEOUT, PAUSE, || {
+            if let Some(status) = fabric.sm.ended() {
+                return Ok(Err(format!("ferrosm exited with {status}")));
             }
-            let asked = lab.sim.run("saquery", &["-c", "--timeout", "200"]);
-            if asked.status.success() {
+            let query = fabric.sim.run("saquery", &["-c", "--timeout", "200"]);
+            if query.status.success() {
                 Ok(Ok(()))
             } else {
-                Err("subnet administration does not answer".to_owned())
+                Err("the SA does not reply".to_owned())
             }
         });
         if let Err(reason) | Ok(Err(reason)) = waited {
-            panic!("{reason}\n{}", lab.manager.stderr());
+            panic!("{reason}\n{}", fabric.sm.stderr());
         }
-        lab
+        fabric
     }
 
-    /// What the subnet manager has logged.
+    /// The SM's log.
     #[must_use]
     pub fn log(&self) -> String {
-        self.manager.stderr()
+        self.sm.stderr()
     }
 
-    /// Sends a signal to the subnet manager.
+    /// Sends a signal to the SM.
     pub fn signal(&self, signal: Signal) {
-        self.manager.signal(signal);
+        self.sm.signal(signal);
     }
 }

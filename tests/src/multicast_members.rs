@@ -1,7 +1,7 @@
-//! Hosts that join and leave multicast groups: they send what the kernel sends, and remember what they were told.
+//! Hosts that join and leave multicast groups with the requests of the Linux kernel.
 //!
-//! Who is a member of what is known here from requests and replies alone, by the rules of IBA 15.2.5.19; the oracle compares
-//! it with the bytes in the switches.
+//! Membership is derived from requests and replies by the rules of IBA vol. 1, 15.2.5.19; the oracle compares it with
+//! the MFTs of the switches.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use ferrosm_sim::world::{SmId, World};
 use crate::sa_wire::Ask;
 use crate::simulated::{Dice, Lab, Sm};
 
-/// MGID, PortGID and JoinState: what a member says.
+/// Component mask of a join: MGID, PortGID and JoinState.
 pub const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
-/// What a creator says beside: Q_Key, TClass, P_Key, SL and FlowLabel; MTU and rate too, because those of the creator may be more
-/// than others have.
+/// Further components to create a group: Q_Key, TClass, P_Key, SL and FlowLabel; also MTU and rate, because those of
+/// the creator may exceed those of other members.
 pub const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
 
-/// The group that is there without members.
+/// The broadcast group, which exists without members.
 pub const BROADCAST: Gid = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
 
-/// A group that has no special meaning.
+/// MGID of an ordinary group.
 #[must_use]
 pub fn plain(n: u8) -> Gid {
     let mut gid = Gid([0; 16]);
@@ -37,7 +37,7 @@ pub fn plain(n: u8) -> Gid {
     gid
 }
 
-/// End ports of hosts, those with a cable.
+/// End ports of linked hosts.
 #[must_use]
 pub fn hosts(lab: &Lab) -> Vec<PortAt> {
     let fabric = lab.world.fabric();
@@ -51,31 +51,31 @@ fn port_gid(lab: &Lab, at: PortAt) -> Gid {
     Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
 }
 
-/// A group as its members know it.
+/// A group as reported to its members.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownGroup {
     mlid: Lid,
     sl: Sl,
-    /// In which ways each is a member.
+    /// JoinState of each member.
     members: BTreeMap<PortAt, u8>,
-    /// It is there without members.
-    lasting: bool,
+    /// It exists without members.
+    is_permanent: bool,
 }
 
-/// All hosts and what they are members of.
+/// The group memberships of all hosts.
 #[derive(Debug, Clone, Default)]
 pub struct Members {
-    groups: BTreeMap<Gid, Known>,
+    groups: BTreeMap<Gid, KnownGroup>,
     tid: u64,
 }
 
-/// What a port says that joins a group, and creates it if need be.
+/// Record of a join request that creates the group if it does not exist.
 #[must_use]
-pub fn creator(mgid: Gid, port_gid: Gid, how: JoinState, sl: Sl) -> McMemberRecord {
+pub fn join_record(mgid: Gid, port_gid: Gid, join_state: JoinState, sl: Sl) -> McMemberRecord {
     McMemberRecord {
         mgid,
         port_gid,
-        join_state: how,
+        join_state,
         qkey: 0x0B1B,
         pkey: PKey::DEFAULT_FULL,
         mtu_selector: Selector::Exact,
@@ -87,24 +87,25 @@ pub fn creator(mgid: Gid, port_gid: Gid, how: JoinState, sl: Sl) -> McMemberReco
     }
 }
 
-/// The SL of a new group that a manager can serve.
+/// The SL for new groups that an SM supports.
 #[must_use]
-pub fn groups_sl(core: &SubnetManager) -> Sl {
+pub fn multicast_sl(core: &SubnetManager) -> Sl {
     core.view().and_then(|v| v.multicast_sl()).unwrap_or(Sl(0))
 }
 
-/// The header of a message.
+/// Decodes the header of a MAD.
 ///
 /// # Panics
-/// If it is shorter.
+///
+/// If it is too short.
 #[must_use]
 pub fn header(message: &[u8]) -> MadHeader {
     let header = MadHeader::decode_slice(message);
-    header.unwrap_or_else(|| panic!("a message of {} bytes", message.len()))
+    header.unwrap_or_else(|| panic!("a MAD of {} bytes", message.len()))
 }
 
-/// Asks a manager's subnet administrator from a port, in no virtual time; `None` if it does not answer at once.
-pub fn try_ask(
+/// Sends an SA request from a port; returns the immediate reply, in no virtual time. `None` if there is none.
+pub fn try_request(
     world: &mut World<Sm>,
     manager: SmId,
     from: PortAt,
@@ -134,10 +135,11 @@ pub fn try_ask(
     Some((Status(header.status), data.to_vec()))
 }
 
-/// Asks the manager's subnet administrator from a port, in no virtual time.
+/// Sends an SA request from a port; returns the immediate reply, in no virtual time.
 ///
 /// # Panics
-/// If it does not answer at once.
+///
+/// If there is none.
 pub fn ask(
     lab: &mut Lab,
     from: PortAt,
@@ -146,20 +148,19 @@ pub fn ask(
     mask: u64,
     data: &[u8],
 ) -> (Status, Vec<u8>) {
-    let told = try_ask(&mut lab.world, lab.sm, from, what, tid, mask, data);
-    told.unwrap_or_else(|| panic!("{} no answer", lab.repeat()))
+    let reply = try_request(&mut lab.world, lab.sm, from, what, tid, mask, data);
+    reply.unwrap_or_else(|| panic!("{} no reply", lab.repeat()))
 }
 
-/// A join of the broadcast group, sent once to a manager: the status of the reply, `None` if the SM drops it.
+/// Sends one join of the broadcast group: the status of the reply, or `None` if the SM drops it.
 pub fn try_join_broadcast(lab: &mut Lab, sm: SmId, at: PortAt, tid: u64) -> Option<Status> {
-    let record = creator(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0)).encode();
+    let record = join_record(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0)).encode();
     let what = (Method::Set, id::MC_MEMBER);
-    let reply = try_ask(&mut lab.world, sm, at, what, tid, MEMBER, &record);
+    let reply = try_request(&mut lab.world, sm, at, what, tid, MEMBER, &record);
     reply.map(|(status, _)| status)
 }
 
-/// A query for the path to another port as IPoIB makes it, sent once to a manager: the status of the reply, `None` if the SM drops
-/// it.
+/// Sends one PathRecord query as IPoIB does: the status of the reply, or `None` if the SM drops it.
 pub fn try_path(lab: &mut Lab, sm: SmId, (from, to): (PortAt, PortAt), tid: u64) -> Option<Status> {
     /// DGID, SGID, Reversible, NumbPath, P_Key.
     const MASK: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12 | 1 << 13;
@@ -172,58 +173,61 @@ pub fn try_path(lab: &mut Lab, sm: SmId, (from, to): (PortAt, PortAt), tid: u64)
         ..PathRecord::default()
     };
     let what = (Method::Get, id::PATH);
-    let reply = try_ask(&mut lab.world, sm, from, what, tid, MASK, &record.encode());
+    let reply = try_request(&mut lab.world, sm, from, what, tid, MASK, &record.encode());
     reply.map(|(status, _)| status)
 }
 
 impl Members {
-    /// Nobody is a member of anything.
+    /// No memberships.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A port joins, or joins in more ways; a group that is not there is created.
+    /// Joins a port with a JoinState, and creates the group if it does not exist.
     ///
     /// # Errors
-    /// What it is told.
+    ///
+    /// The status of the reply.
     pub fn join(
         &mut self,
         lab: &mut Lab,
         at: PortAt,
         mgid: Gid,
-        how: JoinState,
+        join_state: JoinState,
     ) -> Result<Lid, Status> {
-        let sl = groups_sl(lab.manager().core());
-        let record = creator(mgid, port_gid(lab, at), how, sl);
+        let sl = multicast_sl(lab.manager().core());
+        let record = join_record(mgid, port_gid(lab, at), join_state, sl);
         let known = self.groups.contains_key(&mgid);
         let mask = if known { MEMBER } else { MEMBER | NEW_GROUP };
-        let told = self.send(lab, at, Method::Set, mask, &record)?;
-        let lasting = mgid == BROADCAST;
-        let group = self.groups.entry(mgid).or_insert_with(|| Known {
-            mlid: told.mlid,
-            sl: told.sl,
+        let reply = self.send(lab, at, Method::Set, mask, &record)?;
+        let is_permanent = mgid == BROADCAST;
+        let group = self.groups.entry(mgid).or_insert_with(|| KnownGroup {
+            mlid: reply.mlid,
+            sl: reply.sl,
             members: BTreeMap::new(),
-            lasting,
+            is_permanent,
         });
-        (group.mlid, group.sl) = (told.mlid, told.sl);
-        *group.members.entry(at).or_default() |= how.0;
-        Ok(told.mlid)
+        (group.mlid, group.sl) = (reply.mlid, reply.sl);
+        *group.members.entry(at).or_default() |= join_state.0;
+        Ok(reply.mlid)
     }
 
-    /// A port leaves in all ways.
+    /// Leaves a group with all JoinState bits.
     ///
     /// # Errors
-    /// What it is told.
+    ///
+    /// The status of the reply.
     ///
     /// # Panics
-    /// If it is no member.
+    ///
+    /// If the port is not a member.
     pub fn leave(&mut self, lab: &mut Lab, at: PortAt, mgid: Gid) -> Result<(), Status> {
-        let how = self.groups[&mgid].members[&at];
+        let join_state = self.groups[&mgid].members[&at];
         let record = McMemberRecord {
             mgid,
             port_gid: port_gid(lab, at),
-            join_state: JoinState(how),
+            join_state: JoinState(join_state),
             ..McMemberRecord::default()
         };
         self.send(lab, at, Method::Delete, MEMBER, &record)?;
@@ -231,10 +235,11 @@ impl Members {
         Ok(())
     }
 
-    /// A random port joins a random group in a random way, or leaves it.
+    /// Joins or leaves a random group from a random port.
     ///
     /// # Panics
-    /// If it is told anything but what the rules of joins say.
+    ///
+    /// If the reply violates the rules of joins.
     pub fn random_action(
         &mut self,
         lab: &mut Lab,
@@ -243,33 +248,33 @@ impl Members {
         dice: &mut Dice,
     ) {
         let (at, gid) = (all[dice.index(all.len())], groups[dice.index(groups.len())]);
-        let member = self
+        let is_member = self
             .groups
             .get(&gid)
             .is_some_and(|g| g.members.contains_key(&at));
-        if member && !dice.one_in(4) {
-            let told = self.leave(lab, at, gid);
+        if is_member && !dice.one_in(4) {
+            let reply = self.leave(lab, at, gid);
             assert!(
-                told.is_ok(),
-                "{} a member may leave: {told:?}",
+                reply.is_ok(),
+                "{} leave of a member rejected: {reply:?}",
                 lab.repeat()
             );
             return;
         }
-        let how = [1, 1, 1, 2, 4, 8][dice.index(6)];
-        // Only who keeps a group alive may create it; the broadcast group is always there.
-        let there = self.groups.contains_key(&gid) || gid == BROADCAST;
-        let told = self.join(lab, at, gid, JoinState(how));
+        let join_state = [1, 1, 1, 2, 4, 8][dice.index(6)];
+        // Only full and send-only full members can create a group; the broadcast group always exists.
+        let exists = self.groups.contains_key(&gid) || gid == BROADCAST;
+        let reply = self.join(lab, at, gid, JoinState(join_state));
         assert_eq!(
-            told.is_ok(),
-            there || how & 0b1001 != 0,
-            "{} {at:?} {gid} {how} {told:?}",
+            reply.is_ok(),
+            exists || join_state & 0b1001 != 0,
+            "{} {at:?} {gid} {join_state} {reply:?}",
             lab.repeat()
         );
     }
 
-    /// A port is not there any more: whoever manages the groups has seen that.
-    pub fn lost(&mut self, at: PortAt) {
+    /// Removes a port that the SM has removed.
+    pub fn remove_port(&mut self, at: PortAt) {
         let all: Vec<Gid> = self.groups.keys().copied().collect();
         all.into_iter().for_each(|mgid| self.drop_member(at, mgid));
     }
@@ -279,8 +284,11 @@ impl Members {
             return;
         };
         group.members.remove(&at);
-        let alive = group.members.values().any(|how| how & 0b1001 != 0);
-        if !alive && !group.lasting {
+        let has_full_member = group
+            .members
+            .values()
+            .any(|join_state| join_state & 0b1001 != 0);
+        if !has_full_member && !group.is_permanent {
             self.groups.remove(&mgid);
         }
     }
@@ -303,7 +311,7 @@ impl Members {
         }
     }
 
-    /// Who is a member of a group.
+    /// The members of a group.
     #[must_use]
     pub fn of(&self, mgid: Gid) -> Vec<PortAt> {
         let group = self.groups.get(&mgid);
@@ -316,7 +324,7 @@ impl Members {
         self.groups.keys().copied().collect()
     }
 
-    /// What is expected of the tables: exactly these groups. Those that share an MLID are one group to switches.
+    /// Expectations of the MFTs: exactly these groups. Groups that share an MLID count as one.
     #[must_use]
     pub fn expect(&self, lab: &Lab) -> Expectations {
         let mut groups: BTreeMap<Lid, ExpectedGroup> = BTreeMap::new();
@@ -325,8 +333,8 @@ impl Members {
                 .entry(g.mlid)
                 .or_insert_with(|| ExpectedGroup::new(g.mlid, []));
             group.sl = g.sl;
-            for (at, how) in &g.members {
-                let receives = how & 0b0011 != 0;
+            for (at, join_state) in &g.members {
+                let receives = join_state & 0b0011 != 0;
                 let set = if receives {
                     &mut group.members
                 } else {

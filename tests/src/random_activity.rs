@@ -1,5 +1,5 @@
-//! What hosts do all day, at random: they join and leave, ask for paths, register services, query; cables go and come back, hosts
-//! restart. Each answer is checked by what is known here from the fabric on paper and the answers before.
+//! Random activity of hosts: they join and leave groups, query paths, register services and query records, while links
+//! and hosts fail and return. Each reply is compared with the fabric description and earlier replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,52 +16,52 @@ use crate::multicast_members::{Members, ask};
 use crate::simulated::{Dice, Lab};
 
 /// DGID and SGID of a PathRecord.
-const ENDS: u64 = 1 << 2 | 1 << 3;
+const PATH_MASK: u64 = 1 << 2 | 1 << 3;
 /// Identifier, GID, partition and lease of a ServiceRecord.
-const SERVICE: u64 = 0b111 | 1 << 4;
+const SERVICE_MASK: u64 = 0b111 | 1 << 4;
 /// Identifier and GID.
-const OWNER: u64 = 0b11;
+const SERVICE_KEY_MASK: u64 = 0b11;
 /// NodeGUID and PortGUID in a NodeRecord.
 const NODE_GUID: usize = 16;
 const PORT_GUID: usize = 24;
 
-/// How often each thing was done.
+/// Number of actions of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct ActionCounts {
     /// Joins and leaves.
     pub groups: u32,
-    /// Paths.
+    /// Path queries.
     pub paths: u32,
-    /// Registrations, withdrawals and searches of services.
+    /// Registrations, withdrawals and queries of services.
     pub services: u32,
-    /// Queries of nodes and managers.
+    /// Queries of nodes and SMs.
     pub queries: u32,
-    /// Cables cut or put back.
-    pub cables: u32,
-    /// Hosts that went and came back.
+    /// Links cut or restored.
+    pub links: u32,
+    /// Hosts that were unplugged and returned.
     pub hosts: u32,
 }
 
-/// Hosts of a fabric, and what they have done.
+/// Hosts with their registrations.
 #[derive(Debug)]
-pub struct Clutter {
+pub struct RandomClients {
     dice: Dice,
     hosts: Vec<PortAt>,
     lids: BTreeMap<PortAt, Lid>,
     groups: Vec<Gid>,
-    trouble: u64,
+    fault_rate: u64,
     members: Members,
     services: BTreeSet<(PortAt, u64)>,
     cut: Option<PortAt>,
     tid: u64,
-    /// What was done.
-    pub done: Done,
+    /// Actions so far.
+    pub counts: ActionCounts,
 }
 
-impl Clutter {
-    /// Hosts of a fabric that is up, who use these groups; so often in 2000 times a cable or a host goes or comes back.
+impl RandomClients {
+    /// Hosts of an initialised fabric that use `groups`. `fault_rate` of 2000 actions are link or host failures.
     #[must_use]
-    pub fn new(lab: &Lab, groups: Vec<Gid>, trouble: u64) -> Self {
+    pub fn new(lab: &Lab, groups: Vec<Gid>, fault_rate: u64) -> Self {
         let fabric = lab.world.fabric();
         let ends = fabric.end_ports();
         let hosts: Vec<PortAt> = ends
@@ -72,25 +72,26 @@ impl Clutter {
             lids: hosts.iter().map(|p| (*p, fabric.lid(*p).0)).collect(),
             hosts,
             groups,
-            trouble,
+            fault_rate,
             members: Members::new(),
             services: BTreeSet::new(),
             cut: None,
             tid: 1 << 32,
-            done: Done::default(),
+            counts: ActionCounts::default(),
         }
     }
 
-    /// One thing.
+    /// Runs one random action.
     ///
     /// # Panics
-    /// If an answer is wrong.
-    pub fn act(&mut self, lab: &mut Lab) {
-        if self.dice.below(2000) < self.trouble {
+    ///
+    /// If a reply is wrong.
+    pub fn run_action(&mut self, lab: &mut Lab) {
+        if self.dice.below(2000) < self.fault_rate {
             if self.dice.one_in(5) {
-                self.host(lab);
+                self.unplug_host(lab);
             } else {
-                self.cable(lab);
+                self.toggle_link(lab);
             }
             return;
         }
@@ -99,11 +100,11 @@ impl Clutter {
                 let (hosts, groups) = (&self.hosts, &self.groups);
                 self.members
                     .random_action(lab, hosts, groups, &mut self.dice);
-                self.done.groups += 1;
+                self.counts.groups += 1;
             }
-            900..1500 => self.path(lab),
-            1500..1750 => self.service(lab),
-            _ => self.query(lab),
+            900..1500 => self.check_path(lab),
+            1500..1750 => self.run_service_action(lab),
+            _ => self.check_query(lab),
         }
         if self.dice.one_in(4) {
             let pause = Duration::from_micros(self.dice.below(2_000));
@@ -111,29 +112,30 @@ impl Clutter {
         }
     }
 
-    /// All cables are back, and what is in the switches and registered is what the answers said.
+    /// Restores all links, and asserts that tables and registrations match the replies.
     ///
     /// # Panics
-    /// If it is not.
-    pub fn settle(&mut self, lab: &mut Lab) {
+    ///
+    /// If they do not.
+    pub fn assert_consistent(&mut self, lab: &mut Lab) {
         if self.cut.is_some() {
-            self.cable(lab);
+            self.toggle_link(lab);
         }
         let mut why = String::new();
         for _ in 0..4 * 60 {
             lab.world.run_for(Duration::from_millis(250));
             match lab.verdict(&self.members.expect(lab)) {
                 Ok(()) => {
-                    self.services_are_there(lab);
+                    self.assert_services_registered(lab);
                     return;
                 }
-                Err(wrong) => why = wrong,
+                Err(violation) => why = violation,
             }
         }
-        panic!("{} {:?} {why}", lab.repeat(), self.done);
+        panic!("{} {:?} {why}", lab.repeat(), self.counts);
     }
 
-    fn any(&mut self) -> PortAt {
+    fn random_host(&mut self) -> PortAt {
         self.hosts[self.dice.index(self.hosts.len())]
     }
 
@@ -159,12 +161,18 @@ impl Clutter {
         from: PortAt,
         to: PortAt,
     ) -> Result<PathRecord, Status> {
-        let asked = PathRecord {
+        let request = PathRecord {
             sgid: Self::gid(lab, from),
             dgid: Self::gid(lab, to),
             ..PathRecord::default()
         };
-        let (status, data) = self.ask(lab, from, (Method::Get, id::PATH), ENDS, &asked.encode());
+        let (status, data) = self.ask(
+            lab,
+            from,
+            (Method::Get, id::PATH),
+            PATH_MASK,
+            &request.encode(),
+        );
         if status.is_ok() {
             PathRecord::decode_slice(&data).ok_or(status)
         } else {
@@ -172,17 +180,17 @@ impl Clutter {
         }
     }
 
-    fn path(&mut self, lab: &mut Lab) {
-        let (from, to) = (self.any(), self.any());
-        let told = self.path_between(lab, from, to);
-        let lids = told.map(|p| (p.slid, p.dlid));
+    fn check_path(&mut self, lab: &mut Lab) {
+        let (from, to) = (self.random_host(), self.random_host());
+        let reply = self.path_between(lab, from, to);
+        let lids = reply.map(|p| (p.slid, p.dlid));
         let expected = Ok((self.lids[&from], self.lids[&to]));
         assert_eq!(lids, expected, "{} {from:?} {to:?}", lab.repeat());
-        self.done.paths += 1;
+        self.counts.paths += 1;
     }
 
-    fn service(&mut self, lab: &mut Lab) {
-        let (at, number) = (self.any(), 0x1000 + self.dice.below(5));
+    fn run_service_action(&mut self, lab: &mut Lab) {
+        let (at, number) = (self.random_host(), 0x1000 + self.dice.below(5));
         let mut record = ServiceRecord {
             service_id: number,
             service_gid: Self::gid(lab, at),
@@ -191,18 +199,18 @@ impl Clutter {
             ..ServiceRecord::default()
         };
         record.service_name[0] = b's';
-        let there = self.services.contains(&(at, number));
+        let is_registered = self.services.contains(&(at, number));
         let (method, mask) = match self.dice.below(3) {
-            0 => (Method::Set, SERVICE),
-            1 => (Method::Delete, OWNER),
-            _ => (Method::Get, OWNER),
+            0 => (Method::Set, SERVICE_MASK),
+            1 => (Method::Delete, SERVICE_KEY_MASK),
+            _ => (Method::Get, SERVICE_KEY_MASK),
         };
         let what = (method, id::SERVICE);
         let (status, _) = self.ask(lab, at, what, mask, &record.encode());
-        let good = method == Method::Set || there;
+        let should_succeed = method == Method::Set || is_registered;
         assert_eq!(
             status.is_ok(),
-            good,
+            should_succeed,
             "{} {at:?} {method:?} {status:?}",
             lab.repeat()
         );
@@ -211,16 +219,16 @@ impl Clutter {
         } else if method == Method::Delete {
             self.services.remove(&(at, number));
         }
-        self.done.services += 1;
+        self.counts.services += 1;
     }
 
-    fn services_are_there(&mut self, lab: &mut Lab) {
+    fn assert_services_registered(&mut self, lab: &mut Lab) {
         let registered = lab.manager().core().registry().services().len();
         assert_eq!(registered, self.services.len(), "{}", lab.repeat());
     }
 
-    fn query(&mut self, lab: &mut Lab) {
-        let (from, of) = (self.any(), self.any());
+    fn check_query(&mut self, lab: &mut Lab) {
+        let (from, of) = (self.random_host(), self.random_host());
         if self.dice.one_in(4) {
             let what = (Method::GetTable, id::SM_INFO);
             let (status, data) = self.ask(lab, from, what, 0, &[]);
@@ -243,12 +251,12 @@ impl Clutter {
             let port = fabric.port_guid(of).0.to_be_bytes().to_vec();
             assert_eq!((guid(NODE_GUID), guid(PORT_GUID)), (Some(node), Some(port)));
         }
-        self.done.queries += 1;
+        self.counts.queries += 1;
     }
 
-    /// A cable between switches goes, or comes back.
-    fn cable(&mut self, lab: &mut Lab) {
-        self.done.cables += 1;
+    /// Cuts a link between switches, or restores the last one.
+    fn toggle_link(&mut self, lab: &mut Lab) {
+        self.counts.links += 1;
         let fabric = |lab: &mut Lab, at, back: bool| {
             let fabric = lab.world.fabric_mut();
             let done = if back {
@@ -261,41 +269,36 @@ impl Clutter {
         if let Some(at) = self.cut.take() {
             fabric(lab, at, true);
         } else {
-            let at = lab.spare_cable(self.dice.index(3));
+            let at = lab.redundant_link(self.dice.index(3));
             fabric(lab, at, false);
             self.cut = Some(at);
         }
     }
 
-    /// A host is unplugged until everybody has seen it, and comes back.
-    fn host(&mut self, lab: &mut Lab) {
-        let at = self.any();
+    /// Unplugs a host until the SM has removed it, and plugs it in again.
+    fn unplug_host(&mut self, lab: &mut Lab) {
+        let at = self.random_host();
         if at == lab.at {
             return;
         }
-        self.done.hosts += 1;
+        self.counts.hosts += 1;
         let from = lab.at;
         assert!(lab.world.fabric_mut().cut(at).is_ok());
         self.wait_for(
             lab,
-            "nobody has a path to it",
+            "the SM removes the host",
             |path| path.is_err(),
             (from, at),
         );
-        // Its memberships ended with it; its services have leases.
-        self.members.lost(at);
+        // Its memberships end with its removal; its services have leases.
+        self.members.remove_port(at);
         assert!(lab.world.fabric_mut().restore(at).is_ok());
-        self.wait_for(
-            lab,
-            "there is a path to it",
-            |path| path.is_ok(),
-            (from, at),
-        );
+        self.wait_for(lab, "the SM adds the host", |path| path.is_ok(), (from, at));
         let lid = lab.world.fabric().lid(at).0;
         assert_eq!(
             lid,
             self.lids[&at],
-            "{} a host gets its LID again",
+            "{} the LID of a returning host changed",
             lab.repeat()
         );
     }

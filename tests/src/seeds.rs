@@ -1,24 +1,26 @@
-//! Tests that run many seeds: in ranges, one test a range, and by hand.
+//! Tests that run many seeds: in ranges, one test per range, and by hand.
 //!
-//! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that replays the seeds of a file. In that
-//! one `FERROSM_SEED=17` runs a single seed with everything that happens printed, and once more to see that the run repeats;
-//! `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file. What a seed means is the suite's.
+//! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that replays the seeds of a
+//! file. In that test `FERROSM_SEED=17` runs a single seed with all events printed, and once more to check that the run
+//! repeats; `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file. The suite
+//! defines the scenario of a seed.
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What a seed is run for.
+/// How a seed is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// Somebody looks at it: everything that happens is printed.
+    /// All events are printed.
     Traced,
-    /// It is judged, and only a failure is printed.
+    /// The result is checked, and only a failure is printed.
     Judged,
 }
 
 /// A number from the environment.
 ///
 /// # Panics
+///
 /// If the value is not a number.
 #[must_use]
 pub fn number_from(name: &str) -> Option<u64> {
@@ -27,16 +29,16 @@ pub fn number_from(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")))
 }
 
-/// A seed of a file, and the remark behind it.
+/// A seed of a file, with its remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<'a> {
     /// The seed.
     pub seed: u64,
-    /// The text behind `#`.
+    /// The text after `#`.
     pub remark: &'a str,
 }
 
-/// Seeds in a file, one a line; `#` begins a remark.
+/// Seeds in a file, one per line; `#` begins a remark.
 #[must_use]
 pub fn listed(text: &str) -> Vec<Listed<'_>> {
     text.lines()
@@ -49,15 +51,16 @@ pub fn listed(text: &str) -> Vec<Listed<'_>> {
         .collect()
 }
 
-/// Runs the seeds that the environment names, or those of the file `kept`. `run` returns a hash of all that happened.
+/// Runs the seeds that the environment names, or those of the file `kept`. `run` returns a trace hash.
 ///
 /// # Panics
-/// If seeds fail, with how to repeat one; if a number of the environment is none.
+///
+/// If seeds fail, with how to repeat one; if an environment variable is not a number.
 pub fn run_named_or_saved(test: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
         let hash = run(seed, Run::Traced);
         let again = run(seed, Run::Judged);
-        assert_eq!(hash, again, "the same seed gave another run");
+        assert_eq!(hash, again, "the same seed gave another trace");
         return;
     }
     run_all(test, named_or(kept, 0), |seed| {
@@ -68,7 +71,8 @@ pub fn run_named_or_saved(test: &str, kept: &str, mut run: impl FnMut(u64, Run) 
 /// The seeds that the environment names, or those of the file `kept` and the first `usual` ones.
 ///
 /// # Panics
-/// If a number of the environment is none.
+///
+/// If an environment variable is not a number.
 #[must_use]
 pub fn named_or(kept: &str, usual: u64) -> Vec<u64> {
     if let Some(seed) = number_from("FERROSM_SEED") {
@@ -105,11 +109,12 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
     );
 }
 
-/// Runs each seed of the file `known`, and prints it with the reason why it fails and the first line of its failure.
+/// Runs each seed of the file `known`, and prints it with its remark and the first line of its failure.
 ///
 /// # Panics
-/// If one of them passes: then it belongs to the seeds that every run replays.
-#[expect(clippy::print_stdout, reason = "known failures are shown in every run")]
+///
+/// If one passes: it belongs to the seeds that every run replays.
+#[expect(clippy::print_stdout, reason = "every run prints known failures")]
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
     let mut passed = Vec::new();
     for Listed { seed, remark } in listed(known) {

@@ -1,7 +1,7 @@
-//! The subnet manager in a simulated world: virtual time, one seed, faults, and an oracle that reads the devices.
+//! The SM on a simulated fabric: virtual time, one seed, faults, and an oracle that reads the devices.
 //!
-//! [`Lab`] is the scenario builder: a fabric, one manager of ours, and the question whether the fabric is good. The
-//! simulator shares no code with the manager; this file is the only place where the two meet.
+//! [`Lab`] builds scenarios: a fabric with one SM, and checks of the fabric's state. The simulator shares no code with
+//! the SM; this file connects the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,17 +29,17 @@ use ferrosm_sim::world::{HostedSm, SmId, World};
 use crate::recording;
 use crate::store::{SimulatedStore, StoreFault};
 
-/// The world's calendar begins with its clock.
+/// Unix time in the simulation, which starts at 0.
 fn unix_s(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000_000
 }
 
-/// How a manager's clock goes beside the world's.
+/// Clock of an SM relative to simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Clock {
-    /// So many millionths faster; slower where negative.
+    /// Rate difference in millionths; negative if slower.
     pub ppm: i32,
-    /// What it showed when the world began.
+    /// Local time at the start of the simulation.
     pub ahead: Duration,
 }
 
@@ -48,91 +48,91 @@ impl Clock {
         u128::try_from(1_000_000 + i64::from(self.ppm)).unwrap_or(1)
     }
 
-    /// What it shows.
+    /// Local time at a simulated time.
     #[must_use]
-    pub fn shows(self, now: Instant) -> Instant {
+    pub fn local_time(self, now: Instant) -> Instant {
         let ns = u128::from(now.as_nanos()) * self.rate() / 1_000_000;
         let ns = u64::try_from(ns).unwrap_or(u64::MAX);
         Instant::START + Duration::from_nanos(ns) + self.ahead
     }
 
-    /// The first moment at which it shows that.
-    fn is_when(self, shown: Instant) -> Instant {
+    /// First simulated time at which the clock shows `shown`.
+    fn world_time(self, shown: Instant) -> Instant {
         let ns = shown.since(Instant::START + self.ahead).as_nanos() * 1_000_000;
         let ns = u64::try_from(ns.div_ceil(self.rate())).unwrap_or(u64::MAX);
         Instant::START + Duration::from_nanos(ns)
     }
 }
 
-/// Our manager as the world sees it. Routing jobs are run at once, in no virtual time.
+/// The SM under test. Routing jobs take no virtual time.
 #[derive(Debug)]
 pub struct Sm {
     core: RecordedManager,
     now: Instant,
-    /// What it told the operator, in order.
+    /// Events that it reported, in order.
     pub events: Vec<Event>,
     /// Replies to commands, in order.
     pub command_replies: Vec<(CommandId, CommandReply)>,
-    /// The durable records of LIDs and of what clients registered.
-    pub kept: BTreeMap<RecordKey, Box<[u8]>>,
-    /// The durable view.
-    pub view_kept: Option<Arc<View>>,
-    /// Routing jobs take as long as [`Self::answer`] is not called.
-    pub slow_jobs: bool,
-    /// What they have found, in order.
-    pub held: Vec<RoutingJobResult>,
-    /// What its master kept, as far as it has a copy.
-    pub copy: Option<RestoredState>,
-    /// What it keeps as standby is its master's records, not its own: nothing of its own is kept meanwhile.
-    pub follows: bool,
-    /// Whoever owns it answers when it wants what was kept, and [`Self::wants_copy`] says that it does.
-    pub asks_for_copy: bool,
-    /// It waits for that.
-    pub wants_copy: bool,
-    /// It becomes master without what it waited for: its durable records are not those that it knows.
-    gave_up_copy: bool,
-    keeps: bool,
+    /// Durable records of LIDs and registrations.
+    pub persisted_records: BTreeMap<RecordKey, Box<[u8]>>,
+    /// Durable view.
+    pub persisted_view: Option<Arc<View>>,
+    /// Holds results of routing jobs until [`Self::deliver_job_result`] is called.
+    pub defers_routing_jobs: bool,
+    /// Results of routing jobs that were not delivered yet, in order.
+    pub deferred_jobs: Vec<RoutingJobResult>,
+    /// Replica of its master's records, if it has one.
+    pub replica: Option<RestoredState>,
+    /// As a standby, it persists its master's records instead of its own.
+    pub persists_replica: bool,
+    /// The test replies to replica loads; [`Self::awaits_replica`] is set while one is pending.
+    pub defers_replica_load: bool,
+    /// A replica load is pending.
+    pub awaits_replica: bool,
+    /// It cancelled a replica load before it became master: its durable records differ from its own.
+    replica_load_cancelled: bool,
+    persists_own_records: bool,
     clock: Clock,
-    /// What it sent from QP1 and nobody took yet, in order.
+    /// GMPs that it sent and no test has read yet, in order.
     pub replies: Vec<(Peer, Vec<u8>)>,
     store: SimulatedStore,
-    /// SA replies do not wait for durable state, as the SM reported.
+    /// The SM reported that SA replies do not wait for durable state.
     is_unprotected: bool,
-    /// Replies that were sent at this moment.
+    /// Replies sent at the current time.
     sent_now: Vec<Tid>,
-    /// Replies that did not wait for durable state.
+    /// Replies sent before their records were durable.
     pub unprotected_replies: BTreeSet<Tid>,
 }
 
 impl Sm {
-    /// A manager that starts at `now`.
+    /// An SM that starts at `now`.
     #[must_use]
     pub fn new(cfg: SmConfig, restored: RestoredState, now: Instant) -> Self {
         Self::with_clock(cfg, restored, now, Clock::default())
     }
 
-    /// A manager that starts at `now`, with a clock of its own.
+    /// An SM that starts at `now`, with its own clock.
     #[must_use]
     pub fn with_clock(cfg: SmConfig, restored: RestoredState, now: Instant, clock: Clock) -> Self {
-        let now = clock.shows(now);
-        let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
-        let kept = restored.records();
-        let kept = kept.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
+        let now = clock.local_time(now);
+        let persisted_view = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
+        let records = restored.records();
+        let persisted_records = records.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
         Self {
             core: recording::manager(cfg, restored, now),
             now,
             events: Vec::new(),
             command_replies: Vec::new(),
-            kept,
-            view_kept,
-            slow_jobs: false,
-            held: Vec::new(),
-            copy: None,
-            follows: false,
-            asks_for_copy: false,
-            wants_copy: false,
-            gave_up_copy: false,
-            keeps: true,
+            persisted_records,
+            persisted_view,
+            defers_routing_jobs: false,
+            deferred_jobs: Vec::new(),
+            replica: None,
+            persists_replica: false,
+            defers_replica_load: false,
+            awaits_replica: false,
+            replica_load_cancelled: false,
+            persists_own_records: true,
             clock,
             replies: Vec::new(),
             store: SimulatedStore::default(),
@@ -142,7 +142,7 @@ impl Sm {
         }
     }
 
-    /// A fault of the store begins or ends.
+    /// Sets or clears the store fault.
     pub fn set_store_fault(&mut self, fault: StoreFault, now: Instant) {
         self.set_now(now);
         let before = self.store.durable();
@@ -150,37 +150,37 @@ impl Sm {
         self.write_store(before);
     }
 
-    /// What is wrong with the store.
+    /// Current store fault.
     #[must_use]
     pub const fn store_fault(&self) -> StoreFault {
         self.store.fault()
     }
 
-    /// Whether everything that the SM persisted is durable.
+    /// Returns true if all persisted records are durable.
     #[must_use]
     pub fn is_store_caught_up(&self) -> bool {
         self.store.is_caught_up()
     }
 
-    /// Whether a record of this kind waits to become durable.
+    /// Returns true if a record of this kind is not durable yet.
     #[must_use]
     pub fn is_pending(&self, kind: RecordKind) -> bool {
         self.store.is_pending(kind)
     }
 
-    /// The last batch that the SM persisted.
+    /// Last batch that the SM persisted.
     #[must_use]
     pub const fn last_batch(&self) -> u64 {
         self.store.submitted()
     }
 
-    /// The last batch that is durable.
+    /// Last durable batch.
     #[must_use]
     pub const fn durable_batch(&self) -> u64 {
         self.store.durable()
     }
 
-    /// Replaces the durable records, as a replica of another SM's does. Changes of this SM that are not durable yet are dropped.
+    /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet are dropped.
     pub fn replace_records(
         &mut self,
         records: BTreeMap<RecordKey, Box<[u8]>>,
@@ -188,8 +188,8 @@ impl Sm {
         now: Instant,
     ) {
         self.set_now(now);
-        (self.kept, self.view_kept) = (records, view);
-        self.gave_up_copy = false;
+        (self.persisted_records, self.persisted_view) = (records, view);
+        self.replica_load_cancelled = false;
         let before = self.store.durable();
         self.store.on_records_replaced(self.now);
         self.write_store(before);
@@ -204,10 +204,13 @@ impl Sm {
         self.write_store(before);
     }
 
-    /// Writes what is due, and reports it if more is durable than before.
+    /// Writes due records, and reports new durable batches to the SM.
     fn write_store(&mut self, before: u64) {
-        self.store
-            .write_due(&mut self.kept, &mut self.view_kept, self.now);
+        self.store.write_due(
+            &mut self.persisted_records,
+            &mut self.persisted_view,
+            self.now,
+        );
         let durable = self.store.durable();
         if durable > before {
             let persisted = Persisted::all(durable);
@@ -216,14 +219,14 @@ impl Sm {
     }
 
     fn set_now(&mut self, now: Instant) {
-        let now = self.clock.shows(now);
+        let now = self.clock.local_time(now);
         if now != self.now {
             self.sent_now.clear();
         }
         self.now = now;
     }
 
-    /// Whether replies that leave at this moment wait for durable state. The first that do not leave just before the event.
+    /// Records whether replies wait for durable state. The first unprotected replies are sent just before the event.
     fn on_durability_event(&mut self, event: DurabilityEvent) {
         match event {
             DurabilityEvent::RepliesUnprotected => {
@@ -247,33 +250,34 @@ impl Sm {
         self.replies.push((to, bytes));
     }
 
-    /// Hands in what the oldest routing job that was held back has found.
-    pub fn answer(&mut self, now: Instant) {
-        if !self.held.is_empty() {
-            let computed = self.held.remove(0);
+    /// Delivers the result of the oldest deferred routing job.
+    pub fn deliver_job_result(&mut self, now: Instant) {
+        if !self.deferred_jobs.is_empty() {
+            let computed = self.deferred_jobs.remove(0);
             self.command(Input::Computed(Box::new(computed)), now);
         }
     }
 
-    /// What another manager starts with from what this one wanted kept, the view apart.
+    /// State that another SM restores from this SM's records, without the view.
     ///
     /// # Panics
-    /// If a record is none.
+    ///
+    /// If a record cannot be decoded.
     #[must_use]
     pub fn restored(&self, now: Instant) -> RestoredState {
-        let mut restorer = RecordRestorer::new(unix_s(self.clock.shows(now)));
-        for (key, value) in &self.kept {
+        let mut restorer = RecordRestorer::new(unix_s(self.clock.local_time(now)));
+        for (key, value) in &self.persisted_records {
             restorer.put(key, value);
         }
-        let (restored, left_out) = restorer.finish();
-        assert_eq!(left_out, []);
+        let (restored, excluded) = restorer.finish();
+        assert_eq!(excluded, []);
         restored
     }
 
-    /// The same with the view, as a standby has a copy of it.
+    /// State that a standby restores from its replica of this SM, with the view.
     #[must_use]
-    pub fn copied(&self, now: Instant) -> RestoredState {
-        let snapshot = self.view_kept.clone().map(|view| ViewSnapshot {
+    pub fn replicated_state(&self, now: Instant) -> RestoredState {
+        let snapshot = self.persisted_view.clone().map(|view| ViewSnapshot {
             view,
             age: Duration::ZERO,
         });
@@ -283,13 +287,13 @@ impl Sm {
         }
     }
 
-    /// The manager itself.
+    /// The SM's core.
     #[must_use]
     pub fn core(&self) -> &SubnetManager {
         &self.core
     }
 
-    /// Gives it an input of the operator's.
+    /// Passes an input to the SM.
     pub fn command(&mut self, input: Input, now: Instant) {
         self.set_now(now);
         self.core.handle(input, self.now);
@@ -332,15 +336,15 @@ impl HostedSm for Sm {
                 Output::Send(mad) => return Some(mad),
                 Output::Compute(job) => {
                     let computed = job.run();
-                    if self.slow_jobs {
-                        self.held.push(computed);
+                    if self.defers_routing_jobs {
+                        self.deferred_jobs.push(computed);
                     } else {
                         self.core
                             .handle(Input::Computed(Box::new(computed)), self.now);
                     }
                 }
                 Output::Persist { seq, updates } => {
-                    let changes = if self.keeps {
+                    let changes = if self.persists_own_records {
                         let now = unix_s(self.now);
                         updates.iter().map(|u| u.to_change(now)).collect()
                     } else {
@@ -352,7 +356,7 @@ impl HostedSm for Sm {
                 }
                 Output::PersistView { seq, view } => {
                     let before = self.store.durable();
-                    if self.keeps {
+                    if self.persists_own_records {
                         self.store.submit_view(seq, view, self.now);
                     } else {
                         self.store.skip(seq);
@@ -361,17 +365,19 @@ impl HostedSm for Sm {
                 }
                 Output::Event(event) => {
                     if let Event::RoleChanged { state, .. } = &event {
-                        self.keeps = match *state {
+                        self.persists_own_records = match *state {
                             SmState::Master => true,
-                            SmState::Standby => !self.follows,
-                            _ => self.keeps,
+                            SmState::Standby => !self.persists_replica,
+                            _ => self.persists_own_records,
                         };
-                        if !self.keeps {
+                        if !self.persists_own_records {
                             let before = self.store.durable();
                             self.store.stop_persisting(self.now);
                             self.write_store(before);
                         }
-                        if *state == SmState::Master && core::mem::take(&mut self.gave_up_copy) {
+                        if *state == SmState::Master
+                            && core::mem::take(&mut self.replica_load_cancelled)
+                        {
                             self.clear_registrations();
                         }
                     }
@@ -383,16 +389,16 @@ impl HostedSm for Sm {
                 }
                 Output::CommandReply { id, reply } => self.command_replies.push((id, reply)),
                 Output::Gmp { to, bytes, .. } => self.on_reply(to, bytes),
-                // The manager answers from it itself.
+                // The SM replies to queries itself.
                 Output::Publish(_) => {}
                 Output::CancelReplicaLoad => {
-                    self.gave_up_copy = self.follows && self.wants_copy;
-                    self.wants_copy = false;
+                    self.replica_load_cancelled = self.persists_replica && self.awaits_replica;
+                    self.awaits_replica = false;
                 }
-                Output::LoadReplica if self.asks_for_copy => self.wants_copy = true,
+                Output::LoadReplica if self.defers_replica_load => self.awaits_replica = true,
                 Output::LoadReplica => {
-                    let copy = self.copy.take().map(Box::new);
-                    self.core.handle(Input::ReplicaLoaded(copy), self.now);
+                    let replica = self.replica.take().map(Box::new);
+                    self.core.handle(Input::ReplicaLoaded(replica), self.now);
                 }
             }
         }
@@ -401,40 +407,40 @@ impl HostedSm for Sm {
     fn poll_timeout(&self) -> Option<Instant> {
         let due = [self.core.poll_timeout(), self.store.poll_timeout()];
         let due = due.into_iter().flatten().min()?;
-        Some(self.clock.is_when(due))
+        Some(self.clock.world_time(due))
     }
 }
 
-/// A fabric with our manager on it.
+/// A simulated fabric with one SM.
 pub struct Lab {
-    /// The world.
+    /// The simulation.
     pub world: World<Sm>,
-    /// Our manager.
+    /// The SM under test.
     pub sm: SmId,
-    /// The port that it uses.
+    /// Its port.
     pub at: PortAt,
-    /// The fabric on paper.
+    /// Description of the fabric.
     pub spec: FabricSpec,
-    /// What makes the run repeatable.
+    /// Seed of all random numbers.
     pub seed: u64,
     name: String,
 }
 
 impl Lab {
-    /// A fabric from a SPEC (`torus:4,4,3,2`) with our manager on its first node.
+    /// Builds a fabric from a specification (`torus:4,4,3,2`), with an SM on its first node.
     #[must_use]
     pub fn new(spec: &str, seed: u64) -> Self {
         Self::with(spec, seed, SmConfig::default())
     }
 
-    /// The same with other settings.
+    /// The same with another configuration.
     #[must_use]
     pub fn with(spec: &str, seed: u64, cfg: SmConfig) -> Self {
         let fabric = ferrosm_sim::generate::from_spec(spec).unwrap_or_else(|e| panic!("{e}"));
         Self::on(spec, fabric, seed, cfg, None)
     }
 
-    /// On a fabric of one's own, from a port of one's own.
+    /// Builds a lab from a fabric description, with the SM at port `at`.
     #[must_use]
     pub fn on(name: &str, spec: FabricSpec, seed: u64, cfg: SmConfig, at: Option<PortAt>) -> Self {
         let fabric = Fabric::new(&spec).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -459,7 +465,7 @@ impl Lab {
         }
     }
 
-    /// A fabric of which the first sweep is done and found nothing wrong.
+    /// Builds a fabric, and runs the SM until its first sweep is complete and clean.
     #[must_use]
     pub fn up(spec: &str, seed: u64, cfg: SmConfig) -> Self {
         let mut lab = Self::with(spec, seed, cfg);
@@ -467,33 +473,35 @@ impl Lab {
         lab
     }
 
-    /// A manager begins at the place of the one that was there, with what that one kept.
+    /// Starts a new SM at the port of the last one, with restored state.
     ///
     /// # Panics
-    /// If there is one already.
-    pub fn begin_again(&mut self, cfg: SmConfig, restored: RestoredState) {
+    ///
+    /// If an SM runs there.
+    pub fn restart_sm(&mut self, cfg: SmConfig, restored: RestoredState) {
         let next = Sm::new(cfg, restored, self.world.now());
-        let begun = self.world.add_sm(Some(self.at), next);
-        self.sm = begun.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));
+        let added = self.world.add_sm(Some(self.at), next);
+        self.sm = added.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));
     }
 
-    /// Our manager.
+    /// The SM under test.
     #[must_use]
     pub fn manager(&self) -> &Sm {
         self.world
             .sm(self.sm)
-            .unwrap_or_else(|| panic!("{} the manager was killed", self.repeat()))
+            .unwrap_or_else(|| panic!("{} the SM was killed", self.repeat()))
     }
 
-    /// How to run this again.
+    /// Name and seed, as a prefix of failure messages.
     #[must_use]
     pub fn repeat(&self) -> String {
         format!("[{} seed {}]", self.name, self.seed)
     }
 
-    /// Goes on until `done`, at most so many virtual seconds.
+    /// Runs until `done`, for at most `max_s` virtual seconds.
     ///
     /// # Panics
+    ///
     /// If it is not done by then.
     pub fn until(&mut self, what: &str, max_s: u64, mut done: impl FnMut(&Self) -> bool) {
         let deadline = self.world.now() + Duration::from_secs(max_s);
@@ -511,7 +519,7 @@ impl Lab {
         }
     }
 
-    /// Goes on until one more sweep is complete.
+    /// Runs until one more sweep is complete.
     pub fn next_sweep(&mut self, max_s: u64) -> SweepReport {
         let before = self.manager().reports().len();
         self.until("one more sweep", max_s, |lab| {
@@ -520,7 +528,7 @@ impl Lab {
         self.last_report()
     }
 
-    /// The last complete sweep's report.
+    /// Report of the last complete sweep.
     #[must_use]
     pub fn last_report(&self) -> SweepReport {
         let reports = self.manager().reports();
@@ -530,16 +538,17 @@ impl Lab {
         .clone()
     }
 
-    /// What is expected of a good fabric, from our port, when packets have the SLs that our manager gives paths.
+    /// Expectations of a correct fabric, seen from the SM's port, with the SLs that it assigns to paths.
     #[must_use]
     pub fn expect(&self) -> Expectations {
         expect_of(&self.world, self.sm, self.at)
     }
 
-    /// The oracle's verdict on the bytes in the devices, as text where it is bad.
+    /// Checks the devices' values with the oracle.
     ///
     /// # Errors
-    /// The sentences of the oracle.
+    ///
+    /// The oracle's violations.
     pub fn verdict(&self, expect: &Expectations) -> Result<(), String> {
         let verdict = judge_fabric(self.world.fabric(), expect);
         if verdict.is_good() {
@@ -549,21 +558,23 @@ impl Lab {
         }
     }
 
-    /// The oracle has nothing to say.
+    /// Asserts that the oracle accepts the fabric.
     ///
     /// # Panics
-    /// If it has.
-    pub fn assert_good(&self) {
-        self.assert_good_but(&[]);
+    ///
+    /// If it does not.
+    pub fn assert_correct(&self) {
+        self.assert_correct_except(&[]);
     }
 
-    /// The oracle has nothing to say, these nodes apart.
+    /// Asserts that the oracle accepts the fabric without these nodes.
     ///
     /// # Panics
-    /// If it has.
-    pub fn assert_good_but(&self, left_out: &[NodeIdx]) {
+    ///
+    /// If it does not.
+    pub fn assert_correct_except(&self, excluded: &[NodeIdx]) {
         let mut expect = self.expect();
-        expect.quarantined.extend(left_out);
+        expect.quarantined.extend(excluded);
         if let Err(why) = self.verdict(&expect) {
             panic!(
                 "{} {why}\nlast report: {:#?}",
@@ -573,24 +584,24 @@ impl Lab {
         }
     }
 
-    /// Goes on until the oracle has nothing to say and the manager is idle, at most so many virtual seconds.
-    pub fn until_good(&mut self, max_s: u64) {
-        self.until_good_but(max_s, &[]);
+    /// Runs until the oracle accepts the fabric, for at most `max_s` virtual seconds.
+    pub fn run_until_correct(&mut self, max_s: u64) {
+        self.run_until_correct_except(max_s, &[]);
     }
 
-    /// The same, these nodes apart.
-    pub fn until_good_but(&mut self, max_s: u64, left_out: &[NodeIdx]) {
+    /// The same, without these nodes.
+    pub fn run_until_correct_except(&mut self, max_s: u64, excluded: &[NodeIdx]) {
         let deadline = self.world.now() + Duration::from_secs(max_s);
         loop {
             self.world.run_for(Duration::from_millis(250));
-            // Lanes may have changed meanwhile.
+            // The VL plan may have changed.
             let mut expect = self.expect();
-            expect.quarantined.extend(left_out);
+            expect.quarantined.extend(excluded);
             if self.verdict(&expect).is_ok() {
                 return;
             }
             if self.world.now() > deadline {
-                self.assert_good_but(left_out);
+                self.assert_correct_except(excluded);
             }
         }
     }
@@ -605,11 +616,12 @@ impl Lab {
             .unwrap_or_else(|| panic!("{} no node {description}", self.repeat()))
     }
 
-    /// The first cable between two switches whose removal leaves the fabric in one piece, counted from `skip`.
+    /// A link between two switches whose removal does not partition the fabric; the first `skip` such links are
+    /// skipped.
     #[must_use]
-    pub fn spare_cable(&self, skip: usize) -> PortAt {
+    pub fn redundant_link(&self, skip: usize) -> PortAt {
         let is_switch = |n: NodeIdx| self.world.fabric().is_switch(n);
-        let spare = self
+        let redundant = self
             .spec
             .links
             .iter()
@@ -621,44 +633,48 @@ impl Lab {
                 ferrosm_sim::spec::connected_components(&rest).len() == 1
             })
             .nth(skip);
-        spare
-            .unwrap_or_else(|| panic!("{} no spare cable", self.repeat()))
+        redundant
+            .unwrap_or_else(|| panic!("{} no redundant link", self.repeat()))
             .1
             .a
     }
 }
 
-/// What is expected of a good fabric, from a port, when packets have the SLs that a manager gives paths now.
+/// Expectations of a correct fabric, seen from a port, with the SLs that an SM assigns to paths.
 #[must_use]
 pub fn expect_of(world: &World<Sm>, sm: SmId, at: PortAt) -> Expectations {
     let expect = Expectations::new(at);
     let Some(core) = world.sm(sm).map(Sm::core) else {
         return expect;
     };
-    let Some(lanes) = core.vl_plan().filter(|lanes| !lanes.is_single()).cloned() else {
+    let Some(vl_plan) = core
+        .vl_plan()
+        .filter(|vl_plan| !vl_plan.is_single())
+        .cloned()
+    else {
         return expect;
     };
     let subnet = core.subnet().clone();
     let fabric = world.fabric();
-    let places: BTreeMap<PortAt, PortRef> = fabric
+    let ports: BTreeMap<PortAt, PortRef> = fabric
         .end_ports()
         .filter_map(|at| Some((at, subnet.port_by_guid(fabric.port_guid(at))?)))
         .collect();
-    expect.sl_per_path(move |from, to| Some(lanes.sl(&subnet, *places.get(&from)?, to)))
+    expect.sl_per_path(move |from, to| Some(vl_plan.sl(&subnet, *ports.get(&from)?, to)))
 }
 
-/// Numbers for scenarios, all from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The numbers of a seed.
+    /// Starts with a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any 64 bits.
+    /// 64 random bits.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -667,29 +683,29 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// 0 to `limit` - 1; 0 where the limit is 0.
+    /// 0 to `limit` - 1; 0 if the limit is 0.
     pub const fn below(&mut self, limit: u64) -> u64 {
         if limit == 0 { 0 } else { self.next() % limit }
     }
 
-    /// 0 to `most`, small numbers more often.
+    /// 0 to `most`, with small numbers more frequent.
     pub const fn upto(&mut self, most: u64) -> u64 {
         let limit = 1 + self.below(1 + most);
         self.below(limit)
     }
 
-    /// An index into something of this length.
+    /// An index below `len`.
     #[must_use]
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
-    /// True once in so many times.
+    /// True with a probability of 1 / `odds`.
     pub const fn one_in(&mut self, odds: u64) -> bool {
         self.below(odds) == 0
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64

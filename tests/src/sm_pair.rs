@@ -1,5 +1,5 @@
-//! Two or more real ferrosm on a fabric that `ferrosm sim` serves, and who is in charge, asked of `sminfo` and `saquery` from a host
-//! without one.
+//! Two or three `ferrosm run` processes on a fabric served by `ferrosm sim`. `sminfo` and `saquery` on another host
+//! determine the master.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,25 +12,25 @@ use crate::fabric_server::FabricServer;
 use crate::loopback;
 use crate::process::{Running, Signal, poll_until};
 
-/// Only a broken test waits so long.
+/// Upper limit of each wait.
 pub const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Hosts of `fat-tree:4` on which managers are.
-const NODES: [&str; 3] = [
+/// Hosts of `fat-tree:4` that run SMs.
+const SM_NODES: [&str; 3] = [
     "host-0-0-0 mlx5_0",
     "host-2-1-1 mlx5_0",
     "host-1-0-0 mlx5_0",
 ];
-/// The host that asks.
+/// The host that runs queries.
 pub const CLIENT: &str = "host-3-1-1 mlx5_0";
-/// What a master says when it begins to acknowledge alone.
+/// Alarm of a master that acknowledges without a standby in sync.
 pub const ALARM: &str = "alarm: no standby in sync";
 /// The end of [`ALARM`].
 pub const RESTORED: &str = "standby in sync again";
 
-/// Managers, mostly two; the first has the best priority, 9, the second 8, a third one 7.
+/// SMs, usually two, with priorities 9, 8 and 7.
 #[derive(Debug)]
-pub struct Pair {
+pub struct SmPair {
     sms: Vec<Option<Running>>,
     /// The fabric.
     pub sim: FabricServer,
@@ -39,26 +39,28 @@ pub struct Pair {
 /// Writes a file.
 ///
 /// # Panics
+///
 /// If that fails.
-pub fn file(dir: &Path, name: &str, text: &str) {
+pub fn write_file(dir: &Path, name: &str, text: &str) {
     let path = dir.join(name);
     std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
-/// Writes the configuration of one of them, with these lines of `[replication]`.
+/// Writes the configuration of SM `n`, with these lines of `[replication]`.
 pub fn configure(dir: &Path, n: usize, replication: &str) {
     let text = format!(
         "[sm]\npriority = {}\n[files]\nstate-dir = \"{}/state{n}\"\n[replication]\n{replication}\n",
         9 - n,
         dir.display()
     );
-    file(dir, &format!("sm{n}.toml"), &text);
+    write_file(dir, &format!("sm{n}.toml"), &text);
 }
 
-/// Certificates of so many managers, and configurations by which they copy each other's state over TCP, at free ports.
+/// Creates certificates and configurations of `count` SMs that replicate over TLS, on free ports.
 ///
 /// # Panics
-/// If one cannot be made.
+///
+/// If a certificate cannot be created.
 pub fn certified(dir: &Path, count: usize) {
     let ca = || -> Result<_, rcgen::Error> {
         let mut params = CertificateParams::new(Vec::new())?;
@@ -66,7 +68,7 @@ pub fn certified(dir: &Path, count: usize) {
         CertifiedIssuer::self_signed(params, KeyPair::generate()?)
     };
     let ca = ca().unwrap_or_else(|e| panic!("{e}"));
-    file(dir, "ca.crt", &ca.pem());
+    write_file(dir, "ca.crt", &ca.pem());
     let peers: Vec<String> = loopback::free(count)
         .iter()
         .map(SocketAddr::to_string)
@@ -76,8 +78,8 @@ pub fn certified(dir: &Path, count: usize) {
         let params = CertificateParams::new(vec![loopback::home().to_string()]);
         let certificate = params.and_then(|params| params.signed_by(&key, &ca));
         let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
-        file(dir, &format!("sm{n}.crt"), &certificate.pem());
-        file(dir, &format!("sm{n}.key"), &key.serialize_pem());
+        write_file(dir, &format!("sm{n}.crt"), &certificate.pem());
+        write_file(dir, &format!("sm{n}.key"), &key.serialize_pem());
         configure(
             dir,
             n,
@@ -89,14 +91,15 @@ pub fn certified(dir: &Path, count: usize) {
     }
 }
 
-impl Pair {
-    /// Both run, the first one is master, the second one has its copy. `prepare` writes what [`configure`] does, for both.
+impl SmPair {
+    /// Starts two SMs: the first is master, the second has a complete replica. `prepare` writes both configurations, as
+    /// [`configure`] does.
     pub fn new(prepare: impl FnOnce(&Path)) -> Self {
-        Self::of(2, prepare)
+        Self::with_count(2, prepare)
     }
 
-    /// As [`Pair::new`], with up to three managers: all but the first have a copy.
-    pub fn of(count: usize, prepare: impl FnOnce(&Path)) -> Self {
+    /// As [`SmPair::new`], with up to three SMs: all but the first have a replica.
+    pub fn with_count(count: usize, prepare: impl FnOnce(&Path)) -> Self {
         let sim = FabricServer::shape("fat-tree:4");
         prepare(sim.dir());
         let mut pair = Self {
@@ -112,28 +115,29 @@ impl Pair {
         pair
     }
 
-    /// Starts one of them.
+    /// Starts SM `n`.
     pub fn start(&mut self, n: usize) {
         let config = self.sim.dir().join(format!("sm{n}.toml"));
         let config = config.display().to_string();
         let args = ["run", "--config", &config];
-        self.sms[n] = Some(self.sim.spawn_ferrosm(Some(NODES[n]), &args));
+        self.sms[n] = Some(self.sim.spawn_ferrosm(Some(SM_NODES[n]), &args));
     }
 
-    /// What it has logged since it was started.
+    /// The log of SM `n` since its start.
     #[must_use]
     pub fn log(&self, n: usize) -> String {
         let sm = self.sms[n].as_ref();
         sm.map(Running::stderr).unwrap_or_default()
     }
 
-    /// Waits until one of them has logged something so often.
+    /// Waits until SM `n` has logged `what` at least `times` times.
     ///
     /// # Panics
-    /// If it does not, or ends before.
+    ///
+    /// If it does not, or exits before.
     pub fn wait(&mut self, n: usize, what: &str, times: usize) {
         let found = poll_until(GUARD, PAUSE, || {
-            // What it says last is read after its end.
+            // The log is read after the exit, so that it is complete.
             let ended = self.sms[n].as_mut().and_then(Running::ended);
             let log = self.log(n);
             if log.matches(what).count() >= times {
@@ -141,7 +145,7 @@ impl Pair {
             }
             let why = format!("no {what:?} in the log of {n}:\n{log}");
             match ended {
-                Some(status) => Ok(Err(format!("it ended with {status}: {why}"))),
+                Some(status) => Ok(Err(format!("exited with {status}: {why}"))),
                 None => Err(why),
             }
         });
@@ -150,33 +154,35 @@ impl Pair {
             .unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Waits until the master that a third host is told is this one, and answers as master and as subnet administration.
+    /// Waits until SM `n` is the master that the other host sees, and replies as SM and SA.
     ///
     /// # Panics
-    /// If that does not come.
+    ///
+    /// If it does not.
     pub fn assert_master(&self, n: usize) {
         let found = poll_until(GUARD, PAUSE, || self.is_master(n));
         found.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Whether it is so now.
+    /// Checks once that SM `n` is master.
     ///
     /// # Errors
-    /// What was said instead.
+    ///
+    /// The output of `sminfo` and `saquery`.
     pub fn is_master(&self, n: usize) -> Result<(), String> {
-        let said = self.sim.run_at(CLIENT, "sminfo", &[]).stdout;
-        let asked = ["-c", "--timeout", "200"];
-        let asked = self.sim.run_at(CLIENT, "saquery", &asked);
+        let output = self.sim.run_at(CLIENT, "sminfo", &[]).stdout;
+        let query = ["-c", "--timeout", "200"];
+        let query = self.sim.run_at(CLIENT, "saquery", &query);
         let priority = format!("priority {} ", 9 - n);
-        let is_it = said.contains("SMINFO_MASTER") && said.contains(&priority);
-        if is_it && asked.status.success() {
+        let is_master = output.contains("SMINFO_MASTER") && output.contains(&priority);
+        if is_master && query.status.success() {
             Ok(())
         } else {
-            Err(format!("{said}{}", asked.describe()))
+            Err(format!("{output}{}", query.describe()))
         }
     }
 
-    /// Which of them run.
+    /// The running SMs.
     #[must_use]
     pub fn running(&self) -> Vec<usize> {
         (0..self.sms.len())
@@ -184,25 +190,26 @@ impl Pair {
             .collect()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to SM `n`.
     pub fn signal(&self, n: usize, signal: Signal) {
         if let Some(sm) = &self.sms[n] {
             sm.signal(signal);
         }
     }
 
-    /// Ends it by a signal.
+    /// Stops SM `n` by a signal.
     pub fn end(&mut self, n: usize, signal: Signal) {
         if let Some(sm) = self.sms[n].take() {
             drop(sm.stop(signal, GUARD));
         }
     }
 
-    /// As master it has written no tables of routes and changed no LID.
+    /// Asserts that SM `n`, as master, wrote no LFT and changed no LID.
     ///
     /// # Panics
-    /// If it has, or was not master.
-    pub fn assert_nothing_written(&self, n: usize) {
+    ///
+    /// If it did, or was not master.
+    pub fn assert_no_tables_written(&self, n: usize) {
         let log = self.log(n);
         let sweeps = log.lines().filter(|l| l.contains("sweep complete"));
         let as_master: Vec<&str> = sweeps.filter(|l| l.contains("role=Master")).collect();

@@ -1,7 +1,8 @@
-//! How often which event happened in the runs of many seeds: an event that never happens is not tested.
+//! Event counts over many seeds: an event that never occurs is not tested.
 //!
-//! A kind of seeds is spread over several tests, each a range, which may be processes of their own. Each range leaves its tally in a
-//! file; the range that finishes last finds all files, and judges the sum. The outcome does not depend on which one that is.
+//! The seeds of one kind are divided into ranges, one test each, which may run in separate processes. Each range writes
+//! its counts to a file; the range that finishes last reads all files, and checks the sum. The result does not depend
+//! on which range that is.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Tally(BTreeMap<String, u32>);
 
 impl Tally {
-    /// Counts `what` `times` more often.
+    /// Adds `times` to the count of `what`.
     pub fn add(&mut self, what: &str, times: u32) {
         if times > 0 {
             *self.0.entry(what.to_owned()).or_default() += times;
@@ -24,7 +25,7 @@ impl Tally {
         other.0.iter().for_each(|(what, n)| self.add(what, *n));
     }
 
-    /// How often `what` was counted.
+    /// The count of `what`.
     #[must_use]
     pub fn of(&self, what: &str) -> u32 {
         self.0.get(what).copied().unwrap_or(0)
@@ -35,10 +36,11 @@ impl Tally {
         self.0.iter().map(|(what, times)| (what.as_str(), *times))
     }
 
-    /// Each name was counted at least so often.
+    /// Asserts a minimum for each count.
     ///
     /// # Panics
-    /// If one was not.
+    ///
+    /// If a count is smaller.
     pub fn assert_at_least(&self, wanted: &[(&str, u32)]) {
         for (what, least) in wanted {
             let seen = self.of(what);
@@ -49,10 +51,11 @@ impl Tally {
         }
     }
 
-    /// Each name was counted at most so often.
+    /// Asserts a maximum for each count.
     ///
     /// # Panics
-    /// If one was counted more often.
+    ///
+    /// If a count is larger.
     pub fn assert_at_most(&self, wanted: &[(&str, u32)]) {
         for (what, most) in wanted {
             let seen = self.of(what);
@@ -63,25 +66,26 @@ impl Tally {
         }
     }
 
-    /// Leaves the tally of one range of the kind `kind`, and returns the sum of all `ranges` ranges of this test run if none is
-    /// missing any more.
+    /// Writes the counts of one range of kind `kind`; returns the sum of all `ranges` ranges of this test run when all
+    /// are complete.
     ///
-    /// A run is one of nextest's, else a process.
+    /// A test run is one of nextest, or a process.
     ///
     /// # Panics
-    /// If a file cannot be written or holds something else.
+    ///
+    /// If a file cannot be written or parsed.
     #[must_use]
     pub fn of_all_ranges(self, kind: &str, first: u64, ranges: usize) -> Option<Self> {
         let run = std::env::var("NEXTEST_RUN_ID");
         let run = run.unwrap_or_else(|_| std::process::id().to_string());
         let dir = temporary_dir().join("tallies").join(run).join(kind);
-        self.leave(&dir, first);
+        self.write_file(&dir, first);
         let tallies: Option<Vec<Self>> = file_names(&dir)
             .into_iter()
             .filter(|path| path.extension().is_some_and(|end| end == "json"))
             .map(|path| Self::read(&path))
             .collect();
-        // A range that finished at the same moment may have judged the sum and removed the files.
+        // A range that finished at the same time may have checked the sum and removed the files.
         let tallies = tallies.filter(|all| all.len() == ranges)?;
         let _ = fs::remove_dir_all(&dir);
         let mut sum = Self::default();
@@ -89,7 +93,7 @@ impl Tally {
         Some(sum)
     }
 
-    fn leave(&self, dir: &Path, first: u64) {
+    fn write_file(&self, dir: &Path, first: u64) {
         let fail = |error| panic!("{}: {error}", dir.display());
         fs::create_dir_all(dir).unwrap_or_else(fail);
         let text = serde_json::to_string(&self.0).unwrap_or_else(|error| panic!("{error}"));
@@ -107,7 +111,7 @@ impl Tally {
     }
 }
 
-/// Cargo's folder for files of integration tests, beside the running test executable (`target/PROFILE/deps/NAME`).
+/// Cargo's directory for files of integration tests, next to the running test executable (`target/PROFILE/deps/NAME`).
 fn temporary_dir() -> PathBuf {
     let executable = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
     executable

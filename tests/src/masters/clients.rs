@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::multicast_members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
+use crate::multicast_members::{MEMBER, NEW_GROUP, join_record, multicast_sl, plain, try_request};
 use crate::simulated::{Dice, Sm};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -341,11 +341,11 @@ impl Clients {
         };
         Some(match registration {
             Registration::Group(n) => {
-                let sl = groups_sl(world.sm(id)?.core());
+                let sl = multicast_sl(world.sm(id)?.core());
                 RegistrationRequest {
                     what: (method, id::MC_MEMBER),
                     mask: MEMBER,
-                    data: creator(plain(n), gid, JoinState::FULL, sl)
+                    data: join_record(plain(n), gid, JoinState::FULL, sl)
                         .encode()
                         .to_vec(),
                 }
@@ -386,7 +386,7 @@ impl Clients {
         data: &[u8],
     ) -> Option<Status> {
         self.tid += 1;
-        let (status, reply) = try_ask(world, id, at, what, self.tid, mask, data)?;
+        let (status, reply) = try_request(world, id, at, what, self.tid, mask, data)?;
         self.last_record = reply;
         Some(status)
     }

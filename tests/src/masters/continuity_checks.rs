@@ -224,7 +224,7 @@ impl HostContinuity {
         }
         let view = master
             .id
-            .and_then(|id| sim.lab.world.sm(id)?.view_kept.as_ref());
+            .and_then(|id| sim.lab.world.sm(id)?.persisted_view.as_ref());
         let guid = fabric.port_guid(at);
         if self.lossy && view.is_none_or(|view| view.by_guid(guid).is_none()) {
             self.reset();
@@ -302,7 +302,7 @@ fn settled_term(sim: &Simulation, at: PortAt, fragment: &FragmentMasters) -> Opt
     let guid = fabric.port_guid(at);
     let swept = slot.sweeps > slot.sweeps_before_term;
     let clean = sm.core().last_report().is_some_and(|r| r.is_clean());
-    let view = sm.view_kept.as_ref()?;
+    let view = sm.persisted_view.as_ref()?;
     let is_settled = !fragment.foreign
         && swept
         && clean

@@ -222,7 +222,7 @@ fn is_durable(
         return 0;
     }
     // The reply is processed a moment after it was sent; expired services do not matter here.
-    let durable = restore(&sm.kept, 0);
+    let durable = restore(&sm.persisted_records, 0);
     let is_durable = RegisteredRecords::from_saved(&durable.registrations).has(guid, registration);
     assert!(
         is_durable == registers,

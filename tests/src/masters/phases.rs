@@ -62,7 +62,7 @@ impl PhaseKills {
             _ => self.reboot(sim),
         };
         // Routing jobs otherwise take no virtual time.
-        Self::slow_jobs(sim, phase == Phase::Route);
+        Self::defers_routing_jobs(sim, phase == Phase::Route);
         let is_in_phase = |sim: &Simulation| {
             let master = sim.master().and_then(|i| sim.sm(i));
             master.is_some_and(|sm| sm.core().phase() == phase)
@@ -72,7 +72,7 @@ impl PhaseKills {
         if let Some(i) = master {
             sim.kill_sm(i);
         }
-        Self::slow_jobs(sim, false);
+        Self::defers_routing_jobs(sim, false);
         Some(match master {
             Some(i) => format!("{text}, then {i} is killed in phase {phase}"),
             None => format!("{text}, no SM is killed in phase {phase}, reached: {reached}"),
@@ -98,15 +98,15 @@ impl PhaseKills {
         format!("host {node:?} was off for {off_time:?}")
     }
 
-    fn slow_jobs(sim: &mut Simulation, slow: bool) {
+    fn defers_routing_jobs(sim: &mut Simulation, slow: bool) {
         for i in sim.running() {
             let Some(id) = sim.slots[i].id else {
                 continue;
             };
             sim.lab.world.with_sm(id, |sm, now| {
-                sm.slow_jobs = slow;
-                while !slow && !sm.held.is_empty() {
-                    sm.answer(now);
+                sm.defers_routing_jobs = slow;
+                while !slow && !sm.deferred_jobs.is_empty() {
+                    sm.deliver_job_result(now);
                 }
             });
         }

@@ -238,9 +238,9 @@ impl Simulation {
         let complete = restored.complete && store == StoreState::Complete;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
-        (sm.kept, sm.view_kept) = (records, view.clone());
-        sm.asks_for_copy = true;
-        sm.follows = replica_mode != ReplicaMode::Absent;
+        (sm.persisted_records, sm.persisted_view) = (records, view.clone());
+        sm.defers_replica_load = true;
+        sm.persists_replica = replica_mode != ReplicaMode::Absent;
         let added = self.lab.world.add_sm(Some(at), sm);
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
@@ -362,7 +362,7 @@ impl Simulation {
     fn load_replicas(&mut self) {
         let now = self.lab.world.now();
         for i in self.running() {
-            if !self.sm(i).is_some_and(|sm| sm.wants_copy) {
+            if !self.sm(i).is_some_and(|sm| sm.awaits_replica) {
                 continue;
             }
             let clock = self.slots[i].plan.clock;
@@ -382,7 +382,7 @@ impl Simulation {
             let id = self.slots[i].id.unwrap();
             let prepared = self.lab.world.with_sm(id, |sm, _| {
                 let (mut prepared, mut all_of) = (None, None);
-                sm.wants_copy = false;
+                sm.awaits_replica = false;
                 let unix_s = unix_s(clock, now);
                 let restored = match replica {
                     Some(Replica {
@@ -404,12 +404,12 @@ impl Simulation {
                     }
                     // Of its own records only the LIDs are still valid.
                     None if replicates => {
-                        let lids: LidMap = restore(&sm.kept, unix_s).lids;
+                        let lids: LidMap = restore(&sm.persisted_records, unix_s).lids;
                         let registered = |key: &RecordKey| {
                             let kind = key.kind();
                             kind.is_some_and(|kind| RecordKind::REGISTRATIONS.contains(&kind))
                         };
-                        let mut records = core::mem::take(&mut sm.kept);
+                        let mut records = core::mem::take(&mut sm.persisted_records);
                         records.retain(|key, _| !registered(key));
                         sm.replace_records(records, None, now);
                         Some(RestoredState {
@@ -663,7 +663,7 @@ impl Simulation {
                 }
             }
             slot.events_read = sm.events.len();
-            slot.own_view = sm.view_kept.clone();
+            slot.own_view = sm.persisted_view.clone();
         }
     }
 

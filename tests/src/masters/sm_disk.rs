@@ -65,7 +65,7 @@ fn records_of_other_subnet() -> Records {
 
 /// The SM's Unix time.
 pub(crate) fn unix_s(clock: Clock, now: Instant) -> u64 {
-    clock.shows(now).as_nanos() / 1_000_000_000
+    clock.local_time(now).as_nanos() / 1_000_000_000
 }
 
 /// Restores the state from records.
@@ -79,8 +79,8 @@ pub(crate) fn restore(records: &Records, unix_s: u64) -> RestoredState {
 
 /// The records on a running SM's disk.
 pub(crate) fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
-    let mut records = sm.kept.clone();
-    let view = sm.view_kept.as_ref();
+    let mut records = sm.persisted_records.clone();
+    let view = sm.persisted_view.as_ref();
     let batch = ViewPersister::default().batch(view, unix_s(clock, now));
     batch.apply(&mut records);
     records

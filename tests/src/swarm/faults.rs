@@ -278,7 +278,7 @@ pub(crate) fn restart(
     };
     let restored = old.restored(lab.world.now());
     let restored = RestoredState {
-        snapshot: old.view_kept.map(|view| ViewSnapshot {
+        snapshot: old.persisted_view.map(|view| ViewSnapshot {
             view,
             age: Duration::ZERO,
         }),

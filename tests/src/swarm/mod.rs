@@ -176,7 +176,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let sweeps = lab.manager().reports().len();
     lab.world.run_for(Duration::from_secs(31));
     monitor.check(&lab, verbose);
-    lab.assert_good();
+    lab.assert_correct();
     let extra_sweeps = lab.manager().reports().len() - sweeps;
     assert!(
         extra_sweeps <= 1,

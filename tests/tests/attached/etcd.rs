@@ -9,7 +9,7 @@ use ferrosm_tests::diags::{Net, Tables};
 use ferrosm_tests::etcd::Etcd;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::script::{Script, joins, offers, subscribes};
-use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, configure};
+use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, configure};
 
 const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after a second.
@@ -22,7 +22,7 @@ const WHOLE: &str = "replica in sync";
 
 /// Two managers with an etcd, and a host that registers.
 struct Site {
-    pair: Pair,
+    pair: SmPair,
     etcd: Etcd,
     script: Script,
     /// GUID of the host's port.
@@ -35,7 +35,7 @@ impl Site {
         let mut members = etcd.endpoints();
         // The first, to which both connect, is one that follows.
         members.rotate_left((etcd.leader() + 1) % 3);
-        let pair = Pair::new(|dir: &Path| {
+        let pair = SmPair::new(|dir: &Path| {
             for n in 0..2 {
                 configure(dir, n, &format!("fabric = \"tried\"\netcd = {members:?}"));
             }
@@ -165,7 +165,7 @@ fn standby_replaces_killed_master_without_losing_records() {
     assert!(by_lease || log.contains("etcd at"), "{log}");
     assert_eq!(site.registered(), registered);
     site.pair.wait(1, "role=Master", 1);
-    site.pair.assert_nothing_written(1);
+    site.pair.assert_no_tables_written(1);
     assert_eq!(site.fabric(), fabric);
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::process::Signal;
-use ferrosm_tests::sm_pair::{Pair, certified};
+use ferrosm_tests::sm_pair::{SmPair, certified};
 
 fn prepare(dir: &Path) {
     certified(dir, 2);
@@ -15,13 +15,13 @@ fn prepare(dir: &Path) {
 /// has a copy again.
 #[test]
 fn killed_master_is_replaced_and_rejoins() {
-    let mut pair = Pair::new(prepare);
+    let mut pair = SmPair::new(prepare);
     pair.assert_master(0);
     pair.end(0, Signal::Kill);
     pair.wait(1, "master silent", 1);
     pair.wait(1, "restored view used until the first sweep completes", 1);
     pair.assert_master(1);
-    pair.assert_nothing_written(1);
+    pair.assert_no_tables_written(1);
     pair.start(0);
     pair.wait(1, "handed over to SM", 1);
     pair.assert_master(0);
@@ -34,7 +34,7 @@ fn killed_master_is_replaced_and_rejoins() {
 /// The operator's word, then SIGTERM: each time the other one has the subnet, from the copy, and nothing is written.
 #[test]
 fn planned_handover_restores_from_the_replica() {
-    let mut pair = Pair::new(prepare);
+    let mut pair = SmPair::new(prepare);
     let state = pair.sim.dir().join("state0").display().to_string();
     let done = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     let done = done.expect_success();
@@ -42,7 +42,7 @@ fn planned_handover_restores_from_the_replica() {
     assert!(done.stdout.starts_with(handed_over), "{}", done.stdout);
     pair.assert_master(1);
     pair.wait(1, "restored view used until the first sweep completes", 1);
-    pair.assert_nothing_written(1);
+    pair.assert_no_tables_written(1);
     pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     assert_eq!(again.status.code(), Some(1));

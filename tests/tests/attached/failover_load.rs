@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::etcd::Etcd;
-use ferrosm_tests::load::{Flaps, Ledger, Registrar, Witness, build, registered, smps};
+use ferrosm_tests::load::{
+    LinkFlaps, PathQueryClient, RegistrationClient, RegistrationLog, build, count_smps,
+    query_registrations,
+};
 use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, certified, configure};
+use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, certified, configure};
 
 const PAUSE: Duration = Duration::from_millis(50);
 /// A fabric on which nothing was written for so long is quiet.
@@ -65,15 +68,15 @@ fn tell(figures: &str) {
 
 /// Managers, and the load.
 struct Site {
-    pair: Pair,
-    witness: Witness,
+    pair: SmPair,
+    witness: PathQueryClient,
     /// The client that registers, built.
     registrar: String,
-    registrars: Vec<Registrar>,
+    registrars: Vec<RegistrationClient>,
     /// What its processes said, by place.
     said: [String; REGISTER.len()],
     started: usize,
-    flaps: Option<Flaps>,
+    flaps: Option<LinkFlaps>,
 }
 
 impl Site {
@@ -92,11 +95,11 @@ impl Site {
     }
 
     fn with(managers: usize, prepare: impl FnOnce(&Path)) -> Self {
-        let pair = Pair::of(managers, prepare);
+        let pair = SmPair::with_count(managers, prepare);
         pair.assert_master(0);
         let asks = build(&pair.sim, "benches/compare/sa-witness.c");
         let registrar = build(&pair.sim, "clients/registrar.c");
-        let witness = Witness::start(&pair.sim, &asks, ASKS);
+        let witness = PathQueryClient::start(&pair.sim, &asks, ASKS);
         Self {
             pair,
             witness,
@@ -113,8 +116,9 @@ impl Site {
         // Not the numbers of those before.
         let first = self.started * 10_000;
         self.started += 1;
-        let start =
-            |node: &&str| Registrar::start(&self.pair.sim, &self.registrar, node, first, what);
+        let start = |node: &&str| {
+            RegistrationClient::start(&self.pair.sim, &self.registrar, node, first, what)
+        };
         self.registrars = REGISTER.iter().map(start).collect();
         self.wait_acknowledged(self.master_lid());
     }
@@ -143,9 +147,9 @@ impl Site {
 
     fn wait_flapped(&self, times: usize) {
         let Some(flaps) = &self.flaps else { return };
-        let until = flaps.times() + times;
+        let until = flaps.cycles() + times;
         let found = poll_until(GUARD, PAUSE, || {
-            let is_it = flaps.times() >= until;
+            let is_it = flaps.cycles() >= until;
             is_it
                 .then_some(())
                 .ok_or_else(|| "no cable flaps".to_owned())
@@ -202,7 +206,7 @@ impl Site {
         let (old, new) = (self.lid_of(dead), self.lid_of(heir));
         let sim = &self.pair.sim;
         let asked = self.witness.answers().len();
-        let before = smps(sim);
+        let before = count_smps(sim);
         let began = Instant::now();
         self.pair.end(dead, Signal::Kill);
         self.pair.wait(heir, FROM_COPY, 1);
@@ -218,7 +222,7 @@ impl Site {
         self.wait_acknowledged(new);
         self.wait_flapped(2);
         self.pair.wait(heir, "role=Master", 1);
-        let spent: Smps = smps(&self.pair.sim)
+        let spent: Smps = count_smps(&self.pair.sim)
             .into_iter()
             .map(|(name, (gets, sets))| {
                 let (g, s) = before.get(&name).copied().unwrap_or_default();
@@ -247,18 +251,18 @@ impl Site {
 
     /// What the hosts were told is so, by the word of a host that had no part in it.
     fn assert_nothing_lost(&self, what: &str) {
-        let mut ledger = Ledger::default();
+        let mut ledger = RegistrationLog::default();
         for said in &self.said {
             ledger.add(said);
         }
-        let there = poll_until(GUARD, PAUSE, || registered(&self.pair.sim, CLIENT));
+        let there = poll_until(GUARD, PAUSE, || query_registrations(&self.pair.sim, CLIENT));
         let there = there.unwrap_or_else(|why| panic!("{why}"));
         let (lost, returned) = ledger.differences(&there);
         tell(&format!(
             "{what}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
             ledger.acknowledged,
             ledger.refused,
-            ledger.standing(),
+            ledger.registered_count(),
             lost.len(),
             returned.len()
         ));
@@ -269,7 +273,7 @@ impl Site {
             .map(|n| self.pair.log(*n))
             .collect();
         assert!(
-            ledger.standing() >= REGISTER.len() * 10,
+            ledger.registered_count() >= REGISTER.len() * 10,
             "too little to lose"
         );
         assert!(lost.is_empty(), "lost: {lost:?}\n{}", logs.join("\n--\n"));
@@ -278,14 +282,18 @@ impl Site {
             "came back: {returned:?}\n{}",
             logs.join("\n--\n")
         );
-        assert!(ledger.odd.is_empty(), "{:?}", ledger.odd);
+        assert!(
+            ledger.unexpected_refusals.is_empty(),
+            "{:?}",
+            ledger.unexpected_refusals
+        );
     }
 
     /// Waits until no table was written for some time.
     fn wait_quiet(&self) {
         let sets = || {
             TABLES.map(|name| {
-                smps(&self.pair.sim)
+                count_smps(&self.pair.sim)
                     .get(name)
                     .copied()
                     .unwrap_or_default()
@@ -308,7 +316,7 @@ impl Site {
 
     /// Hosts register and cables flap from now on.
     fn load(&mut self) {
-        self.flaps = Some(Flaps::start(&self.pair.sim, &CABLES));
+        self.flaps = Some(LinkFlaps::start(&self.pair.sim, &CABLES));
         self.register("joins");
         self.wait_flapped(1);
     }
@@ -418,7 +426,7 @@ fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     site.stop_registering();
     site.assert_only_master(1);
     site.assert_nothing_lost("calm");
-    site.pair.assert_nothing_written(1);
+    site.pair.assert_no_tables_written(1);
     for name in TABLES {
         let sets = spent.get(name).map_or(0, |(_, sets)| *sets);
         assert_eq!(sets, 0, "{name}: {spent:?}");

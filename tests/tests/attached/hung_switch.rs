@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::process::poll_until;
 
 const REPAIRED: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Pairs of LIDs with a path, as saquery is told them.
-fn paths(lab: &Administered) -> BTreeSet<(u16, u16)> {
+fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
     let text = lab.sim.run("saquery", &["-p"]).expect_success().stdout;
     let all = |field: &str| -> Vec<u16> {
         let lines = text.lines().map(str::trim).filter(|l| l.starts_with(field));
@@ -31,7 +31,7 @@ fn paths(lab: &Administered) -> BTreeSet<(u16, u16)> {
 /// other switch sends what it cannot deliver its way any more, and its other entries are as they were.
 #[test]
 fn paths_through_a_hung_switch_remain() {
-    let lab = Administered::start("fat-tree:4", &[]);
+    let lab = ManagedFabric::start("fat-tree:4", &[]);
     let net = lab.sim.net().unwrap();
     let hosts: BTreeSet<u16> = net.hosts().map(|host| host.ports[&1].lid).collect();
     let are_hosts = |(from, to): &(u16, u16)| hosts.contains(from) && hosts.contains(to);

@@ -12,7 +12,7 @@ use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::metrics::{Monitor, Page};
 use ferrosm_tests::process::Signal;
 use ferrosm_tests::programs::workspace;
-use ferrosm_tests::sm_pair::{CLIENT, Pair, certified};
+use ferrosm_tests::sm_pair::{CLIENT, SmPair, certified};
 
 /// Only a broken test waits so long.
 const GUARD: Duration = Duration::from_secs(60);
@@ -129,7 +129,7 @@ fn documented() -> BTreeSet<String> {
 /// Who is master, who has a copy, and what the subnet is, before and after the master's death.
 #[test]
 fn failover_appears_in_metrics() {
-    let mut pair = Pair::new(|dir| {
+    let mut pair = SmPair::new(|dir| {
         certified(dir, 2);
         for n in 0..2 {
             let file = std::fs::OpenOptions::new()

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_sim::generate::from_spec;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
 
 const WAIVERS: &str = include_str!("../../osmtest-waivers.txt");
@@ -63,7 +63,7 @@ fn last_node(spec: &str) -> String {
 fn check(name: &str) {
     let flow = FLOWS.iter().find(|f| f.name == name);
     let flow = flow.unwrap_or_else(|| panic!("{name} is no flow"));
-    let lab = Administered::start(flow.spec, &[]);
+    let lab = ManagedFabric::start(flow.spec, &[]);
     let far = last_node(flow.spec);
     let made = try_osmtest(&lab.sim, &far, &["-f", "c"]);
     let outcome = made.and_then(|_| try_osmtest(&lab.sim, &far, flow.flags));
@@ -154,7 +154,7 @@ fn flow_f_with_single_paths() {
 fn inventory_equals_that_of_opensm() {
     let far = last_node(TREE);
     let ours = {
-        let lab = Administered::start(TREE, &[]);
+        let lab = ManagedFabric::start(TREE, &[]);
         inventory(&lab.sim, &far)
     };
     let theirs = {

@@ -4,12 +4,12 @@
 //! simulated fabric with OpenSM is `opensm`'s.
 
 use ferrosm_tests::clients::Clients;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 
 /// Every record that saquery can ask for without further words is answered.
 #[test]
 fn saquery_reads_records_from_ferrosm() {
-    let lab = Administered::start("fat-tree2:8,2,3", &[]);
+    let lab = ManagedFabric::start("fat-tree2:8,2,3", &[]);
     let mut wrong = Vec::new();
     for (flag, word) in [
         ("-c", "SA ClassPortInfo"),

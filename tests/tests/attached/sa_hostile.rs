@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::load::build;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
 /// A sweep without the limits took 15 s beside these floods, and takes 0.03 s.
@@ -22,7 +22,7 @@ const WINDOW: &str = "8";
 
 #[test]
 fn flooding_clients_do_not_delay_others() {
-    let lab = Administered::start("fat-tree:12", &[]);
+    let lab = ManagedFabric::start("fat-tree:12", &[]);
     let client = build(&lab.sim, "clients/sa-hostile.c");
     let host = |n: usize| format!("host-0-0-{n} mlx5_0");
     let innocent = |args: &[&str]| {
@@ -59,7 +59,7 @@ fn flooding_clients_do_not_delay_others() {
             "{what}: {done}"
         );
     }
-    let sweeps = |lab: &Administered| lab.log().matches("sweep complete").count();
+    let sweeps = |lab: &ManagedFabric| lab.log().matches("sweep complete").count();
     let before = sweeps(&lab);
     lab.signal(Signal::Hangup);
     poll_until(SWEEP, PAUSE, || {

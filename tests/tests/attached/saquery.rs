@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs::workspace;
@@ -266,7 +266,7 @@ fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
     opensm.wait_until_up(1);
     let theirs = all_answers(&sim, &queries);
     drop(opensm.stop(Signal::Terminate));
-    let lab = Administered::on(sim, &[]);
+    let lab = ManagedFabric::on(sim, &[]);
     let ours = all_answers(&lab.sim, &queries);
 
     let mut listed = listed();

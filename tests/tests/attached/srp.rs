@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::Administered;
+use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs;
@@ -22,7 +22,7 @@ const TARGETS: [u8; 2] = [2, 3];
 const FLAGS: [&str; 8] = ["-v", "-V", "-a", "-c", "-i", "mlx5_0", "-p", "1"];
 
 /// It writes each line at once.
-fn srp_daemon(lab: &Administered, more: &[&str]) -> ferrosm_tests::process::Running {
+fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Running {
     let program = programs::find(Path::new("srp_daemon"));
     let launch = lab.sim.launch("stdbuf", Some(INITIATOR));
     let launch = launch.args(&["-oL", &program.to_string_lossy()]);
@@ -32,7 +32,7 @@ fn srp_daemon(lab: &Administered, more: &[&str]) -> ferrosm_tests::process::Runn
 /// One search: ClassPortInfo, then PortInfoRecord by a bit of CapabilityMask, not every port one by one.
 #[test]
 fn srp_daemon_finds_targets_by_capability_mask() {
-    let lab = Administered::start("star:4", &[]);
+    let lab = ManagedFabric::start("star:4", &[]);
     let done = srp_daemon(&lab, &["-o"]).wait(PATIENCE).expect_success();
     let told = format!("{}{}", done.stdout, done.stderr);
     for line in [
@@ -47,7 +47,7 @@ fn srp_daemon_finds_targets_by_capability_mask() {
 /// a port of a machine, whichever fabric that port is on: no other test starts one that stays.)
 #[test]
 fn new_hosts_and_targets_are_reported() {
-    let lab = Administered::start("star:4", &[]);
+    let lab = ManagedFabric::start("star:4", &[]);
     let daemon = srp_daemon(&lab, &["-R", "3600"]);
     let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
         let waited = poll_until(PATIENCE, PAUSE, || {
@@ -135,7 +135,7 @@ fn targets_are_found_with_either_sm() {
     assert_found(&sim, &expected, "OpenSM");
     opensm.stop(Signal::Terminate);
 
-    let lab = Administered::on(sim, &[]);
+    let lab = ManagedFabric::on(sim, &[]);
     assert_found(&lab.sim, &expected, "ferrosm");
     lab.sim.tell(&format!("srp-off \"{OTHER}\""));
     expected.pop();

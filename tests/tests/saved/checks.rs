@@ -129,7 +129,7 @@ fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     if !report.is_clean() {
         return Err(format!("problems: {:?}", report.problems));
     }
-    lab.assert_good();
+    lab.assert_correct();
     Ok(())
 }
 

@@ -37,7 +37,7 @@ fn every_topology_comes_up_and_stays_unchanged() {
         let mut lab = Lab::new(spec, 1);
         let report = lab.next_sweep(60);
         assert!(report.is_clean(), "{spec}: {:#?}", report.problems);
-        lab.assert_good();
+        lab.assert_correct();
         lab.world.fabric_mut().reset_counters();
         let now = lab.world.now();
         lab.world.with_sm(lab.sm, |sm, _| {
@@ -48,7 +48,7 @@ fn every_topology_comes_up_and_stays_unchanged() {
         assert_eq!(again.lids_changed, 0, "{spec}");
         let sets = lab.world.fabric().all_counters().all_sets();
         assert_eq!(sets, 0, "{spec}: a second sweep wrote something");
-        lab.assert_good();
+        lab.assert_correct();
     }
 }
 
@@ -70,7 +70,7 @@ fn sm_runs_on_a_switch() {
         Some(at),
     );
     assert!(lab.next_sweep(60).is_clean());
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// With LMC m each host port owns 2^m aligned LIDs and every one of them is routed.
@@ -85,7 +85,7 @@ fn every_lmc_is_routed() {
         let report = lab.next_sweep(60);
         assert!(report.is_clean(), "LMC {lmc}: {:#?}", report.problems);
         assert_eq!(report.lids, 16 * (1 << lmc) + 20, "LMC {lmc}");
-        lab.assert_good();
+        lab.assert_correct();
     }
 }
 
@@ -103,7 +103,7 @@ fn valid_lids_found_on_ports_are_preserved() {
     }
     let mut lab = Lab::on("fat-tree:4 with LIDs", spec, 1, SmConfig::default(), None);
     assert!(lab.next_sweep(60).is_clean());
-    lab.assert_good();
+    lab.assert_correct();
     let lid = |i: usize| lab.world.fabric().lid(PortAt::new(hosts[i], 1)).0.raw();
     assert_eq!((lid(3), lid(5), lid(7)), (40, 41, 100));
     assert_eq!(
@@ -175,7 +175,7 @@ fn large_fabrics_need_few_mads_beyond_the_minimum() {
         let mut lab = Lab::new(spec, 1);
         let report = lab.next_sweep(max_s);
         assert!(report.is_clean(), "{spec}: {:#?}", report.problems.first());
-        lab.assert_good();
+        lab.assert_correct();
         let live_ends = 2 * report.links as u64;
         let count = |attr| report.smps.get(&attr).copied().unwrap_or_default();
         assert!(count(id::NODE_INFO).gets <= live_ends, "{spec}: NodeInfo");

@@ -149,9 +149,9 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let before = lids(&lab);
-    let copy = lab.manager().copied(lab.world.now());
+    let copy = lab.manager().replicated_state(lab.world.now());
     let first = (lab.sm, lab.at);
-    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
     lab.world.fabric_mut().reset_counters();
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
@@ -164,7 +164,7 @@ fn planned_stop_is_invisible_to_clients() {
     assert_eq!(stopped(&lab, first.0), Some((true, true)));
     lab.world.kill(first.0);
     (lab.sm, lab.at) = (second, THERE);
-    lab.until_good(30);
+    lab.run_until_correct(30);
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
 }
 
@@ -179,7 +179,7 @@ fn sm_without_standby_stops_at_once() {
     assert_eq!(role(&lab, lab.sm), SmState::NotActive);
     lab.world.run_for(Duration::from_secs(5));
     assert!(
-        lab.manager().view_kept.is_some(),
+        lab.manager().persisted_view.is_some(),
         "the next start begins with nothing"
     );
 }
@@ -191,14 +191,14 @@ fn dead_master_is_replaced_from_the_replica() {
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
     let before = lids(&lab);
-    let copy = lab.manager().copied(lab.world.now());
-    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
+    let copy = lab.manager().replicated_state(lab.world.now());
+    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
     let gap = longest_gap(&mut lab, &[(second, THERE)], Duration::from_secs(8));
     assert!(gap < Duration::from_secs(5), "a gap of {gap:?}");
     (lab.sm, lab.at) = (second, THERE);
-    lab.until_good(30);
+    lab.run_until_correct(30);
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
     let silent = events(&lab, second).iter().position(|e| {
         matches!(
@@ -241,7 +241,7 @@ fn operator_handover_succeeds_and_persists() {
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[lab.sm, second], second);
     (lab.sm, lab.at) = (second, THERE);
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// A standby gets a higher priority: its master hears of it by trap 144 and hands over at once, not with the next look.
@@ -372,7 +372,7 @@ fn joined_subnet_fragments_elect_one_master() {
         let (winner, place) = if a_wins { (a, at) } else { (b, far) };
         assert_one_master(&lab, &[a, b], winner);
         (lab.sm, lab.at) = (winner, place);
-        lab.until_good(60);
+        lab.run_until_correct(60);
     }
 }
 
@@ -574,7 +574,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
         sm.command(Command::Takeover.with_id(0), now)
     });
     (lab.sm, lab.at) = (second, THERE);
-    lab.until_good(60);
+    lab.run_until_correct(60);
     assert_eq!(role(&lab, second), SmState::Master);
 }
 
@@ -596,7 +596,7 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
             refuse_managed_subnet: true,
             ..cfg(Some(&lab), 5)
         };
-        lab.begin_again(careful, restored);
+        lab.restart_sm(careful, restored);
         lab.world.run_for(Duration::from_secs(30));
         let wanted = if own {
             SmState::Master
@@ -654,8 +654,8 @@ fn lost_lease_does_not_isolate_the_subnet() {
         events(lab, lab.sm).iter().filter(swept).count()
     };
     let master = lab.world.fabric().port_guid(lab.at);
-    let copy = lab.manager().copied(lab.world.now());
-    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
+    let copy = lab.manager().replicated_state(lab.world.now());
+    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
     let others = |lab: &Lab| {
         let counters = lab.world.fabric().all_counters();
         let sets = counters.all_sets();
@@ -671,9 +671,9 @@ fn lost_lease_does_not_isolate_the_subnet() {
     });
     // Also if it begins anew meanwhile.
     lab.world.run_for(Duration::from_millis(50));
-    let copy = lab.manager().copied(lab.world.now());
+    let copy = lab.manager().replicated_state(lab.world.now());
     lab.world.with_sm(second, |sm, now| {
-        sm.copy = Some(copy);
+        sm.replica = Some(copy);
         sm.command(Input::Stalled, now);
     });
     lab.world.run_for(Duration::from_millis(300));

@@ -15,7 +15,7 @@ fn calm(spec: &str) -> Lab {
     let mut lab = Lab::new(spec, 1);
     assert!(lab.next_sweep(60).is_clean(), "{spec}");
     lab.world.run_for(Duration::from_secs(25));
-    lab.assert_good();
+    lab.assert_correct();
     lab.world.fabric_mut().reset_counters();
     lab
 }
@@ -34,9 +34,9 @@ fn lids(lab: &Lab) -> Vec<(PortGuid, Lid)> {
 fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     let before = (lids(lab), lab.manager().reports().len());
     change(lab.world.fabric_mut());
-    lab.until_good(max_s);
+    lab.run_until_correct(max_s);
     lab.world.run_for(Duration::from_secs(25));
-    lab.assert_good();
+    lab.assert_correct();
     assert_eq!(
         lab.world.fabric().pending_traps(),
         0,
@@ -63,7 +63,7 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
 #[test]
 fn lost_link_costs_the_reread_of_its_two_switches() {
     let mut lab = calm("fat-tree:16");
-    let at = lab.spare_cable(3);
+    let at = lab.redundant_link(3);
     for mend in [false, true] {
         lab.world.fabric_mut().reset_counters();
         let sweeps = after(&mut lab, 5, |f| {
@@ -107,7 +107,7 @@ fn every_event_is_handled() {
         "fat-tree2:36,6,4;dual-port;routers=2",
     ] {
         let mut lab = calm(spec);
-        let spare = lab.spare_cable(1);
+        let spare = lab.redundant_link(1);
         let own_leaf = lab.world.fabric().peer(lab.at).unwrap().node;
         let switches: Vec<usize> = (0..lab.spec.nodes.len())
             .filter(|n| lab.world.fabric().is_switch(*n))
@@ -163,7 +163,7 @@ fn moved_cables_are_followed() {
     }
     let cables: Vec<LinkSpec> = [1, 4]
         .map(|skip| {
-            let at = lab.spare_cable(skip);
+            let at = lab.redundant_link(skip);
             lab.world.fabric().cable_at(at).unwrap()
         })
         .into();
@@ -253,7 +253,7 @@ fn trap_storm_causes_no_continuous_sweeps() {
     let sweeps = lab.manager().reports().len() - before;
     assert!(sweeps <= 220, "{sweeps} sweeps in 218 s");
     assert_eq!(lab.world.fabric().pending_traps(), 0);
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// SMPs that were sent to devices, without what represses traps.
@@ -289,7 +289,7 @@ fn thousand_traps_a_second_cost_one_reread_a_second() {
         assert!(sent <= SECONDS * 12, "{number:?}: {sent} SMPs");
         lab.world.run_for(Duration::from_secs(2));
         assert_eq!(lab.world.fabric().pending_traps(), 0, "{number:?}");
-        lab.assert_good();
+        lab.assert_correct();
     }
 }
 
@@ -348,7 +348,7 @@ fn flapping_links_do_not_delay_other_changes() {
         let quiet = lab.world.fabric().counters(quiet.unwrap());
         let light = quiet.gets(id::SWITCH_INFO);
         assert!((5..=8).contains(&light), "{spec}: {light} light sweeps");
-        lab.until_good(5);
+        lab.run_until_correct(5);
     }
 }
 
@@ -383,7 +383,7 @@ fn slow_rereads_do_not_delay_light_sweeps() {
     let looks = lab.world.fabric().counters(leaf.node).gets(id::SWITCH_INFO);
     assert!(looks >= 25, "{looks} looks at the switch");
     lab.world.set_node_faults(host.node, None);
-    lab.until_good(15);
+    lab.run_until_correct(15);
 }
 
 /// Which cables flap.
@@ -471,7 +471,7 @@ fn new_host_does_not_get_the_lid_of_an_absent_host() {
     let given = lab.world.fabric().lid(stranger).0;
     assert!(given != lid && given != Lid::NONE, "{given}");
     lab.world.fabric_mut().power_on(host.node);
-    lab.until_good(15);
+    lab.run_until_correct(15);
     assert_eq!(lab.world.fabric().lid(host).0, lid);
 }
 
@@ -479,13 +479,13 @@ fn new_host_does_not_get_the_lid_of_an_absent_host() {
 #[test]
 fn light_sweep_finds_changes_without_traps() {
     let mut lab = calm("fat-tree:4");
-    let at = lab.spare_cable(0);
+    let at = lab.redundant_link(0);
     // The manager hears nothing for two seconds, and the traps end with the reboot that follows.
     lab.world.set_paused(lab.sm, true);
     lab.world.fabric_mut().cut(at).unwrap();
     lab.world.run_for(Duration::from_secs(2));
     lab.world.set_paused(lab.sm, false);
-    lab.until_good(15);
+    lab.run_until_correct(15);
 }
 
 /// Light sweeps alone, without any event, write nothing and become no sweeps.

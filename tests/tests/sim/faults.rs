@@ -42,7 +42,7 @@ fn faulty_fabric_is_brought_up() {
         });
         lab.next_sweep(60);
         lab.world.set_faults(Faults::NONE);
-        lab.until_good(40);
+        lab.run_until_correct(40);
     }
 }
 
@@ -64,7 +64,7 @@ fn faulty_host_affects_no_other_device() {
         let mut lab = Lab::new(SPEC, 3);
         lab.world.set_node_faults(HOST, Some(faults));
         let report = lab.next_sweep(8);
-        lab.assert_good_but(&[HOST]);
+        lab.assert_correct_except(&[HOST]);
         assert!(
             report.took < Duration::from_secs(5),
             "{what}: {:?}",
@@ -77,7 +77,7 @@ fn faulty_host_affects_no_other_device() {
             report.problems
         );
         lab.world.set_node_faults(HOST, None);
-        lab.until_good(40);
+        lab.run_until_correct(40);
         lab.world.run_for(Duration::from_secs(15));
         assert!(
             lab.last_report().is_clean(),
@@ -96,14 +96,14 @@ fn faulty_switch_affects_no_other_device() {
         let core = lab.node("core-1");
         lab.world.set_node_faults(core, Some(faults));
         lab.next_sweep(8);
-        lab.assert_good_but(&[core]);
+        lab.assert_correct_except(&[core]);
         lab.world.set_node_faults(core, None);
-        lab.until_good(40);
+        lab.run_until_correct(40);
         lab.world.set_node_faults(core, Some(faults));
         lab.world.run_for(Duration::from_secs(60));
-        lab.assert_good();
+        lab.assert_correct();
         lab.world.set_node_faults(core, None);
-        lab.until_good(40);
+        lab.run_until_correct(40);
     }
 }
 
@@ -125,7 +125,7 @@ fn bring_up_waits_for_a_hung_neighbour() {
     };
     assert!(report.problems.iter().any(at_own_port), "{report:#?}");
     lab.world.set_node_faults(leaf, None);
-    lab.until_good(40);
+    lab.run_until_correct(40);
 }
 
 /// The manager's own link is down at the start, its own node does not answer: both are waited for.
@@ -136,12 +136,12 @@ fn own_port_may_come_up_late() {
     lab.world.fabric_mut().cut(at).unwrap();
     lab.world.run_for(Duration::from_secs(25));
     lab.world.fabric_mut().restore(at).unwrap();
-    lab.until_good(25);
+    lab.run_until_correct(25);
     let mut lab = Lab::new(SPEC, 3);
     lab.world.set_node_faults(at.node, Some(Faults::HUNG));
     lab.world.run_for(Duration::from_secs(25));
     lab.world.set_node_faults(at.node, None);
-    lab.until_good(25);
+    lab.run_until_correct(25);
 }
 
 /// Two nodes with one GUID: one is left out and named, nothing else suffers, and both are in when the GUID is put right.
@@ -168,7 +168,7 @@ fn duplicate_node_guid_is_reported() {
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(stolen));
         assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
         lab.world.fabric_mut().set_node_guid(thief, own);
-        lab.until_good(60);
+        lab.run_until_correct(60);
     }
     // Nobody has this one.
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
@@ -188,7 +188,7 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
         let cloned = lab.world.fabric().node_guid(leaf);
         lab.world.fabric_mut().set_node_guid(clone, cloned);
         lab.next_sweep(8);
-        lab.assert_good_but(&[clone]);
+        lab.assert_correct_except(&[clone]);
         lab.world
             .fabric_mut()
             .restore(PortAt::new(clone, port))
@@ -200,7 +200,7 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
         }
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(cloned));
         assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
-        lab.assert_good_but(&[clone]);
+        lab.assert_correct_except(&[clone]);
     }
 }
 
@@ -214,7 +214,7 @@ fn duplicate_port_guid_is_reported() {
         let stolen = lab.world.fabric().port_guid(victim);
         lab.world.fabric_mut().set_port_guid(at, stolen).unwrap();
         lab.next_sweep(8);
-        lab.assert_good_but(if victim.node == 0 {
+        lab.assert_correct_except(if victim.node == 0 {
             &[HOST]
         } else {
             &[HOST, 9]
@@ -222,7 +222,7 @@ fn duplicate_port_guid_is_reported() {
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicatePortGuid(stolen));
         assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
         lab.world.fabric_mut().set_port_guid(at, own).unwrap();
-        lab.until_good(40);
+        lab.run_until_correct(40);
     }
 }
 
@@ -235,7 +235,7 @@ fn nodes_beyond_63_hops_are_reported() {
         .filter(|n| !reached(&lab, *n))
         .collect();
     assert!(!far.is_empty());
-    lab.assert_good_but(&far);
+    lab.assert_correct_except(&far);
     let kind = ProblemKind::Quarantined(QuarantineReason::PathTooLong);
     assert!(
         has(&lab, &kind),
@@ -262,17 +262,17 @@ fn m_keys_are_persisted_and_changed() {
         };
         let mut lab = Lab::with(SPEC, 3, cfg(0xAAAA));
         assert!(lab.next_sweep(8).is_clean());
-        lab.assert_good();
+        lab.assert_correct();
         let core = lab.node("core-1");
         lab.world.fabric_mut().reboot(core);
-        lab.until_good(30);
+        lab.run_until_correct(30);
         let now = lab.world.now();
         lab.world.with_sm(lab.sm, |sm, _| {
             sm.command(Input::Config(Box::new(cfg(0xBBBB))), now)
         });
         lab.next_sweep(30);
         lab.world.run_for(Duration::from_secs(15));
-        lab.assert_good();
+        lab.assert_correct();
         let fabric = lab.world.fabric();
         for p in fabric.end_ports() {
             let key = fabric.port_info(p).unwrap().m_key;
@@ -339,5 +339,5 @@ fn garbage_on_qp0_is_harmless() {
     lab.world.with_sm(lab.sm, |sm, _| {
         sm.command(Command::Sweep.with_id(0), now + Duration::from_secs(60))
     });
-    lab.until_good(60);
+    lab.run_until_correct(60);
 }

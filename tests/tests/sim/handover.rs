@@ -81,7 +81,7 @@ fn synchronising_standby_gets_no_handover() {
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(told(&lab, is_not_ready), 1);
-    lab.assert_good();
+    lab.assert_correct();
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
     command(&mut lab, sm, Command::Handover.with_id(0));
@@ -117,7 +117,7 @@ fn stop_waits_for_the_replica() {
     assert_eq!(told(&lab, handed_over), 1);
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
-    lab.until_good(30);
+    lab.run_until_correct(30);
 }
 
 /// Nobody becomes ready: better one who knows nothing than nobody, and before the program ends.
@@ -164,14 +164,17 @@ fn no_registration_before_the_replica_is_loaded() {
     command(&mut lab, first, Command::Handover.with_id(0));
     let taken = taken_within(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
-    lab.world.with_sm(first, |sm, _| sm.asks_for_copy = true);
+    lab.world
+        .with_sm(first, |sm, _| sm.defers_replica_load = true);
     command(&mut lab, second, Command::Stop.with_id(0));
     let back = taken_within(&mut lab, first, Duration::from_secs(1));
-    assert!(back.is_some() && lab.manager().wants_copy);
+    assert!(back.is_some() && lab.manager().awaits_replica);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
-    let copy = lab.world.with_sm(second, |sm, now| sm.copied(now));
+    let copy = lab
+        .world
+        .with_sm(second, |sm, now| sm.replicated_state(now));
     command(&mut lab, first, Input::ReplicaLoaded(copy.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);

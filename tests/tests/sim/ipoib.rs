@@ -594,7 +594,7 @@ fn members_rejoin_on_client_reregister() {
     let before = told(lab);
     let cfg = config(lab, GroupSpec::ipoib(NUMBER));
     lab.world.kill(lab.sm);
-    lab.begin_again(cfg, RestoredState::default());
+    lab.restart_sm(cfg, RestoredState::default());
     assert!(lab.next_sweep(60).is_clean());
     for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(told(lab))) {
         assert!(after > *before || *at == lab.at, "{at:?} {before} {after}");

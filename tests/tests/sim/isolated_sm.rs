@@ -72,12 +72,12 @@ fn act(lab: &mut Lab, action: FabricAction) {
 fn whole_copy(lab: &Lab) -> RestoredState {
     RestoredState {
         complete: true,
-        ..lab.manager().copied(lab.world.now())
+        ..lab.manager().replicated_state(lab.world.now())
     }
 }
 
 fn give_copy(lab: &mut Lab, id: SmId, copy: Option<RestoredState>) {
-    lab.world.with_sm(id, |sm, _| sm.copy = copy);
+    lab.world.with_sm(id, |sm, _| sm.replica = copy);
 }
 
 /// How often each host was told to register again.
@@ -147,7 +147,7 @@ fn master_keeps_its_view_across_a_link_loss() {
     let (sm, own) = (lab.sm, lab.at);
     subscribe(&mut lab, THERE);
     let before = told(&lab);
-    let kept = lab.manager().kept.clone();
+    let kept = lab.manager().persisted_records.clone();
     lab.world.fabric_mut().reset_counters();
     act(&mut lab, FabricAction::Cut(own));
     lab.world.run_for(LONG);
@@ -158,7 +158,7 @@ fn master_keeps_its_view_across_a_link_loss() {
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, sm), SmState::Master);
     assert_right(&lab, &members);
-    assert_eq!(lab.manager().kept, kept);
+    assert_eq!(lab.manager().persisted_records, kept);
     assert_eq!(told_since(&lab, &before), [own]);
     let reports = reports(&mut lab);
     assert_eq!(reports, 0, "nobody came or went, so nobody is told of it");
@@ -187,7 +187,7 @@ fn view_is_dropped_after_another_master_meanwhile() {
     assert!(lab.manager().core().registry().is_empty());
     let kept = lab.manager().restored(lab.world.now());
     assert!(kept.registrations.is_empty());
-    assert!(lab.manager().view_kept.is_none());
+    assert!(lab.manager().persisted_view.is_none());
 }
 
 /// Another one became master meanwhile and is gone again: hosts that it told of itself may have registered with it alone, so they
@@ -224,10 +224,10 @@ fn isolated_standby_does_not_use_an_old_replica() {
         give_copy(&mut lab, second, Some(copy));
         act(&mut lab, FabricAction::Cut(THERE));
         lab.world.run_for(LONG);
-        let taken = lab.world.with_sm(second, |sm, _| sm.copy.is_none());
+        let taken = lab.world.with_sm(second, |sm, _| sm.replica.is_none());
         assert_eq!(taken, Some(true), "it has recalled");
         assert_eq!(role(&lab, second), SmState::Discovering);
-        members.lost(THERE);
+        members.remove_port(THERE);
         join(&mut lab, &mut members, at, plain(7));
         lab.world.run_for(Duration::from_secs(12));
         let copy = whole_copy(&lab);
@@ -286,14 +286,15 @@ fn stalled_sm_does_not_use_an_old_replica() {
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
     let copy = whole_copy(&lab);
-    lab.world.with_sm(second, |sm, _| sm.asks_for_copy = true);
+    lab.world
+        .with_sm(second, |sm, _| sm.defers_replica_load = true);
     lab.world.kill(first);
-    let wants = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.wants_copy);
+    let wants = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica);
     lab.until("the question for the copy", 60, wants);
     let before = told(&lab);
     let recalled = |copy| Input::ReplicaLoaded(Some(Box::new(copy)));
     lab.world.with_sm(second, |sm, now| {
-        sm.wants_copy = false;
+        sm.awaits_replica = false;
         sm.command(recalled(old), now);
         sm.command(Input::Stalled, now);
     });

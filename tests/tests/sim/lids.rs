@@ -45,10 +45,10 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     lab.world.run_for(Duration::from_secs(30));
     let copy = RestoredState {
         complete: true,
-        ..lab.manager().copied(lab.world.now())
+        ..lab.manager().replicated_state(lab.world.now())
     };
     assert!(copy.lids.contains_key(&lab.world.fabric().port_guid(away)));
-    lab.world.with_sm(second, |sm, _| sm.copy = Some(copy));
+    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
     lab.next_sweep(60);
@@ -56,5 +56,5 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     power(&mut lab, FabricAction::PowerOn(away.node));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(lab.world.fabric().lid(away), (lid, lmc), "{}", lab.repeat());
-    lab.assert_good();
+    lab.assert_correct();
 }

@@ -30,7 +30,7 @@ fn with(key: u64) -> SmConfig {
 fn locked(seed: u64) -> Lab {
     let mut lab = Lab::with(SPEC, seed, with(0xAAAA));
     assert!(lab.next_sweep(60).is_clean());
-    lab.assert_good();
+    lab.assert_correct();
     assert!(has(&lab, 0xAAAA).0);
     lab
 }
@@ -55,7 +55,7 @@ fn keys_of(records: &BTreeMap<RecordKey, Box<[u8]>>) -> BTreeMap<PortGuid, u64> 
 }
 
 fn keys_kept(lab: &Lab) -> BTreeMap<PortGuid, u64> {
-    keys_of(&lab.manager().kept)
+    keys_of(&lab.manager().persisted_records)
 }
 
 fn of_all(key: u64) -> BTreeMap<PortGuid, u64> {
@@ -76,7 +76,7 @@ fn kill(lab: &mut Lab) -> RestoredState {
 fn m_key_change_needs_the_persisted_keys() {
     let mut lab = locked(1);
     kill(&mut lab);
-    lab.begin_again(with(0xBBBB), RestoredState::default());
+    lab.restart_sm(with(0xBBBB), RestoredState::default());
     lab.world.run_for(Duration::from_secs(60));
     assert!(lab.manager().reports().is_empty());
     assert!(has(&lab, 0xAAAA).0);
@@ -84,14 +84,14 @@ fn m_key_change_needs_the_persisted_keys() {
     let mut lab = locked(1);
     assert_eq!(keys_kept(&lab), of_all(0xAAAA));
     let restored = kill(&mut lab);
-    lab.begin_again(with(0xBBBB), restored);
+    lab.restart_sm(with(0xBBBB), restored);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{report:?}");
     let timeouts: u64 = report.smps.values().map(|c| c.timeouts).sum();
     assert_eq!(timeouts, 0, "the kept key is tried first");
     assert!(has(&lab, 0xBBBB).0);
     assert_eq!(keys_kept(&lab), of_all(0xBBBB));
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// The operator gives the key up: nothing is kept of it then, and ports are open.
@@ -99,9 +99,9 @@ fn m_key_change_needs_the_persisted_keys() {
 fn abandoned_m_key_is_forgotten() {
     let mut lab = locked(1);
     let restored = kill(&mut lab);
-    lab.begin_again(SmConfig::default(), restored);
+    lab.restart_sm(SmConfig::default(), restored);
     assert!(lab.next_sweep(60).is_clean());
-    lab.assert_good();
+    lab.assert_correct();
     assert!(has(&lab, 0).0);
     assert_eq!(keys_kept(&lab), BTreeMap::new());
 }
@@ -125,9 +125,9 @@ fn interrupted_m_key_change_is_completed() {
         let (done, count) = has(&lab, 0xBBBB);
         mixed += usize::from(!done && count > 1);
         let restored = kill(&mut lab);
-        lab.begin_again(with(0xCCCC), restored);
+        lab.restart_sm(with(0xCCCC), restored);
         lab.next_sweep(60);
-        lab.until_good(60);
+        lab.run_until_correct(60);
         assert!(has(&lab, 0xCCCC).0, "after {steps} steps");
         lab.until("a sweep that finds it", 60, |lab| {
             keys_kept(lab) == of_all(0xCCCC)
@@ -152,14 +152,14 @@ fn returning_host_is_addressed_with_its_old_m_key() {
     lab.world.run_for(Duration::from_secs(15));
     for key in [0xBBBB, 0xCCCC] {
         let restored = kill(&mut lab);
-        lab.begin_again(with(key), restored);
+        lab.restart_sm(with(key), restored);
         assert!(lab.next_sweep(60).is_clean());
         let mut expected = of_all(key);
         expected.insert(guid, 0xAAAA);
         assert_eq!(keys_kept(&lab), expected);
     }
     lab.world.act(FabricAction::Restore(away)).expect("a cable");
-    lab.until_good(60);
+    lab.run_until_correct(60);
     lab.until("all have it", 60, |lab| keys_kept(lab) == of_all(0xCCCC));
     assert!(has(&lab, 0xCCCC).0);
 }
@@ -174,10 +174,10 @@ fn lost_responses_to_m_key_sets_are_harmless() {
             loss: 0.05,
             ..Faults::NONE
         });
-        lab.begin_again(with(0xBBBB), restored);
+        lab.restart_sm(with(0xBBBB), restored);
         lab.world.run_for(Duration::from_secs(60));
         lab.world.heal();
-        lab.until_good(120);
+        lab.run_until_correct(120);
         lab.until("all have it", 60, |lab| keys_kept(lab) == of_all(0xBBBB));
         assert!(has(&lab, 0xBBBB).0);
     }
@@ -274,14 +274,14 @@ fn imported_opensm_keys_open_their_ports() {
     for (files, opened) in [(&both[..], true), (&both[..1], false), (&both[1..], false)] {
         let (mut lab, ..) = left_by_opensm();
         let restored = imported(files);
-        lab.begin_again(with(0xBBBB), restored);
+        lab.restart_sm(with(0xBBBB), restored);
         if opened {
             assert!(lab.next_sweep(60).is_clean());
-            lab.assert_good();
+            lab.assert_correct();
             lab.world.run_for(Duration::from_secs(20));
             assert!(has(&lab, 0xBBBB).0);
             assert_eq!(keys_kept(&lab), of_all(0xBBBB));
-            let kept = lab.manager().kept.keys();
+            let kept = lab.manager().persisted_records.keys();
             let cables = kept.filter(|key| key.kind() == Some(RecordKind::Neighbour));
             assert!(cables.count() > 0, "they are not ours to forget");
         } else {
@@ -299,9 +299,9 @@ fn single_opensm_key_needs_no_link_map() {
     let fabric = lab.world.fabric();
     let guids = fabric.end_ports().map(|at| fabric.port_guid(at));
     let keys: String = guids.map(|g| format!("{g} 0xaaaa\n")).collect();
-    lab.begin_again(with(0xBBBB), imported(&[(StateFile::MKeys, &keys)]));
+    lab.restart_sm(with(0xBBBB), imported(&[(StateFile::MKeys, &keys)]));
     lab.next_sweep(60);
-    lab.until_good(60);
+    lab.run_until_correct(60);
     assert!(has(&lab, 0xBBBB).0);
     lab.until("all is told", 60, |lab| keys_kept(lab) == of_all(0xBBBB));
 }

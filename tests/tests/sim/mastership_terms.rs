@@ -48,15 +48,15 @@ fn role(lab: &Lab, sm: SmId) -> SmState {
 /// The master gives the subnet to the other one, which goes before it from now on and has a copy of all that it keeps. That one is the
 /// master of the lab then.
 fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
-    let copy = lab.manager().copied(lab.world.now());
-    let kept = lab.manager().kept.clone();
+    let copy = lab.manager().replicated_state(lab.world.now());
+    let kept = lab.manager().persisted_records.clone();
     let first = (lab.sm, lab.at);
     let cfg = SmConfig {
         priority,
         ..SmConfig::default()
     };
     lab.world.with_sm(other.0, |sm, now| {
-        (sm.copy, sm.kept) = (Some(copy), kept);
+        (sm.replica, sm.persisted_records) = (Some(copy), kept);
         sm.command(Input::Config(Box::new(cfg)), now);
     });
     (lab.sm, lab.at) = *other;
@@ -121,7 +121,7 @@ fn drain_ends_with_the_mastership_term() {
         (lab.sm, lab.at) = other;
         other = first;
         lab.world.run_for(Duration::from_secs(5));
-        lab.assert_good();
+        lab.assert_correct();
         assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
         assert_ne!(role(&lab, other.0), SmState::Master, "{}", lab.repeat());
     }
@@ -204,11 +204,11 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
     for times in 1..=2 {
         reign_for_a_moment(&mut lab, there);
         let before = asked(&lab);
-        lab.until_good(30);
+        lab.run_until_correct(30);
         lab.world.run_for(Duration::from_secs(30));
         let own = lab.world.fabric().lid(lab.at).0;
         assert_eq!(masters(&lab), BTreeSet::from([own]), "{}", lab.repeat());
-        lab.assert_good();
+        lab.assert_correct();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(asked(&lab), more, "{}", lab.repeat());
         let says = |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));

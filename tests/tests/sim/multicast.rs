@@ -177,7 +177,7 @@ fn trees_follow_lost_and_restored_links() {
         }
         settle(&mut lab, &members);
         for round in 0..4 {
-            let cable = lab.spare_cable(round);
+            let cable = lab.redundant_link(round);
             lab.world.fabric_mut().cut(cable).expect("a cable");
             until_right(&mut lab, &members, 60);
             members.random_action(&mut lab, &all, &[plain(0)], &mut dice);
@@ -203,7 +203,7 @@ fn trees_follow_lost_and_restored_links() {
             .collect();
         for at in &gone {
             assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(root));
-            members.lost(*at);
+            members.remove_port(*at);
         }
         until_right(&mut lab, &members, 60);
     }
@@ -231,7 +231,7 @@ fn no_multicast_loop_while_mfts_are_written() {
         for round in 0..60 {
             let same_routes = round % 10 != 8;
             members.random_action(&mut lab, &all, &[plain(0), plain(1)], &mut dice);
-            let cable = lab.spare_cable(round / 20);
+            let cable = lab.redundant_link(round / 20);
             match round % 20 {
                 8 => lab.world.fabric_mut().cut(cable).expect("a cable"),
                 18 => lab.world.fabric_mut().restore(cable).expect("a cable"),
@@ -302,7 +302,7 @@ fn foreign_mft_entries_are_removed() {
     }
     settle(&mut lab, &members);
     lab.world.kill(lab.sm);
-    lab.begin_again(SmConfig::default(), RestoredState::default());
+    lab.restart_sm(SmConfig::default(), RestoredState::default());
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
     assert_right(&lab, &Members::new());
@@ -344,7 +344,7 @@ fn rejected_mft_blocks_are_retried() {
         .unwrap_or_default();
     for at in &all {
         if !there.contains_key(&lab.world.fabric().port_guid(*at)) {
-            members.lost(*at);
+            members.remove_port(*at);
         }
     }
     until_right(&mut lab, &members, 60);

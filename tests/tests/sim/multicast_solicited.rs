@@ -150,7 +150,7 @@ fn host_leaves_by_another_of_its_lids() {
     };
     let told = ferrosm_tests::sa_wire::ask(&mut lab, &request);
     assert_eq!(told.status, 0);
-    members.lost(at);
+    members.remove_port(at);
     settle(&mut lab, &members);
     // It is in no group any more.
     let what = (Method::Delete, id::MC_MEMBER);
@@ -176,7 +176,7 @@ fn a_restart_changes_nothing() {
         let before = lab.world.fabric().all_counters().sets(attr::MFT);
         let old = lab.world.kill(lab.sm).expect("it was there");
         let restored = old.restored(lab.world.now());
-        lab.begin_again(config(after), restored);
+        lab.restart_sm(config(after), restored);
         lab.next_sweep(60);
         settle(&mut lab, &members);
         assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);

@@ -110,7 +110,7 @@ fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
     let client = hosts(&lab)[2];
     subscribe(&mut lab, client, 0xFFFF);
-    let cable = lab.spare_cable(0);
+    let cable = lab.redundant_link(0);
     let fabric = lab.world.fabric();
     let far = fabric.peer(cable).expect("a cable");
     let ends = [cable, far].map(|at| PortAt { port: 0, ..at });

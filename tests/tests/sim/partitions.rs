@@ -72,7 +72,7 @@ fn expecting(
     expect
 }
 
-fn assert_good(lab: &Lab, expect: &Expectations, what: &str) {
+fn assert_correct(lab: &Lab, expect: &Expectations, what: &str) {
     if let Err(why) = lab.verdict(expect) {
         panic!("{what} {}: {why}", lab.repeat());
     }
@@ -94,7 +94,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
     let count =
         |r: &ferrosm_core::SweepReport| r.smps.get(&id::PKEY_TABLE).copied().unwrap_or_default();
     assert_eq!((count(&report).gets, count(&report).sets), (ends, 0));
-    lab.assert_good();
+    lab.assert_correct();
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
@@ -137,7 +137,7 @@ fn p_key_tables_and_enforcement_are_as_configured() {
         b.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x22));
         let expect = expecting(&lab, &extra, checks, |_| None);
-        assert_good(&lab, &expect, &what);
+        assert_correct(&lab, &expect, &what);
         let room = report.fullest_pkey_table.expect("the fullest table");
         assert!(room.used <= 3 && room.capacity >= 32, "{room:?}");
 
@@ -157,12 +157,12 @@ fn p_key_tables_and_enforcement_are_as_configured() {
             .for_each(|p| extra.entry(*p).or_default().push(0x11));
         all.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x33 | FULL));
-        assert_good(&lab, &expecting(&lab, &extra, checks, |_| None), &what);
+        assert_correct(&lab, &expecting(&lab, &extra, checks, |_| None), &what);
         reload(&mut lab, SmConfig::default());
         assert!(lab.next_sweep(60).is_clean(), "{what}");
         let mut expect = lab.expect();
         expect.partitions.enforcement = PKeyEnforcement::Off;
-        assert_good(&lab, &expect, &what);
+        assert_correct(&lab, &expect, &what);
     }
 }
 
@@ -179,10 +179,10 @@ fn foreign_p_keys_are_removed() {
         lab.world.fabric_mut().corrupt_pkeys(at, &strange);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
-    lab.begin_again(SmConfig::default(), RestoredState::default());
+    lab.restart_sm(SmConfig::default(), RestoredState::default());
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// A host that restarted gets its keys again.
@@ -210,7 +210,7 @@ fn restarted_host_gets_its_p_keys_again() {
             return;
         }
     }
-    assert_good(
+    assert_correct(
         &lab,
         &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
         "restart",
@@ -307,7 +307,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             .iter()
             .map(|(p, g)| (*p, keys_of(*g).to_vec()))
             .collect();
-        assert_good(
+        assert_correct(
             &lab,
             &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
             "groups",
@@ -378,7 +378,7 @@ fn full_p_key_tables_are_reported() {
         hosts(lab).into_iter().map(|p| (p, extra.clone())).collect()
     };
     let expect = expecting(&lab, &keys(&[1], &lab), PKeyEnforcement::Both, |_| None);
-    assert_good(&lab, &expect, "two keys");
+    assert_correct(&lab, &expect, "two keys");
     reload(&mut lab, cfg(&[1, 2]));
     let report = lab.next_sweep(60);
     assert!(report.is_clean());
@@ -391,7 +391,7 @@ fn full_p_key_tables_are_reported() {
     };
     assert_eq!(told(too_small, &report), hosts(&lab).len());
     let expect = expecting(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
-    assert_good(&lab, &expect, "three keys");
+    assert_correct(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
     let report = lab.next_sweep(60);
     let left_out = ProblemKind::PKeyTableFull {

@@ -42,7 +42,7 @@ fn existing_master_is_respected() {
             "a Set from a standby"
         );
         lab.world.kill(other);
-        lab.until_good(90);
+        lab.run_until_correct(90);
         assert_eq!(role(&lab, lab.sm), SmState::Master);
     }
 }
@@ -82,7 +82,7 @@ fn lower_priority_sm_is_ignored() {
     lab.world.run_for(Duration::from_secs(40));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
     assert!(lab.world.foreign_sm(other).unwrap().controls().is_empty());
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// Another manager of ours joins at `THERE`.
@@ -113,7 +113,7 @@ fn standby_takes_over_without_changing_lids_or_tables() {
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
-    lab.until_good(90);
+    lab.run_until_correct(90);
     assert_eq!(role(&lab, second), SmState::Master);
     assert_eq!(lids(&lab), before);
     assert_eq!(
@@ -136,7 +136,7 @@ fn higher_priority_second_sm_becomes_master() {
         (SmState::Standby, SmState::Master)
     );
     (lab.sm, lab.at) = (second, THERE);
-    lab.assert_good();
+    lab.assert_correct();
     assert_eq!(lids(&lab), before);
 }
 
@@ -154,9 +154,9 @@ fn a_restart_changes_nothing() {
             lids: if with_map { map } else { Default::default() },
             ..RestoredState::default()
         };
-        lab.begin_again(SmConfig::default(), restored);
+        lab.restart_sm(SmConfig::default(), restored);
         assert!(lab.next_sweep(60).is_clean());
-        lab.assert_good();
+        lab.assert_correct();
         assert_eq!(lids(&lab), before);
         assert_eq!(lab.world.fabric().all_counters().sets(id::LFT), 0);
         assert_eq!(lab.last_report().lids_changed, 0);

@@ -15,13 +15,13 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{BROADCAST, ask, hosts, plain};
-use ferrosm_tests::random_activity::Clutter;
+use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// Records by key. As of the beginning of time: what is left of a lease is its end.
 fn kept(lab: &Lab) -> BTreeMap<RecordKey, Record> {
     let mut records = BTreeMap::new();
-    for (key, value) in &lab.manager().kept {
+    for (key, value) in &lab.manager().persisted_records {
         let record = Record::decode(key, value, 0).expect("a record");
         records.insert(key.clone(), record.expect("of a known kind"));
     }
@@ -138,11 +138,11 @@ fn persisted_changes_add_up_to_the_state() {
     ) {
         let mut lab = Lab::up(spec, seed, SmConfig::default());
         let groups = (0..10).map(plain).chain([BROADCAST]).collect();
-        let mut clutter = Clutter::new(&lab, groups, 40);
+        let mut clients = RandomClients::new(&lab, groups, 40);
         let mut dice = Dice::new(seed);
         let all = hosts(&lab);
         for n in 0..200 {
-            clutter.act(&mut lab);
+            clients.run_action(&mut lab);
             let at = all[dice.index(all.len())];
             match dice.below(6) {
                 0 => subscribe(&mut lab, at, &mut dice, n + 1),
@@ -151,9 +151,9 @@ fn persisted_changes_add_up_to_the_state() {
             }
             assert_adds_up(&lab);
         }
-        clutter.settle(&mut lab);
+        clients.assert_consistent(&mut lab);
         assert_adds_up(&lab);
-        let of_clients = lab.manager().kept.keys();
+        let of_clients = lab.manager().persisted_records.keys();
         for key in of_clients.filter(|key| key.kind() != Some(RecordKind::SlToVlEpoch)) {
             *kinds.entry(key.kind()).or_insert(0) += 1;
         }

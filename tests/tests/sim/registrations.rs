@@ -28,7 +28,7 @@ fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     let old = lab.world.kill(lab.sm).expect("it was there");
     meanwhile(lab);
     let restored = old.restored(lab.world.now() + down);
-    lab.begin_again(SmConfig::default(), restored);
+    lab.restart_sm(SmConfig::default(), restored);
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
 }
@@ -105,7 +105,7 @@ fn members_that_left_meanwhile_are_removed() {
     restart(&mut lab, Duration::from_secs(5), |lab| {
         cut(lab, all[3]);
     });
-    members.lost(all[3]);
+    members.remove_port(all[3]);
     assert_right(&lab, &members);
     let registry = lab.manager().core().registry();
     assert!(
@@ -343,7 +343,7 @@ fn lost_client_reregister_is_repeated() {
     let told = |lab: &Lab| lab.world.fabric().client_reregisters(host);
     let before = told(&lab);
     drop(lab.world.kill(lab.sm));
-    lab.begin_again(SmConfig::default(), RestoredState::default());
+    lab.restart_sm(SmConfig::default(), RestoredState::default());
     while lab.manager().core().progress().phase != Phase::WriteTables {
         lab.world.step();
     }

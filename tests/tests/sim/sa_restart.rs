@@ -38,7 +38,7 @@ fn kill(lab: &mut Lab) -> RestoredState {
     lab.world.run_for(Duration::from_secs(12));
     let old = lab.world.kill(lab.sm).expect("it was there");
     let restored = old.restored(lab.world.now());
-    let view = old.view_kept.expect("it wants a view kept");
+    let view = old.persisted_view.expect("it wants a view kept");
     RestoredState {
         snapshot: Some(snapshot_of(&view, AGE)),
         ..restored
@@ -46,7 +46,7 @@ fn kill(lab: &mut Lab) -> RestoredState {
 }
 
 fn start(lab: &mut Lab, restored: RestoredState) {
-    lab.begin_again(SmConfig::default(), restored);
+    lab.restart_sm(SmConfig::default(), restored);
 }
 
 /// Goes on until clients are answered, which must be before the first sweep is done.
@@ -490,5 +490,5 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     assert!(lab.manager().core().view().is_none());
     let own_lid = world::lid(&lab, own);
     assert!(try_ask(&mut lab, &Ask::new(own_lid, method::GET_TABLE, id::NODE.0)).is_none());
-    assert!(lab.manager().view_kept.is_none());
+    assert!(lab.manager().persisted_view.is_none());
 }

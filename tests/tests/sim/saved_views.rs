@@ -226,7 +226,7 @@ fn lost_link_changes_few_records() {
     let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("a view"));
     records.save(&view(&lab));
     let whole = records.written;
-    let cable = lab.spare_cable(3);
+    let cable = lab.redundant_link(3);
     lab.world.fabric_mut().cut(cable).expect("a cable");
     lab.next_sweep(600);
     records.save(&view(&lab));

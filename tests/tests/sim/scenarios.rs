@@ -14,7 +14,7 @@ use ferrosm_mad::ids::{Gid, Lid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, plain};
-use ferrosm_tests::random_activity::Clutter;
+use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 fn up(spec: &str, seed: u64) -> Lab {
@@ -27,15 +27,15 @@ fn up(spec: &str, seed: u64) -> Lab {
 fn run(spec: &str, seed: u64, actions: u32, trouble: u64) {
     let mut lab = up(spec, seed);
     let groups = (0..40).map(plain).chain([BROADCAST]).collect();
-    let mut clutter = Clutter::new(&lab, groups, trouble);
+    let mut clients = RandomClients::new(&lab, groups, trouble);
     for n in 1..=actions {
-        clutter.act(&mut lab);
+        clients.run_action(&mut lab);
         if n % 5_000 == 0 {
-            clutter.settle(&mut lab);
+            clients.assert_consistent(&mut lab);
         }
     }
-    clutter.settle(&mut lab);
-    let done = clutter.done;
+    clients.assert_consistent(&mut lab);
+    let done = clients.counts;
     println!("{} {actions} actions: {done:?}", lab.repeat());
     let all = [done.groups, done.paths, done.services, done.queries];
     assert!(all.iter().all(|n| *n > actions / 20), "{done:?}");

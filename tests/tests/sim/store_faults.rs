@@ -17,7 +17,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::net;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{
-    MEMBER, NEW_GROUP, creator, groups_sl, header, hosts, plain,
+    MEMBER, NEW_GROUP, header, hosts, join_record, multicast_sl, plain,
 };
 use ferrosm_tests::sa_wire::Ask;
 use ferrosm_tests::simulated::Lab;
@@ -37,8 +37,8 @@ fn set_fault(lab: &mut Lab, fault: StoreFault) {
 /// A host joins a new group: the request is sent.
 fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
     let gid = Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at));
-    let sl = groups_sl(lab.manager().core());
-    let record = creator(plain(group), gid, JoinState::FULL, sl);
+    let sl = multicast_sl(lab.manager().core());
+    let record = join_record(plain(group), gid, JoinState::FULL, sl);
     let request = Ask {
         mask: MEMBER | NEW_GROUP,
         data: record.encode().to_vec(),
@@ -77,7 +77,7 @@ fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
 }
 
 fn members_on_disk(lab: &Lab) -> usize {
-    let keys = lab.manager().kept.keys();
+    let keys = lab.manager().persisted_records.keys();
     keys.filter(|key| key.kind() == Some(RecordKind::Member))
         .count()
 }
@@ -196,7 +196,7 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     assert!(!lab.manager().is_pending(kind));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(durability_events(&lab), []);
-    lab.assert_good();
+    lab.assert_correct();
     while_pending
 }
 

@@ -73,7 +73,7 @@ fn with_a_past(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
         }
         lab.world.run_for(Duration::from_secs(1));
         if cut.len() < 2 {
-            let at = lab.spare_cable(dice.index(4));
+            let at = lab.redundant_link(dice.index(4));
             if !cut.contains(&at) {
                 lab.world.act(FabricAction::Cut(at)).expect("a cable");
                 cut.push(at);
@@ -83,11 +83,11 @@ fn with_a_past(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
             lab.world.act(FabricAction::Restore(at)).expect("a cable");
         }
         lab.world.run_for(Duration::from_secs(2));
-        lab.until_good(60);
+        lab.run_until_correct(60);
     }
     // One cable stays cut.
     lab.world.run_for(Duration::from_secs(20));
-    lab.assert_good();
+    lab.assert_correct();
     if let Err(why) = lab.verdict(&members.expect(&lab)) {
         panic!("{} {why}", lab.repeat());
     }
@@ -101,7 +101,7 @@ fn kept_of(sm: &Sm, kept: Kept, now: Instant) -> RestoredState {
     }
     let unix_s = now.as_nanos() / 1_000_000_000;
     let mut restorer = RecordRestorer::new(unix_s);
-    for (key, value) in &sm.kept {
+    for (key, value) in &sm.persisted_records {
         restorer.put(key, value);
     }
     let batch = ViewPersister::default().batch(sm.core().view(), unix_s);
@@ -233,7 +233,7 @@ fn take_over(
     let before = tables(lab);
     let unharmed = lab.verdict(&expect).is_ok();
     lab.world.fabric_mut().reset_counters();
-    lab.begin_again(cfg, restored);
+    lab.restart_sm(cfg, restored);
     let up = active(lab);
     let mut steps = 0u32;
     while lab.manager().reports().is_empty() {
@@ -264,7 +264,7 @@ fn take_over(
             .count()
     };
     let sets = TABLES.map(|(name, attr)| (counters.sets(attr), changed(name)));
-    lab.assert_good();
+    lab.assert_correct();
     if way.kept != Kept::Nothing
         && let Err(why) = lab.verdict(&members.expect(lab))
     {
@@ -365,7 +365,7 @@ fn links_lost_meanwhile_are_repaired() {
                 .sum();
             let way = if seed == 1 { AT_HOME } else { ELSEWHERE };
             let cost = take_over(&mut lab, &members, with(engine), way, &|lab| {
-                let at = (0..).map(|skip| lab.spare_cable(skip));
+                let at = (0..).map(|skip| lab.redundant_link(skip));
                 let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
                 let at = up.next().expect("a cable");
                 lab.world.act(FabricAction::Cut(at)).expect("a cable");
@@ -389,7 +389,7 @@ fn takeover_from_a_master_that_died_while_writing() {
         let (mut lab, members) = with_a_past("fat-tree:6", "auto", seed);
         let mut dice = Dice::new(seed);
         let sweeps = lab.manager().reports().len();
-        let at = (0..).map(|skip| lab.spare_cable(skip));
+        let at = (0..).map(|skip| lab.redundant_link(skip));
         let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
         let at = up.next().expect("a cable");
         lab.world.act(FabricAction::Cut(at)).expect("a cable");
@@ -401,7 +401,7 @@ fn takeover_from_a_master_that_died_while_writing() {
         let way = if dice.one_in(2) { AT_HOME } else { ELSEWHERE };
         take_over(&mut lab, &members, with("auto"), way, &unchanged);
         lab.world.run_for(Duration::from_secs(20));
-        lab.assert_good();
+        lab.assert_correct();
         let cost = take_over(&mut lab, &members, with("auto"), way, &unchanged);
         assert_eq!(cost.sets, NOTHING, "[seed {seed}] {cost:?}");
     }
@@ -449,7 +449,7 @@ fn changed_settings_cause_a_reroute() {
 fn adopted_routing_is_repaired_like_any_other() {
     let (mut lab, members) = with_a_past("fat-tree:6", "auto", 2);
     take_over(&mut lab, &members, with("auto"), ELSEWHERE, &unchanged);
-    let at = (0..).map(|skip| lab.spare_cable(skip));
+    let at = (0..).map(|skip| lab.redundant_link(skip));
     let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
     let at = up.next().expect("a cable");
     lab.world.act(FabricAction::Cut(at)).expect("a cable");
@@ -457,7 +457,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("incremental reroute"));
     assert!(repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
-    lab.assert_good();
+    lab.assert_correct();
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
@@ -465,7 +465,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     let report = lab.next_sweep(60);
     assert!(!repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
-    lab.assert_good();
+    lab.assert_correct();
 }
 
 /// Here the spanning tree of the groups loses a cable, and after that no tree that is safe with the repaired routes was looked for on the

@@ -32,7 +32,7 @@ fn up(spec: &str, engine: &str, seed: u64) -> Lab {
     let single = lanes.is_none_or(|lanes| lanes.is_single());
     assert!(!single, "{spec} {engine}: one lane proves nothing here");
     lab.world.run_for(Duration::from_secs(2));
-    lab.assert_good();
+    lab.assert_correct();
     lab
 }
 
@@ -82,8 +82,8 @@ fn maps_set(lab: &Lab) -> u32 {
 /// What comes back of what a manager wanted kept, but for records that are lost.
 fn kept_but(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
     let unix_s = now.as_nanos() / 1_000_000_000;
-    let mut records = sm.kept.clone();
-    let view = sm.view_kept.as_ref();
+    let mut records = sm.persisted_records.clone();
+    let view = sm.persisted_view.as_ref();
     ViewPersister::default()
         .batch(view, unix_s)
         .apply(&mut records);
@@ -121,11 +121,11 @@ fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredSt
         lab.at = all.find(|at| *at != lab.at).expect("another host");
     }
     lab.world.run_for(Duration::from_millis(1));
-    lab.begin_again(cfg, restored);
+    lab.restart_sm(cfg, restored);
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{} {report:?}", lab.repeat());
     lab.world.run_for(Duration::from_secs(20));
-    lab.assert_good();
+    lab.assert_correct();
     assert_as_planned(lab);
 }
 
@@ -219,7 +219,7 @@ fn vl_tables_of_restored_links_are_reverted() {
         act(&mut lab, FabricAction::Cut);
         lab.next_sweep(600);
         lab.world.run_for(Duration::from_secs(20));
-        lab.assert_good();
+        lab.assert_correct();
         assert_eq!(lab.last_report().engine, "lash");
         let as_it_was = lanes(&lab);
         lab.world.fabric_mut().reset_counters();
@@ -246,7 +246,7 @@ fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
             ..with("updn")
         };
         lab.world.run_for(Duration::from_millis(1));
-        lab.begin_again(cfg, restored);
+        lab.restart_sm(cfg, restored);
         let report = lab.next_sweep(600);
         assert!(report.is_clean(), "{sets}: {report:?}");
         let mut expect = lab.expect();
@@ -268,7 +268,7 @@ fn takeovers_in_sequence_succeed() {
         let restored = die_after(&mut lab, sets).expect("so many tables");
         lab.world.run_for(Duration::from_millis(1));
         lab.world.fabric_mut().reset_counters();
-        lab.begin_again(with("dfsssp"), restored);
+        lab.restart_sm(with("dfsssp"), restored);
         let restored = die_after(&mut lab, sets + 2).expect("so many tables");
         take_over(&mut lab, with("lash"), false, restored);
         assert_eq!(differing(&lanes(&lab), &as_it_was), 0, "{sets} Sets");
@@ -290,7 +290,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         let mut lab = up("torus:5,5,1", "lash", 1);
         configure(&mut lab, "torus-2QoS");
         lab.world.run_for(Duration::from_secs(30));
-        lab.assert_good();
+        lab.assert_correct();
         let as_it_was = lanes(&lab);
         let now = lab.world.now();
         let old = lab.world.kill(lab.sm).expect("it was there");

@@ -135,7 +135,7 @@ fn foreign_vl_tables_are_overwritten() {
                 }
             }
             assert!(lab.verdict(&Expectations::new(lab.at)).is_err(), "{what}");
-            lab.begin_again(cfg(engine), RestoredState::default());
+            lab.restart_sm(cfg(engine), RestoredState::default());
             let report = lab.next_sweep(600);
             assert!(report.is_clean(), "{what}: {report:?}");
             assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");

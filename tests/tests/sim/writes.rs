@@ -42,13 +42,15 @@ fn command(lab: &mut Lab, input: Input) {
 fn set_slow(lab: &mut Lab, slow: bool) {
     let sm = lab.sm;
     lab.world
-        .with_sm(sm, |m, _| m.slow_jobs = slow)
+        .with_sm(sm, |m, _| m.defers_routing_jobs = slow)
         .expect("our manager");
 }
 
 fn answer(lab: &mut Lab) {
     let sm = lab.sm;
-    lab.world.with_sm(sm, Sm::answer).expect("our manager");
+    lab.world
+        .with_sm(sm, Sm::deliver_job_result)
+        .expect("our manager");
 }
 
 fn config(lab: &mut Lab, engine: &str, vls: u8) {
@@ -70,8 +72,8 @@ fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
     let mut lab = brought_up(spec, from, 1);
     set_slow(&mut lab, true);
     config(&mut lab, to, 1);
-    lab.until("a job", 60, |lab| !lab.manager().held.is_empty());
-    let held = &lab.manager().held[0];
+    lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
+    let held = &lab.manager().deferred_jobs[0];
     let Ok(routes) = &held.result else {
         return None;
     };
@@ -123,13 +125,13 @@ fn rejected_lft_block_delays_later_stages() {
                 .any(|n| n.contains("rejected a table"));
             assert!(told, "{what}: {:?}", report.engine_messages);
             assert!(blocks(&lab) == before, "{what}: a later stage was written");
-            lab.assert_good();
+            lab.assert_correct();
             lab.world.set_node_faults(bad, None);
             lab.until("all is written", 120, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == to)
             });
-            lab.assert_good();
+            lab.assert_correct();
             assert!(blocks(&lab) != before, "{what}");
         }
     }
@@ -143,17 +145,21 @@ fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = brought_up("torus:4,4,1", "updn", 1);
     set_slow(&mut lab, true);
     command(&mut lab, Command::Reroute.with_id(0));
-    lab.until("a job", 60, |lab| !lab.manager().held.is_empty());
+    lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     for _ in 0..3 {
         command(&mut lab, Command::Reroute.with_id(0));
         answer(&mut lab);
-        assert_eq!(lab.manager().held.len(), 1, "stale: another job");
+        assert_eq!(lab.manager().deferred_jobs.len(), 1, "stale: another job");
     }
     config(&mut lab, "dnup", 1);
     answer(&mut lab);
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(lab.manager().core().phase(), Phase::Route);
-    assert_eq!(lab.manager().held.len(), 1, "a job for the new one");
+    assert_eq!(
+        lab.manager().deferred_jobs.len(),
+        1,
+        "a job for the new one"
+    );
     set_slow(&mut lab, false);
     answer(&mut lab);
     let report = lab.next_sweep(60);
@@ -205,8 +211,8 @@ fn no_deadlock_while_vls_change() {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == engine)
             });
-            lab.assert_good();
-            let cable = lab.spare_cable(1);
+            lab.assert_correct();
+            let cable = lab.redundant_link(1);
             for cut in [true, false] {
                 let what = format!("{what}, a cable less {cut}");
                 let before = lab.manager().reports().len();
@@ -220,7 +226,7 @@ fn no_deadlock_while_vls_change() {
                     let reports = lab.manager().reports();
                     reports.len() > before && reports.last().is_some_and(|r| r.is_clean())
                 });
-                lab.until_good(60);
+                lab.run_until_correct(60);
             }
         }
         assert!(looks > 100, "{spec}: {looks} looks prove little");
