@@ -1,5 +1,5 @@
-//! Work units per second of the engines, and work without a limit: the basis of `WORK_UNITS_PER_SECOND` of the subnet manager, and of
-//! the fabrics for which a budget of two seconds suffices.
+//! Work units per second of the engines, and their unlimited work: the basis of the SM's `WORK_UNITS_PER_SECOND` and
+//! of the fabrics for which a budget of two seconds suffices.
 
 #[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "it uses some of the fabrics")]

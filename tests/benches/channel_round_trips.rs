@@ -1,4 +1,4 @@
-//! How many messages a second pass between two processes, and how long one takes there and back.
+//! Messages per second between two processes, and their round-trip time.
 //!
 //! `cargo bench -p ferrosm-tests --bench channel_round_trips`
 #![expect(
@@ -39,7 +39,7 @@ fn main() {
     frames::send(&stream, b"", &borrowed).unwrap();
     drop(borrowed);
     drop(fds);
-    // Echoes until the client has gone.
+    // Echo until the client disconnects.
     let spin = SpinWait::new(Duration::from_micros(30));
     let mut message = vec![];
     while child.try_wait().unwrap().is_none() {

@@ -1,4 +1,4 @@
-//! How many MADs a second a [`Fabric`] answers on one core: reads, table writes and their answers.
+//! MADs per second that a [`Fabric`] processes on one core: reads, table writes and their replies.
 //!
 //! `cargo bench -p ferrosm-tests --bench fabric_throughput -- fat-tree:24`
 
@@ -90,7 +90,7 @@ fn main() -> Result<(), Failure> {
     through_world(&text, &paths)
 }
 
-/// The same with the lock and the queue of a [`SimPort`](ferrosm_sim::port::SimPort).
+/// The same with the lock and queue of a [`SimPort`](ferrosm_sim::port::SimPort).
 fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     fabric.detach(at)?;
     let mut port = SimNet::new(fabric).attach(Some(at))?;
@@ -111,7 +111,7 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
     Ok(())
 }
 
-/// The same as a server has it: a net that takes no time.
+/// The same through a [`SimNet`] without latency.
 fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let mut net = Net::new(Fabric::new(&generate::from_spec(text)?)?, 1);
     net.set_instant();
@@ -136,7 +136,7 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps a window of requests under way.
+/// Keeps a window of requests in flight.
 struct Asker {
     paths: Vec<DrPath>,
     next: usize,
@@ -196,7 +196,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A route to every node, found on the devices themselves and not by MADs.
+/// A shortest path to every node, computed from the fabric without MADs.
 fn shortest_paths(fabric: &Fabric, from: PortAt) -> Vec<(usize, DrPath)> {
     let mut seen = vec![false; fabric.num_nodes()];
     seen[from.node] = true;

@@ -1,10 +1,10 @@
-//! How long the subnet manager itself takes, and how many SMPs it sends, against a simulated fabric in the same thread.
+//! Time and SMPs of the SM against a simulated fabric in the same thread.
 //!
-//! `cargo bench -p ferrosm-tests --bench in_process [-- SPEC ...]` prints one table a fabric: bring-up from cold, a second
-//! full sweep, one lost link, each as the median of several runs, with the routing alone beside it; then SMPs sent by
-//! attribute beside the floor, which is what any subnet manager has to send:
-//! one NodeInfo per live link end, PortInfo reads of all ports, two PortInfo writes per live link end, every block of every
-//! forwarding table. Last, what subnet administration answers from memory, without a transport.
+//! `cargo bench -p ferrosm-tests --bench in_process [-- SPEC ...]` prints one table per fabric: cold bring-up, a
+//! second full sweep, and one lost link, each as the median of several runs with the routing time. Then follow the
+//! SMPs by attribute and the minimum that any SM has to send: one NodeInfo per live link end, PortInfo reads of all
+//! ports, two PortInfo writes per live link end, and every block of every LFT. Last come SA replies from memory,
+//! without a transport.
 
 #![allow(
     clippy::expect_used,
@@ -54,7 +54,7 @@ fn main() {
     }
 }
 
-/// One manager on one fabric, and what its last sweep cost.
+/// One SM on one fabric, and the cost of its last sweep.
 struct Bench {
     fabric: Fabric,
     at: PortAt,
@@ -71,7 +71,7 @@ impl Bench {
         let at = fabric.default_port();
         fabric.attach(at).expect("the default port");
         fabric.set_is_sm(at, true).expect("the default port");
-        // No timers: only what is asked for runs.
+        // No timers: the SM runs explicitly requested sweeps only.
         let cfg = SmConfig {
             sweep_interval: Duration::ZERO,
             ..SmConfig::default()
@@ -93,7 +93,7 @@ impl Bench {
         Instant::START + self.began.elapsed()
     }
 
-    /// Runs until a sweep is complete and nothing is left to do.
+    /// Runs until a sweep is complete and no work is pending.
     fn sweep(&mut self) -> (Duration, SweepReport) {
         let began = Clock::now();
         self.routing = Duration::ZERO;
@@ -231,7 +231,7 @@ fn measure(name: &str, spec: &FabricSpec) {
     }
 }
 
-/// What subnet administration answers, transport aside.
+/// SA throughput without a transport.
 struct Asked {
     view: Duration,
     paths_one: f64,
@@ -240,9 +240,9 @@ struct Asked {
     nodes: (Duration, usize),
 }
 
-/// SGID, DGID, Reversible, NumbPath: what the kernel asks for.
+/// SGID, DGID, Reversible and NumbPath, as in the kernel's queries.
 const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
-/// Queries of each thread.
+/// Queries per thread.
 const QUERIES: usize = 400_000;
 
 fn ask(bench: &Bench) -> Asked {
@@ -274,7 +274,7 @@ fn ask(bench: &Bench) -> Asked {
     }
 }
 
-/// Paths by GID between end ports that follow each other in no pattern of the fabric.
+/// Queries paths by GID between end ports in an order unrelated to the topology.
 fn ask_paths(view: &View, thread: usize) {
     let ports: Vec<EndPortIdx> = view.end_port_indices().collect();
     for n in 0..QUERIES {
@@ -331,7 +331,7 @@ fn question(
     )
 }
 
-/// Bytes of the whole answer.
+/// Size of the complete reply in bytes.
 fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
     let request = SaRequest::parse(*from, bytes).expect("a request");
     match ferrosm_sa::answer(view, &request) {
@@ -363,7 +363,7 @@ fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1000.0
 }
 
-/// SMPs of a bring-up beside what cannot be avoided.
+/// SMPs of a bring-up, compared with the minimum.
 fn floor(spec: &FabricSpec, report: &SweepReport) {
     let live_ends = 2 * report.links as u64;
     let ports: u64 = spec

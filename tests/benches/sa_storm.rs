@@ -1,9 +1,10 @@
-//! A storm of hosts against subnet administration: the server and driver that are shipped, a simulated fabric, a line in memory.
+//! Request storm against the SA: the production server and driver, a simulated fabric, and an in-memory transport.
 //!
-//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC [ROW...]]` (rows: paths mpi waiting members services tables) prints answers a second and how long hosts waited, at rest and while
-//! full sweeps follow each other in the same process: single paths in closed loop (each host keeps 16 questions open) and at a
-//! moderate rate, the path queries of an MPI start, joins and leaves with the multicast writes that follow, services, and whole
-//! tables. Everything shares the machine's processors: hosts, server, subnet manager and simulated fabric.
+//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC [ROW...]]` (rows: paths mpi waiting members services
+//! tables) prints replies per second and reply times, at rest and during continuous full sweeps in the same process.
+//! The rows are single paths in closed loop (16 requests in flight per host) and at a moderate rate, the path queries
+//! of an MPI start, joins and leaves with their multicast writes, services, and whole tables. Hosts, server, SM and
+//! simulated fabric share the machine's processors.
 
 #![allow(
     clippy::expect_used,
@@ -38,15 +39,15 @@ use ferrosm_sim::port::SimNet;
 use ferrosm_tests::sa_wire::message;
 use tokio::sync::mpsc;
 
-/// Hosts that ask.
+/// Hosts that send requests.
 const HOSTS: usize = 1000;
-/// Questions that each keeps open.
+/// Requests in flight per host.
 const OPEN: usize = 16;
 /// Path queries of 1,000 nodes with 4 processes each, all to all.
 const MPI: u64 = 4 * 999_000;
-/// Questions a second that are no storm.
+/// Requests per second at moderate load.
 const MODERATE: u64 = 20_000;
-/// SGID, DGID, Reversible, NumbPath: what the kernel asks for.
+/// SGID, DGID, Reversible and NumbPath, as in the kernel's queries.
 const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
 /// MGID, PortGID and JoinState.
 const JOIN: u64 = 1 | 1 << 1 | 1 << 16;
@@ -83,39 +84,39 @@ struct Host {
     guid: PortGuid,
 }
 
-/// What hosts ask: the n-th question in a place of the window; the host is the place's remainder by their number.
+/// The n-th request of a window slot. The slot modulo the number of hosts selects the host.
 type Question = dyn Fn(usize, u64) -> Vec<u8> + Send + Sync;
 
-/// The hosts and the line to the server: they answer an answer with the next question.
+/// In-memory transport of the hosts. Each reply triggers the next request.
 struct Line {
     inbox: Mutex<VecDeque<(Peer, Vec<u8>)>>,
     ready: Condvar,
     storm: RwLock<Option<Arc<Storm>>>,
 }
 
-/// What is being asked.
+/// The requests in progress and their results.
 struct Storm {
     hosts: Vec<Host>,
     question: Box<Question>,
-    /// Questions that may still be asked when an answer comes; none in open loop.
+    /// Requests left to send on replies, always 0 in open loop.
     left: AtomicU64,
     answered: AtomicU64,
     refused: AtomicU64,
-    /// Bytes of answers.
+    /// Bytes of replies.
     bytes: AtomicU64,
     began: Instant,
-    /// By place in the window: when each question was asked.
+    /// Send time of the request in each window slot.
     asked: Vec<AtomicU64>,
-    waits: Waits,
-    /// What an answer says that is not good.
+    waits: ReplyTimes,
+    /// Replies with an unexpected status.
     wrong: AtomicU64,
     closed_loop: bool,
 }
 
-/// How long answers took: counts by 1/16 of a power of two of microseconds.
-struct Waits(Vec<AtomicU64>);
+/// Histogram of reply times in buckets of 1/16 of a power of two microseconds.
+struct ReplyTimes(Vec<AtomicU64>);
 
-impl Waits {
+impl ReplyTimes {
     fn new() -> Self {
         Self((0..512).map(|_| AtomicU64::new(0)).collect())
     }
@@ -127,7 +128,7 @@ impl Waits {
         self.0[usize::try_from(at).unwrap_or(usize::MAX).min(511)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Milliseconds within which this share was answered.
+    /// Time in milliseconds within which this share of the replies arrived.
     fn within(&self, share: f64) -> f64 {
         let counts: Vec<u64> = self.0.iter().map(|c| c.load(Ordering::Relaxed)).collect();
         let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil();
@@ -156,7 +157,7 @@ impl Storm {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The question in a place of the window, for the n-th time.
+    /// The n-th request of a window slot.
     fn ask(&self, place: usize, n: u64) -> (Peer, Vec<u8>) {
         let host = place % self.hosts.len();
         let mut bytes = (self.question)(place, n);
@@ -165,7 +166,7 @@ impl Storm {
         (self.peer(host), bytes)
     }
 
-    /// An answer; the next question if there is one.
+    /// Processes a reply and returns the next request, if any.
     fn answered(&self, bytes: &[u8]) -> Option<(Peer, Vec<u8>)> {
         let header = MadHeader::decode_slice(bytes)?;
         let place = usize::try_from(header.tid.0 & 0xFF_FFFF).unwrap_or(0);
@@ -236,7 +237,7 @@ impl GmpReceiver for ServerSide {
     }
 }
 
-/// Counts sweeps; sweeps again as long as it is told to.
+/// Counts sweeps, and starts the next one while requested.
 struct Operator {
     sweeps: Arc<AtomicU64>,
     heavy: Arc<AtomicBool>,
@@ -275,7 +276,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A subnet that is up and administered.
+    /// Brings up a subnet and starts the SA server.
     fn start(spec: &str) -> Self {
         let fabric = ferrosm_sim::generate::from_spec(spec).expect("a spec");
         let net = SimNet::new(Fabric::new(&fabric).expect("a fabric"));
@@ -305,7 +306,7 @@ impl Bench {
                     let limits = AdmissionLimits::default();
                     let server =
                         SaServer::start(Box::new(there), Box::new(here), limits).expect("threads");
-                    // No sweeps but those that are asked for.
+                    // Only explicitly requested sweeps.
                     let cfg = SmConfig {
                         sweep_interval: Duration::ZERO,
                         ..SmConfig::default()
@@ -349,8 +350,8 @@ impl Bench {
         let _ = self.thread.join();
     }
 
-    /// Hosts spread over the fabric.
-    fn askers(&self) -> Vec<Host> {
+    /// Sending hosts, spread over the fabric.
+    fn requesters(&self) -> Vec<Host> {
         let step = (self.hosts.len() / HOSTS).max(1);
         let all = self.hosts.iter().step_by(step);
         all.copied().take(HOSTS).collect()
@@ -364,7 +365,7 @@ impl Bench {
         question: Box<Question>,
     ) -> Arc<Storm> {
         let storm = Arc::new(Storm {
-            hosts: self.askers(),
+            hosts: self.requesters(),
             question,
             left: AtomicU64::new(left),
             answered: AtomicU64::new(0),
@@ -372,7 +373,7 @@ impl Bench {
             bytes: AtomicU64::new(0),
             began: Instant::now(),
             asked: (0..window).map(|_| AtomicU64::new(0)).collect(),
-            waits: Waits::new(),
+            waits: ReplyTimes::new(),
             wrong: AtomicU64::new(0),
             closed_loop,
         });
@@ -384,9 +385,9 @@ impl Bench {
         storm
     }
 
-    /// Each host keeps `open` questions open until so many are answered; how long that took.
+    /// Keeps `open` requests in flight per host until `total` replies have arrived. Returns the elapsed time.
     fn run(&self, open: usize, total: u64, question: Box<Question>) -> (Arc<Storm>, Duration) {
-        let window = open * self.askers().len();
+        let window = open * self.requesters().len();
         let window = window.min(usize::try_from(total).unwrap_or(usize::MAX));
         let storm = self.storm(window, total - window as u64, true, question);
         self.line.push((0..window).map(|place| storm.ask(place, 0)));
@@ -398,13 +399,13 @@ impl Bench {
     }
 
     fn path_question(&self) -> Box<Question> {
-        let (askers, all) = (self.askers(), self.hosts.clone());
+        let (requesters, all) = (self.requesters(), self.hosts.clone());
         let template = message(Method::Get, sa::id::PATH, KERNEL, &[]);
         Box::new(move |place, n| {
-            let host = place % askers.len();
+            let host = place % requesters.len();
             let to = &all[(host * 7919 + usize::try_from(n).unwrap_or(0) * 104_729) % all.len()];
             let wanted = PathRecord {
-                sgid: gid(askers[host].guid),
+                sgid: gid(requesters[host].guid),
                 dgid: gid(to.guid),
                 reversible: true,
                 numb_path: 1,
@@ -432,7 +433,7 @@ impl Bench {
         println!("  {:32} {:10.2} s", "", took.as_secs_f64());
     }
 
-    /// Questions at a rate that is no storm, whoever is answered when.
+    /// Sends requests at a fixed rate, independently of replies.
     fn at_rate(&self, rate: u64, seconds: u64) -> Arc<Storm> {
         let total = rate * seconds;
         let window = usize::try_from(total).unwrap_or(usize::MAX);
@@ -469,7 +470,7 @@ impl Bench {
         }
     }
 
-    /// Does something while full sweeps follow each other without a pause.
+    /// Runs `something` during continuous full sweeps.
     fn sweep_meanwhile(&self, something: impl FnOnce()) {
         let before = self.sweeps.load(Ordering::SeqCst);
         self.heavy.store(true, Ordering::SeqCst);
@@ -478,7 +479,7 @@ impl Bench {
         self.heavy.store(false, Ordering::SeqCst);
         let began = Instant::now();
         let mut seen = before;
-        // The last one ends.
+        // Wait until the last sweep completes.
         loop {
             std::thread::sleep(Duration::from_secs(1));
             let now = self.sweeps.load(Ordering::SeqCst);
@@ -490,29 +491,29 @@ impl Bench {
         println!("  {:32} {:10} sweeps meanwhile", "", seen - before);
     }
 
-    /// Every place of the window joins and leaves four groups of its own sixteenth of all, one after the other.
+    /// Every window slot joins and leaves four groups of its own sixteenth of all groups, one after the other.
     fn members(&self) {
         let mgid = |n: usize| {
             let mut gid = [0; 16];
-            // No signature of IP: those need the broadcast group of their partition.
+            // No IPoIB signature in the MGIDs: such groups need the broadcast group of their partition.
             gid[..2].copy_from_slice(&[0xFF, 0x12]);
             gid[15] = u8::try_from(n).unwrap_or(0) + 1;
             Gid(gid)
         };
-        let askers = self.askers();
+        let requesters = self.requesters();
         let record = move |place: usize, n: u64| {
-            let (slot, host) = (place / askers.len(), place % askers.len());
+            let (slot, host) = (place / requesters.len(), place % requesters.len());
             let turn = usize::try_from(n).unwrap_or(0);
             McMemberRecord {
                 mgid: mgid(slot % OPEN * 4 + (host + turn) % 4),
-                port_gid: gid(askers[host].guid),
+                port_gid: gid(requesters[host].guid),
                 join_state: JoinState(1),
                 qkey: 0x0B1B,
                 pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
                 ..McMemberRecord::default()
             }
         };
-        // The first creates the group, with what a creator says.
+        // The first join creates the group and has the components for that.
         let create = JOIN | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
         let leave = record.clone();
         let join = move |place, n| {
@@ -520,10 +521,10 @@ impl Bench {
             message(Method::Set, sa::id::MC_MEMBER, create, &data)
         };
         let again = join.clone();
-        let joins = 4 * (OPEN * self.askers().len()) as u64;
+        let joins = 4 * (OPEN * self.requesters().len()) as u64;
         self.with_tables("joins", joins, Box::new(join.clone()));
         self.with_tables("the same again", joins, Box::new(join));
-        // Who is a member leaves, and joins again.
+        // Members leave and join again.
         let turns = move |place, n: u64| {
             if n.is_multiple_of(2) {
                 let data = leave(place, n / 2).encode();
@@ -535,7 +536,7 @@ impl Bench {
         self.with_tables("leaves and joins by turns", 500_000, Box::new(turns));
     }
 
-    /// Asks, and counts the multicast tables that were written for it.
+    /// Runs the requests and counts the MFT blocks written for them.
     fn with_tables(&self, what: &str, total: u64, question: Box<Question>) {
         let (before, sets) = self.multicast();
         let (storm, took) = self.run(OPEN, total, question);
@@ -550,7 +551,7 @@ impl Bench {
         );
     }
 
-    /// Waits until no table is written any more.
+    /// ReplyTimes until no further table is written.
     fn settle(&self) {
         let mut last = self.multicast().1;
         loop {
@@ -563,7 +564,7 @@ impl Bench {
         }
     }
 
-    /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and how many blocks were ever written.
+    /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and the total number of blocks written.
     fn multicast(&self) -> (Vec<Vec<u8>>, u64) {
         self.net.with(|fabric| {
             let mut blocks = Vec::new();
@@ -585,12 +586,12 @@ impl Bench {
     }
 
     fn services(&self) {
-        let askers = self.askers();
+        let requesters = self.requesters();
         let question = move |place: usize, n: u64| {
-            let host = place % askers.len();
+            let host = place % requesters.len();
             let record = ServiceRecord {
                 service_id: 0x1000_0000 + host as u64 * 64 + n % 64,
-                service_gid: gid(askers[host].guid),
+                service_gid: gid(requesters[host].guid),
                 service_pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
                 service_lease_s: 60,
                 ..ServiceRecord::default()

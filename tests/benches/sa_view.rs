@@ -1,8 +1,8 @@
-//! What subnet administration's view costs: time after a sweep and after one lost link, and bytes.
+//! Cost of the SA view: time after a sweep and after one lost link, and memory.
 //!
-//! `cargo bench -p ferrosm-tests --bench sa_view [-- SPEC ...]`. A view shares with the one before what did not change; the bytes
-//! are those that the allocator gave out and did not get back. What clients register is counted for every host a member of the
-//! IPv4 broadcast group and of one of 256 others, with one service each.
+//! `cargo bench -p ferrosm-tests --bench sa_view [-- SPEC ...]`. A view shares unchanged parts with its predecessor.
+//! Bytes are allocator bytes in use. For the registrations every host is a member of the IPv4 broadcast group and of
+//! one of 256 other groups, and offers one service.
 
 #![allow(
     clippy::expect_used,
@@ -29,22 +29,22 @@ use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, join_record};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 
-/// Counts bytes.
+/// Counts allocated bytes.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system allocator's; only lengths are added up.
+// SAFETY: all calls are forwarded to the system allocator. The wrapper only counts bytes.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -68,7 +68,7 @@ fn main() {
     }
 }
 
-/// What something took, and how many bytes more are held after it.
+/// Prints the time of `something` and the growth of allocated bytes.
 fn cost<T>(what: &str, something: impl FnOnce() -> T) -> T {
     let (held, began) = (HELD.load(Ordering::Relaxed), Instant::now());
     let result = something();
@@ -125,7 +125,7 @@ fn measure(spec: &str) {
 fn register(registry: &mut Registry, view: &View) {
     let group = |n: usize| {
         let mut gid = [0; 16];
-        // No signature of IP: those need the broadcast group of their partition.
+        // No IPoIB signature in the MGIDs: such groups need the broadcast group of their partition.
         gid[..2].copy_from_slice(&[0xFF, 0x12]);
         gid[14..].copy_from_slice(&u16::try_from(n).unwrap_or(0).to_be_bytes());
         Gid(gid)

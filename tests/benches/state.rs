@@ -1,7 +1,7 @@
-//! How long it takes to begin with what was kept, and until a join is durable: on the disk of this machine.
+//! Time to restore persisted state, and until a join is durable, on the disk of this machine.
 //!
-//! `cargo bench -p ferrosm-tests --bench state [-- DIR]`: the store is made in DIR, or where temporary files go. Targets (issue 6):
-//! 50,000 LIDs in 200 ms, a join within 10 ms.
+//! `cargo bench -p ferrosm-tests --bench state [-- DIR]` creates the store in DIR, by default in the directory for
+//! temporary files. Targets: 50,000 LIDs in 200 ms, a join within 10 ms.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark")]
 
@@ -17,7 +17,7 @@ use ferrosm_sa::registry::multicast::GroupMember;
 use ferrosm_sa::registry::registration::Registration;
 
 const LIDS: u64 = 48_000;
-/// Ports with LIDs; more than there are unicast LIDs, so the last have the LIDs of the first.
+/// Ports with LIDs. There are fewer unicast LIDs, so the last ports reuse the first LIDs.
 const PORTS: u64 = 50_000;
 const JOINS: u64 = 200;
 const CROWD: u64 = 50_000;
@@ -53,7 +53,7 @@ fn wait_for(writer: &StateWriter, ticket: u64) {
     }
 }
 
-/// The one that so many of a hundred are below.
+/// This percentile of the times.
 fn percentile(times: &[Duration], of_100: usize) -> Duration {
     times[(times.len() - 1) * of_100 / 100]
 }

@@ -1,7 +1,7 @@
-//! How many requests a second go through a host's MAD layer and a fabric and back, in process.
+//! Requests per second through a host's MAD layer and a fabric and back, in process.
 //!
-//! `cargo bench -p ferrosm-tests --bench umad_rate`: Get(NodeInfo) by directed route from a
-//! program at one host, read back as `read` would; then SA tables of 10 MB through kernel RMPP.
+//! `cargo bench -p ferrosm-tests --bench umad_rate`: directed Get(NodeInfo) from a program at one host, with replies
+//! read as by `read`. Then SA tables of 10 MB through kernel RMPP.
 
 #![allow(
     clippy::print_stdout,
@@ -24,7 +24,7 @@ use ferrosm_sim::umad::{FileId, UmadLayer};
 type Failure = Box<dyn std::error::Error>;
 
 const ROUND_TRIPS: u64 = 2_000_000;
-/// Requests under way at once, as a subnet manager would have them.
+/// Requests in flight, as many as an SM would have.
 const WINDOW: u64 = 32;
 const NOW: Instant = Instant::START;
 
@@ -73,7 +73,7 @@ fn main() -> Result<(), Failure> {
     tables(&mut umad, &mut fabric, at)
 }
 
-/// A host answers its own questions with long tables.
+/// A host replies to its own queries with long tables.
 fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), Failure> {
     const TABLES: u64 = 5;
     const LEN: usize = 10 << 20;

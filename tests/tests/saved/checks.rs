@@ -1,4 +1,4 @@
-//! What is asked of a saved fabric.
+//! Checks of a saved fabric.
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::NodeType;
@@ -16,24 +16,25 @@ use ferrosm_tests::simulated::Lab;
 use crate::directed;
 use crate::fabrics::SavedFabric;
 
-/// Switches above which ibsim is not started: the simulator in process brings those up.
+/// Limit of switches for ibsim. Larger fabrics run in the in-process simulator only.
 const IBSIM_SWITCHES: usize = 200;
 
-/// Full trees: with every shift of the end ports, no cable carries more than one flow (ibutils' rule for fat trees).
+/// Full trees: with every shift permutation of the end ports, no link carries more than one flow (ibutils' rule for
+/// fat trees).
 const FULL_TREES: [&str; 3] = [
     "ibutils/4-ary-2-tree.net",
     "ibutils/2-ary-4-tree.net",
     "ibutils/12-ary-2-tree.net",
 ];
 
-/// A test of each fabric to which it applies. Failures are sentences.
+/// A test of each fabric to which it applies. Failures are messages.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) applies: fn(&SavedFabric) -> bool,
     pub(crate) run: fn(&SavedFabric) -> Result<(), String>,
 }
 
-/// All of them. Those of `foreign` start programs that nobody here wrote (.config/nextest.toml).
+/// All checks. Those of `foreign` start third-party programs (.config/nextest.toml).
 pub(crate) const CHECKS: [Check; 7] = [
     Check {
         name: "is_read_and_survives_writing",
@@ -76,7 +77,7 @@ fn read(text: &str) -> Result<FabricSpec, String> {
     ibnet::read(text).map_err(|error| error.to_string())
 }
 
-/// What is read has the counts of its head, and is the same after it was written and read again.
+/// The parsed fabric has the counts in its header, and is unchanged after it was written and parsed again.
 fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let head = fabric
@@ -109,7 +110,7 @@ fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// Directed Get(NodeInfo) reaches exactly the nodes that cables connect.
+/// Directed Get(NodeInfo) reaches exactly the connected nodes.
 fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let (found, from) = directed::answering(&spec)?;
@@ -121,7 +122,8 @@ fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// In virtual time, with the default configuration: one clean sweep, and the simulator's oracles find nothing wrong.
+/// In virtual time, with the default configuration: one clean sweep, and no violation found by the simulator's
+/// oracles.
 fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let mut lab = Lab::on(&fabric.name, spec, 1, SmConfig::default(), None);
@@ -133,8 +135,8 @@ fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// Routed, proven, and sound for the judge and for ibdmchk: by the default engine with the lanes that it takes by itself, and then on
-/// one lane.
+/// Offline routing with the default engine is verified by ferrosm, the oracle and ibdmchk: with the engine's own
+/// number of VLs, and then on one VL.
 fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
     let scratch = Scratch::new("routing");
     let input = Fabric {
@@ -147,18 +149,18 @@ fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
             Outcome::Refused(why) => return Err(why),
         };
         judge(&input, &routed, vls.unwrap_or(15), scratch.path())
-            .map_err(|what| format!("{vls:?} lanes: {what}"))?;
+            .map_err(|what| format!("{vls:?} VLs: {what}"))?;
         let document = &routed.document;
         if document["nodes_outside"].as_u64() != Some(0) {
-            return Err(format!("{} nodes are left out", document["nodes_outside"]));
+            return Err(format!("{} nodes not routed", document["nodes_outside"]));
         }
         if FULL_TREES.contains(&fabric.name.as_str()) {
             let worst = &document["quality"]["shift_by_leaf"]["worst"];
             if worst.as_u64().is_none_or(|worst| worst > 1) {
-                return Err(format!("{worst} flows on a cable"));
+                return Err(format!("{worst} flows on a link"));
             }
         }
-        // On one lane again only where there were more.
+        // Route again on one VL only if the engine used several.
         if document["vls"].as_u64() == Some(1) {
             break;
         }
@@ -166,13 +168,13 @@ fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// With the default engine and no operator's file, and sound for infiniband-diags and ibdmchk.
+/// Bring-up on ibsim with the default engine and no input files, verified by infiniband-diags and ibdmchk.
 fn comes_up_on_ibsim(fabric: &SavedFabric) -> Result<(), String> {
     bringup::check(&fabric.text, &[], 0);
     Ok(())
 }
 
-/// OpenSM brings the fabric up on our simulator and has nothing to complain about.
+/// OpenSM brings the fabric up on the simulator and logs no error.
 fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
     let sim = FabricServer::try_serve(&fabric.text, &[])?;
     let done = sim.opensm_once(&[]);
@@ -186,7 +188,7 @@ fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
     }
 }
 
-/// ibnetdiscover prints the fabric as it was loaded, with the LIDs that it had.
+/// ibnetdiscover prints the fabric as loaded, with the same LIDs.
 fn ibnetdiscover_gives_it_back(fabric: &SavedFabric) -> Result<(), String> {
     let found = FabricServer::serve(&fabric.text).run("ibnetdiscover", &[]);
     let mut wrong = Vec::new();

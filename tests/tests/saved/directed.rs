@@ -1,4 +1,4 @@
-//! Discovery with nothing but directed Get(NodeInfo), compared with what the cables allow.
+//! Discovery with directed Get(NodeInfo) only, compared with the connectivity of the fabric.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
-/// Indices of the nodes that answer Get(NodeInfo) from the default port of the fabric, and that port.
+/// Indices of the nodes that reply to Get(NodeInfo) from the default port of the fabric, and that port.
 pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), String> {
     let mut fabric = Fabric::new(spec).map_err(|error| error.to_string())?;
     let at = fabric.default_port();
@@ -43,7 +43,7 @@ pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), 
     Ok((found, at))
 }
 
-/// Indices of the nodes that cables connect with `from`: a path leads through switches only.
+/// Indices of the nodes connected with `from`. Paths lead through switches only.
 pub(crate) fn connected(spec: &FabricSpec, from: PortAt) -> BTreeSet<usize> {
     let links = spec.links.iter();
     let peers: BTreeMap<PortAt, PortAt> = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]).collect();

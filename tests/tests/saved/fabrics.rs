@@ -1,4 +1,4 @@
-//! Which fabrics there are.
+//! The fabrics under test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ferrosm_sim::spec::{FabricSpec, LinkSpec, PortAt};
 use ferrosm_sim::{generate, ibnet};
 use ferrosm_tests::programs::shared_topologies;
 
-/// Files that must be there if the folder is, so that one that was lost is noticed.
+/// Files that have to exist if the folder exists, to detect lost files.
 const KNOWN: [&str; 6] = [
     "selene-compute.net",
     "dgx-ndr-topograph.net",
@@ -18,8 +18,8 @@ const KNOWN: [&str; 6] = [
     "ibutils/RhinoReindeer1100.net",
 ];
 
-/// Specs of generated fabrics with aggregation nodes, hosts on spines, loopback plugs and cables, lost cables, and records
-/// in drawn order.
+/// Specs of generated fabrics with aggregation nodes, hosts on spines, loopback plugs and cables, removed links, and
+/// shuffled records.
 const PECULIAR: [&str; 5] = [
     "fat-tree:4;sharp;shuffle;seed=3",
     "fat-tree2:8,4,3;sharp;spine-hosts=2",
@@ -28,25 +28,25 @@ const PECULIAR: [&str; 5] = [
     "fat-tree2:8,4,4;parallel=2;drop=0.2;seed=4",
 ];
 
-/// A fabric in ibnetdiscover's text form.
+/// A fabric in ibnetdiscover's text format.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedFabric {
     /// A spec, or a path below `../shared/topologies`.
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Whether a real site saved it. Then its head says how many nodes and cables there are.
+    /// Whether the file comes from a real site. Its header then has the numbers of nodes and links.
     pub(crate) is_real: bool,
 }
 
 impl SavedFabric {
-    /// Number of its switches.
+    /// Number of switches.
     pub(crate) fn switches(&self) -> usize {
         let lines = self.text.lines();
         lines.filter(|line| line.starts_with("Switch")).count()
     }
 }
 
-/// The generated ones, and those of the folder.
+/// The generated fabrics and those of the folder.
 pub(crate) fn all() -> Vec<SavedFabric> {
     let generated = |name: &str, spec: &FabricSpec| {
         let mut text = String::new();
@@ -66,7 +66,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
     if let Some(folder) = shared_topologies() {
         let mut files = Vec::new();
         net_files(&folder, &mut files);
-        assert!(!files.is_empty(), "{} holds no .net file", folder.display());
+        assert!(!files.is_empty(), "{} has no .net file", folder.display());
         all.extend(files.into_iter().map(|file| {
             let bytes =
                 fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -81,7 +81,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
     all
 }
 
-/// The files in [`KNOWN`] exist.
+/// Checks that the files in [`KNOWN`] exist.
 pub(crate) fn known_are_there(folder: &Path) -> Result<(), String> {
     for known in KNOWN {
         if !folder.join(known).is_file() {
@@ -91,8 +91,8 @@ pub(crate) fn known_are_there(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A tree of three levels with one leaf more, which is cabled to core switches directly and to one switch of the middle level: its
-/// hosts are at different distances from the same core.
+/// A 3-level tree with an extra leaf that is connected directly to core switches and to one middle switch. Its hosts
+/// are at different distances from the same core switch.
 fn uneven_levels() -> FabricSpec {
     let mut spec = from_spec("fat-tree:4");
     let switches: Vec<usize> = (0..spec.nodes.len())
@@ -106,7 +106,7 @@ fn uneven_levels() -> FabricSpec {
     let (middle, core): (Vec<usize>, Vec<usize>) = upper
         .into_iter()
         .partition(|node| neighbours(&spec, *node).any(|at| leaves.contains(&at)));
-    // GUIDs above all that the generator gives.
+    // GUIDs above those of the generator.
     let leaf = added(&mut spec, leaves[0], "leaf-uneven", 1);
     let hosts = [
         added(&mut spec, 0, "host-uneven-0 mlx5_0", 2),
@@ -136,7 +136,7 @@ fn neighbours(spec: &FabricSpec, node: usize) -> impl Iterator<Item = usize> {
     spec.links.iter().filter_map(other)
 }
 
-/// Adds a node like `like`, without cables, and returns its index. `number` keeps its GUIDs apart from those of other added nodes.
+/// Adds an unconnected node like `like` and returns its index. `number` makes its GUIDs unique among added nodes.
 fn added(spec: &mut FabricSpec, like: usize, description: &str, number: u64) -> usize {
     const GUIDS: u64 = 0xADDE_D000_0000;
     let mut node = spec.nodes[like].clone();

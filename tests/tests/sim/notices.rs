@@ -1,6 +1,7 @@
-//! Subscribers hear of traps that devices send: which, from whom, and when what they ask then is already known.
+//! Forwarding of traps to subscribers: selection by trap number, issuer, and order relative to published changes.
 //!
-//! What is expected is rule 6.5 to 6.9 written down: reports are read byte by byte, ports and LIDs come from the devices.
+//! The expected reports follow docs/sm-behaviour.md, 6.5 to 6.9. The test decodes the reports itself and takes ports
+//! and LIDs from the simulated devices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -41,8 +42,8 @@ fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {
     assert_eq!(status, Status::OK);
 }
 
-/// Trap number and IssuerGID of every report to a port since the last look.
-fn heard(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
+/// Trap number and IssuerGID of every report received by a port since the last call.
+fn reports_received(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
     let lid = lab.world.fabric().lid(at).0;
     let sent = lab
         .world
@@ -69,7 +70,7 @@ fn act(lab: &mut Lab, action: FabricAction) {
     lab.world.schedule(now, action);
 }
 
-/// What a client reads of a port's CapabilityMask (PortInfoRecord: RID of 4 bytes, then PortInfo with the mask at byte 20).
+/// A port's CapabilityMask as a client reads it (PortInfoRecord: 4-byte RID, then PortInfo with the mask at byte 20).
 fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
     let mut data = lab.world.fabric().lid(of).0.0.to_be_bytes().to_vec();
     data.resize(64, 0);
@@ -81,7 +82,7 @@ fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
     u32::from_be_bytes(mask)
 }
 
-/// Who hears that a host has become a target asks for its CapabilityMask at once, and finds it.
+/// A subscriber that queries the CapabilityMask on receipt of the report reads the new value.
 #[test]
 fn reports_follow_the_published_change() {
     let mut lab = up();
@@ -96,13 +97,17 @@ fn reports_follow_the_published_change() {
     let expected = (144, gid(&lab, target));
     for _ in 0..20_000 {
         lab.world.run_for(Duration::from_millis(1));
-        if heard(&mut lab, client).contains(&expected) {
+        if reports_received(&mut lab, client).contains(&expected) {
             let mask = capabilities(&mut lab, client, target);
-            assert_ne!(mask & DEVICE_MANAGEMENT, 0, "told before it was known");
+            assert_ne!(
+                mask & DEVICE_MANAGEMENT,
+                0,
+                "reported before the view was current"
+            );
             return;
         }
     }
-    panic!("{} nobody was told", lab.repeat());
+    panic!("{} no report received", lab.repeat());
 }
 
 #[test]
@@ -112,15 +117,16 @@ fn lost_link_is_reported_for_its_switches() {
     subscribe(&mut lab, client, 0xFFFF);
     let cable = lab.redundant_link(0);
     let fabric = lab.world.fabric();
-    let far = fabric.peer(cable).expect("a cable");
+    let far = fabric.peer(cable).expect("connected port");
     let ends = [cable, far].map(|at| PortAt { port: 0, ..at });
     act(&mut lab, FabricAction::Cut(cable));
     lab.world.run_for(Duration::from_secs(20));
     let expected: BTreeSet<_> = ends.iter().map(|at| (128, gid(&lab, *at))).collect();
-    assert_eq!(heard(&mut lab, client), expected);
+    assert_eq!(reports_received(&mut lab, client), expected);
 }
 
-/// Errors of links are not told to anybody; a bad P_Key is; who asked for another trap hears nothing.
+/// The SM forwards no link integrity traps. It forwards a bad P_Key trap, but only to subscribers of that trap
+/// number.
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
@@ -135,13 +141,13 @@ fn each_trap_is_forwarded_to_its_subscribers() {
     lab.world.run_for(Duration::from_secs(20));
     let sent = lab.world.with_sm(lab.sm, |sm, _| sm.replies.clone());
     let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
-    assert_eq!(heard(&mut lab, curious), expected);
+    assert_eq!(reports_received(&mut lab, curious), expected);
     lab.world
         .with_sm(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
-    assert_eq!(heard(&mut lab, choosy), BTreeSet::new());
+    assert_eq!(reports_received(&mut lab, choosy), BTreeSet::new());
 }
 
-/// What floods is told no oftener than it is looked at.
+/// The SM limits the rate of reports about a trap storm to the rate of its own reads.
 #[test]
 fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();

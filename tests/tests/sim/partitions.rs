@@ -1,6 +1,7 @@
-//! Partitions on a simulated fabric: P_Key tables, enforcement at switches, who sees whom, groups.
+//! Partitions on a simulated fabric: P_Key tables, enforcement at switches, visibility of records, multicast groups.
 //!
-//! The oracle reads the tables in the devices; what it is told to expect is computed here from the case, not by the manager.
+//! The oracle reads the tables of the devices. The test computes the expected values from the case, independently of
+//! the SM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn guid(lab: &Lab, at: PortAt) -> PortGuid {
     lab.world.fabric().port_guid(at)
 }
 
-/// What the tables should hold: every port what `extra` says, after its key of the default partition.
+/// Expected tables: the P_Key of the default partition, then the keys that `extra` returns for the port.
 fn expecting(
     lab: &Lab,
     extra: &BTreeMap<PortAt, Vec<u16>>,
@@ -84,7 +85,8 @@ fn reload(lab: &mut Lab, cfg: SmConfig) {
         .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
 }
 
-/// Nobody configured anything: one more question for each end port, no write, and nothing again.
+/// Without partition configuration the SM reads one P_Key block of each end port, writes none, and reads none in
+/// later sweeps.
 #[test]
 fn without_partitions_one_p_key_query_per_end_port() {
     let mut lab = Lab::new("fat-tree:4", 1);
@@ -103,7 +105,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
     assert_eq!(again.fullest_pkey_table, None);
 }
 
-/// Keys are where they should be after bring-up, with each kind of enforcement, and after a change of configuration.
+/// Bring-up writes the configured P_Keys for every enforcement mode, and a reload updates them.
 #[test]
 fn p_key_tables_and_enforcement_are_as_configured() {
     for (enforcement, checks) in [
@@ -141,7 +143,7 @@ fn p_key_tables_and_enforcement_are_as_configured() {
         let room = report.fullest_pkey_table.expect("the fullest table");
         assert!(room.used <= 3 && room.capacity >= 32, "{room:?}");
 
-        // Both partitions change, and a third comes; then all of it goes again.
+        // Change both partitions and add a third, then remove all partitions.
         let cfg = config(
             vec![
                 list(0x11, &all[2..8], Membership::Limited),
@@ -166,12 +168,12 @@ fn p_key_tables_and_enforcement_are_as_configured() {
     }
 }
 
-/// What another subnet manager left in tables is gone after this one took over, in every block.
+/// After a takeover, the SM removes foreign P_Keys from every block.
 #[test]
 fn foreign_p_keys_are_removed() {
     let mut lab = Lab::new("fat-tree:4", 5);
     assert!(lab.next_sweep(60).is_clean());
-    lab.world.kill(lab.sm).expect("the first manager");
+    lab.world.kill(lab.sm).expect("first SM");
     let strange: Vec<PKey> = (0..90)
         .map(|i| PKey(if i % 3 == 1 { 0x8123 + i } else { 0 }))
         .collect();
@@ -185,7 +187,7 @@ fn foreign_p_keys_are_removed() {
     lab.assert_correct();
 }
 
-/// A host that restarted gets its keys again.
+/// The SM writes the P_Keys of a restarted host again.
 #[test]
 fn restarted_host_gets_its_p_keys_again() {
     let cfg = config(
@@ -250,8 +252,8 @@ fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
     }
 }
 
-/// The scenario of ibmgtsim: three groups of hosts, one with a key, one with another, one with both, at random indices of their
-/// tables among keys of nobody. Keys stay where they are, and each group sees what it shares a partition with and nothing else.
+/// The ibmgtsim scenario: three groups of hosts, with one P_Key, another P_Key, and both, at random indices among
+/// unassigned keys. P_Keys keep their index. Each group sees only records of ports that share a partition with it.
 #[test]
 fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
@@ -280,7 +282,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
         });
         let cfg = config(list.to_vec(), Enforcement::Both);
         let mut lab = Lab::with("fat-tree:6", seed, cfg);
-        // Before the first look: some keys are there already, at any index but 0, others are left for the manager.
+        // Before the first sweep, write some of the P_Keys at random indices other than 0. The SM adds the missing
+        // ones.
         let mut placed: Vec<(PortAt, usize, PKey)> = Vec::new();
         for (at, group) in &group_of {
             let mut before = vec![PKey(0); usize::from(lab.world.fabric().pkey_cap(*at))];
@@ -341,7 +344,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                         (Some(a), Some(b)) => keys_of(*a).iter().any(|k| keys_of(*b).contains(k)),
                         _ => false,
                     };
-                    // Everybody is limited in the default partition, the manager's port full.
+                    // All ports are limited members of the default partition, except the SM's own port.
                     share || *to == from || *to == own || from == own
                 })
                 .map(|to| guid(&lab, to))
@@ -351,7 +354,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
     }
 }
 
-/// Where a table is too small, keys are left out and told; where a switch's is, it checks nothing.
+/// If a port's P_Key table is full, the SM omits and reports the remaining keys. If a switch's table is full, the SM
+/// disables enforcement there.
 #[test]
 fn full_p_key_tables_are_reported() {
     let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("a fabric");
@@ -402,7 +406,7 @@ fn full_p_key_tables_are_reported() {
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
-/// P_KeyTableRecords are for those who know the SM_Key; groups of partitions are there, and go with them.
+/// P_KeyTableRecords require the SM_Key. The groups of a partition are created and deleted with it.
 #[test]
 fn p_key_and_group_records_match_the_configuration() {
     let with_group = Partition {
@@ -460,7 +464,7 @@ fn p_key_and_group_records_match_the_configuration() {
     assert_eq!(groups(&lab), [0xFFFF]);
 }
 
-/// Who loses its partition is no member of its groups any more; who becomes a limited member stays one.
+/// A port removed from a partition leaves the partition's groups. A port that becomes a limited member stays.
 #[test]
 fn removed_partition_member_leaves_its_groups() {
     let paper = Lab::new("fat-tree:4", 1);
@@ -519,7 +523,7 @@ fn removed_partition_member_leaves_its_groups() {
         .groups()
         .get(mgid)
         .map(|g| g.mlid);
-    let mlid = mlid.expect("the group stays");
+    let mlid = mlid.expect("group has members left");
     let leads_to = |at: PortAt| {
         let fabric = lab.world.fabric();
         let by = fabric.peer(at).expect("a switch");

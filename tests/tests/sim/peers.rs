@@ -1,4 +1,4 @@
-//! Other subnet managers, and this one again after a restart: one master, no LID that changes, nothing written twice.
+//! Competing SMs and restarts: one master, stable LIDs, no redundant writes.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
     ForeignSm::new(lab.world.fabric().port_guid(THERE), priority, state)
 }
 
-/// Another SM is master when this one starts, whatever its rank: this one stands by, sends no Set, and takes over when the
-/// other is gone.
+/// If another SM is master at start, the SM becomes standby whatever its priority, sends no Set, and takes over when
+/// the master dies.
 #[test]
 fn existing_master_is_respected() {
     for priority in [0, 15] {
@@ -39,7 +39,7 @@ fn existing_master_is_respected() {
         assert_eq!(
             lab.world.fabric().all_counters().all_sets(),
             0,
-            "a Set from a standby"
+            "the standby sent a Set"
         );
         lab.world.kill(other);
         lab.run_until_correct(90);
@@ -47,7 +47,7 @@ fn existing_master_is_respected() {
     }
 }
 
-/// A better SM appears while this one is master: it is offered the subnet. It takes it, or this one goes on.
+/// The master offers a handover to a new SM of higher priority, and stays master if the offer is not accepted.
 #[test]
 fn higher_priority_standby_gets_a_handover() {
     for obeys in [true, false] {
@@ -67,11 +67,11 @@ fn higher_priority_standby_gets_a_handover() {
             SmState::Master
         };
         assert_eq!(role(&lab, lab.sm), want);
-        assert!(controls.len() < 3, "asked again and again");
+        assert!(controls.len() < 3, "handover offered repeatedly");
     }
 }
 
-/// A worse SM, and one that was disabled, change nothing.
+/// A lower-priority SM and a disabled SM change nothing.
 #[test]
 fn lower_priority_sm_is_ignored() {
     let mut lab = Lab::new("fat-tree:4", 1);
@@ -85,8 +85,8 @@ fn lower_priority_sm_is_ignored() {
     lab.assert_correct();
 }
 
-/// Another manager of ours joins at `THERE`.
-fn second_of_ours(lab: &mut Lab, priority: u8) -> SmId {
+/// Adds a second ferrosm SM at `THERE`.
+fn add_second_sm(lab: &mut Lab, priority: u8) -> SmId {
     let now = lab.world.now();
     let cfg = SmConfig {
         priority,
@@ -94,16 +94,16 @@ fn second_of_ours(lab: &mut Lab, priority: u8) -> SmId {
     };
     lab.world
         .add_sm(Some(THERE), Sm::new(cfg, RestoredState::default(), now))
-        .unwrap_or_else(|e| panic!("no second manager: {e}"))
+        .unwrap_or_else(|e| panic!("cannot add the second SM: {e}"))
 }
 
-/// Two of ours: one master, the other stands by; when the master dies the other takes over without writing a table or
-/// changing a LID.
+/// Two ferrosm SMs: one is master, the other standby. When the master dies, the standby takes over without writing a
+/// table or changing a LID.
 #[test]
 fn standby_takes_over_without_changing_lids_or_tables() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
-    let second = second_of_ours(&mut lab, 0);
+    let second = add_second_sm(&mut lab, 0);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
         (role(&lab, lab.sm), role(&lab, second)),
@@ -123,13 +123,13 @@ fn standby_takes_over_without_changing_lids_or_tables() {
     );
 }
 
-/// The second of ours is better: it is given the subnet, and the first stands by.
+/// The second ferrosm SM has the higher priority: the first hands over to it and becomes standby.
 #[test]
 fn higher_priority_second_sm_becomes_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
     let before = lids(&lab);
-    let second = second_of_ours(&mut lab, 5);
+    let second = add_second_sm(&mut lab, 5);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
         (role(&lab, lab.sm), role(&lab, second)),
@@ -140,7 +140,7 @@ fn higher_priority_second_sm_becomes_master() {
     assert_eq!(lids(&lab), before);
 }
 
-/// Restarted with and without its LID map on a running fabric: no LID changes, no table is written.
+/// After a restart on a running fabric, with or without the LID map, no LID changes and no table is written.
 #[test]
 fn a_restart_changes_nothing() {
     for with_map in [true, false] {

@@ -1,4 +1,4 @@
-//! What a manager says is to be kept, change by change, adds up to what it knows: at every moment, whatever hosts do.
+//! The changes that an SM persists always add up to its current state, whatever the hosts do.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -18,12 +18,12 @@ use ferrosm_tests::multicast_members::{BROADCAST, ask, hosts, plain};
 use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Dice, Lab};
 
-/// Records by key. As of the beginning of time: what is left of a lease is its end.
+/// Persisted records by key, decoded at time 0: the remaining lease of a record is its expiry.
 fn kept(lab: &Lab) -> BTreeMap<RecordKey, Record> {
     let mut records = BTreeMap::new();
     for (key, value) in &lab.manager().persisted_records {
-        let record = Record::decode(key, value, 0).expect("a record");
-        records.insert(key.clone(), record.expect("of a known kind"));
+        let record = Record::decode(key, value, 0).expect("valid record");
+        records.insert(key.clone(), record.expect("known record kind"));
     }
     records
 }
@@ -31,7 +31,7 @@ fn kept(lab: &Lab) -> BTreeMap<RecordKey, Record> {
 fn assert_adds_up(lab: &Lab) {
     let now = lab.world.now();
     let unix_s = now.as_nanos() / 1_000_000_000;
-    // How often tables of lanes were written is of devices, not of clients.
+    // The SL-to-VL epoch describes devices and is unrelated to clients.
     let of_clients = kept(lab).into_iter();
     let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
     let (lids, kept): (BTreeMap<_, _>, _) =
@@ -47,7 +47,7 @@ fn assert_adds_up(lab: &Lab) {
                 Record::Registration(Registration::Service(kept)),
                 Record::Registration(Registration::Service(mut known)),
             ) => {
-                // Whole seconds of either clock.
+                // Both clocks round to whole seconds.
                 let ends = known.lease_left_s.map(|left| unix_s + left);
                 let apart = ends.zip(kept.lease_left_s).map(|(a, b)| a.abs_diff(b));
                 assert!(
@@ -67,7 +67,7 @@ fn assert_adds_up(lab: &Lab) {
             (kept, known) => assert_eq!(*kept, known, "{}", lab.repeat()),
         }
     }
-    // LIDs of ports that are gone stay theirs.
+    // Ports that left the subnet keep their LIDs.
     let fabric = lab.world.fabric();
     let there = lab.manager().core().view().map(|v| v.end_ports().to_vec());
     for end in there.unwrap_or_default() {
@@ -88,7 +88,7 @@ fn assert_adds_up(lab: &Lab) {
     );
 }
 
-/// Subscribes, or ends a subscription, which may be none.
+/// Subscribes or unsubscribes. The subscription may not exist.
 fn subscribe(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
@@ -104,7 +104,7 @@ fn subscribe(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
     let _ = ask(lab, at, what, tid, 0, &info.encode());
 }
 
-/// Sets or deletes an alias, which may be another's.
+/// Sets or deletes an alias GUID, which may belong to another port.
 fn alias(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
     let place = 1 + dice.index(7);
     let mut record = GuidInfoRecord {
@@ -161,6 +161,6 @@ fn persisted_changes_add_up_to_the_state() {
     assert_eq!(
         kinds.len(),
         6,
-        "records of all kinds that clients have: {kinds:?}"
+        "expected records of every client record kind: {kinds:?}"
     );
 }

@@ -1,6 +1,7 @@
-//! The QoS policy and prefix routes on a simulated fabric: which paths clients get when they say what they want them for.
+//! QoS policy and prefix routes on a simulated fabric: the paths that clients get by service ID, QoS class, SL and
+//! P_Key.
 //!
-//! What is expected is written down with each question, from the meaning of the policy; ports and LIDs come from the devices.
+//! Each query states the result that the policy requires. Ports and LIDs come from the simulated devices.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ const PKEY: u64 = 1 << 13;
 const QOS_CLASS: u64 = 1 << 14;
 const SL: u64 = 1 << 15;
 const MTU: u64 = 0b11 << 16;
-/// The service of the sockets direct protocol, TCP port 80.
+/// Service ID of the Sockets Direct Protocol, TCP port 80.
 const SDP: u64 = 0x1_0050;
 
 fn hosts(lab: &Lab) -> Vec<PortAt> {
@@ -76,7 +77,7 @@ fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data:
     }
 }
 
-/// The path from one port to another that a client gets, who says this too.
+/// The path between two ports for a query with these additional components.
 fn path(
     lab: &Lab,
     (from, to): (PortAt, PortAt),
@@ -118,7 +119,8 @@ fn full(number: u16) -> Partition {
     }
 }
 
-/// SDP is fast and small, class 7 lives in partition 0x11, one port has an SL of its own, and so has partition 0x22.
+/// SDP has a fast level with a small MTU, QoS class 7 uses partition 0x11, and one port and partition 0x22 have their
+/// own SLs.
 fn policy(busy: PortGuid) -> QosPolicy {
     let gold = QosLevel {
         mtu: Some(MtuCode::Mtu1024),
@@ -185,7 +187,7 @@ fn first_matching_qos_rule_selects_the_level() {
         qos_class: 7,
         ..nothing
     };
-    // Two rules fit: the first one counts, and its bounds hold.
+    // Two rules match: the first one wins, and its limits apply.
     let gold = get((a, b), SERVICE_ID | QOS_CLASS, sdp).unwrap();
     assert_eq!((gold.sl, gold.mtu), (Sl(3), MtuCode::Mtu1024));
     assert_eq!((gold.rate, gold.packet_life_time), (RateCode::G10, 9));
@@ -199,10 +201,10 @@ fn first_matching_qos_rule_selects_the_level() {
     assert_eq!(
         refused,
         Err(Status::NO_RECORDS),
-        "the bound comes before what is asked"
+        "the level's limit overrides the request"
     );
     assert_eq!(get((a, a), SERVICE_ID, sdp).unwrap().packet_life_time, 0);
-    // Half a service id is none, as before.
+    // A query with half of the service ID components selects no service.
     assert_eq!(get((a, b), 1, sdp), Err(Status::INSUFFICIENT_COMPONENTS));
 
     let blue = get((a, b), QOS_CLASS, sdp).unwrap();
@@ -222,13 +224,13 @@ fn first_matching_qos_rule_selects_the_level() {
     assert_eq!(get((a, busy), 0, nothing).unwrap().sl, Sl(5));
     assert_eq!(get((busy, a), 0, nothing).unwrap().sl, Sl(1));
 
-    // Who asks for another SL than its level's gets none.
+    // A query for an SL other than the level's finds no path.
     let with_sl = |sl| PathRecord { sl: Sl(sl), ..sdp };
     assert_eq!(get((a, b), SL, with_sl(1)).unwrap().sl, Sl(1));
     assert_eq!(get((a, b), SL, with_sl(3)), Err(Status::NO_RECORDS));
     assert_eq!(get((a, b), SL | SERVICE_ID, with_sl(3)).unwrap().sl, Sl(3));
 
-    // The same by MultiPathRecord; SubnAdm says that it knows classes.
+    // MultiPathRecord gives the same result, and the SA reports QoS class support in its ClassPortInfo.
     let head = MultiPathRecord {
         service_id_low: SDP,
         sgid_count: 1,
@@ -254,7 +256,7 @@ fn first_matching_qos_rule_selects_the_level() {
         0
     );
 
-    // Another policy by a reload, and none.
+    // Reload a different policy, then none.
     for (cfg, sl) in [
         (
             config(QosPolicy {
@@ -279,7 +281,7 @@ fn first_matching_qos_rule_selects_the_level() {
     }
 }
 
-/// Where the routing has lanes of its own, a path has the SL that it is proven for; the bounds of the level hold all the same.
+/// If the engine uses several VLs, a path has the SL verified for it. The limits of the QoS level still apply.
 #[test]
 fn routing_with_several_vls_keeps_its_sls() {
     let engine = |qos| SmConfig {
@@ -313,11 +315,10 @@ fn routing_with_several_vls_keeps_its_sls() {
         );
         used.insert(new.sl);
     }
-    assert!(used.len() > 1, "one lane proves nothing here");
+    assert!(used.len() > 1, "the test needs several VLs");
 }
 
-/// Of four LIDs at each end, a level leaves two.
-/// OpenSM's rule: what the client asks for, else what the policy says, else the partition's.
+/// SL precedence as in OpenSM: the client's request, then the QoS policy, then the partition.
 #[test]
 fn partition_may_have_its_own_sl() {
     let with_sl = |number, sl| Partition {
@@ -340,7 +341,11 @@ fn partition_may_have_its_own_sl() {
     let all = hosts(&lab);
     let ends = (all[1], all[2]);
     let sl = |lab: &Lab, mask, says| path(lab, ends, mask, says).unwrap().sl;
-    assert_eq!(sl(&lab, 0, nothing), Sl(0), "0x11 comes first");
+    assert_eq!(
+        sl(&lab, 0, nothing),
+        Sl(0),
+        "partition 0x11 has the lower number"
+    );
     assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(5));
     assert_eq!(sl(&lab, PKEY, says(0x8011, 0)), Sl(0));
     assert_eq!(sl(&lab, PKEY | SL, says(0x8022, 3)), Sl(3));
@@ -353,7 +358,7 @@ fn partition_may_have_its_own_sl() {
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(2));
 
-    // Lanes that keep routes from deadlock come before everything.
+    // The SLs of a deadlock-free routing override all of these.
     cfg.qos = None;
     cfg.engines = vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()];
     let mut lab = Lab::with("torus:4,4,1", 1, cfg);
@@ -367,6 +372,7 @@ fn partition_may_have_its_own_sl() {
     }
 }
 
+/// The path bits of a level leave two of the four LIDs at each end.
 #[test]
 fn path_bits_exclude_other_lids() {
     let two = QosPolicy {
@@ -409,7 +415,8 @@ fn path_bits_exclude_other_lids() {
     assert_eq!(bits, [(1, 1), (3, 3), (1, 3), (3, 1)]);
 }
 
-/// The first line that fits says the router; a foreign GID leads to its LID, with a hop limit, and keeps its name.
+/// The first matching prefix route selects the router. A foreign DGID resolves to the router's LID with a hop limit,
+/// and stays in the record.
 #[test]
 fn prefix_routes_lead_to_routers() {
     let spec = "fat-tree:4;routers=2";
@@ -428,7 +435,7 @@ fn prefix_routes_lead_to_routers() {
     let to = |prefix, router| PrefixRoute { prefix, router };
     let lines = [
         to(Some(near), Some(guid(&paper, second))),
-        // A host is no router, however it is named.
+        // A prefix route cannot name a host as the router.
         to(Some(lost), Some(guid(&paper, host))),
         to(None, None),
         to(Some(far), Some(guid(&paper, second))),
@@ -454,7 +461,7 @@ fn prefix_routes_lead_to_routers() {
     assert_eq!(
         routed(&lab, near, Method::GetTable),
         Err(Status::OK),
-        "a table of nothing"
+        "expected an empty table"
     );
 
     let sm = lab.sm;

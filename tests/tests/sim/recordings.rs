@@ -1,11 +1,11 @@
-//! Recordings of managers replay to the same outputs, and differences, damage and truncation are found.
+//! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and truncation.
 
 use ferrosm_core::recording::{Ending, Replay, ReplayError};
 use ferrosm_tests::masters::{self, HOSTS, PHASES};
 use ferrosm_tests::recording::record_managers;
 use ferrosm_tests::swarm::{self, Mode, RARE_FAULTS, STORES, VLS};
 
-/// Replays it; how many outputs there were.
+/// Replays a recording and returns the number of outputs.
 fn replay(recording: &[u8]) -> Result<(Ending, usize), ReplayError> {
     let mut outputs = 0;
     let ending = Replay::open(recording)?.run(&mut |_, _| outputs += 1)?;
@@ -22,13 +22,13 @@ fn assert_replays(run: &str, recordings: &[Vec<u8>]) {
     assert!(!recordings.is_empty(), "{run}");
     for (i, recording) in recordings.iter().enumerate() {
         match replay(recording) {
-            Ok((Ending::Complete, outputs)) => assert!(outputs > 0, "{run}, manager {i}"),
-            other => panic!("{run}, manager {i}: {other:?}"),
+            Ok((Ending::Complete, outputs)) => assert!(outputs > 0, "{run}, SM {i}"),
+            other => panic!("{run}, SM {i}: {other:?}"),
         }
     }
 }
 
-/// Restarts, adoption of restored views, store faults and VL changes are among these seeds.
+/// These seeds cover restarts, adoption of restored views, store faults and VL changes.
 #[test]
 fn swarm_runs_replay_to_the_same_outputs() {
     for first in [0, RARE_FAULTS, VLS, STORES] {
@@ -38,7 +38,7 @@ fn swarm_runs_replay_to_the_same_outputs() {
     }
 }
 
-/// Replicas, handovers and SA clients.
+/// These seeds cover replicas, handovers and SA clients.
 #[test]
 fn runs_with_several_managers_replay_to_the_same_outputs() {
     for seed in [0, 1, HOSTS, HOSTS + 1, PHASES] {
@@ -49,7 +49,7 @@ fn runs_with_several_managers_replay_to_the_same_outputs() {
     }
 }
 
-/// Whichever byte changes, replay does not succeed with the same outputs.
+/// A change of any byte makes the replay fail or end with different outputs.
 #[test]
 fn changed_byte_is_found() {
     let recording = swarm_recordings(0).swap_remove(0);
@@ -58,13 +58,13 @@ fn changed_byte_is_found() {
         let mut changed = recording.clone();
         changed[at] ^= 0x10;
         let end = replay(&changed);
-        // A changed length may reach beyond the end of the file, as if it were truncated.
+        // A corrupted length may extend past the end of the file, which reads as truncation.
         let is_found = !matches!(end, Ok((Ending::Complete, _)));
         assert!(is_found, "byte {at}: {end:?}");
     }
 }
 
-/// Offsets of the entries, by the lengths before them.
+/// Offsets of the entries, computed from their lengths.
 fn entries(recording: &[u8]) -> Vec<usize> {
     let (mut at, mut all) = (20, Vec::new());
     while let Some(len) = recording[at..].first_chunk() {
@@ -86,7 +86,7 @@ fn truncated_recording_replays_up_to_its_last_whole_entry() {
     }
 }
 
-/// An input is missing, so the SM does something else.
+/// With an input missing, the outputs differ.
 #[test]
 fn missing_inputs_make_outputs_differ() {
     let recording = swarm_recordings(0).swap_remove(0);

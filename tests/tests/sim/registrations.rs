@@ -1,4 +1,4 @@
-//! What clients registered outlives their administrator: members, services, subscriptions over a restart.
+//! Client registrations survive an SM restart: memberships, services, subscriptions.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -22,10 +22,10 @@ fn up(spec: &str) -> Lab {
     Lab::up(spec, 1, SmConfig::default())
 }
 
-/// The manager ends without a word; `down` later the next one begins with what it kept.
+/// Kills the SM. After `down`, a new SM starts from the persisted state.
 fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     lab.world.run_for(Duration::from_secs(2));
-    let old = lab.world.kill(lab.sm).expect("it was there");
+    let old = lab.world.kill(lab.sm).expect("running SM");
     meanwhile(lab);
     let restored = old.restored(lab.world.now() + down);
     lab.restart_sm(SmConfig::default(), restored);
@@ -58,28 +58,30 @@ fn members_keep_their_mlids_and_nothing_is_written() {
         let broadcast = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
         members
             .join(&mut lab, *at, broadcast, JoinState::FULL)
-            .expect("joins");
+            .expect("join accepted");
     }
-    // Group 1 leaves a gap among the MLIDs.
+    // Leave group 1, so that the MLIDs have a gap.
     for n in 0..4 {
         for at in &all[usize::from(n)..] {
             members
                 .join(&mut lab, *at, plain(n), JoinState::FULL)
-                .expect("joins");
+                .expect("join accepted");
         }
     }
     for at in &all[1..] {
-        members.leave(&mut lab, *at, plain(1)).expect("leaves");
+        members
+            .leave(&mut lab, *at, plain(1))
+            .expect("leave accepted");
     }
     let mlid_before = members
         .join(&mut lab, all[0], plain(0), JoinState::FULL)
-        .expect("joins");
+        .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
     let before = mft_sets(&lab);
     restart(&mut lab, Duration::from_secs(5), |_| {});
     assert_right(&lab, &members);
-    assert_eq!(mft_sets(&lab), before, "no table is other than before");
-    // Who joins again, as hosts do when they are asked to, changes nothing either.
+    assert_eq!(mft_sets(&lab), before, "an MFT block was written");
+    // A repeated join, as after a client reregister request, changes nothing either.
     for at in &all {
         let mlid = members.join(&mut lab, *at, plain(0), JoinState::FULL);
         assert_eq!(mlid, Ok(mlid_before));
@@ -97,11 +99,11 @@ fn members_that_left_meanwhile_are_removed() {
     for at in &all {
         members
             .join(&mut lab, *at, plain(0), JoinState::FULL)
-            .expect("joins");
+            .expect("join accepted");
     }
     members
         .join(&mut lab, all[3], plain(1), JoinState::FULL)
-        .expect("joins");
+        .expect("join accepted");
     restart(&mut lab, Duration::from_secs(5), |lab| {
         cut(lab, all[3]);
     });
@@ -110,7 +112,7 @@ fn members_that_left_meanwhile_are_removed() {
     let registry = lab.manager().core().registry();
     assert!(
         registry.groups().get(plain(1)).is_none(),
-        "its last member is gone"
+        "the last member left"
     );
 }
 
@@ -152,8 +154,8 @@ fn service_records_expire_with_their_leases() {
             .is_ok()
             .then(|| ServiceRecord::decode_slice(&data).unwrap().service_lease_s)
     };
-    assert_eq!(lease(30), None, "its lease ended while nobody was there");
-    let left_s = lease(300).expect("it is there");
+    assert_eq!(lease(30), None, "the lease expired while no SM was running");
+    let left_s = lease(300).expect("unexpired lease");
     assert!((200..=240).contains(&left_s), "{left_s}");
     assert_eq!(lease(ServiceRecord::FOREVER), Some(ServiceRecord::FOREVER));
 }
@@ -186,7 +188,7 @@ fn subscriptions_survive_a_restart() {
         .into_iter()
         .flatten()
         .filter(|(to, bytes)| to.lid == lid && header(bytes).method == Method::Report);
-    assert!(reports.count() > 0, "one report at least");
+    assert!(reports.count() > 0, "no report received");
 }
 
 #[test]
@@ -218,11 +220,11 @@ fn alias_guids_survive_a_restart() {
         record.guids[2]
     );
     let view = lab.manager().core().view().expect("a view").clone();
-    let owner = view.by_guid(record.guids[2]).expect("it has an owner");
+    let owner = view.by_guid(record.guids[2]).expect("alias owner");
     assert_eq!(view.end_port(owner).lid, lid);
 }
 
-/// Cables from a switch to others.
+/// Ports of a leaf switch that are connected to spines.
 fn uplinks(lab: &Lab, leaf: usize) -> Vec<PortAt> {
     let fabric = lab.world.fabric();
     let to_switch = |at: &PortAt| {
@@ -233,9 +235,8 @@ fn uplinks(lab: &Lab, leaf: usize) -> Vec<PortAt> {
     fabric.external_ports(leaf).filter(to_switch).collect()
 }
 
-/// Their leaf is cut off, so hosts lose what they had registered, and nothing on their side shows it. Before the leaf is back, their
-/// administrator is started again, or another one was master for a while: they are told all the same that they have to register
-/// again.
+/// Isolating a leaf removes its hosts' registrations, and the hosts see no link change. If the SM restarts or another
+/// SM becomes master before the leaf returns, the SM still requests client reregistration.
 #[test]
 fn isolated_hosts_get_client_reregister_from_any_master() {
     for restarts in [true, false] {
@@ -256,7 +257,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         let mut members = Members::new();
         for at in &behind {
             let told = members.join(&mut lab, *at, plain(0), JoinState::FULL);
-            told.expect("joins");
+            told.expect("join accepted");
         }
         let lids = |lab: &Lab| {
             all.iter()
@@ -268,7 +269,10 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         cables.iter().for_each(|at| cut(&mut lab, *at));
         lab.world.run_for(Duration::from_secs(30));
         let registry = lab.manager().core().registry();
-        assert!(registry.groups().get(plain(0)).is_none(), "all are gone");
+        assert!(
+            registry.groups().get(plain(0)).is_none(),
+            "members of isolated hosts remain"
+        );
         if restarts {
             restart(&mut lab, Duration::from_secs(5), |_| {});
         } else {
@@ -300,7 +304,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
     }
 }
 
-/// Another master has known better in the meantime.
+/// The registrations may have changed under the other master.
 #[test]
 fn sm_that_finds_a_master_drops_its_records() {
     let mut lab = up("fat-tree:4");
@@ -308,7 +312,7 @@ fn sm_that_finds_a_master_drops_its_records() {
     let mut members = Members::new();
     members
         .join(&mut lab, all[3], plain(0), JoinState::FULL)
-        .expect("joins");
+        .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
     let kept = lab.manager().restored(lab.world.now()).registrations;
     assert_eq!(
@@ -326,15 +330,14 @@ fn sm_that_finds_a_master_drops_its_records() {
         .add_sm(Some(all[5]), Sm::new(cfg, restored, now))
         .expect("a port");
     lab.world.run_for(Duration::from_secs(20));
-    let sm = lab.world.sm(second).expect("it is there");
+    let sm = lab.world.sm(second).expect("running SM");
     assert_eq!(sm.core().role(), SmState::Standby);
     assert!(sm.core().registry().is_empty());
     let kept = sm.restored(lab.world.now()).registrations;
-    assert!(kept.is_empty(), "nor does its file keep it");
+    assert!(kept.is_empty(), "the store still has records");
 }
 
-/// The one Set that would tell a host to register again is lost, and the host names this SM as its master all the same: it is told with
-/// the next sweep.
+/// A lost client reregister Set is repeated in the next sweep, even if the host already has the right master SM LID.
 #[test]
 fn lost_client_reregister_is_repeated() {
     let mut lab = up("fat-tree:4");
@@ -353,7 +356,7 @@ fn lost_client_reregister_is_repeated() {
     };
     lab.world.set_node_faults(host.node, Some(deaf));
     lab.next_sweep(60);
-    assert_eq!(told(&lab), before, "the Set is lost");
+    assert_eq!(told(&lab), before, "the lost Set reached the host");
     lab.world.set_node_faults(host.node, None);
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(told(&lab), before + 1);

@@ -1,4 +1,4 @@
-//! Hosts that join the broadcast group and ask for paths as soon as their port is Active, during bring-up.
+//! Hosts join the broadcast group and query paths as soon as their port is Active, during bring-up.
 
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::mad::Status;
@@ -10,8 +10,8 @@ use ferrosm_tests::simulated::Lab;
 const SHAPE: &str = "fat-tree2:32,32,16";
 const HOSTS: usize = 512;
 
-/// Each host asks at the step in which its port becomes Active, and is answered at once, before the first sweep ends: its join is
-/// accepted, and it gets the path to a host that was Active before.
+/// Each host sends its requests in the step in which its port becomes Active. The SA replies before the first sweep
+/// completes: it accepts the join and returns the path to a host that became Active earlier.
 #[test]
 fn requests_on_port_active_are_accepted_during_bring_up() {
     let mut lab = Lab::new(SHAPE, 1);

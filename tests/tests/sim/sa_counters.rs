@@ -1,4 +1,5 @@
-//! The server counts each message once, whatever is in it: for its host and of all together, and what it sends is what it counts.
+//! The SA server counts each message once, per host and in total, whatever its content. Sent replies match the
+//! counters.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -21,7 +22,7 @@ use ferrosm_tests::sa_wire::{Ask, method};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const MESSAGES: u64 = 20_000;
-/// Status of a query that is too large.
+/// Status of the reply to a query whose result is too large.
 const NO_RESOURCES: u16 = 0x0100;
 const NODE: u16 = 0x11;
 const PATH: u16 = 0x35;
@@ -38,7 +39,7 @@ impl GmpReceiver for Inbox {
     }
 }
 
-/// To whom, and the status.
+/// Destination and status of each reply.
 type Sent = Arc<Mutex<Vec<(Lid, u16)>>>;
 
 struct Outbox(Sent);
@@ -54,10 +55,10 @@ impl GmpSender for Outbox {
     }
 }
 
-/// A message of any kind from a host.
+/// A random message from a host.
 fn message(dice: &mut Dice, from: u16, to: u16) -> Vec<u8> {
     let mut path = Ask {
-        // DLID and SLID.
+        // Source and destination LID.
         mask: 1 << 4 | 1 << 5,
         data: vec![0; 64],
         ..Ask::new(from, method::GET, PATH)
@@ -87,7 +88,7 @@ fn each_message_is_counted_once() {
         .collect();
     let (to_server, inbox) = channel();
     let sent = Sent::default();
-    // So few may wait that some requests are dropped.
+    // The queues are short, so the server drops some requests.
     let limits = AdmissionLimits {
         total: 64,
         per_client: 8,
@@ -127,7 +128,7 @@ fn each_message_is_counted_once() {
         std::thread::yield_now();
     }
 
-    assert_eq!(hosts(&server), asked, "each host's own");
+    assert_eq!(hosts(&server), asked, "counters per host");
     let all = all(&server);
     assert_eq!(all.total(), MESSAGES);
     let of_hosts = server.clients().into_values();
@@ -153,7 +154,8 @@ fn each_message_is_counted_once() {
     assert!(all.answered > 0 && all.forwarded > 0 && all.dropped > 0);
 }
 
-/// A read of registrations waits for a snapshot with every write before it, then is answered without the owner.
+/// A registration query waits for a snapshot that includes every earlier write. The worker threads then reply without
+/// the core.
 #[test]
 fn registry_reads_wait_for_a_current_snapshot() {
     let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());
@@ -178,7 +180,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
         to_server.send((from, bytes)).expect("a server");
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while !server.wants_snapshot() {
-            assert!(std::time::Instant::now() < until, "no snapshot is wanted");
+            assert!(std::time::Instant::now() < until, "no snapshot requested");
             std::thread::yield_now();
         }
         let replies = || sent.lock().expect("a lock").len() as u64;
@@ -191,6 +193,6 @@ fn registry_reads_wait_for_a_current_snapshot() {
     }
     assert!(
         server.take_request().is_none(),
-        "nothing is left to the owner"
+        "a request was forwarded to the SM thread"
     );
 }

@@ -1,8 +1,8 @@
-//! Requests of any bytes: no panic, no growth, an answer or a drop for a reason that is written down here.
+//! SA requests with random bytes: no panic, no unbounded growth, and each request gets a reply or a documented drop.
 //!
-//! Each seed is a fabric's administrator that gets random bytes, valid requests with something wrong in them, and registrations
-//! by random ports, some of them not who they say. Seeds that once failed are in tests/seeds/sa-fuzz.txt and always run; the
-//! environment may name others ([`ferrosm_tests::seeds`]).
+//! Each seed sends random bytes, corrupted valid requests, and registrations from random ports, some with spoofed
+//! sources, to the SM of a fabric. Seeds that failed once are in tests/seeds/sa-fuzz.txt and always run. The
+//! environment may name more ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::{Gid, Lid, Qpn};
@@ -14,10 +14,10 @@ use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, s
 use ferrosm_tests::seeds;
 use ferrosm_tests::simulated::{Dice, Lab};
 
-/// Requests of each kind for one seed.
+/// Requests of each kind per seed.
 const REQUESTS: u64 = 1500;
 const SM_KEY: u64 = 1;
-/// Seeds that once failed.
+/// Seeds that failed once.
 const KEPT: &str = include_str!("../../seeds/sa-fuzz.txt");
 /// Number of other seeds in a normal run.
 const USUAL: u64 = 12;
@@ -25,7 +25,7 @@ const USUAL: u64 = 12;
 fn up(spec: &str) -> Lab {
     let mut lab = Lab::with(spec, 2, SmConfig::default());
     lab.next_sweep(60);
-    // From now on they are known, and answered at once.
+    // From here on the SM has a view and replies immediately.
     for attr in LATE {
         let from = world::lid(&lab, lab.at);
         ask(&mut lab, &Ask::new(from, method::GET_TABLE, attr));
@@ -33,9 +33,8 @@ fn up(spec: &str) -> Lab {
     lab
 }
 
-/// Whether a message gets no answer, by the rules alone (7.1; IBA 13.4.6.1): it is too short for its class, of another class, an
-/// answer, the end of a conversation, has a wrong SM_Key, or comes from a LID that no port has and asks for more than
-/// ClassPortInfo.
+/// Whether the SA must drop a message (docs/sm-behaviour.md, 7.1; IBA vol. 1, 13.4.6.1): it is truncated, of another
+/// class, a response, a TrapRepress, has a wrong SM_Key, or requests more than ClassPortInfo from an unassigned LID.
 fn is_dropped(lab: &Lab, from: Lid, bytes: &[u8]) -> bool {
     const TRAP_REPRESS: u8 = 0x07;
     const CLASS_PORT_INFO: [u8; 2] = [0, 1];
@@ -54,7 +53,7 @@ fn tid(bytes: &[u8]) -> u64 {
     bytes[8..16].iter().fold(0, |v, b| v << 8 | u64::from(*b))
 }
 
-/// What clients have registered, in numbers.
+/// Numbers of client registrations.
 fn registered(lab: &Lab) -> (usize, usize, usize, usize) {
     let registry = lab.manager().core().registry();
     let members = registry.groups().iter().map(|(_, g)| g.members.len());
@@ -66,7 +65,7 @@ fn registered(lab: &Lab) -> (usize, usize, usize, usize) {
     )
 }
 
-/// Sends a message and checks what comes back; says whether it was answered.
+/// Sends a message and checks the reply. Returns the reply, if any.
 fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
     let dropped = is_dropped(lab, from.lid, &bytes);
     let sent = bytes.clone();
@@ -77,7 +76,10 @@ fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
     let (to, reply) = replies.into_iter().next()?;
     assert_eq!(to, from);
     if let Some(by_view) = by_view {
-        assert_eq!(by_view, reply, "the view's answer is the answer");
+        assert_eq!(
+            by_view, reply,
+            "the view's reply differs from the SM's reply"
+        );
     }
     let told = Told::parse(&reply, tid(&sent));
     assert!(
@@ -110,7 +112,7 @@ fn noise(dice: &mut Dice, len: u64) -> Vec<u8> {
     (0..len).map(|_| dice.next().to_le_bytes()[0]).collect()
 }
 
-/// Bytes, most of them with a header that gets them further.
+/// Random bytes, most of them with a plausible header.
 fn any_bytes(dice: &mut Dice) -> Vec<u8> {
     let len = if dice.one_in(3) { dice.below(600) } else { 256 };
     let mut bytes = noise(dice, len);
@@ -140,7 +142,7 @@ const METHODS: [u8; 6] = [
     method::DELETE,
 ];
 
-/// A request that makes sense but for its record.
+/// A valid request with a random record.
 fn request(dice: &mut Dice) -> Ask {
     let small = |v: u64| u8::try_from(v).unwrap_or(0);
     let mut data = noise(dice, 200);
@@ -149,7 +151,7 @@ fn request(dice: &mut Dice) -> Ask {
             *byte = small(u64::from(*byte) & 3);
         }
     }
-    // GIDs of the subnet and of groups.
+    // GIDs of the subnet and of multicast groups.
     for at in [0usize, 8, 16, 24, 40] {
         if dice.one_in(3) {
             let prefix = if dice.one_in(2) { 0xFE80 } else { 0xFF12 };
@@ -174,7 +176,7 @@ fn request(dice: &mut Dice) -> Ask {
     }
 }
 
-/// A valid request with something wrong: bits, length, RMPP header, AttributeOffset.
+/// A valid request with corrupted bits, length, RMPP header or AttributeOffset.
 fn mutated(dice: &mut Dice) -> Vec<u8> {
     let number = dice.next();
     let mut bytes = request(dice).to_bytes(number);
@@ -227,7 +229,7 @@ fn random_bytes_and_malformed_requests() {
                 let from = peer(&lab, &mut dice);
                 answered += u64::from(send(&mut lab, from, bytes).is_some());
             }
-            assert!(answered > REQUESTS / 2, "seed {seed}: {answered} answers");
+            assert!(answered > REQUESTS / 2, "seed {seed}: {answered} replies");
         },
     );
 }
@@ -237,7 +239,7 @@ fn port_gid(lab: &Lab, at: PortAt) -> [u8; 16] {
     (0xFE80 << 112 | u128::from(guid)).to_be_bytes()
 }
 
-/// A registration or its end, by small numbers, so that some meet again.
+/// A registration or deregistration with a small random key, so that requests collide.
 fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
     let gid = port_gid(lab, about);
     let n = dice.below(6);
@@ -257,7 +259,7 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
                 put_field(&mut data, at, width, value);
             }
             if dice.one_in(10) {
-                // A name is to be invented.
+                // The SA has to assign the MGID.
                 data[..16].fill(0);
             }
             (0x38, 0x1_33F7, data)
@@ -297,7 +299,7 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
     }
 }
 
-/// A sender who is not who it says: a LID of nobody, or another's GID beside its own LID.
+/// A spoofed sender: an unassigned LID, or the GID of another port with its own LID.
 fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
     let ends = world::end_ports(lab);
     let others: Vec<PortAt> = ends.into_iter().filter(|e| *e != about).collect();
@@ -347,7 +349,7 @@ fn random_registrations() {
             let told = send(&mut lab, from, request.to_bytes(number));
             let told = told.map(|told| told.status);
             if spoofed {
-                // A LID of no port gets no answer.
+                // The SA drops requests from unassigned LIDs.
                 let refused = from.grh.is_some().then_some(status::REQ_INVALID);
                 assert_eq!(told, refused, "seed {seed} {from:?} {request:?}");
                 assert_eq!(registered(&lab), before, "seed {seed} {from:?} {request:?}");
@@ -357,7 +359,7 @@ fn random_registrations() {
         assert!(done > REQUESTS / 5, "seed {seed}: {done} registrations");
         let (groups, members, services, subscriptions) = registered(&lab);
         let ports = ends.len();
-        // Six names, the groups of the partition, and those that were invented.
+        // Six client MGIDs, the partition's groups, and the groups whose MGID the SA assigned.
         assert!(
             groups < 8 + usize::try_from(REQUESTS / 30).unwrap_or(0),
             "{groups}"
@@ -366,7 +368,7 @@ fn random_registrations() {
     });
 }
 
-/// One port takes so much and no more, and others still get theirs.
+/// The registrations per port are limited, and the limit leaves room for other ports.
 #[test]
 fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
@@ -388,7 +390,11 @@ fn one_port_cannot_exhaust_registrations() {
         .count();
     assert_eq!(taken, 8192);
     assert_eq!(offer(greedy, 9001), status::NO_RESOURCES);
-    assert_eq!(offer(greedy, 7), status::OK, "what it has it may change");
+    assert_eq!(
+        offer(greedy, 7),
+        status::OK,
+        "updates of existing registrations are accepted"
+    );
     assert_eq!(offer(modest, 9001), status::OK);
     let mut subscribe = |at: PortAt, n: u64| {
         let mut data = vec![0; 40];

@@ -1,4 +1,4 @@
-//! Hostile clients on a large fabric: how much work a slice does, and what is served between two slices.
+//! Hostile SA clients on a large fabric: work per slice, and service of other clients between slices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -45,7 +45,7 @@ fn peer(lid: u16) -> Peer {
     }
 }
 
-/// `saquery PR --rate 2:2`, as Get or GetTable; with an SL that no path has, so that a Get finds nothing.
+/// `saquery PR --rate 2:2` as Get or GetTable, with an SL that no path has, so that a Get scans without a match.
 fn hostile(lid: u16, how: u8) -> Vec<u8> {
     let mut ask = Ask {
         mask: RATE | SL,
@@ -76,8 +76,8 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
     (lab.manager().core().view().cloned().expect("a view"), lids)
 }
 
-/// 100 clients that send whole-table path queries without an end, as Get and GetTable. GetTable is rejected without a slice; Gets run
-/// in slices, at most four in progress, and an innocent client's path queries wait for one slice each at most.
+/// 100 clients send endless whole-table path queries as Get and GetTable. The server rejects GetTable without a slice
+/// and runs Gets in slices, at most four at a time. Path queries of other clients wait for at most one slice each.
 #[test]
 fn path_queries_are_served_between_slices_of_hostile_scans() {
     let (view, lids) = view_of(LARGE);
@@ -103,7 +103,11 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
             dropped += usize::from(refused);
         }
     }
-    assert_eq!(dropped, HOSTILE * 16, "four of each client wait");
+    assert_eq!(
+        dropped,
+        HOSTILE * 16,
+        "the queue accepts four requests per client"
+    );
     let (a, b) = (lids[HOSTILE], lids[HOSTILE + 1]);
     while slices < 500 {
         offer(&mut queue, a, innocent(a, b));
@@ -117,7 +121,7 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
             let request = SaRequest::parse(from, &bytes).expect("a request");
             if class == RequestClass::Read {
                 let Disposition::Reply(reply) = answer(&view, &request) else {
-                    panic!("a path between two ports is answered from the view");
+                    panic!("expected a reply from the view");
                 };
                 assert_eq!((reply.status, reply.count()), (Status::OK, 1));
                 served += 1;
@@ -152,14 +156,14 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     );
 }
 
-/// The same query in slices of any size and in one go has the same reply: all pairs of a small fabric.
+/// Slicing does not change the reply of a query over all pairs of a small fabric.
 #[test]
 fn slices_do_not_change_the_reply() {
     let (view, lids) = view_of("fat-tree:4");
     let ask = Ask::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
     let request = SaRequest::parse(peer(lids[0]), &ask).expect("a request");
     let Disposition::Reply(whole) = answer(&view, &request) else {
-        panic!("answered from the view");
+        panic!("expected a reply from the view");
     };
     assert_eq!(whole.count(), lids.len() * lids.len());
     for slice in [1, 7, SLICE] {
@@ -186,12 +190,12 @@ impl GmpReceiver for Inbox {
     }
 }
 
-/// LIDs to which replies went, in order.
+/// Destination LIDs of the replies, in order.
 #[derive(Clone, Default)]
 struct Outbox(Arc<Mutex<Vec<Lid>>>);
 
 impl Outbox {
-    /// Replies to this LID, and to all others.
+    /// Numbers of replies to this LID and to all other LIDs.
     fn count(&self, lid: u16) -> (usize, usize) {
         let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = sent.iter().filter(|l| l.0 == lid).count();
@@ -207,8 +211,8 @@ impl GmpSender for Outbox {
     }
 }
 
-/// The threads of the daemon: while 100 clients scan, an innocent client gets all replies to its path queries, asked one after the
-/// other, before as many scans are complete as there are clients.
+/// With the daemon's threads: 100 clients run scans while one client sends path queries in sequence. That client gets
+/// all its replies before 100 scans complete.
 #[test]
 fn path_query_does_not_wait_for_a_hundred_scans() {
     const QUERIES: usize = 20;

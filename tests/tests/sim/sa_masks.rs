@@ -1,10 +1,12 @@
-//! Every component of every record, alone and together with others, against sets that are computed without the code under test.
+//! Every component of every SA record, alone and combined, compared with result sets computed without the code under
+//! test.
 //!
-//! For each fabric the whole tables are compared with what the devices say ([`ferrosm_tests::sa_expected`]); then each query is
-//! compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields that a query does not select hold noise.
+//! For each fabric, the whole tables are compared with the devices ([`ferrosm_tests::sa_expected`]). Each query is
+//! then compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields outside the component mask
+//! contain random bits.
 //!
-//! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000), drawn from seed `FERROSM_SA_SEED` (default 1): a night's
-//! run is `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim sa_masks`.
+//! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000) from seed `FERROSM_SA_SEED` (default 1). For a
+//! long run use `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim sa_masks`.
 
 #![allow(clippy::print_stdout, reason = "test helpers")]
 
@@ -27,11 +29,11 @@ fn from_env(name: &str, default: u64) -> u64 {
     })
 }
 
-/// A fabric that is up, its clients with what they have registered.
+/// A fabric after bring-up, with client registrations.
 struct Scene {
     lab: Lab,
     dice: Dice,
-    /// Asks: a host.
+    /// Host that sends the queries.
     client: PortAt,
 }
 
@@ -46,7 +48,7 @@ impl Scene {
             dice: Dice::new(seed),
         };
         scene.register();
-        // Tables of multicast are written and published.
+        // Wait until the MFTs are written and the view is published.
         scene.lab.world.run_for(core::time::Duration::from_secs(5));
         println!("{} masks from seed {seed}", scene.lab.repeat());
         scene
@@ -63,7 +65,7 @@ impl Scene {
         switches.map(|at| world::lid(&self.lab, at)).collect()
     }
 
-    /// The LIDs of the port that has this one: the first, and how many.
+    /// Base LID and number of LIDs of the port with this LID.
     fn range_of(&self, lid: u16) -> Option<(u16, u16)> {
         let fabric = self.lab.world.fabric();
         let ends = world::end_ports(&self.lab).into_iter();
@@ -83,7 +85,7 @@ impl Scene {
         ask(&mut self.lab, &request)
     }
 
-    /// The records of a table query.
+    /// Records of a GetTable reply.
     fn table(&mut self, layout: &Layout, key: u64, mask: u64, data: &[u8]) -> Vec<Vec<u8>> {
         let told = self.ask(layout, method::GET_TABLE, key, mask, data);
         assert_eq!(
@@ -106,17 +108,17 @@ impl Scene {
             .map(|_| self.dice.next().to_le_bytes()[0])
             .collect();
         if layout.attr == 0x12 {
-            // Not a criterion, but what is asked for here says how speeds are shown.
+            // Options is no criterion: it selects how speeds are reported.
             data[3] = 0;
         }
         if layout.attr == 0x38 {
-            // ProxyJoin is taken at a second place too, where some clients put it.
+            // ProxyJoin is also accepted at a second offset that some clients use.
             data[49] &= 0x80;
         }
         data
     }
 
-    /// Groups, services and subscriptions of some hosts.
+    /// Registers groups, services and subscriptions of some hosts.
     fn register(&mut self) {
         let hosts = self.hosts();
         let members = hosts
@@ -180,7 +182,7 @@ impl Scene {
         ] {
             put_field(&mut data, at, width, value);
         }
-        // Neither MLID nor life time.
+        // No MLID or packet life time.
         let mask = MASK & !(1 << 3) & !(0b11 << 10);
         self.set(at, 0x38, mask, data);
     }
@@ -219,7 +221,7 @@ impl Scene {
     }
 }
 
-/// Components of LIDs that a record is found by: of a port with several, any of them. Where each is.
+/// Offsets of the LID components that match any LID of a port with LMC above 0.
 fn lids_of(kind: &Layout) -> &'static [(u8, usize)] {
     match kind.attr {
         0x20 => &[(0, 0), (3, 32)],
@@ -228,7 +230,7 @@ fn lids_of(kind: &Layout) -> &'static [(u8, usize)] {
     }
 }
 
-/// The sets that a query can have: all, one, none; and what a Get makes of it.
+/// Checks GetTable and Get for one query: all, one or no records.
 fn check_query(
     scene: &mut Scene,
     kind: &Layout,
@@ -237,7 +239,7 @@ fn check_query(
     mask: u64,
     data: &[u8],
 ) {
-    // What is asked for by the first LID is asked for by any of them, and one drawn at random may be another one of a port.
+    // A component for the base LID matches any LID of the port, and a random LID may belong to the same port.
     let (mut asked, mut data) = (data.to_vec(), data.to_vec());
     for (component, at) in lids_of(kind) {
         let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
@@ -274,8 +276,8 @@ fn check_query(
     }
 }
 
-/// Components that mean nothing for a record: the ports in records of lanes where the LID names the port of a CA or router (IBA
-/// 15.2.5.6, 15.2.5.7).
+/// Components without meaning for a record: the ports in SLtoVL and VL arbitration records if the LID belongs to a CA
+/// or router port (IBA vol. 1, 15.2.5.6 and 15.2.5.7).
 fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
     if switches.contains(&u16::from_be_bytes([record[0], record[1]])) {
         return 0;
@@ -287,7 +289,7 @@ fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
     }
 }
 
-/// A value of a component that occurs nowhere, if there is any.
+/// A component value that occurs in no record, if one exists.
 fn absent(dice: &mut Dice, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
     (0..16).find_map(|_| {
         let noise: Vec<u8> = (0..200).map(|_| dice.next().to_le_bytes()[0]).collect();
@@ -326,7 +328,7 @@ fn single_components(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>]
     }
 }
 
-/// Random masks: most values from one record, so that something is found.
+/// Random masks, with most values taken from one record so that queries match.
 fn random_masks(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>], how_many: u64) {
     for _ in 0..how_many {
         let mut data = scene.noise(kind);
@@ -351,7 +353,7 @@ fn random_masks(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>], how
     }
 }
 
-/// A table is what the devices say, as far as the client may see it.
+/// Compares a table with the devices, restricted to what the client may see.
 fn compare(
     scene: &mut Scene,
     kind: &Layout,
@@ -373,17 +375,17 @@ fn compare(
     }
 }
 
-/// Every record of a table of what the subnet manager knows holds what the device holds.
+/// Every record that the SM reports equals the device's table.
 fn compare_known(scene: &mut Scene, kind: &Layout, found: &[Vec<u8>]) {
     for record in found {
-        // A table that the device does not have is told as one of zeros, as OpenSM does.
+        // Absent device tables are reported as zeros, as OpenSM does.
         let there = world::table_there(&mut scene.lab, kind.attr, record);
         let there = there.unwrap_or_else(|| vec![0; record.len() - 8]);
         assert_eq!(there.as_slice(), &record[8..], "{} {record:?}", kind.name);
     }
 }
 
-/// What untrusted clients see of speeds: a link with an extended speed looks as if it were QDR.
+/// Speeds for untrusted clients: a link with an extended speed is reported as QDR.
 fn as_qdr(should: &mut [Should]) {
     for s in should {
         if field(&s.record, 32 + 496, 4) != 0 {
@@ -395,13 +397,13 @@ fn as_qdr(should: &mut [Should]) {
     }
 }
 
-/// Tables of what devices say.
+/// Checks the tables of device attributes.
 fn devices(scene: &mut Scene, masks: u64) {
     let lab = &mut scene.lab;
     let mut infos = world::port_infos(lab);
     as_qdr(&mut infos);
     let should: Vec<(Layout, Vec<Should>, Vec<world::Free>)> = vec![
-        // By which port a switch was reached is for whoever reached it.
+        // LocalPortNum depends on the path of discovery.
         (layout::node(), world::nodes(lab), vec![(320, 8)]),
         (layout::port_info(), infos, vec![(32 + 224, 8)]),
         (layout::switch_info(), world::switch_infos(lab), vec![]),
@@ -409,7 +411,7 @@ fn devices(scene: &mut Scene, masks: u64) {
         (layout::mft(), world::mfts(lab), vec![]),
         (layout::link(), world::links(lab), vec![]),
         (layout::guid_info(), world::guids(lab), vec![]),
-        // ActCount grows.
+        // ActCount is a counter and may grow.
         (layout::sm_info(), world::managers(lab, 0), vec![(160, 32)]),
     ];
     for (kind, should, free) in should {
@@ -432,7 +434,7 @@ fn devices(scene: &mut Scene, masks: u64) {
     }
 }
 
-/// Tables of what clients have registered.
+/// Checks the tables of client registrations.
 fn registered(scene: &mut Scene, masks: u64) {
     for (kind, keys) in [
         (layout::mc_member(), [0, SM_KEY].as_slice()),
@@ -442,7 +444,7 @@ fn registered(scene: &mut Scene, masks: u64) {
         for &key in keys {
             let mut kind = kind.clone();
             if key == 0 && kind.attr == 0x38 {
-                // Who is a member is not shown, but may be asked for: see `groups_of_a_member`.
+                // PortGID is hidden but may be queried: see `groups_of_a_member`.
                 kind.components.retain(|c| c.number != 1);
             }
             let all = scene.table(&kind, key, 0, &[]);
@@ -460,7 +462,8 @@ fn registered(scene: &mut Scene, masks: u64) {
     groups_of_a_member(scene);
 }
 
-/// Who is not trusted gets the groups of a member by its GID, without the GID in them (rule 10.11).
+/// An untrusted client that queries by PortGID gets the member's groups with a zero PortGID (docs/sm-behaviour.md,
+/// 10.11).
 fn groups_of_a_member(scene: &mut Scene) {
     let kind = layout::mc_member();
     let members = scene.table(&kind, SM_KEY, 0, &[]);
@@ -487,7 +490,7 @@ fn groups_of_a_member(scene: &mut Scene) {
 
 fn whole(spec: &str, cfg: SmConfig) -> Scene {
     let mut scene = Scene::new(spec, cfg);
-    // Sixteen kinds of query share the number.
+    // The masks are divided among sixteen kinds of query.
     let masks = from_env("FERROSM_SA_MASKS", 2000) / 16;
     devices(&mut scene, masks);
     registered(&mut scene, masks);
@@ -497,7 +500,7 @@ fn whole(spec: &str, cfg: SmConfig) -> Scene {
 #[test]
 fn fat_tree() {
     let mut scene = whole("fat-tree:4", SmConfig::default());
-    // From a switch it looks the same.
+    // A client at a switch gets the same replies.
     let ends = world::end_ports(&scene.lab);
     scene.client = ends
         .into_iter()
@@ -542,7 +545,7 @@ fn routers_two_ports_and_speeds() {
     );
 }
 
-/// Two groups of hosts and one of both, beside the default partition in which hosts are limited members.
+/// Two groups of hosts and a shared one. Hosts are limited members of the default partition.
 #[test]
 fn partitions() {
     let (cfg, hosts) = world::partitions_that_overlap();
@@ -558,7 +561,7 @@ fn partitions() {
     assert!(seen.values().any(|s| *s != seen[&hosts[2]]), "{seen:?}");
 }
 
-/// Bit 31 of the modifier: CapabilityMask and CapabilityMask2 match where all bits that are asked for are set.
+/// Attribute modifier bit 31: CapabilityMask and CapabilityMask2 match if all bits of the query are set.
 #[test]
 fn port_info_records_by_capability_mask_bits() {
     let mut scene = Scene::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());

@@ -1,5 +1,5 @@
-//! Every method with every attribute: what the specification has is done, all else is refused, nothing is passed over in
-//! silence but the ends of conversations (behaviour rule 7.4; IBA 15.2.5, table 186).
+//! Every method with every attribute: the SA performs the specified combinations and rejects all others. It drops
+//! only messages that end a transaction (docs/sm-behaviour.md, 7.4; IBA vol. 1, 15.2.5, table 186).
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use ferrosm_tests::simulated::Lab;
 const READ: &[u8] = &[method::GET, method::GET_TABLE];
 const ALL: &[u8] = &[method::GET, method::GET_TABLE, method::SET, method::DELETE];
 
-/// What there is. TraceRecords are asked for by their own name or by that of the paths that they are of.
+/// Supported attributes. A TraceRecord query may use the attribute ID of TraceRecord or of PathRecord.
 const THERE: [(u16, &[u8]); 19] = [
     (0x01, &[method::GET]),
     (0x03, &[method::SET]),
@@ -39,7 +39,8 @@ const THERE: [(u16, &[u8]); 19] = [
     (0x30, ALL),
 ];
 
-/// Notice is only reported; RandomForwardingTableRecord and those behind it are optional and not here; the rest means nothing.
+/// The SA only sends Notice. RandomForwardingTableRecord and the attributes after it are optional and unsupported.
+/// The others are invalid.
 const NOT_THERE: [u16; 12] = [
     0x00, 0x02, 0x10, 0x16, 0x19, 0x3B, 0x3C, 0x3D, 0x3E, 0x34, 0x1234, 0xFFFF,
 ];
@@ -69,7 +70,7 @@ fn every_method_with_every_attribute() {
                     assert_eq!(told, None, "{how:#x} of {attr:#x}");
                     continue;
                 }
-                let told = told.unwrap_or_else(|| panic!("silence: {how:#x} of {attr:#x}"));
+                let told = told.unwrap_or_else(|| panic!("no reply: {how:#x} of {attr:#x}"));
                 let is_there = THERE.iter().any(|(a, m)| *a == attr && m.contains(&how));
                 assert_eq!(
                     told.status != status::BAD_METHOD_ATTR,
@@ -88,7 +89,8 @@ fn every_method_with_every_attribute() {
     }
 }
 
-/// Who is not known is told so; a wrong SM_Key gets nothing (rules 7.1, 7.11).
+/// The SA drops requests with a wrong SM_Key or from an unknown source LID, except queries of ClassPortInfo
+/// (docs/sm-behaviour.md, 7.1 and 7.11).
 #[test]
 fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
@@ -108,7 +110,8 @@ fn unknown_sources_and_wrong_keys_are_dropped() {
     assert!(core.registry().services().is_empty() && core.registry().subscriptions().is_empty());
 }
 
-/// P_Key tables are for the trusted; keys and queue pairs are not shown to others (rule 7.8).
+/// Only trusted clients may read P_Key tables. Service keys and queue pairs are hidden from untrusted clients
+/// (docs/sm-behaviour.md, 7.8).
 #[test]
 fn only_trusted_clients_see_members_and_keys() {
     let (mut lab, from) = up();
@@ -130,7 +133,8 @@ fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
     data
 }
 
-/// A service is changed and withdrawn by its owner, by who is where it is, and by who knows its key; a lease is what is left.
+/// A service record can be changed or deleted by its owner, its port, and clients that know its key. The lease is the
+/// remaining time.
 #[test]
 fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;

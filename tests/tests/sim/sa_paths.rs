@@ -1,5 +1,5 @@
-//! Paths: every answer to a PathRecord query is walked through the tables of the simulated switches, and every path that the
-//! tables and the rules allow is answered (behaviour rules 11.1 to 11.16).
+//! PathRecord queries: the test follows every returned path through the tables of the simulated switches, and every
+//! path that the tables and the rules allow is returned (docs/sm-behaviour.md, 11.1 to 11.16).
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const PATH: u16 = 0x35;
-/// The life time of paths between ports, by default.
+/// Default packet life time of paths between ports.
 const LIFE: u8 = 18;
 
 /// One end of a query.
@@ -33,7 +33,7 @@ struct Query {
     numb_path: Option<u8>,
 }
 
-/// The record and mask of a query; what it does not select is noise.
+/// Encodes the record and component mask of a query. Fields outside the mask contain random bits.
 fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
     let mut data: Vec<u8> = (0..64).map(|_| dice.next().to_le_bytes()[0]).collect();
     let mut mask = 0u64;
@@ -60,7 +60,7 @@ fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
             put_field(&mut data, at, 2, u64::from(selector));
             put_field(&mut data, at + 2, 6, u64::from(value));
         } else if dice.one_in(4) {
-            // A selector or a value alone says nothing.
+            // A selector without its value, or a value without its selector, has no effect.
             mask |= 1 << (u64::from(number) + dice.below(2));
         }
     }
@@ -77,7 +77,7 @@ fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
     (mask, data)
 }
 
-/// Asks, and compares with what there is.
+/// Sends a query and compares the reply with the expected paths.
 fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize {
     let (mask, data) = encode(lab, query, dice);
     let from = world::lid(lab, client);
@@ -103,7 +103,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
     let ends = |end: &End| end.port.map_or_else(|| all.clone(), |p| vec![p]);
     let mut found: Vec<Told> = told.records.iter().map(|r| decode(lab, r)).collect();
     let distinct: BTreeSet<Told> = found.iter().copied().collect();
-    assert_eq!(distinct.len(), found.len(), "{why}: a path twice");
+    assert_eq!(distinct.len(), found.len(), "{why}: duplicate path");
     let mut expected = Vec::new();
     for a in ends(&query.from) {
         for b in ends(&query.to) {
@@ -114,7 +114,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
                     sl(here, a, l)
                 });
             if let Some(most) = query.numb_path {
-                // So many of each pair of ports, whichever.
+                // NumbPath limits the paths of each pair of ports, in any selection.
                 let of_pair = |t: &&Told| exist.contains(t);
                 let got = found.iter().filter(of_pair).count();
                 assert_eq!(
@@ -205,10 +205,10 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
         let client = all[dice.index(all.len())];
         answered += usize::from(check(lab, client, &query, &mut dice) > 0);
     }
-    assert!(answered > 20, "{} only {answered} answers", lab.repeat());
+    assert!(answered > 20, "{} only {answered} replies", lab.repeat());
 }
 
-/// Every selector with every code, between two hosts.
+/// Every selector with every value, between two hosts.
 fn selectors(lab: &mut Lab) {
     let mut dice = Dice::new(3);
     let all = world::end_ports(lab);
@@ -295,7 +295,8 @@ fn partitions() {
     );
 }
 
-/// GIDs of nobody, LIDs of nobody, ends that contradict themselves (rules 11.1, 11.2).
+/// Queries with unknown GIDs, unassigned LIDs, and contradicting source or destination components
+/// (docs/sm-behaviour.md, 11.1 and 11.2).
 #[test]
 fn path_queries_for_unknown_ends() {
     let mut lab = up("ring:4,1", SmConfig::default());

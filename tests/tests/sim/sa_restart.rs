@@ -1,4 +1,4 @@
-//! While a manager that was started again looks at the subnet, it answers from what was kept: rightly, or not at all.
+//! A restarted SM replies from the restored view during its first sweep, correctly or not at all.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -25,7 +25,7 @@ use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 const LIFE: u8 = 18;
-/// LocalPortNum in a NodeRecord: by which port a node was reached is for whoever reached it.
+/// LocalPortNum in a NodeRecord depends on the path of discovery.
 const NODE_FREE: [Free; 1] = [(320, 8)];
 const AGE: Duration = Duration::from_secs(5);
 
@@ -33,12 +33,12 @@ fn up(spec: &str) -> Lab {
     Lab::up(spec, 1, SmConfig::default())
 }
 
-/// The manager is gone without a word; what it wanted kept.
+/// Kills the SM and returns the state that it persisted.
 fn kill(lab: &mut Lab) -> RestoredState {
     lab.world.run_for(Duration::from_secs(12));
-    let old = lab.world.kill(lab.sm).expect("it was there");
+    let old = lab.world.kill(lab.sm).expect("running SM");
     let restored = old.restored(lab.world.now());
-    let view = old.persisted_view.expect("it wants a view kept");
+    let view = old.persisted_view.expect("persisted view");
     RestoredState {
         snapshot: Some(snapshot_of(&view, AGE)),
         ..restored
@@ -49,17 +49,20 @@ fn start(lab: &mut Lab, restored: RestoredState) {
     lab.restart_sm(SmConfig::default(), restored);
 }
 
-/// Goes on until clients are answered, which must be before the first sweep is done.
+/// Runs until the SA replies, which has to be before the first sweep completes.
 fn until_answering(lab: &mut Lab) {
     lab.until("answers from the past", 60, |lab| {
         lab.manager().core().view().is_some()
     });
-    assert!(lab.manager().reports().is_empty(), "it answers too late");
+    assert!(
+        lab.manager().reports().is_empty(),
+        "no reply before the first sweep completed"
+    );
     let age = lab.manager().core().restored_view_age();
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
-fn told_of(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
+fn has_notice(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
     let events = &lab.manager().events;
     events
         .iter()
@@ -82,7 +85,7 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
     ask(lab, &request)
 }
 
-/// The path that a client is told of is one that is there.
+/// Queries a path and checks that the fabric has it.
 fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
     let told = get_path(lab, (a, b));
     let demand = Demand {
@@ -116,7 +119,7 @@ fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
     records
 }
 
-/// A table is what the devices say, as far as the client may see it.
+/// Compares a table with the devices, restricted to what the client may see.
 fn assert_table(lab: &mut Lab, client: PortAt, attr: u16, should: &[Should], free: &[Free]) {
     let mut found = table(lab, client, attr);
     let mut expected = world::seen_by(lab, client, should);
@@ -132,7 +135,8 @@ fn broadcast() -> Gid {
     mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
 }
 
-/// Paths of every pair, the tables of nodes and cables, and the members: from the first moment, at every step of the first sweep.
+/// Paths of all pairs, the node and link tables, and the memberships are correct from the first reply and at every
+/// step of the first sweep.
 #[test]
 fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     for spec in ["fat-tree:4", "torus:3,3,1,2"] {
@@ -141,7 +145,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         let all = hosts(&lab);
         for at in &all {
             let joined = members.join(&mut lab, *at, broadcast(), JoinState::FULL);
-            joined.expect("joins");
+            joined.expect("join accepted");
         }
         let restored = kill(&mut lab);
         lab.world.run_for(AGE);
@@ -151,7 +155,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         let waited = lab.world.now().since(begun);
         assert!(waited < Duration::from_millis(50), "{waited:?}");
         let mut dice = Dice::new(3);
-        let mut looks = 0;
+        let mut checks = 0;
         while lab.manager().reports().is_empty() {
             let (a, b) = (all[dice.index(all.len())], all[dice.index(all.len())]);
             assert_path(&mut lab, (a, b));
@@ -161,16 +165,16 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
             assert_table(&mut lab, a, id::LINK.0, &links, &[]);
             let of_broadcast = table(&mut lab, all[0], id::MC_MEMBER.0);
             assert!(!of_broadcast.is_empty());
-            looks += 1;
+            checks += 1;
             for _ in 0..40 {
                 if lab.manager().reports().is_empty() {
                     lab.world.step();
                 }
             }
         }
-        assert!(looks > 5, "{spec}: {looks} looks during the first sweep");
+        assert!(checks > 5, "{spec}: {checks} checks during the first sweep");
         let used = |notice: &Notice| matches!(notice, Notice::RestoredViewUsed { .. });
-        assert!(told_of(&lab, used));
+        assert!(has_notice(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
@@ -181,7 +185,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     }
 }
 
-/// A join gets no answer while mastership is not settled, and is accepted once the SM is master.
+/// A join waits while the SM state is undecided, and is accepted once the SM is master.
 #[test]
 fn registrations_wait_for_decided_mastership() {
     let mut lab = up("fat-tree:4");
@@ -205,8 +209,8 @@ fn registrations_wait_for_decided_mastership() {
     }
 }
 
-/// Cables were cut, hosts left, others came: once discovery is done nobody is told of a port that is not there, and at no time of a
-/// LID that is another's.
+/// With links cut and hosts removed and added: after discovery the SA reports no absent port, and at no time a LID
+/// that belongs to another port.
 #[test]
 fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
@@ -223,7 +227,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
         for at in &gone {
             lab.world.schedule(now, FabricAction::Cut(*at));
         }
-        // Two hosts have changed their LIDs, a third has none any more.
+        // Two hosts swapped their LIDs, a third has none.
         let [x, y, z] = [0, 1, 2].map(|_| others.swap_remove(dice.index(others.len())));
         let (lx, ly) = (lab.world.fabric().lid(x), lab.world.fabric().lid(y));
         lab.world.run_for(Duration::from_millis(1));
@@ -250,7 +254,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                 let lid = lid_of(&view, &lab, at);
                 assert!(
                     lid.is_none_or(|lid| lid == lab.world.fabric().lid(at).0),
-                    "[seed {seed}] {lid:?} of {at:?} is known to be another's"
+                    "[seed {seed}] {lid:?} of {at:?} belongs to another port"
                 );
             }
             if master {
@@ -258,7 +262,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                     assert_eq!(
                         lid_of(&view, &lab, *at),
                         None,
-                        "[seed {seed}] {at:?} is gone"
+                        "[seed {seed}] {at:?} left the subnet"
                     );
                 }
                 let pair = (others[dice.index(others.len())], own);
@@ -280,7 +284,7 @@ fn lid_of(view: &View, lab: &Lab, at: PortAt) -> Option<Lid> {
     view.by_guid(guid).map(|at| view.end_port(at).lid)
 }
 
-/// Settings of a manager that goes before ours, and what it is told of LIDs.
+/// Configuration of an SM with higher priority, and its LID map.
 fn above(lids: LidMap) -> (SmConfig, RestoredState) {
     let cfg = SmConfig {
         priority: 9,
@@ -293,7 +297,7 @@ fn above(lids: LidMap) -> (SmConfig, RestoredState) {
     (cfg, restored)
 }
 
-/// A subnet where everybody has other LIDs is not the one that was kept.
+/// The restored view is dropped if every port has a different LID.
 #[test]
 fn many_contradictions_drop_the_restored_view() {
     let mut lab = up("fat-tree:6");
@@ -318,14 +322,14 @@ fn many_contradictions_drop_the_restored_view() {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
-    assert!(told_of(&lab, |n| *n == Notice::RestoredViewWithdrawn));
+    assert!(has_notice(&lab, |n| *n == Notice::RestoredViewWithdrawn));
     lab.until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
     assert!(lab.manager().core().view().is_some());
 }
 
-/// Of another subnet, another port, another neighbour, another LID, or of a time before another master: not used.
+/// A snapshot is rejected if it is of another subnet, port, neighbour or LID, or older than another master's term.
 #[test]
 fn a_foreign_snapshot_is_not_used() {
     type Change = fn(&mut Lab, &mut RestoredState);
@@ -347,7 +351,7 @@ fn a_foreign_snapshot_is_not_used() {
                 .expect("a port");
         }),
         (ViewMismatch::AnotherNeighbour, |lab, restored| {
-            // The same tree, in which two hosts have changed their cables.
+            // The same tree with two hosts at swapped switch ports.
             let mut spec = lab.spec.clone();
             let own = lab.at.node;
             let of =
@@ -401,12 +405,13 @@ fn a_foreign_snapshot_is_not_used() {
             !lab.manager().reports().is_empty()
         });
         let notice = Notice::RestoredViewRejected(mismatch);
-        let told = told_of(&lab, |n| *n == notice);
+        let told = has_notice(&lab, |n| *n == notice);
         assert!(told, "{notice}: {:?}", lab.manager().events);
     }
 }
 
-/// A store whose bytes were flipped or cut anywhere gives a view that is right, or none; and the next run has a store again.
+/// With the store's bytes flipped or truncated, the restored view is correct or absent. The next run has a valid
+/// store again.
 #[test]
 fn damaged_store_is_quarantined() {
     let mut lab = up("fat-tree:4");
@@ -421,7 +426,7 @@ fn damaged_store_is_quarantined() {
     };
     save(StateDir::open(&dir).expect("a state directory"));
     let whole = std::fs::read(&file).expect("a store");
-    let (mut set_aside, mut taken) = (0, 0);
+    let (mut quarantined, mut taken) = (0, 0);
     for seed in 0..200 {
         let mut dice = Dice::new(seed);
         let mut torn = whole.clone();
@@ -448,15 +453,15 @@ fn damaged_store_is_quarantined() {
                 taken += 1;
                 assert_same(&snapshot, &view, seed);
             }
-            None => set_aside += usize::from(dir.join("store.redb.broken-1").exists()),
+            None => quarantined += usize::from(dir.join("store.redb.broken-1").exists()),
         }
         save(state);
         let restored = StateDir::open(&dir).expect("a state directory").restored();
         assert_same(&restored.snapshot.expect("a view"), &view, seed);
     }
     assert!(
-        set_aside > 50 && taken > 10,
-        "{set_aside} set aside, {taken} taken"
+        quarantined > 50 && taken > 10,
+        "{quarantined} quarantined, {taken} restored"
     );
 }
 
@@ -470,7 +475,7 @@ fn assert_same(snapshot: &ViewSnapshot, view: &View, seed: u64) {
     assert!(tables(&snapshot.view) == tables(view), "[seed {seed}]");
 }
 
-/// Beside another master nothing is answered, and what was kept is not believed after it.
+/// The SA does not reply while another SM is master, and the restored view is not used afterwards.
 #[test]
 fn restored_view_is_dropped_when_a_master_is_found() {
     let mut lab = up("fat-tree:4");

@@ -1,5 +1,5 @@
-//! TraceRecord and MultiPathRecord: every trace is the way that a packet takes through the tables of the simulated switches, and
-//! the paths of several ends are among those that there are, as many as are wanted, and as far apart as they can be.
+//! TraceRecord and MultiPathRecord: every trace equals the route through the tables of the simulated switches. A
+//! multipath reply contains valid paths only, as many as requested, and as disjoint as possible.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use ferrosm_tests::simulated::{Dice, Lab};
 const TRACE: u16 = 0x39;
 const MULTI_PATH: u16 = 0x3A;
 const PATH: u16 = 0x35;
-/// The life time of paths between ports, by default.
+/// Default packet life time of paths between ports.
 const LIFE: u8 = 18;
 
 /// Node GUID, node type, entry and exit port.
 type Step = (u64, u64, u64, u64);
 
-/// The nodes that a packet meets; `None` where it does not arrive.
+/// The nodes on a packet's route, or `None` if it does not arrive.
 fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let fabric = lab.world.fabric();
     let met = paths::met(lab, from, to, dlid)?;
@@ -30,14 +30,14 @@ fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
         let guid = fabric.node_guid(entry.node).0;
         (guid, node_type, u64::from(entry.port), u64::from(exit))
     };
-    // The first node is not entered; of each other the port that is entered comes before the one that is left.
+    // The first node has no entry port. Each other node is listed with its entry port and its exit port.
     let mut steps = vec![step(PortAt { port: 0, ..from }, met.get(1))];
     let others = met.get(2..).unwrap_or_default().chunks(2);
     steps.extend(others.map(|ports| step(ports[0], ports.get(1))));
     Some(steps)
 }
 
-/// The trace between two ports, to one LID of the second.
+/// The trace between two ports, to one LID of the destination.
 fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let mut data = vec![0; 64];
     data[24..40].copy_from_slice(&gid(lab, from).to_be_bytes());
@@ -63,7 +63,8 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
         let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
         assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
         let ends = world::end_ports(lab);
-        // Ports are named by the GUID of the port that has their LID; at an adapter's end of the way there is none.
+        // Ports are identified by the GUID of the port with their LID. The outer ports of the two channel adapters
+        // have none.
         for (at, num) in [(224, entry), (288, exit)] {
             let owner = ends.iter().find(|e| {
                 fabric.node_guid(e.node).0 == node && (e.port == 0 || u64::from(e.port) == num)
@@ -90,7 +91,7 @@ fn all_traces(lab: &mut Lab) {
             }
         }
     }
-    assert!(long > 20, "{} nothing is far", lab.repeat());
+    assert!(long > 20, "{} only short routes", lab.repeat());
 }
 
 fn up(spec: &str, lmc: u8) -> Lab {
@@ -109,7 +110,7 @@ fn trace_records_follow_the_lfts() {
     all_traces(&mut up("torus:3,3,1", 1));
 }
 
-/// So many different ports.
+/// Draws this many distinct ports.
 fn draw(all: &[PortAt], how_many: u64, dice: &mut Dice) -> Vec<PortAt> {
     let mut left = all.to_vec();
     (0..how_many)
@@ -117,7 +118,7 @@ fn draw(all: &[PortAt], how_many: u64, dice: &mut Dice) -> Vec<PortAt> {
         .collect()
 }
 
-/// Asks for paths between all of one kind and all of the other.
+/// Queries paths between all sources and all destinations.
 fn multi(
     lab: &mut Lab,
     client: PortAt,
@@ -181,12 +182,12 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
             lab.repeat()
         );
         let distinct: BTreeSet<Told> = told.iter().copied().collect();
-        assert_eq!(distinct.len(), told.len(), "{why}: a path twice");
+        assert_eq!(distinct.len(), told.len(), "{why}: duplicate path");
         assert!(distinct.is_subset(&there), "{why}");
         let most = numb_path.map_or(127, usize::from);
         assert_eq!(told.len(), there.len().min(most), "{why}");
 
-        // As many as there are ends of the scarcer kind have no end in common; every pair has a path here.
+        // Disjoint paths number at most the smaller set of ends, and each pair has a path here.
         let scarce = sources.len().min(destinations.len());
         let first = &told[..told.len().min(scarce)];
         let port = |lid: u16| all.iter().position(|at| lids(lab, *at).contains(&lid));
@@ -197,7 +198,11 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
             apart += usize::from(first.len() > 1);
         }
     }
-    assert!(apart > 20, "{} only {apart} had a choice", lab.repeat());
+    assert!(
+        apart > 20,
+        "{} only {apart} replies had alternatives",
+        lab.repeat()
+    );
 }
 
 #[test]

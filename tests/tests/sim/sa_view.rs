@@ -1,4 +1,4 @@
-//! A view that shares what did not change with the view before answers as one that was made anew.
+//! A view that shares unchanged parts with its predecessor gives the same replies as a view built from scratch.
 
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
@@ -9,7 +9,7 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::{Dice, Lab};
 
-/// What a client at the SM's own port is told when it asks for all records of a kind; nothing where it is told nothing.
+/// The reply to a client at the SM's own port that queries all records of a kind, if the view serves it.
 fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
     let bytes = message(Method::GetTable, attr, 0, &[]);
     let from = Peer {
@@ -23,7 +23,7 @@ fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
     }
 }
 
-/// The view in force and one made anew say the same of everything.
+/// The current view and a newly built one give the same replies.
 fn assert_same(lab: &Lab, what: &str) {
     let core = lab.manager().core();
     let fresh = core.make_view();
@@ -69,16 +69,16 @@ fn shared_view_parts_are_current() {
             let mend = !cut.is_empty() && dice.one_in(2);
             let what = if mend {
                 let at = cut.swap_remove(dice.index(cut.len()));
-                lab.world.fabric_mut().restore(at).expect("a cable");
+                lab.world.fabric_mut().restore(at).expect("link");
                 format!("step {step}, {at:?} restored")
             } else {
-                // Cables to hosts too, so that hosts and whole corners come and go; the SM's own stays.
+                // Cut host links too, so that hosts and whole subtrees come and go, but not the SM's own link.
                 let links = &lab.spec.links;
                 let link = links[dice.index(links.len())];
                 if link.a.node == own || link.b.node == own || cut.contains(&link.a) {
                     continue;
                 }
-                lab.world.fabric_mut().cut(link.a).expect("a cable");
+                lab.world.fabric_mut().cut(link.a).expect("link");
                 cut.push(link.a);
                 format!("step {step}, {:?} cut", link.a)
             };

@@ -1,4 +1,4 @@
-//! A view that was kept, record by record, answers as the one that it was made of.
+//! A view restored from its records gives the same replies as the original view.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -33,7 +33,7 @@ const TABLES: [AttrId; 12] = [
     id::PATH,
 ];
 
-/// What the view says, or who else is to say it.
+/// The view's reply, or the component that has to reply instead.
 fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
     let from = Peer {
         lid: from,
@@ -47,17 +47,17 @@ fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
     }
 }
 
-/// All tables for one client of each kind, the path of each pair, and the way of some.
+/// Compares all tables for one client of each kind, the path of each pair, and some traces.
 fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
     let why = format!("{} {what}", lab.repeat());
     let ends = view.end_ports();
-    // Places close up where nodes are gone; the order stays.
-    let said = |v: &View| -> Vec<_> {
+    // Restored node indices are compact. Their order is unchanged.
+    let replies_of = |v: &View| -> Vec<_> {
         let ends = v.end_ports().iter();
         ends.map(|e| (e.guid, e.lid, e.lmc, e.pkeys.clone()))
             .collect()
     };
-    assert_eq!(said(restored), said(view), "{why}");
+    assert_eq!(replies_of(restored), replies_of(view), "{why}");
     let clients = [0, ends.len() / 2, ends.len() - 1].map(|i| ends[i].lid);
     for attr in TABLES {
         for client in clients {
@@ -119,9 +119,9 @@ fn group(n: u8) -> Gid {
     gid
 }
 
-/// Makes some groups, asks for tables of lanes, cuts and mends cables: kept step by step, the view comes back as it is, and as one
-/// that was kept as a whole.
-fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
+/// Creates groups, queries VL arbitration tables, and cuts and restores links. Restoring from step-by-step persisted
+/// records gives the same view as restoring from a full record set.
+fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     let mut lab = Lab::with(spec, seed, engine(engine_name));
     lab.next_sweep(600);
     let mut dice = Dice::new(seed);
@@ -137,15 +137,15 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
         let what = match dice.index(4) {
             0 => {
                 let (at, to) = (dice.index(hosts.len()), dice.index(groups.len()));
-                // A request of a host that was cut off gets no answer.
+                // The SA drops requests of isolated hosts.
                 let lid = lab.world.fabric().lid(hosts[at]).0;
                 let view = lab.manager().core().view().cloned();
                 if view.is_some_and(|view| view.by_lid(lid).is_some()) {
                     let joined = members.join(&mut lab, hosts[at], groups[to], JoinState::FULL);
-                    joined.expect("a host of the subnet");
+                    joined.expect("join accepted");
                 }
                 lab.world.run_for(core::time::Duration::from_secs(12));
-                "a member"
+                "member joined"
             }
             1 => {
                 let lid = lab.world.fabric().lid(lab.at).0.0;
@@ -153,13 +153,13 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
                     &mut lab,
                     &Ask::new(lid, method::GET_TABLE, id::VL_ARBITRATION.0),
                 );
-                "tables of lanes"
+                "VL arbitration tables queried"
             }
             2 if !cut.is_empty() => {
                 let at = cut.swap_remove(dice.index(cut.len()));
-                lab.world.fabric_mut().restore(at).expect("a cable");
+                lab.world.fabric_mut().restore(at).expect("link");
                 lab.next_sweep(600);
-                "a cable mended"
+                "link restored"
             }
             _ => {
                 let links = &lab.spec.links;
@@ -169,10 +169,10 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
                 if !inside || link.a.node == own || link.b.node == own || cut.contains(&link.a) {
                     continue;
                 }
-                lab.world.fabric_mut().cut(link.a).expect("a cable");
+                lab.world.fabric_mut().cut(link.a).expect("link");
                 cut.push(link.a);
                 lab.next_sweep(600);
-                "a cable cut"
+                "link cut"
             }
         };
         let what = format!("step {step}, {what}");
@@ -182,12 +182,12 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
         whole.save(&view);
         assert!(
             records.all == whole.all && records.head == whole.head,
-            "{} {what}: kept step by step is not kept as a whole",
+            "{} {what}: incremental records differ from the full record set",
             lab.repeat()
         );
         let back = restored(&lab, &records, &view);
         assert_same(&lab, &view, &back, &what);
-        // What comes back is kept as it was, but for places.
+        // The restored view produces the same records, apart from node indices.
         let mut again = Records::default();
         again.save(&Arc::new(back));
         assert_eq!(again.all.len(), whole.all.len());
@@ -198,26 +198,26 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
 
 #[test]
 fn fat_tree_views_round_trip() {
-    lives("fat-tree:4", 1, "auto", 6);
-    lives("fat-tree:4", 2, "updn", 6);
+    check_history("fat-tree:4", 1, "auto", 6);
+    check_history("fat-tree:4", 2, "updn", 6);
 }
 
 #[test]
 fn sl_to_vl_tables_round_trip() {
-    lives("torus:4,4,1", 3, "torus-2QoS", 4);
-    lives("torus:3,3,2,1", 4, "dfsssp", 4);
-    lives("ring:6,2", 5, "lash", 6);
-    lives("torus:4,4,1", 6, "nue", 4);
+    check_history("torus:4,4,1", 3, "torus-2QoS", 4);
+    check_history("torus:3,3,2,1", 4, "dfsssp", 4);
+    check_history("ring:6,2", 5, "lash", 6);
+    check_history("torus:4,4,1", 6, "nue", 4);
 }
 
 #[test]
 fn random_fabric_views_round_trip() {
     for seed in 10..13 {
-        lives(&format!("random:8,6,12,{seed}"), seed, "auto", 5);
+        check_history(&format!("random:8,6,12,{seed}"), seed, "auto", 5);
     }
 }
 
-/// One lost cable writes what it changed.
+/// One lost link writes only the records that it changes.
 #[test]
 fn lost_link_changes_few_records() {
     let mut lab = Lab::new("fat-tree:8", 1);
@@ -227,7 +227,7 @@ fn lost_link_changes_few_records() {
     records.save(&view(&lab));
     let whole = records.written;
     let cable = lab.redundant_link(3);
-    lab.world.fabric_mut().cut(cable).expect("a cable");
+    lab.world.fabric_mut().cut(cable).expect("link");
     lab.next_sweep(600);
     records.save(&view(&lab));
     let after = records.written;
@@ -238,7 +238,7 @@ fn lost_link_changes_few_records() {
     assert!(after.0 * 4 < whole.0, "{after:?} of {whole:?}");
 }
 
-/// Whatever is in the records, there is a view that can be asked anything, or an error.
+/// Arbitrary damage to the records gives a view that serves every query, or an error.
 #[test]
 fn damaged_records_cause_no_panic() {
     let mut lab = Lab::with("torus:3,3,1,1", 1, engine("dfsssp"));
@@ -301,7 +301,7 @@ fn damaged_records_cause_no_panic() {
         again.save(&Arc::new(back));
         assert!(
             again.restore().is_ok(),
-            "[seed {seed}] what came back can be kept"
+            "[seed {seed}] the restored view cannot be persisted"
         );
     }
     assert!(views > 50, "{views} views are too few to prove anything");

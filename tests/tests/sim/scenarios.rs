@@ -1,7 +1,7 @@
-//! Scenarios of ibmgtsim and storms of ibsim, made anew: what thousands of requests of hosts at random, or all at once, leave behind
-//! is what they were told. Each line of a failure names the seed.
+//! Scenarios of ibmgtsim and request storms of ibsim: after thousands of random or simultaneous host requests, the
+//! SM's state matches its replies. Each failure names the seed.
 //!
-//! `FERROSM_ACTIONS=100000` makes the long run as long as ibmgtsim's.
+//! `FERROSM_ACTIONS=100000` runs the long test at the length of ibmgtsim's.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 
@@ -24,10 +24,10 @@ fn up(spec: &str, seed: u64) -> Lab {
     lab
 }
 
-fn run(spec: &str, seed: u64, actions: u32, trouble: u64) {
+fn run(spec: &str, seed: u64, actions: u32, faults: u64) {
     let mut lab = up(spec, seed);
     let groups = (0..40).map(plain).chain([BROADCAST]).collect();
-    let mut clients = RandomClients::new(&lab, groups, trouble);
+    let mut clients = RandomClients::new(&lab, groups, faults);
     for n in 1..=actions {
         clients.run_action(&mut lab);
         if n % 5_000 == 0 {
@@ -41,7 +41,7 @@ fn run(spec: &str, seed: u64, actions: u32, trouble: u64) {
     assert!(all.iter().all(|n| *n > actions / 20), "{done:?}");
 }
 
-/// ibmgtsim's stress test in its short form.
+/// Short form of ibmgtsim's stress test.
 #[test]
 fn two_hundred_and_forty_actions() {
     let shapes = ["fat-tree:4", "torus:3,3,1", "mesh:3,3,1", "random:9,4,2,3"];
@@ -50,7 +50,7 @@ fn two_hundred_and_forty_actions() {
     }
 }
 
-/// In its long form: how many is said by the environment; by default as many as a test run has patience for.
+/// Long form. `FERROSM_ACTIONS` sets the number of actions.
 #[test]
 fn a_hundred_thousand_actions() {
     let said = std::env::var("FERROSM_ACTIONS").ok();
@@ -58,7 +58,7 @@ fn a_hundred_thousand_actions() {
     run("fat-tree:4", 101, actions, 5);
 }
 
-/// What is in the multicast tables: 16 ports of 32 MLIDs by switch, block and position.
+/// Multicast table contents: 16 ports of 32 MLIDs by switch, block and position.
 fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> {
     let fabric = lab.world.fabric();
     let mut blocks: BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> = BTreeMap::new();
@@ -73,7 +73,8 @@ fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum
     blocks
 }
 
-/// All hosts do the same at once; how many blocks were written, and how many differ afterwards.
+/// All hosts send the same request at once. Returns the numbers of blocks written and of blocks that differ
+/// afterwards.
 fn storm(
     lab: &mut Lab,
     members: &mut Members,
@@ -103,9 +104,9 @@ fn mft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::MFT)
 }
 
-/// ibsim's storms: all 648 hosts of a tree join what IPoIB joins, register again, leave, and join again, all at once. Each request is
-/// answered (or the client panics), and a block of a table is written once for all of them, twice where the first of them was
-/// under way before the others came.
+/// ibsim's storms: all 648 hosts of a tree join the IPoIB groups, join again, leave, and join again, all at once.
+/// Each request gets a reply (or the client panics). A block is written once for all requests, or twice if the first
+/// write was in progress when the others arrived.
 #[test]
 fn all_hosts_join_register_again_and_leave_at_once() {
     let mut lab = up("fat-tree2:36,36,18", 201);
@@ -127,27 +128,29 @@ fn all_hosts_join_register_again_and_leave_at_once() {
     let join = |lab: &mut Lab, members: &mut Members, host: usize| {
         for gid in groups(host) {
             let told = members.join(lab, hosts[host], gid, JoinState::FULL);
-            told.expect("joins");
+            told.expect("join accepted");
         }
     };
     let leave = |lab: &mut Lab, members: &mut Members, host: usize| {
         for gid in groups(host) {
-            members.leave(lab, hosts[host], gid).expect("leaves");
+            members
+                .leave(lab, hosts[host], gid)
+                .expect("leave accepted");
         }
     };
     let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
     println!("join: {sets} Sets for {differ} blocks");
-    // Blocks of MLIDs that come into use are written in all switches, because nobody knows what is there after power-on: 650 MLIDs
-    // and 48 ports.
+    // Blocks of MLIDs in first use are written on all switches, because their contents after power-on are unknown:
+    // 650 MLIDs and 48 ports.
     let first = (650u32).div_ceil(32) * (36 + 18) * 3;
     assert!(differ >= 36 && sets <= first + differ, "{sets} {differ}");
     let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
-    assert_eq!((sets, differ), (0, 0), "who is a member is told so");
+    assert_eq!((sets, differ), (0, 0), "a repeated join changes no table");
     let (sets, differ) = storm(&mut lab, &mut members, leave, hosts.len());
     println!("leave: {sets} Sets for {differ} blocks");
     assert!(differ >= 36 && sets <= 2 * differ, "{sets} {differ}");
-    assert!(blocks(&lab, 1024).is_empty(), "something stays");
-    // Half of them leave while the others come.
+    assert!(blocks(&lab, 1024).is_empty(), "MFT entries remain");
+    // Half of the hosts leave while the others join.
     let mut dice = Dice::new(7);
     let first: Vec<bool> = hosts.iter().map(|_| dice.one_in(2)).collect();
     let some = |lab: &mut Lab, members: &mut Members, host: usize| {

@@ -1,9 +1,9 @@
-//! Speeds as the subnet manager reports them: FDR10 hides behind QDR.
+//! Link speeds as the SM reports them: FDR10 links report QDR in PortInfo.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_tests::simulated::Lab;
 
-/// A fabric of FDR10 links is one, and a fabric of QDR links is none: the vendor's attribute tells them apart.
+/// The SM distinguishes FDR10 from QDR links by the vendor's ExtendedPortInfo.
 #[test]
 fn fdr10_is_distinguished_from_qdr() {
     for speed in [LinkSpeed::Qdr, LinkSpeed::Fdr10, LinkSpeed::Fdr] {
@@ -33,8 +33,8 @@ fn fdr10_is_distinguished_from_qdr() {
     }
 }
 
-/// Agents made before there were extended speeds, some of which refuse the very question, take part like any other;
-/// their links are as fast as they can be. So do the products of other generations with their smaller tables.
+/// Devices whose agents predate extended speeds, including those that reject ExtendedPortInfo, are brought up with
+/// their links at full speed. So are devices of other generations with smaller tables.
 #[test]
 fn devices_without_extended_port_info_are_brought_up() {
     use ferrosm_sim::spec::AgentModel;
@@ -76,7 +76,7 @@ fn devices_without_extended_port_info_are_brought_up() {
     }
 }
 
-/// The routing's graph has the rates of all links, and the one cable that is slower than both its ends is found.
+/// The topology has the rate of every link. The SM detects the one link that is slower than both of its ports.
 #[test]
 fn routing_input_has_link_rates() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();

@@ -1,8 +1,8 @@
-//! Killed at any moment while state is written, the store opens again and holds everything that was acknowledged.
+//! After a kill at any moment of a write, the store opens and contains every acknowledged record.
 //!
-//! `state-writer` submits one change after the other, up to 64 at a time, and prints which are durable. The test kills it, opens the
-//! store and compares: its records must be those of the first N changes, with N at least the last number that was printed. Forty
-//! kills in every run, a thousand with `FERROSM_KILLS=1000`.
+//! `state-writer` submits changes in sequence, up to 64 in flight, and prints each number once it is durable. The
+//! test kills it and opens the store, whose records have to equal those of the first N changes, with N at least the
+//! last printed number. Each run does 40 kills, or 1,000 with `FERROSM_KILLS=1000`.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 
@@ -37,7 +37,7 @@ fn acknowledged_records_survive_kill_9() {
         let mut acknowledged = done;
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut take = |line: &str| {
-            // Half a word that the kill cut off says nothing.
+            // Ignore a line truncated by the kill.
             let number = line
                 .strip_suffix('\n')
                 .and_then(|l| l.strip_prefix("durable "));
@@ -49,7 +49,10 @@ fn acknowledged_records_survive_kill_9() {
             heard += take(&line);
             line.clear();
         }
-        assert!(heard == words, "[seed {seed}] it ended by itself");
+        assert!(
+            heard == words,
+            "[seed {seed}] the writer exited before the kill"
+        );
         for _ in 0..dice.upto(200_000) {
             core::hint::spin_loop();
         }
@@ -63,7 +66,7 @@ fn acknowledged_records_survive_kill_9() {
         let has = last_change(&dir);
         assert!(
             has >= acknowledged,
-            "[seed {seed}] {has} of {acknowledged} that were acknowledged"
+            "[seed {seed}] {has} of {acknowledged} acknowledged changes"
         );
         for n in done + 1..=has {
             let changes = changes(n)
@@ -76,7 +79,7 @@ fn acknowledged_records_survive_kill_9() {
         let records: Records = dir.records().iter().cloned().collect();
         assert!(
             records == model,
-            "[seed {seed}] other records than the first {has} changes make"
+            "[seed {seed}] records differ from the first {has} changes"
         );
         let (batches, _) = dir.last_batch();
         assert!(
@@ -85,9 +88,9 @@ fn acknowledged_records_survive_kill_9() {
         );
         sequence = batches;
     }
-    assert!(done > kills, "{done} changes in {kills} lives");
-    let set_aside = std::fs::read_dir(scratch.path()).expect("a directory");
-    let names = set_aside.map(|e| e.expect("an entry").file_name());
+    assert!(done > kills, "{done} changes in {kills} runs");
+    let quarantined = std::fs::read_dir(scratch.path()).expect("a directory");
+    let names = quarantined.map(|e| e.expect("an entry").file_name());
     let broken: Vec<_> = names
         .filter(|n| n.to_string_lossy().contains("broken"))
         .collect();

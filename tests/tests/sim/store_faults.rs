@@ -1,4 +1,5 @@
-//! SA replies and configuring Sets wait for the store; a store that is late is reported, and delays nothing for longer than a second.
+//! SA replies and configuration Sets wait for the store. A slow store is reported and delays neither for longer than
+//! a second.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -34,7 +35,7 @@ fn set_fault(lab: &mut Lab, fault: StoreFault) {
         .expect("an SM");
 }
 
-/// A host joins a new group: the request is sent.
+/// Sends a host's join of a new group.
 fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
     let gid = Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at));
     let sl = multicast_sl(lab.manager().core());
@@ -55,7 +56,7 @@ fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
         .expect("an SM");
 }
 
-/// Transaction IDs of the replies that were sent since the last call.
+/// Transaction IDs of the replies sent since the last call.
 fn take_replies(lab: &mut Lab) -> Vec<u64> {
     let sm = lab.sm;
     let taken = lab
@@ -102,7 +103,11 @@ fn registrations_wait_at_most_a_second_for_a_hanging_store() {
     );
 
     join(&mut lab, at, 1, 2);
-    assert_eq!(take_replies(&mut lab), [2], "the store is known to be late");
+    assert_eq!(
+        take_replies(&mut lab),
+        [2],
+        "replies no longer wait for a slow store"
+    );
     assert_eq!(members_on_disk(&lab), before);
 
     set_fault(&mut lab, StoreFault::None);
@@ -124,16 +129,16 @@ fn registrations_wait_at_most_a_second_for_a_hanging_store() {
     assert_eq!(durability_events(&lab).len(), 2);
 }
 
-/// What an SM sent on QP0.
+/// Messages that an SM sent on QP0.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     gets: u32,
-    /// Except those of SMInfo.
+    /// Sets other than SMInfo.
     sets: u32,
     sm_info_replies: u32,
 }
 
-/// Counts what the SM sends from now on.
+/// Counts the messages that the SM sends from now on.
 fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
     let sent = Arc::new(Mutex::new(Sent::default()));
     let (at, counts) = (lab.at, Arc::clone(&sent));
@@ -165,8 +170,8 @@ fn query_sm_info(lab: &mut Lab, m_key: MKey) {
     lab.world.inject(at, &MadOut { to, mad });
 }
 
-/// The configuration changes, and a record of this kind has to precede the Sets. Until it is durable the SM sends no Set, but replies to
-/// SMInfo queries. What it sent until then.
+/// Changes the configuration so that a record of this kind has to precede the Sets. Until the record is durable the
+/// SM sends no Set, but replies to SMInfo queries. Returns the messages sent before that.
 fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     let mut lab = Lab::up("torus:5,5,1", 1, one_vl());
     lab.world.run_for(ms(2_000));

@@ -1,5 +1,5 @@
-//! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in `seeds/swarm.txt` and run
-//! every time; those that still fail are in `seeds/known-failing.txt`.
+//! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in `seeds/swarm.txt` and
+//! always run. Those that still fail are in `seeds/known-failing.txt`.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ const KNOWN_FAILING: &str = include_str!("../../seeds/known-failing.txt");
 /// Number of seeds of one test.
 const RANGE: u64 = 50;
 
-/// Runs the seeds that failed once, or those that the environment names.
+/// Runs the seeds that failed once, or those named by the environment.
 #[test]
 fn named_or_saved_seeds() {
     seeds::run_named_or_saved(REPEAT, KEPT, |seed, how| match how {
@@ -77,7 +77,7 @@ fn judge(seed: u64) -> u64 {
     run(seed, Mode::Checked)
 }
 
-/// The same seed gives the same trace, and different seeds give different ones: 350 seeds of all kinds, each run twice.
+/// Equal seeds give equal traces, and different seeds give different ones: 350 seeds of all kinds, each run twice.
 #[rstest]
 fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     const RANGES: usize = 5;
@@ -107,7 +107,7 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     }
 }
 
-/// Compares the traces that the hash covers: each MAD with its time, position and bytes, as text.
+/// Compares the traces behind the hash: each MAD with its time, position and bytes, as text.
 #[test]
 fn runs_are_deterministic() {
     for seed in [3, RARE_FAULTS + 3] {

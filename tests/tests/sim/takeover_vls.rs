@@ -1,5 +1,5 @@
-//! A master dies while it writes tables of lanes: whoever comes after it knows that devices may have others than the view says, and
-//! leaves every table as it should be. What is there is read from the simulated devices, not from who wrote it.
+//! A master dies while it writes VL tables. Its successor knows that devices may differ from the restored view and
+//! corrects every table. The test reads the tables from the simulated devices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -28,19 +28,19 @@ fn up(spec: &str, engine: &str, seed: u64) -> Lab {
     let mut lab = Lab::with(spec, seed, with(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
-    let lanes = lab.manager().core().vl_plan();
-    let single = lanes.is_none_or(|lanes| lanes.is_single());
-    assert!(!single, "{spec} {engine}: one lane proves nothing here");
+    let plan = lab.manager().core().vl_plan();
+    let single = plan.is_none_or(|plan| plan.is_single());
+    assert!(!single, "{spec} {engine}: the test needs several VLs");
     lab.world.run_for(Duration::from_secs(2));
     lab.assert_correct();
     lab
 }
 
-/// Every SLtoVLMappingTable and VLArbitrationTable that packets are carried by: by input port, and 256 and 257 for those of lanes.
-/// What short forms write beside, for ports without a cable and from a port to itself, is nobody's.
+/// Every SLtoVLMappingTable and VLArbitrationTable in use, by input port, with 256 and 257 for VL arbitration.
+/// Entries for unconnected ports and from a port to itself, which short forms also write, are excluded.
 type Bytes = BTreeMap<(PortAt, u16), Vec<u8>>;
 
-fn lanes(lab: &Lab) -> Bytes {
+fn vl_tables(lab: &Lab) -> Bytes {
     let fabric = lab.world.fabric();
     let mut all = Bytes::new();
     for node in 0..fabric.num_nodes() {
@@ -74,13 +74,13 @@ fn differing(a: &Bytes, b: &Bytes) -> usize {
         .count()
 }
 
-/// Sets of SLtoVLMappingTables that have arrived.
+/// Number of Set(SLtoVLMappingTable) received by the devices.
 fn maps_set(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::SL_TO_VL)
 }
 
-/// What comes back of what a manager wanted kept, but for records that are lost.
-fn kept_but(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
+/// The restored state that results from an SM's persisted changes, without the records of kind `lost`.
+fn restored_without(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
     let unix_s = now.as_nanos() / 1_000_000_000;
     let mut records = sm.persisted_records.clone();
     let view = sm.persisted_view.as_ref();
@@ -99,11 +99,12 @@ fn kept_but(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
 }
 
 fn kept(sm: &Sm, now: Instant) -> RestoredState {
-    kept_but(sm, now, None)
+    restored_without(sm, now, None)
 }
 
-/// The master is gone as soon as so many tables have arrived; what it kept. `None` if there are not so many to be written.
-fn die_after(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
+/// Kills the master after this many table writes and returns its persisted state, or `None` if there are fewer
+/// writes.
+fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     let end = lab.world.now() + Duration::from_secs(60);
     while maps_set(lab) < sets {
         if lab.world.step().is_none_or(|now| now > end) {
@@ -114,7 +115,7 @@ fn die_after(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     lab.world.kill(lab.sm).map(|old| kept(&old, now))
 }
 
-/// Another one takes over, at the same host or at the last one, and is done.
+/// Starts a new master, at the same host or at the last one, and runs it until it has completed a sweep.
 fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
         let mut all = hosts(lab).into_iter().rev();
@@ -129,11 +130,11 @@ fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredSt
     assert_as_planned(lab);
 }
 
-/// Every SLtoVLMappingTable of every pair of ports of a switch that packets pass is what the manager believes it to be.
+/// Checks that every SLtoVLMappingTable between connected ports of a switch equals the SM's plan.
 fn assert_as_planned(lab: &Lab) {
     let core = lab.manager().core();
-    let plan = core.vl_plan().expect("a routing");
-    let there = lanes(lab);
+    let plan = core.vl_plan().expect("VL plan");
+    let there = vl_tables(lab);
     let fabric = lab.world.fabric();
     let mut wrong = Vec::new();
     for ((at, input), has) in &there {
@@ -159,8 +160,8 @@ fn configure(lab: &mut Lab, engine: &str) {
         .with_sm(sm, |m, now| m.command(Input::Config(cfg), now));
 }
 
-/// The operator wants other lanes, the master dies after any number of tables, and the next one begins with the old settings: all
-/// tables are what they were before, as nothing but the view can tell.
+/// The operator changes the engine, and the master dies after some table writes. The next master starts with the old
+/// settings and restores all tables. Only the persisted view shows that they differ.
 #[test]
 fn partly_written_vl_tables_are_reverted() {
     for (spec, before, after, step) in [
@@ -173,16 +174,16 @@ fn partly_written_vl_tables_are_reverted() {
         let mut changed = 0;
         for sets in (1..).step_by(step) {
             let mut lab = up(spec, before, 1);
-            let as_it_was = lanes(&lab);
+            let original = vl_tables(&lab);
             lab.world.fabric_mut().reset_counters();
             configure(&mut lab, after);
-            let Some(restored) = die_after(&mut lab, sets) else {
+            let Some(restored) = kill_after_sets(&mut lab, sets) else {
                 break;
             };
             tried += 1;
-            changed += usize::from(differing(&lanes(&lab), &as_it_was) > 0);
+            changed += usize::from(differing(&vl_tables(&lab), &original) > 0);
             take_over(&mut lab, with(before), sets % 2 == 0, restored);
-            let left = differing(&lanes(&lab), &as_it_was);
+            let left = differing(&vl_tables(&lab), &original);
             assert_eq!(left, 0, "{spec} {before} {after}, {sets} Sets");
         }
         assert!(tried > 2, "{spec} {before} {after}: {tried}");
@@ -190,8 +191,8 @@ fn partly_written_vl_tables_are_reverted() {
     }
 }
 
-/// The same with cables: they come back, the fabric is a torus again and gets a torus's lanes, the master dies over them, and the
-/// cables are gone again.
+/// The same with links: restored links turn the fabric into a torus again, the master dies while it writes the
+/// torus's VL tables, and the links go down again.
 #[test]
 fn vl_tables_of_restored_links_are_reverted() {
     let cfg = SmConfig {
@@ -203,17 +204,17 @@ fn vl_tables_of_restored_links_are_reverted() {
     let mut changed = 0;
     for sets in [1, 9, 15, 25, 40] {
         let mut lab = Lab::with("torus:5,5,1", 1, cfg.clone());
-        // Two of one ring are too many for a torus's lanes.
+        // Two lost links of one ring exclude torus-2QoS.
         let cut = [("0-0", "0-1"), ("0-2", "0-3")].map(|(a, b)| {
             let ends = [a, b].map(|at| lab.node(&format!("switch-{at}")));
             let links = lab.spec.links.iter();
             let mut between =
                 links.filter(|l| ends.contains(&l.a.node) && ends.contains(&l.b.node));
-            between.next().expect("a cable").a
+            between.next().expect("link").a
         });
         let act = |lab: &mut Lab, action: fn(PortAt) -> FabricAction| {
             for at in cut {
-                lab.world.act(action(at)).expect("a cable");
+                lab.world.act(action(at)).expect("link");
             }
         };
         act(&mut lab, FabricAction::Cut);
@@ -221,26 +222,26 @@ fn vl_tables_of_restored_links_are_reverted() {
         lab.world.run_for(Duration::from_secs(20));
         lab.assert_correct();
         assert_eq!(lab.last_report().engine, "lash");
-        let as_it_was = lanes(&lab);
+        let original = vl_tables(&lab);
         lab.world.fabric_mut().reset_counters();
         act(&mut lab, FabricAction::Restore);
-        let restored = die_after(&mut lab, sets).expect("so many tables");
+        let restored = kill_after_sets(&mut lab, sets).expect("enough table writes");
         act(&mut lab, FabricAction::Cut);
         lab.world.run_for(Duration::from_secs(1));
-        changed += usize::from(differing(&as_it_was, &lanes(&lab)) > 0);
+        changed += usize::from(differing(&original, &vl_tables(&lab)) > 0);
         take_over(&mut lab, cfg.clone(), sets % 2 == 0, restored);
-        assert_eq!(differing(&as_it_was, &lanes(&lab)), 0, "{sets} Sets");
+        assert_eq!(differing(&original, &vl_tables(&lab)), 0, "{sets} Sets");
     }
     assert!(changed > 1, "{changed}");
 }
 
-/// The first master of a fabric dies over its tables. The next one operates one lane: devices that woke up have no LID yet, but
-/// tables that name lanes that are not there.
+/// The first master of a fabric dies while it writes VL tables. The next master operates one VL. The devices have no
+/// LIDs yet, but tables that name unavailable VLs.
 #[test]
 fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
     for sets in [1, 7, 20, 33] {
         let mut lab = Lab::with("torus:5,5,1,2", 1, with("torus-2QoS"));
-        let restored = die_after(&mut lab, sets).expect("so many tables");
+        let restored = kill_after_sets(&mut lab, sets).expect("enough table writes");
         let cfg = SmConfig {
             max_operational_vls: 1,
             ..with("updn")
@@ -257,57 +258,61 @@ fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
     }
 }
 
-/// Whoever dies twice over the same tables, and a third one that finds what both left.
+/// Two masters in a row die while writing the same tables, and a third one takes over.
 #[test]
 fn takeovers_in_sequence_succeed() {
     for sets in [3, 11, 40] {
         let mut lab = up("torus:5,5,1", "lash", 1);
-        let as_it_was = lanes(&lab);
+        let original = vl_tables(&lab);
         lab.world.fabric_mut().reset_counters();
         configure(&mut lab, "torus-2QoS");
-        let restored = die_after(&mut lab, sets).expect("so many tables");
+        let restored = kill_after_sets(&mut lab, sets).expect("enough table writes");
         lab.world.run_for(Duration::from_millis(1));
         lab.world.fabric_mut().reset_counters();
         lab.restart_sm(with("dfsssp"), restored);
-        let restored = die_after(&mut lab, sets + 2).expect("so many tables");
+        let restored = kill_after_sets(&mut lab, sets + 2).expect("enough table writes");
         take_over(&mut lab, with("lash"), false, restored);
-        assert_eq!(differing(&lanes(&lab), &as_it_was), 0, "{sets} Sets");
+        assert_eq!(differing(&vl_tables(&lab), &original), 0, "{sets} Sets");
     }
 }
 
-/// What is believed, and what is not: after a sweep that was brought to its end nothing is written; without the mark, or with a copy
-/// that may be older than what its master did last, everything is.
+/// After a completed sweep the SM trusts the restored VL tables and writes none. Without the epoch record, or with an
+/// incomplete replica, it writes all of them.
 #[test]
 fn only_completely_known_vl_tables_are_trusted() {
     type Change = fn(&mut RestoredState);
     let unchanged: Change = |_| {};
-    let behind: Change = |restored| restored.complete = false;
+    let incomplete: Change = |restored| restored.complete = false;
     for (lost, change, written) in [
         (None, unchanged, false),
         (Some(RecordKind::SlToVlEpoch), unchanged, true),
-        (None, behind, true),
+        (None, incomplete, true),
     ] {
         let mut lab = up("torus:5,5,1", "lash", 1);
         configure(&mut lab, "torus-2QoS");
         lab.world.run_for(Duration::from_secs(30));
         lab.assert_correct();
-        let as_it_was = lanes(&lab);
+        let original = vl_tables(&lab);
         let now = lab.world.now();
-        let old = lab.world.kill(lab.sm).expect("it was there");
-        let mut restored = kept_but(&old, now, lost);
+        let old = lab.world.kill(lab.sm).expect("running SM");
+        let mut restored = restored_without(&old, now, lost);
         change(&mut restored);
         lab.world.fabric_mut().reset_counters();
         take_over(&mut lab, with("torus-2QoS"), false, restored);
         assert_eq!(maps_set(&lab) > 0, written, "without {lost:?}");
-        assert_eq!(differing(&lanes(&lab), &as_it_was), 0);
-        // The next one has the count of the last.
+        assert_eq!(differing(&vl_tables(&lab), &original), 0);
+        // The next SM continues the epoch number of the last one.
         let now = lab.world.now();
-        let old = lab.world.kill(lab.sm).expect("it was there");
+        let old = lab.world.kill(lab.sm).expect("running SM");
         let restored = kept(&old, now);
         let number = restored.sl_to_vl_epoch.number;
         assert!(number > 1, "{number}");
         lab.world.fabric_mut().reset_counters();
         take_over(&mut lab, with("torus-2QoS"), false, restored);
-        assert_eq!(maps_set(&lab), 0, "it is known again");
+        assert_eq!(
+            maps_set(&lab),
+            0,
+            "known SL-to-VL tables were written again"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Routings with several lanes, written and judged: the oracle reads SLtoVLMappingTables and VLArbitrationTables out of the
-//! simulated devices and follows every packet on the SL that our manager gives its path.
+//! Routing on several VLs: the oracle reads SLtoVLMappingTables and VLArbitrationTables from the simulated devices
+//! and follows every packet on the SL of its path.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -18,22 +18,22 @@ fn with(engine: &str) -> SmConfig {
     }
 }
 
-fn brought_up(spec: &str, engine: &str) -> Lab {
+fn bring_up(spec: &str, engine: &str) -> Lab {
     let mut lab = Lab::with(spec, 7, with(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     assert_eq!(report.engine, engine, "{spec}");
-    let lanes = lab.manager().core().vl_plan();
+    let plan = lab.manager().core().vl_plan();
     assert!(
-        lanes.is_some_and(|lanes| !lanes.is_single()),
-        "{spec} {engine}: one lane proves nothing here"
+        plan.is_some_and(|plan| !plan.is_single()),
+        "{spec} {engine}: the test needs several VLs"
     );
     lab.verdict(&lab.expect())
         .unwrap_or_else(|why| panic!("{spec} {engine}: {why}"));
     lab
 }
 
-/// Tori and dragonflies on every engine that takes lanes: what is in the devices has no credit loop, lane by lane.
+/// Tori and dragonflies with every engine that uses several VLs: the installed tables have no credit loop on any VL.
 #[test]
 fn written_tables_have_no_credit_loop() {
     for (spec, engine) in [
@@ -45,23 +45,23 @@ fn written_tables_have_no_credit_loop() {
         ("ring:6,2", "lash"),
         ("torus:4,4,1", "nue"),
     ] {
-        brought_up(spec, engine);
+        bring_up(spec, engine);
     }
 }
 
-/// The judge can say no: the same tables, and all packets on SL 0.
+/// The oracle detects a credit loop if all packets use SL 0 with the same LFTs.
 #[test]
 fn same_lfts_on_one_vl_have_a_credit_loop() {
-    let lab = brought_up("torus:5,5,1", "lash");
+    let lab = bring_up("torus:5,5,1", "lash");
     let one_lane = Expectations::new(lab.at);
     assert!(lab.verdict(&one_lane).is_err());
 }
 
-/// What is there is not written again; after a switch restarted, its tables are.
+/// The SM writes unchanged VL tables once, and again after a switch restarts.
 #[test]
 fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     use ferrosm_mad::attr::id;
-    let mut lab = brought_up("torus:5,5,1", "lash");
+    let mut lab = bring_up("torus:5,5,1", "lash");
     let sets = |lab: &Lab| {
         let counts = lab.last_report().smps;
         let of = |attr| counts.get(&attr).map_or(0, |c| c.sets);
@@ -76,11 +76,11 @@ fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     assert_eq!(sets(&lab), (0, 0));
 }
 
-/// Every table of every pair of ports with cables is what the plan says, pair by pair: also where the switches take short
-/// forms, and after the engine was changed to one whose tables differ by input port and back.
+/// Every table between connected ports equals the plan, including switches that support the short forms, and after a
+/// change to an engine whose tables differ by input port and back.
 #[test]
 fn each_input_output_pair_has_its_own_sl_to_vl_table() {
-    let mut lab = brought_up("torus:5,5,1,2", "torus-2QoS");
+    let mut lab = bring_up("torus:5,5,1,2", "torus-2QoS");
     maps_are_as_planned(&lab);
     for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
         let sm = lab.sm;
@@ -99,8 +99,8 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     }
 }
 
-/// Another SM has left tables in which SL 0 has no lane, or one that is not operated: a routing on one lane and one on
-/// several are delivered all the same. A light sweep costs what it did before.
+/// Foreign tables drop SL 0 or map it to a VL that is not operational. With one VL and with several, packets still
+/// arrive after bring-up. A light sweep costs no more SMPs than before.
 #[test]
 fn foreign_vl_tables_are_overwritten() {
     use ferrosm_mad::attr::id;
@@ -118,7 +118,7 @@ fn foreign_vl_tables_are_overwritten() {
                 caps.optimized_sl_to_vl = u8::from(short_forms);
                 node.options.caps = Some(caps);
             }
-            // One lane is operated where the routing has one.
+            // If the routing uses one VL, the ports operate one VL.
             let cfg = |engine: &str| SmConfig {
                 max_operational_vls: if engine == "lash" { 5 } else { 1 },
                 engines: vec![engine.to_owned()],
@@ -126,7 +126,7 @@ fn foreign_vl_tables_are_overwritten() {
             };
             let mut lab = Lab::on(spec, paper, 7, cfg(engine), None);
             assert!(lab.next_sweep(600).is_clean(), "{what}");
-            lab.world.kill(lab.sm).expect("the first manager");
+            lab.world.kill(lab.sm).expect("first SM");
             let table = SlToVl { vls: [Vl(vl); 16] };
             let fabric = lab.world.fabric_mut();
             for node in 0..fabric.num_nodes() {
@@ -156,7 +156,7 @@ fn foreign_vl_tables_are_overwritten() {
     }
 }
 
-/// The oracle has nothing to say but of tables for ports without a cable, and from a port to itself.
+/// The oracle's only violations concern entries for unconnected ports and from a port to itself.
 fn assert_carried(lab: &Lab, expect: &Expectations, what: &str) {
     let verdict = judge_fabric(lab.world.fabric(), expect);
     for v in &verdict.violations {
@@ -167,7 +167,7 @@ fn assert_carried(lab: &Lab, expect: &Expectations, what: &str) {
 
 fn maps_are_as_planned(lab: &Lab) {
     let core = lab.manager().core();
-    let lanes = core.vl_plan().expect("a routing");
+    let plan = core.vl_plan().expect("VL plan");
     let fabric = lab.world.fabric();
     let mut compared = 0;
     for (n, node) in core.subnet().nodes().filter(|(_, n)| n.is_switch()) {
@@ -180,7 +180,7 @@ fn maps_are_as_planned(lab: &Lab) {
             .collect();
         for &output in &cabled {
             for &input in cabled.iter().filter(|i| **i != output) {
-                let wanted = lanes.switch_map(n, SlToVlSelector::Pair(input, output));
+                let wanted = plan.switch_map(n, SlToVlSelector::Pair(input, output));
                 let out = PortAt {
                     node: at,
                     port: output.0,

@@ -1,4 +1,4 @@
-//! What is written ahead is durable, here and with those who follow, before the first device is told what follows from it.
+//! Records are durable, locally and on standbys, before the SM sends the Sets that depend on them.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -25,18 +25,18 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::scratch::Scratch;
 use tokio::sync::mpsc;
 
-/// A standby that acknowledges the mark of the tables of lanes only when it is asked for the second time.
-struct Slow {
+/// A standby that acknowledges the SL-to-VL epoch on the second poll.
+struct DelayedStandby {
     net: SimNet,
     durable: Arc<DurabilityTracker>,
-    state: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<Observed>>,
 }
 
 #[derive(Default)]
-struct Seen {
-    /// The batch that the mark is in.
-    mark: Option<u64>,
-    /// Tables that devices had been told when it was asked first.
+struct Observed {
+    /// Number of the batch with the epoch record.
+    epoch_batch: Option<u64>,
+    /// Set(SLtoVLMappingTable) received by devices before the first poll.
     told: Option<u32>,
 }
 
@@ -44,35 +44,35 @@ fn told(net: &SimNet) -> u32 {
     net.with(|fabric| fabric.all_counters().sets(id::SL_TO_VL))
 }
 
-fn has_mark(batch: &RecordBatch) -> bool {
-    let is_mark = |c: &RecordChange| matches!(c, RecordChange::Put(key, _) if key.kind() == Some(RecordKind::SlToVlEpoch));
-    batch.changes.iter().any(is_mark)
+fn has_epoch(batch: &RecordBatch) -> bool {
+    let is_epoch = |c: &RecordChange| matches!(c, RecordChange::Put(key, _) if key.kind() == Some(RecordKind::SlToVlEpoch));
+    batch.changes.iter().any(is_epoch)
 }
 
-impl CommitObserver for Slow {
+impl CommitObserver for DelayedStandby {
     fn committed(&self, number: u64, batch: &RecordBatch) {
-        if has_mark(batch) {
-            self.state.lock().expect("whole").mark = Some(number);
+        if has_epoch(batch) {
+            self.state.lock().expect("lock not poisoned").epoch_batch = Some(number);
         }
     }
 
     fn acknowledged(&self) -> u64 {
-        let mut state = self.state.lock().expect("whole");
-        match (state.mark, state.told) {
-            (Some(mark), None) => {
+        let mut state = self.state.lock().expect("lock not poisoned");
+        match (state.epoch_batch, state.told) {
+            (Some(epoch_batch), None) => {
                 state.told = Some(told(&self.net));
                 self.durable.wake();
-                mark - 1
+                epoch_batch - 1
             }
             _ => u64::MAX,
         }
     }
 }
 
-/// Longest time for an answer.
+/// Longest wait for a reply.
 const GUARD: Duration = Duration::from_secs(20);
 
-/// Ends with the first report.
+/// A host that stops with the first sweep report.
 struct Once(StateWriter);
 
 impl Shell for Once {
@@ -100,8 +100,8 @@ impl Shell for Once {
     fn tick(&mut self, _: Progress) {}
 }
 
-/// A fabric whose routing needs lanes comes up, with what it keeps followed by `follow`.
-fn comes_up(
+/// Brings up a fabric whose routing needs several VLs, with the observer from `follow` on the store.
+fn bring_up(
     net: &SimNet,
     dir: &Scratch,
     follow: impl FnOnce(&Arc<DurabilityTracker>) -> Arc<dyn CommitObserver>,
@@ -126,11 +126,11 @@ fn comes_up(
         let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
         let driver = Driver::new(sm, clock, port, Once(writer), orders);
         let mut driver = driver.with_durability(Some(Arc::clone(&durable)));
-        driver.run().await.expect("a port that stays")
+        driver.run().await.expect("attached port")
     });
     durable.set_observer(None);
     assert!(report.expect("a sweep").is_clean());
-    assert!(told(net) > 0, "one lane proves nothing here");
+    assert!(told(net) > 0, "the test needs several VLs");
 }
 
 fn torus() -> SimNet {
@@ -142,68 +142,69 @@ fn torus() -> SimNet {
 fn device_writes_wait_for_durable_records() {
     let net = torus();
     let dir = Scratch::in_memory("written-ahead");
-    let state = Arc::new(Mutex::new(Seen::default()));
-    comes_up(&net, &dir, |durable| {
-        Arc::new(Slow {
+    let state = Arc::new(Mutex::new(Observed::default()));
+    bring_up(&net, &dir, |durable| {
+        Arc::new(DelayedStandby {
             net: net.clone(),
             durable: Arc::clone(durable),
             state: Arc::clone(&state),
         })
     });
-    let before = state.lock().expect("whole").told;
-    assert_eq!(before, Some(0), "tables that were written before");
+    let before = state.lock().expect("lock not poisoned").told;
+    assert_eq!(before, Some(0), "SL-to-VL Sets before the acknowledgement");
 }
 
-/// A standby that acknowledges the mark when somebody has seen that the master still answers.
-struct Waits {
-    mark: Mutex<Option<u64>>,
+/// A standby that acknowledges the epoch after the test has seen that the master still replies.
+struct GatedStandby {
+    epoch_batch: Mutex<Option<u64>>,
     begun: Sender<()>,
     seen: Arc<AtomicBool>,
 }
 
-impl CommitObserver for Waits {
+impl CommitObserver for GatedStandby {
     fn committed(&self, number: u64, batch: &RecordBatch) {
-        if has_mark(batch) {
-            *self.mark.lock().expect("whole") = Some(number);
-            self.begun.send(()).expect("somebody waits for it");
+        if has_epoch(batch) {
+            *self.epoch_batch.lock().expect("lock not poisoned") = Some(number);
+            self.begun.send(()).expect("test waits");
         }
     }
 
     fn acknowledged(&self) -> u64 {
-        let mark = self
-            .mark
+        let epoch_batch = self
+            .epoch_batch
             .lock()
-            .expect("whole")
+            .expect("lock not poisoned")
             .filter(|_| !self.seen.load(Ordering::SeqCst));
-        mark.map_or(u64::MAX, |mark| mark - 1)
+        epoch_batch.map_or(u64::MAX, |epoch_batch| epoch_batch - 1)
     }
 }
 
-/// Another subnet manager asks what the master is, from the next switch; what tables had been written when it was told.
-fn asks(net: &SimNet) -> u32 {
+/// Queries SMInfo from the neighbouring switch. Returns the number of SL-to-VL Sets at the time of the reply.
+fn query_sm_info(net: &SimNet) -> u32 {
     let (at, port) = net.with(|fabric| {
         let master = fabric.default_port();
         let next = fabric.peer(master).expect("a cable");
         (PortAt::new(next.node, 0), next.port)
     });
     let (mut sender, mut receiver) = net.attach(Some(at)).expect("a port").split();
-    let path = DrPath::LOCAL.extend(PortNum(port)).expect("a way");
+    let path = DrPath::LOCAL.extend(PortNum(port)).expect("valid path");
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
     let to = Address::DIRECTED;
     let mad = request.directed(&path, Tid(1));
-    sender.send(&MadOut { to, mad }).expect("a port that stays");
+    sender.send(&MadOut { to, mad }).expect("attached port");
     loop {
-        match receiver.receive(GUARD).expect("a port that stays") {
+        match receiver.receive(GUARD).expect("attached port") {
             Received::Mad(mad) if mad.mad.method() == Method::GetResp => return told(net),
             Received::Mad(_) => {}
             other @ (Received::SendFailed(_) | Received::TimedOut) => {
-                panic!("no answer: {other:?}")
+                panic!("no reply: {other:?}")
             }
         }
     }
 }
 
-/// A master that says nothing is replaced: what waits for the disk, or for a standby, is what devices are told, and nothing else.
+/// While the master waits for the store or a standby, it holds back only the dependent Sets. It still replies to
+/// SMInfo, so that no standby takes over.
 #[test]
 fn other_sms_are_answered_meanwhile() {
     let net = torus();
@@ -212,21 +213,21 @@ fn other_sms_are_answered_meanwhile() {
     let seen = Arc::new(AtomicBool::new(false));
     let (asking, has_seen) = (net.clone(), Arc::clone(&seen));
     let mut other = None;
-    comes_up(&net, &dir, |durable| {
+    bring_up(&net, &dir, |durable| {
         let durable = Arc::clone(durable);
         other = Some(std::thread::spawn(move || {
-            begins.recv().expect("tables of lanes are to be written");
-            let told = asks(&asking);
+            begins.recv().expect("SL-to-VL epoch commit");
+            let told = query_sm_info(&asking);
             has_seen.store(true, Ordering::SeqCst);
             durable.wake();
             told
         }));
-        Arc::new(Waits {
-            mark: Mutex::default(),
+        Arc::new(GatedStandby {
+            epoch_batch: Mutex::default(),
             begun,
             seen,
         })
     });
     let told = other.and_then(|other| other.join().ok());
-    assert_eq!(told, Some(0), "it was answered after devices were");
+    assert_eq!(told, Some(0), "the reply came after the Sets");
 }

@@ -1,5 +1,5 @@
-//! The order of writes: what others wait for comes first, a job is for the configuration that it was made for, and while
-//! routes and lanes are exchanged nothing can loop or deadlock. The oracle looks after each table that is written.
+//! Order of table writes: dependencies come first, a routing job belongs to one configuration, and updates of routes
+//! and VLs create no forwarding loop or deadlock. The oracle runs after each table write.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -24,7 +24,7 @@ fn with(engine: &str, vls: u8) -> SmConfig {
     }
 }
 
-fn brought_up(spec: &str, engine: &str, vls: u8) -> Lab {
+fn bring_up(spec: &str, engine: &str, vls: u8) -> Lab {
     let mut lab = Lab::with(spec, 7, with(engine, vls));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
@@ -36,28 +36,28 @@ fn command(lab: &mut Lab, input: Input) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |m, now| m.command(input, now))
-        .expect("our manager");
+        .expect("ferrosm SM");
 }
 
 fn set_slow(lab: &mut Lab, slow: bool) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |m, _| m.defers_routing_jobs = slow)
-        .expect("our manager");
+        .expect("ferrosm SM");
 }
 
 fn answer(lab: &mut Lab) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, Sm::deliver_job_result)
-        .expect("our manager");
+        .expect("ferrosm SM");
 }
 
 fn config(lab: &mut Lab, engine: &str, vls: u8) {
     command(lab, Input::Config(Box::new(with(engine, vls))));
 }
 
-/// The switch of the simulation that is a node of the manager.
+/// The simulated switch of this node.
 fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
     let node = lab.manager().core().subnet().get(n).expect("a node");
     (0..lab.spec.nodes.len())
@@ -67,9 +67,9 @@ fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
 
 type Stages = Vec<Vec<(NodeIdx, u16)>>;
 
-/// A fabric whose next tables, which wait to be handed in, have to be written in stages.
-fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
-    let mut lab = brought_up(spec, from, 1);
+/// A fabric whose next tables, which are computed but not yet delivered, need a staged update.
+fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
+    let mut lab = bring_up(spec, from, 1);
     set_slow(&mut lab, true);
     config(&mut lab, to, 1);
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
@@ -85,8 +85,8 @@ fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
     Some((lab, stages))
 }
 
-/// A switch refuses a block of the first stage: no block of a later one goes to anybody, the report says so, and when the
-/// switch takes blocks again the next sweep writes the rest.
+/// A switch rejects a block of the first stage. The SM writes no block of a later stage to any switch and reports the
+/// rejection. Once the switch accepts blocks again, the next sweep writes the rest.
 #[test]
 fn rejected_lft_block_delays_later_stages() {
     let mut found = 0;
@@ -97,7 +97,7 @@ fn rejected_lft_block_delays_later_stages() {
         ("fat-tree:6", "sssp", "minhop"),
     ] {
         for fault in [Faults::refusing(Status::BAD_FIELD), Faults::HUNG] {
-            let Some((mut lab, stages)) = about_to_write(spec, from, to) else {
+            let Some((mut lab, stages)) = before_staged_update(spec, from, to) else {
                 break;
             };
             found += 1;
@@ -135,21 +135,25 @@ fn rejected_lft_block_delays_later_stages() {
             assert!(blocks(&lab) != before, "{what}");
         }
     }
-    assert!(found >= 4, "{found} changes in stages prove little");
+    assert!(found >= 4, "only {found} staged updates");
 }
 
-/// A routing that was computed for an old configuration is not installed, also where the fabric has changed too often to
-/// wait for a routing of its own.
+/// A routing computed for an old configuration is never installed, even if the fabric changes too often to wait for a
+/// new one.
 #[test]
 fn routing_of_an_old_configuration_is_never_installed() {
-    let mut lab = brought_up("torus:4,4,1", "updn", 1);
+    let mut lab = bring_up("torus:4,4,1", "updn", 1);
     set_slow(&mut lab, true);
     command(&mut lab, Command::Reroute.with_id(0));
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     for _ in 0..3 {
         command(&mut lab, Command::Reroute.with_id(0));
         answer(&mut lab);
-        assert_eq!(lab.manager().deferred_jobs.len(), 1, "stale: another job");
+        assert_eq!(
+            lab.manager().deferred_jobs.len(),
+            1,
+            "a stale job starts a new one"
+        );
     }
     config(&mut lab, "dnup", 1);
     answer(&mut lab);
@@ -158,7 +162,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
     assert_eq!(
         lab.manager().deferred_jobs.len(),
         1,
-        "a job for the new one"
+        "one job for the new configuration"
     );
     set_slow(&mut lab, false);
     answer(&mut lab);
@@ -167,8 +171,8 @@ fn routing_of_an_old_configuration_is_never_installed() {
     assert!(report.is_clean(), "{report:?}");
 }
 
-/// From one engine's lanes to another's, and after cables are lost and gained: after each table that is written no packet
-/// can go round, and no channels wait for each other, on the SLs that paths have at that moment.
+/// Change of engines, and lost and restored links: after each table write no packet loops, and the channel
+/// dependencies have no cycle, on the SLs that paths have at that moment.
 #[test]
 fn no_deadlock_while_vls_change() {
     for (spec, engines) in [
@@ -190,7 +194,7 @@ fn no_deadlock_while_vls_change() {
             (engine.to_owned(), vls.parse::<u8>().expect("a number"))
         };
         let (first, vls) = name(engines[0]);
-        let mut lab = brought_up(spec, &first, vls);
+        let mut lab = bring_up(spec, &first, vls);
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
         lab.world.observe(move |e| {
@@ -202,12 +206,12 @@ fn no_deadlock_while_vls_change() {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        let mut looks = 0;
+        let mut checks = 0;
         for engine in &engines[1..] {
             let (engine, vls) = name(engine);
             let what = format!("{spec} to {engine} with {vls}");
             config(&mut lab, &engine, vls);
-            watched(&mut lab, &what, &written, &mut looks, |lab| {
+            run_with_checks(&mut lab, &what, &written, &mut checks, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == engine)
             });
@@ -218,35 +222,35 @@ fn no_deadlock_while_vls_change() {
                 let before = lab.manager().reports().len();
                 let fabric = lab.world.fabric_mut();
                 if cut {
-                    fabric.cut(cable).expect("a cable");
+                    fabric.cut(cable).expect("link");
                 } else {
-                    fabric.restore(cable).expect("a cable");
+                    fabric.restore(cable).expect("link");
                 }
-                watched(&mut lab, &what, &written, &mut looks, |lab| {
+                run_with_checks(&mut lab, &what, &written, &mut checks, |lab| {
                     let reports = lab.manager().reports();
                     reports.len() > before && reports.last().is_some_and(|r| r.is_clean())
                 });
                 lab.run_until_correct(60);
             }
         }
-        assert!(looks > 100, "{spec}: {looks} looks prove little");
+        assert!(checks > 100, "{spec}: only {checks} checks");
     }
 }
 
-/// Goes on until `done` and looks whenever a table was written.
-fn watched(
+/// Runs until `done` and checks the fabric after each table write.
+fn run_with_checks(
     lab: &mut Lab,
     what: &str,
     written: &AtomicBool,
-    looks: &mut usize,
+    checks: &mut usize,
     done: impl Fn(&Lab) -> bool,
 ) {
     let deadline = lab.world.now() + Duration::from_secs(120);
     while !done(lab) {
-        let now = lab.world.step().expect("something goes on");
+        let now = lab.world.step().expect("pending event");
         assert!(now <= deadline, "{what}: not within 120 s");
         if written.swap(false, Ordering::Relaxed) {
-            *looks += 1;
+            *checks += 1;
             let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
             for v in &verdict.violations {
                 let loops = matches!(
