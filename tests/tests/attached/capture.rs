@@ -1,4 +1,4 @@
-//! `ferrosm sim --capture`: a session of other people's programs, and what tshark makes of every packet of it.
+//! `ferrosm sim --capture`: tshark dissects every packet of a session of third-party programs.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -14,12 +14,12 @@ use ferrosm_tests::process::{Launch, poll_until};
 const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What tshark 4.0 has no dissector for: class and attribute.
+/// Class and attribute of MADs for which tshark 4.0 has no dissector.
 const UNKNOWN_TO_TSHARK: [(&str, &str); 3] = [
-    // Mellanox's ExtendedPortInfo, a vendor's own attribute in the subnet management classes.
+    // ExtendedPortInfo of Mellanox, a vendor attribute in the subnet management classes.
     ("0x81", "0xff90"),
     ("0x01", "0xff90"),
-    // PortInfoExtended, of IBA 1.5.
+    // PortInfoExtended of IBA 1.5.
     ("0x01", "0x0033"),
 ];
 
@@ -33,7 +33,7 @@ fn tshark(sim: &FabricServer, args: &[&str]) -> String {
         .stdout
 }
 
-/// The values of fields of every packet that a filter takes.
+/// The values of fields in every packet that matches a display filter.
 fn fields(sim: &FabricServer, filter: &str, names: &[&str]) -> Vec<Vec<String>> {
     let mut args = vec!["-Y", filter, "-T", "fields", "-E", "separator=;"];
     args.extend(names.iter().flat_map(|name| ["-e", *name]));
@@ -51,8 +51,8 @@ fn number(text: &str) -> u64 {
     )
 }
 
-/// A session with all that OpenSM and its clients send. Returns how many packets programs sent, and nodes of their own
-/// accord, as the server says.
+/// Runs a session with all MADs that OpenSM and its clients send. Returns the number of packets sent by programs and of packets
+/// originated by nodes, as the server counts them.
 fn session() -> (FabricServer, u64) {
     let sim = FabricServer::try_serve(&by_spec("star:3"), &["--capture", "live.pcapng"]).unwrap();
     let mut sm = OpenSm::start(&sim, None, &[]);
@@ -80,8 +80,8 @@ fn session() -> (FabricServer, u64) {
     }
     sim.tell("cut \"host-1 mlx5_0\"[1]");
     sm.wait_until_up(2);
-    // OpenSM goes on: nobody would answer the traps else. The file is taken when two looks agree, on what is in it too:
-    // the server writes when it has nothing else to do.
+    // OpenSM keeps running, otherwise traps would remain without a response. The server flushes the file when idle: the capture is used
+    // once two consecutive readings agree in counters and content.
     let mut last = None;
     let sent = poll_until(DEADLINE, PAUSE, || {
         let before = packets(&sim.tell("status"));
@@ -101,7 +101,7 @@ fn session() -> (FabricServer, u64) {
     (sim, sent.unwrap())
 }
 
-/// What programs sent, and nodes of their own accord.
+/// Packets sent by programs and packets originated by nodes.
 fn packets(status: &str) -> u64 {
     let count = |what: &str| -> u64 {
         let before = status.split_once(what).map(|(before, _)| before);
@@ -112,15 +112,15 @@ fn packets(status: &str) -> u64 {
     count(" packets sent") + count(" traps")
 }
 
-/// Nothing malformed, nothing that tshark warns of, nothing unknown but what it cannot know, and transfers that are whole.
+/// No malformed packet, no tshark warning, no unknown attribute except those that tshark does not support, and only complete transfers.
 #[test]
 fn tshark_dissects_every_packet_of_a_session() {
     let (sim, sent) = session();
 
-    // A packet that is dropped later is recorded again, with a remark that says why.
+    // A packet that is dropped later is recorded again, with a comment that gives the reason.
     let all = fields(&sim, "infiniband", &["frame.number", "frame.comment"]);
     let (first, again): (Vec<_>, Vec<_>) = all.iter().partition(|row| row[1].is_empty());
-    // The server does not count answers of agents. SMInfo (0x20) is answered by OpenSM.
+    // The server does not count responses of agents. OpenSM responds to SMInfo (0x20).
     let answers = "infiniband.mad.method == 0x81 && !frame.comment && infiniband.mad.attributeid != 0x20 \
         && infiniband.mad.mgmtclass in {1, 4, 0x81}";
     let answers = fields(&sim, answers, &["frame.number"]).len();
@@ -132,10 +132,10 @@ fn tshark_dissects_every_packet_of_a_session() {
         "{again:?}"
     );
     let frames = fields(&sim, "frame", &["frame.number"]);
-    assert_eq!(frames.len(), all.len(), "packets that are not InfiniBand");
+    assert_eq!(frames.len(), all.len(), "packets other than InfiniBand");
 
     assert_eq!(fields(&sim, "_ws.malformed", &["frame.number"]).len(), 0);
-    // tshark reads every segment of a table as if a record began there, so text in later ones has no end for it.
+    // tshark dissects every segment of a table as if a record began there, so strings in later segments appear unterminated.
     let warned: Vec<_> = fields(
         &sim,
         "_ws.expert && !frame.comment",
@@ -160,12 +160,12 @@ fn tshark_dissects_every_packet_of_a_session() {
             attribute = value.split(&['(', ')'][..]).rev().nth(1).unwrap_or(value);
         }
         let lower = line.to_lowercase();
-        // A transfer of one packet that is no RMPP says so by flags 0, which tshark has no name for.
+        // A single-packet reply without RMPP has flags 0, for which tshark has no name.
         if ["malformed", "unknown", "dissector bug", "undecoded"]
             .iter()
             .any(|word| lower.contains(word))
             && !line.contains("RMPP Flags: Unknown (0x0)")
-            // Judged above.
+            // Checked above.
             && !line.contains("Trailing stray characters")
             && line != "[Group: Undecoded]"
         {
@@ -194,7 +194,7 @@ fn tshark_dissects_every_packet_of_a_session() {
     transfers_are_whole(&sim);
 }
 
-/// Segments of each transfer count from 1, the first and the last say so, and what was sent is acknowledged to the end.
+/// Segment numbers of each transfer start at 1, the first and last segments carry their flags, and every segment is acknowledged.
 fn transfers_are_whole(sim: &FabricServer) {
     let rows = fields(
         sim,
@@ -219,18 +219,18 @@ fn transfers_are_whole(sim: &FabricServer) {
                 .entry(&row[0])
                 .or_default()
                 .push((number(&row[3]), number(&row[4]))),
-            other => panic!("a packet of RMPP type {other}: {row:?}"),
+            other => panic!("RMPP type {other}: {row:?}"),
         }
     }
     assert!(
         data.values().any(|segments| segments.len() > 5),
-        "no long one"
+        "no transfer of several segments"
     );
     for (transaction, segments) in &data {
         let last = segments.len() as u64;
         for (place, &(segment, flags)) in (1..).zip(segments) {
             assert_eq!(segment, place, "{transaction}: {segments:?}");
-            // Active; the first; the last.
+            // Active, first and last flags.
             assert_eq!(flags & 2 != 0, place == 1, "{transaction}: {segments:?}");
             assert_eq!(flags & 4 != 0, place == last, "{transaction}: {segments:?}");
         }

@@ -1,7 +1,7 @@
-//! infiniband-diags and ibutils, unmodified, on a fabric that `ferrosm sim` serves.
+//! infiniband-diags and ibutils, unmodified, on a fabric of `ferrosm sim`.
 //!
-//! What they tell is held against the text that the fabric was loaded from, against each other, and against what
-//! was done to the fabric. They read it with code of their own.
+//! The tests compare their output with the text from which the fabric was loaded, with each other, and with the changes made to the
+//! fabric. The programs parse it with independent code.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -19,16 +19,16 @@ use ferrosm_tests::process::poll_until;
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The records of a text by their names: everything but remarks and order.
+/// The records of a text by name, without comments and order.
 fn records(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut all = BTreeMap::new();
     for record in text.split("\n\n") {
         let lines: Vec<String> = record
             .lines()
             .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
-            // Blanks before a remark differ between versions of the program.
+            // Spaces before a comment differ between versions of the program.
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            // From adapter to adapter it prints a blank there, as nowhere else.
+            // Only between two adapters does it print a space here.
             .map(|line| line.replace("] (", "]("))
             .collect();
         let Some(head) = lines.iter().find(|line| {
@@ -43,7 +43,7 @@ fn records(text: &str) -> BTreeMap<String, Vec<String>> {
     all
 }
 
-/// Every kind of node and link that the generators know.
+/// Topologies with every kind of node and link that the generators support.
 const SHAPES: [&str; 15] = [
     "star:3;speed=FDR",
     "star:3;speed=NDR",
@@ -62,7 +62,7 @@ const SHAPES: [&str; 15] = [
     "xgft:2,3/2,2",
 ];
 
-/// The text that ibnetdiscover prints is the one that was loaded, but for order: every record, every line.
+/// ibnetdiscover prints the text that was loaded, except for the order: every record, every line.
 #[test]
 fn ibnetdiscover_reproduces_the_fabric_file() {
     let mut wrong = Vec::new();
@@ -72,12 +72,12 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
             .run("ibnetdiscover", &[])
             .expect_success()
             .stdout;
-        // infiniband-diags 44 is older than XDR and prints that it does not know the speed.
+        // infiniband-diags 44 predates XDR and reports an unknown speed.
         let text = text.replace("xXDR\n", "x???\n");
         compare(spec, &text, &found, &mut wrong);
         let (written, found) = (records(&text), records(&found));
         for (head, lines) in &found {
-            // Whether all are there was compared above.
+            // Completeness was checked above.
             let paper = written.get(head).map(Vec::as_slice).unwrap_or_default();
             for line in lines.iter().filter(|line| !paper.contains(line)) {
                 wrong.push(format!("{spec}: {head}: not written: {line}"));
@@ -87,7 +87,7 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Names with blanks, hashes, brackets and an apostrophe come back as written.
+/// Node names with spaces, hashes, brackets and an apostrophe are printed as written.
 #[test]
 fn ibnetdiscover_reproduces_unusual_node_names() {
     let names = ["top # of [rack] 7", "it's; a 'leaf'", "host=1 (a), %s %n"];
@@ -105,7 +105,7 @@ fn ibnetdiscover_reproduces_unusual_node_names() {
     assert_eq!(told, BTreeSet::from(names), "{found}");
 }
 
-/// A fabric that OpenSM brought up and serves, and its far host. Counters begin at 0.
+/// A fabric under OpenSM and a host far from it. Counters start at 0.
 struct Managed {
     sim: FabricServer,
     _sm: OpenSm,
@@ -118,10 +118,10 @@ impl Managed {
     fn new() -> Self {
         let sim = FabricServer::shape("fat-tree:4");
         let mut sm = OpenSm::start(&sim, None, &[]);
-        // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second, their switches tell
-        // it so, and it sweeps once more: SwitchInfo:MulticastFDBTop of a first sweep is another than of a later one.
+        // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second, their switches send traps, and it
+        // sweeps again: SwitchInfo:MulticastFDBTop differs between the first and a later sweep.
         sm.wait_until_up(2);
-        // Those links count that they went down.
+        // Those links count LinkDowned.
         let net = poll_until(SETTLE, PAUSE, || {
             let net = sim.net()?;
             let all = net.hosts().all(|node| node.ports[&1].lid != 0);
@@ -162,7 +162,7 @@ fn counter(text: &str, name: &str) -> u64 {
     value.parse().unwrap_or_else(|_| panic!("{name}: {text}"))
 }
 
-/// All links Active at their speed; nobody errs; one bad port is named, and it alone.
+/// All links are Active at their speed and without errors. One bad port is reported, and no other.
 #[test]
 fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     let fabric = Managed::new();
@@ -187,8 +187,8 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     );
     fabric.sim.tell("count leaf-1-1[3] symbol_errors 77");
     let bad = fabric.sim.run("ibqueryerrors", &[]).stdout;
-    // While OpenSM began, switches sent traps before they had a route to it. Their port 0 remembers that: AllPortSelect,
-    // by which the program clears a switch, is about the others.
+    // While OpenSM started, switches sent traps before they had a route to it, which port 0 counts. AllPortSelect, by which the program
+    // clears a switch, does not include port 0.
     let named: Vec<&str> = bad
         .lines()
         .filter(|line| line.contains(" port ") && !line.contains(" port 0: "))
@@ -209,7 +209,7 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     assert!(bad.contains("36 nodes checked, 1 bad nodes found"), "{bad}");
 }
 
-/// Counters grow by what was sent and go back to 0; a lossy cable shows.
+/// Counters count the packets sent and can be cleared; a lossy link shows errors.
 #[test]
 fn perfquery_counts_the_packets_sent() {
     let fabric = Managed::new();
@@ -226,17 +226,17 @@ fn perfquery_counts_the_packets_sent() {
     let reset = |lid: &str, port: &str| {
         let _ = fabric.sim.run("perfquery", &["-x", "-R", lid, port]);
     };
-    // The subnet manager may look at the host in the midst of it, and its SMPs count, too: not every time.
+    // The SM may read the host during the test, and its SMPs count as well, so the test allows retries.
     let counted = || {
         reset(&leaf, "2");
         let before = sent(&[&leaf, "2"]);
         for _ in 0..5 {
-            // One question and one answer to the host's PMA each, both over the leaf's port 2.
+            // One request to and one response from the host's PMA each, both through port 2 of the leaf.
             let _ = fabric.run("perfquery", &[&far, "1"]);
         }
         (before, sent(&[&leaf, "2"]))
     };
-    // ClassPortInfo and PortCounters: two questions a run. 256 bytes and the headers make a packet of 72 words.
+    // ClassPortInfo and PortCounters: two requests a run. A packet of 256 bytes and headers has 72 words.
     let quiet = ((0, 0, 0), (10, 10, 10 * 72));
     let tries: Vec<_> = (0..5)
         .map(|_| counted())
@@ -246,18 +246,18 @@ fn perfquery_counts_the_packets_sent() {
     let all = fabric.run("perfquery", &["-a", &leaf]);
     assert!(counter(&all, "PortXmitPkts") >= 10, "{all}");
 
-    // A node's port counts what it cannot send on.
+    // A node's port counts packets that it cannot send.
     fabric.sim.tell("cut leaf-3-1[1]");
     let text = fabric.run("perfquery", &[&leaf, "1"]);
     assert_eq!(counter(&text, "LinkDownedCounter"), 1, "{text}");
 }
 
-/// Attributes by LID and by directed route are the same, and the device's.
+/// Attributes read by LID and by directed route are equal, and equal to the device's.
 #[test]
 fn smpquery_reads_all_its_attributes() {
     let fabric = Managed::new();
     let leaf = fabric.lid("leaf-0-0");
-    // The leaf of the host at which the programs run is the first hop.
+    // The leaf of the local host is the first hop.
     for (op, tail) in [
         ("nodeinfo", &[][..]),
         ("nodedesc", &[]),
@@ -298,7 +298,7 @@ fn smpquery_reads_all_its_attributes() {
     assert!(raw.starts_with("0101 0204"), "{raw}");
 }
 
-/// `ibtracert` goes where the tables lead that `dump_fts` shows.
+/// `ibtracert` follows the LFTs that `dump_fts` prints.
 #[test]
 fn ibtracert_follows_the_lfts() {
     let fabric = Managed::new();
@@ -329,7 +329,7 @@ fn ibtracert_follows_the_lfts() {
     assert_eq!(groups.matches("Multicast mlids").count(), 20, "{groups}");
 }
 
-/// A program on one host answers one on another: agents of vendor classes.
+/// A program on one host queries one on another through vendor class agents.
 #[test]
 fn ibping_and_ibsysstat_reach_their_servers() {
     let fabric = Managed::new();
@@ -347,7 +347,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
             .start(fabric.sim.dir())
     };
     let _servers = (start("ibping"), start("ibsysstat"));
-    // A program has a connection before it opens its device: only an opened device has a queue.
+    // A program connects before it opens its device; only an open device has a receive queue.
     poll_until(SETTLE, PAUSE, || {
         let clients = fabric.sim.tell("clients");
         let open = |program: &str| {
@@ -379,7 +379,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
     assert!(said.unwrap().contains("cpu 0:"));
 }
 
-/// Ports are switched off and on, and their speed changed, at both ends.
+/// Ports are disabled and enabled, and their speed changed, at both ends.
 #[test]
 fn ibportstate_changes_both_ends() {
     let fabric = Managed::new();
@@ -415,7 +415,7 @@ fn ibportstate_changes_both_ends() {
     assert_eq!(there["LinkSpeedExtActive"], "14.0625 Gbps");
 }
 
-/// Lists and addresses.
+/// Node lists and addresses.
 #[test]
 fn ibhosts_ibswitches_and_ibaddr_agree_with_the_fabric() {
     let fabric = Managed::new();
@@ -450,7 +450,7 @@ fn ibhosts_ibswitches_and_ibaddr_agree_with_the_fabric() {
     assert!(!same.contains("duplicate"), "{same}");
 }
 
-/// Answers of the subnet administration, small and in segments.
+/// SA replies, in one packet and in several segments.
 #[test]
 fn saquery_answers_agree_with_the_fabric() {
     let fabric = Managed::new();
@@ -470,16 +470,16 @@ fn saquery_answers_agree_with_the_fabric() {
     );
     assert_eq!(count(&["LFTR"], "LFT Record dump"), 20);
     assert_eq!(count(&["MFTR"], "MFT Record dump"), 0);
-    // A record for each block of 8.
+    // One record for each block of 8.
     let guids = parse_smpquery(&fabric.run("smpquery", &["portinfo", &far, "1"]));
     let blocks = guids["GuidCap"].parse::<usize>().unwrap() / 8;
     assert_eq!(count(&["GIR"], "GUIDInfo Record dump"), 20 + 16 * blocks);
-    // Switches: each of 5 in ports by 5 out ports; hosts: one.
+    // Switches: 5 in-ports times 5 out-ports each; hosts: one record.
     assert_eq!(count(&["SL2VL"], "SL2VLTableRecord dump"), 20 * 25 + 16);
     assert!(count(&["VLAR"], "VLArbTableRecord dump") >= 36);
     assert_eq!(count(&["SR"], "ServiceRecord dump"), 0);
     assert_eq!(count(&["IIR"], "InformInfoRecord dump"), 0);
-    // Keys are told to those whom OpenSM trusts.
+    // OpenSM returns keys only to trusted requesters.
     let refused = fabric.sim.run("saquery", &["PKTR"]);
     assert!(refused.stderr.contains("0x0200"), "{}", refused.describe());
     assert!(count(&["--smkey", "1", "PKTR"], "PKeyTableRecord dump") >= 36);
@@ -503,8 +503,8 @@ fn ibdiagnet(sim: &FabricServer) -> (String, BTreeMap<String, (u64, u64)>) {
     (said, stages)
 }
 
-/// ibutils' ibdiagnet goes through all of its stages, and finds a GUID that two have. The fabric is QDR: it was
-/// written before extended speeds and stops at a port that has one.
+/// ibdiagnet of ibutils completes all stages and finds a duplicate GUID. The fabric is QDR: the program predates extended speeds and
+/// stops at a port that has one.
 #[test]
 fn ibdiagnet_checks_the_fabric() {
     let sim = FabricServer::shape("star:3;speed=QDR");
@@ -514,11 +514,11 @@ fn ibdiagnet_checks_the_fabric() {
     let healthy = [
         ("Bad GUIDs/LIDs Check", (0, 0)),
         ("Link State Active Check", (0, 0)),
-        // It asks Mellanox's devices for their firmware by class 0x0A, for which nodes have no agent here.
+        // It queries Mellanox devices for their firmware by class 0x0A, for which the nodes have no agent.
         ("General Devices Info Report", (1, 0)),
         ("Performance Counters Report", (0, 0)),
         ("Partitions Check", (0, 0)),
-        // OpenSM makes the broadcast group for 10 Gbps unless it is told otherwise.
+        // By default OpenSM creates the broadcast group for 10 Gbps.
         ("IPoIB Subnets Check", (0, 1)),
     ];
     let healthy: BTreeMap<String, (u64, u64)> = healthy

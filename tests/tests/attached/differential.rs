@@ -1,9 +1,8 @@
-//! The same MADs to our nodes and to Debian's ibsim, and the answers byte by byte.
+//! The same MADs are sent to the nodes of `ferrosm sim` and to Debian's ibsim, and the responses are compared byte by byte.
 //!
-//! A small client of libibumad (`clients/script.c`), which knows neither of them, sends the script to both on the
-//! same fabric file. Every difference stands in the table of `differential/table.rs` with who follows the
-//! specification; one that does not is a failure, and so is a line of the table that is no longer true.
-//! `docs/ibsim-differences.md` has the same table for people.
+//! A small libibumad client (`clients/script.c`) without knowledge of either simulator sends the script to both on the same fabric
+//! file. The table in `differential/table.rs` lists every difference and which side follows the specification. An unlisted difference
+//! fails the test, and so does an entry without a difference. `docs/ibsim-differences.md` documents the same table.
 
 mod compare;
 mod script;
@@ -27,7 +26,7 @@ use table::{Known, known};
 
 const BUILD: Duration = Duration::from_secs(60);
 
-/// The client, built for this test.
+/// The client, compiled for this test.
 fn client(dir: &Path) -> String {
     let source = workspace().join("tests/clients/script.c");
     let program = dir.join("script").to_string_lossy().into_owned();
@@ -40,7 +39,7 @@ fn client(dir: &Path) -> String {
     program
 }
 
-/// What a simulator answers to the whole script.
+/// The responses of a simulator to the complete script.
 fn answers(sim: &impl Clients, script: &[Case]) -> String {
     let program = client(sim.dir());
     let input = sim.dir().join("script.txt");
@@ -54,13 +53,13 @@ fn answers(sim: &impl Clients, script: &[Case]) -> String {
 fn differences() -> Vec<Difference> {
     let script = script();
     let names: BTreeSet<&str> = script.iter().map(|case| case.name.as_str()).collect();
-    assert_eq!(names.len(), script.len(), "two cases have one name");
+    assert_eq!(names.len(), script.len(), "duplicate case name");
     let ours = answers(&FabricServer::serve(FABRIC), &script);
     let theirs = answers(&Ibsim::serve(FABRIC), &script);
     compare(&script, &read(&ours), &read(&theirs))
 }
 
-/// Whether a text fits a pattern in which `*` is anything.
+/// Whether a text matches a pattern in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -80,7 +79,7 @@ fn explains(known: &Known, difference: &Difference) -> bool {
         && fits(known.ibsim, &difference.theirs)
 }
 
-/// No difference that is not in the table, no line of the table without a difference.
+/// Every difference is listed, and every entry of the list occurs.
 #[test]
 fn ferrosm_and_ibsim_respond_alike_except_for_listed_differences() {
     let found = differences();
@@ -103,7 +102,7 @@ fn ferrosm_and_ibsim_respond_alike_except_for_listed_differences() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// The page for people has every line of the table, and no other.
+/// The documentation page has exactly the entries of the table.
 #[test]
 fn documented_differences_match_the_list() {
     let page = fs::read_to_string(workspace().join("docs/ibsim-differences.md")).unwrap();
@@ -117,6 +116,6 @@ fn documented_differences_match_the_list() {
     assert_eq!(told, listed);
     for line in known() {
         let row = line.row();
-        assert!(page.contains(&row), "the page has not:\n{row}");
+        assert!(page.contains(&row), "missing on the page:\n{row}");
     }
 }

@@ -1,5 +1,6 @@
-//! Two real ferrosm whose copies go through a real etcd of three members, on a fabric that `ferrosm sim` serves. Nothing sleeps:
-//! everything is polled for, with a limit that only a broken test reaches. What is measured is printed.
+//! Two real ferrosm SMs that replicate through a real etcd cluster of three members, on a fabric of `ferrosm sim`.
+//!
+//! No test sleeps: all waits poll with a limit that is reached only on failure. The measured times are printed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use ferrosm_tests::script::{Script, joins, offers, subscribes};
 use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, configure};
 
 const PAUSE: Duration = Duration::from_millis(20);
-/// An alarm releases a reply after a second.
+/// An alarm releases a reply after one second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
 const FROM_COPY: &str = "restored view used until the first sweep completes";
@@ -20,7 +21,7 @@ const DEPOSED: &str = "replaced by another master";
 const BEHIND: &str = "replica out of sync";
 const WHOLE: &str = "replica in sync";
 
-/// Two managers with an etcd, and a host that registers.
+/// Two SMs with an etcd cluster, and a host that registers.
 struct Site {
     pair: SmPair,
     etcd: Etcd,
@@ -33,7 +34,7 @@ impl Site {
     fn new() -> Self {
         let etcd = Etcd::new(3);
         let mut members = etcd.endpoints();
-        // The first, to which both connect, is one that follows.
+        // Both connect to the first member first; it is a follower.
         members.rotate_left((etcd.leader() + 1) % 3);
         let pair = SmPair::new(|dir: &Path| {
             for n in 0..2 {
@@ -59,7 +60,7 @@ impl Site {
         said.expect_success().stdout
     }
 
-    /// The LID of the master that the host knows.
+    /// LID of the master, as the host's PortInfo has it.
     fn sm(&self) -> String {
         let said = self.pair.sim.run_at(CLIENT, "sminfo", &[]);
         let said = said.expect_success().stdout;
@@ -67,7 +68,7 @@ impl Site {
         words.nth(1).unwrap_or_else(|| panic!("{said}")).to_owned()
     }
 
-    /// The host joins, makes a group, offers a service and subscribes; all of it is answered for.
+    /// The host joins, creates a group, registers a service and subscribes, until the SA has acknowledged all of it.
     fn register(&self) {
         let (sm, guid) = (self.sm(), self.guid);
         let lines = joins(&sm, guid) + &offers(&sm, guid, "example") + &subscribes(&sm);
@@ -77,8 +78,8 @@ impl Site {
         self.has("-g", 2);
     }
 
-    /// Registers another service, repeated until it is acknowledged. A query may show a registration before it is durable; the
-    /// acknowledgement follows when it is, or after an alarm.
+    /// Registers another service, repeated until the SA acknowledges it. A query may show a registration before it is durable; the SA
+    /// acknowledges it when it is durable, or after an alarm.
     fn offer(&self, name: &str, then: usize) {
         let line = offers(&self.sm(), self.guid, name);
         self.until_acknowledged(&line);
@@ -96,14 +97,14 @@ impl Site {
         acknowledged.unwrap_or_else(|why| panic!("{why}: {lines}"));
     }
 
-    /// Waits until there are so many records of a kind.
+    /// Waits until the SA returns `count` records of a kind.
     fn has(&self, kind: &str, count: usize) {
         let found = poll_until(GUARD, PAUSE, || self.are_there(kind, count));
         found.unwrap_or_else(|why| panic!("{count} of {kind}: {why}"));
     }
 
-    /// Whether there are, or what was said. While the master finds out whether it still is one, it does not answer: a host asks
-    /// again.
+    /// Checks the number of records; the error is saquery's output. The SA does not reply while the master verifies its role, so the
+    /// query is repeated.
     fn are_there(&self, kind: &str, count: usize) -> Result<(), String> {
         let said = self.pair.sim.run_at(CLIENT, "saquery", &[kind]);
         if !said.status.success() {
@@ -113,12 +114,12 @@ impl Site {
         is_it.then_some(()).ok_or(said.stdout)
     }
 
-    /// Everything that hosts have registered, as subnet administration tells it.
+    /// All records that hosts have registered, as the SA returns them.
     fn registered(&self) -> [String; 4] {
         ["-g", "-m", "-S", "-I"].map(|kind| self.ask(&[kind]))
     }
 
-    /// LIDs and tables, as the devices tell them.
+    /// LIDs and forwarding tables, as the devices report them.
     fn fabric(&self) -> (Net, Tables) {
         let net = self.pair.sim.net();
         let tables = self.pair.sim.tables();
@@ -128,11 +129,11 @@ impl Site {
         )
     }
 
-    /// The first one is master, as it was, and nobody else believed to be.
+    /// The first SM is still master, and the other never took over.
     fn assert_quiet(&self) {
         assert_eq!(self.count(0, "role changed"), 1, "{}", self.pair.log(0));
         assert_eq!(self.count(0, DEPOSED), 0, "{}", self.pair.log(0));
-        // It may have looked who is master, once or more, where etcd was slow to say that the first one is.
+        // It may have verified its role, if etcd was slow to confirm the lease.
         assert_eq!(
             self.count(1, "role changed role=Master"),
             0,
@@ -146,7 +147,7 @@ impl Site {
     }
 }
 
-/// Killed without a word, the master is replaced by the one that has the copy, and nobody on the fabric notices more than that.
+/// The master is killed and the SM with the replica takes over; nothing else on the fabric changes.
 #[test]
 fn standby_replaces_killed_master_without_losing_records() {
     let mut site = Site::new();
@@ -158,8 +159,8 @@ fn standby_replaces_killed_master_without_losing_records() {
     let answers = began.elapsed();
     site.pair.assert_master(1);
     let asked = began.elapsed();
-    println!("killed: answers after {answers:?}, asked after {asked:?}");
-    // The lease tells of it. Only where a busy machine keeps etcd itself from answering it is noticed by polls.
+    println!("master killed: replies after {answers:?}, lease expiry detected after {asked:?}");
+    // The standby detects the death by the expired lease. It detects it by polling only if etcd is too slow on a busy machine.
     let log = site.pair.log(1);
     let by_lease = log.contains("master silent");
     assert!(by_lease || log.contains("etcd at"), "{log}");
@@ -169,7 +170,7 @@ fn standby_replaces_killed_master_without_losing_records() {
     assert_eq!(site.fabric(), fabric);
 }
 
-/// One that was away while another registered, and starts when that one is dead, begins with what etcd has.
+/// An SM that was down while another accepted registrations, and that starts after the other's death, restores its state from etcd.
 #[test]
 fn sm_that_starts_alone_restores_records_from_etcd() {
     let mut site = Site::new();
@@ -182,13 +183,13 @@ fn sm_that_starts_alone_restores_records_from_etcd() {
     site.pair.start(1);
     site.pair.wait(1, "role=Master", 1);
     site.pair.assert_master(1);
-    println!("started alone: in charge after {:?}", began.elapsed());
+    println!("started alone: master after {:?}", began.elapsed());
     assert_eq!(site.registered(), registered);
     assert_eq!(site.fabric(), fabric);
 }
 
-/// The member of etcd to which both are connected dies, and nothing is noticed; then the one that leads, and etcd needs longer than a
-/// lease to agree on another: nobody is replaced all the same, and copying goes on, as the next death shows.
+/// The etcd member to which both SMs are connected dies, without effect. Then the leader dies, and the election takes longer than a
+/// lease: there is still no failover, and replication continues, as the next failover shows.
 #[test]
 fn loss_of_one_etcd_member_changes_nothing() {
     let mut site = Site::new();
@@ -202,9 +203,7 @@ fn loss_of_one_etcd_member_changes_nothing() {
     let answered = began.elapsed();
     site.pair.wait(1, WHOLE, 2);
     let whole = began.elapsed();
-    println!(
-        "a member dead: an answer after {answered:?}, the standby follows again after {whole:?}"
-    );
+    println!("member killed: reply after {answered:?}, standby in sync after {whole:?}");
     site.pair.assert_master(0);
     site.assert_quiet();
     for what in [LEASE_LOST, ALARM] {
@@ -226,12 +225,10 @@ fn loss_of_one_etcd_member_changes_nothing() {
     let answered = began.elapsed();
     site.pair.wait(1, WHOLE, copies + 1);
     let whole = began.elapsed();
-    println!(
-        "its leader dead: an answer after {answered:?}, the standby follows again after {whole:?}"
-    );
+    println!("leader killed: reply after {answered:?}, standby in sync after {whole:?}");
     site.pair.assert_master(0);
     site.assert_quiet();
-    // Without a copy for a moment, perhaps, but not for good.
+    // A replica may be unavailable briefly but must become available again.
     let alarms = site.count(0, ALARM);
     site.pair.wait(0, RESTORED, alarms);
     assert_eq!(site.fabric(), fabric);
@@ -243,7 +240,8 @@ fn loss_of_one_etcd_member_changes_nothing() {
     assert_eq!(site.registered(), registered);
 }
 
-/// Without etcd the fabric goes on as it is, with one alarm; when it is back, the copy is whole again, as the next death shows.
+/// Without etcd the SM continues to serve the fabric and raises one alarm. When etcd is back, the replica is complete again, as the
+/// next failover shows.
 #[test]
 fn fabric_is_served_without_etcd() {
     let mut site = Site::new();
@@ -252,9 +250,9 @@ fn fabric_is_served_without_etcd() {
     site.etcd.kill_all();
     let began = Instant::now();
     site.pair.wait(0, ALARM, 1);
-    println!("etcd gone: alarm after {:?}", began.elapsed());
+    println!("etcd killed: alarm after {:?}", began.elapsed());
     site.pair.wait(1, BEHIND, 1);
-    // What the standby does without etcd it has done when it has asked the master in vain for longer than a lease.
+    // `replica out of sync` is logged after the standby has queried the master without a reply for longer than a lease.
     site.pair.assert_master(0);
     site.offer("further", 2);
     site.pair.assert_master(0);
@@ -267,7 +265,9 @@ fn fabric_is_served_without_etcd() {
     let restored = began.elapsed();
     site.pair.wait(1, WHOLE, 2);
     let whole = began.elapsed();
-    println!("etcd back after {served:?}: protected after {restored:?}, copied after {whole:?}");
+    println!(
+        "etcd restarted after {served:?}: protected after {restored:?}, replica in sync after {whole:?}"
+    );
     site.pair.assert_master(0);
     assert_eq!(site.count(0, ALARM), 1, "{}", site.pair.log(0));
     assert_eq!(site.count(0, RESTORED), 1, "{}", site.pair.log(0));
@@ -279,8 +279,7 @@ fn fabric_is_served_without_etcd() {
     assert_eq!(site.fabric(), fabric);
 }
 
-/// All of etcd hangs, for longer than a lease lasts and for just as long: nobody is replaced, nothing is read anew, and the fabric
-/// stays as it is.
+/// All etcd members hang, for longer than a lease and for exactly a lease: there is no failover, no sweep, and the fabric is unchanged.
 #[test]
 fn hanging_etcd_causes_no_failover() {
     let site_sweeps = |site: &Site| site.count(0, "local=false");
@@ -319,8 +318,8 @@ fn hanging_etcd_causes_no_failover() {
     assert_eq!(site.registered(), registered);
 }
 
-/// A master that stands still is replaced. When it goes on it finds that out before it writes anything, stands by, and copies. It is the
-/// worse of the two: the better one would be handed the subnet again.
+/// A stalled master is replaced. When it resumes, it verifies its role before any write, stands by and replicates. It has the lower
+/// priority, because a higher one would make it master again.
 #[test]
 fn stalled_master_writes_nothing_after_losing_its_lease() {
     let mut site = Site::new();
@@ -337,7 +336,7 @@ fn stalled_master_writes_nothing_after_losing_its_lease() {
     let answers = began.elapsed();
     site.pair.assert_master(0);
     println!(
-        "stopped: answers after {answers:?}, asked after {:?}",
+        "master stopped: replies after {answers:?}, lease expiry detected after {:?}",
         began.elapsed()
     );
     site.offer("further", 2);
@@ -346,7 +345,10 @@ fn stalled_master_writes_nothing_after_losing_its_lease() {
     let began = Instant::now();
     site.pair.signal(1, Signal::Continue);
     site.pair.wait(1, WHOLE, before.matches(WHOLE).count() + 1);
-    println!("goes on: a copy after {:?}", began.elapsed());
+    println!(
+        "master resumed: replica in sync after {:?}",
+        began.elapsed()
+    );
     let log = site.pair.log(1);
     let since = log.strip_prefix(&before).unwrap_or(&log);
     assert!(!since.contains("role=Master"), "{log}");

@@ -1,5 +1,5 @@
-//! Two real ferrosm with copies of each other's state on a fabric that `ferrosm sim` serves, and who is in charge, asked of
-//! `sminfo` and `saquery`: killed, handed over, stopped.
+//! Two real ferrosm SMs with replicated state on a fabric of `ferrosm sim`. `sminfo` and `saquery` report the master after a kill, a
+//! handover and a stop.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ fn prepare(dir: &Path) {
     certified(dir, 2);
 }
 
-/// Killed without a word, the master is replaced by the one that has the copy; it comes back, gets the subnet, and the other
-/// has a copy again.
+/// The master is killed, and the SM with the replica takes over. The restarted SM becomes master again, and the other one replicates
+/// again.
 #[test]
 fn killed_master_is_replaced_and_rejoins() {
     let mut pair = SmPair::new(prepare);
@@ -31,7 +31,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(1);
 }
 
-/// The operator's word, then SIGTERM: each time the other one has the subnet, from the copy, and nothing is written.
+/// Handover by operator command, then SIGTERM: each time the other SM takes over from its replica and writes nothing.
 #[test]
 fn planned_handover_restores_from_the_replica() {
     let mut pair = SmPair::new(prepare);

@@ -1,6 +1,7 @@
-//! Two and three real ferrosm with copies of each other's state, whose master is killed while hosts ask, join, register and leave
-//! without end and cables flap. What the hosts were told is there afterwards, asked by `saquery`. Nothing sleeps but the load itself:
-//! everything is polled for, with a limit that only a broken test reaches. What is measured is printed.
+//! Two or three real ferrosm SMs replicate their state. The test kills the master while hosts query, join, register and leave
+//! continuously and cables flap. Afterwards `saquery` must find every acknowledged record.
+//!
+//! Only the load itself sleeps. All waits poll with a limit that is reached only on failure. The measured times are printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, certified, configure};
 
 const PAUSE: Duration = Duration::from_millis(50);
-/// A fabric on which nothing was written for so long is quiet.
+/// The fabric is quiet after this time without writes.
 const QUIET: Duration = Duration::from_millis(500);
 const ASKS: &str = "host-3-0-0 mlx5_0";
 const REGISTER: [&str; 4] = [
@@ -25,8 +26,8 @@ const REGISTER: [&str; 4] = [
     "host-2-0-0 mlx5_0",
     "host-3-0-1 mlx5_0",
 ];
-/// There are ways around each. All of the fabric's trunks take turns, core by core: a switch that sends more than ten traps without five
-/// seconds of silence is noisy, and is looked at once a second only, masters or no masters.
+/// All have alternative routes. The trunks of the fabric take turns, core by core: a switch that sends more than ten traps without five
+/// seconds of silence counts as a trap storm source, and the master reads it at most once a second.
 const CABLES: [&str; 16] = [
     "core-0[1]",
     "core-0[2]",
@@ -47,9 +48,9 @@ const CABLES: [&str; 16] = [
 ];
 const WHOLE: &str = "replica in sync";
 const FROM_COPY: &str = "restored view used until the first sweep completes";
-/// Longest time without an answer, in seconds: more is no busy machine, but a host that gave up.
+/// Longest time in seconds that a host may wait for a reply. A busy machine stays below it; a client that gave up does not.
 const SILENT_S: f64 = 20.0;
-/// Attributes whose Sets change how traffic runs.
+/// Attributes whose Sets change the path of traffic.
 const TABLES: [&str; 3] = [
     "LinearForwardingTable",
     "MulticastForwardingTable",
@@ -66,29 +67,29 @@ fn tell(figures: &str) {
     println!("{figures}");
 }
 
-/// Managers, and the load.
+/// The SMs under test and the load.
 struct Site {
     pair: SmPair,
     witness: PathQueryClient,
-    /// The client that registers, built.
+    /// Path of the registering client, compiled for this test.
     registrar: String,
     registrars: Vec<RegistrationClient>,
-    /// What its processes said, by place.
+    /// Output of the client processes, by host.
     said: [String; REGISTER.len()],
     started: usize,
     flaps: Option<LinkFlaps>,
 }
 
 impl Site {
-    /// With copies from node to node.
+    /// SMs that replicate directly to each other.
     fn new(managers: usize) -> Self {
         Self::with(managers, |dir| certified(dir, managers))
     }
 
-    /// Two, with copies through a cluster of etcd.
+    /// Two SMs that replicate through an etcd cluster.
     fn through(etcd: &Etcd) -> Self {
         let mut members = etcd.endpoints();
-        // The first, to which both connect, is one that follows.
+        // Both connect to the first member first; it is a follower.
         members.rotate_left((etcd.leader() + 1) % 3);
         let keys = format!("fabric = \"tried\"\netcd = {members:?}");
         Self::with(2, |dir| (0..2).for_each(|n| configure(dir, n, &keys)))
@@ -111,9 +112,9 @@ impl Site {
         }
     }
 
-    /// Hosts register from now on; all of them have been told something.
+    /// Starts registering clients and waits until each host has a reply.
     fn register(&mut self, what: &str) {
-        // Not the numbers of those before.
+        // Does not reuse the numbers of earlier clients.
         let first = self.started * 10_000;
         self.started += 1;
         let start = |node: &&str| {
@@ -123,7 +124,7 @@ impl Site {
         self.wait_acknowledged(self.master_lid());
     }
 
-    /// Waits until the subnet administration at a LID has acknowledged something to each host that registers.
+    /// Waits until the SA at a LID has acknowledged a registration of each registering host.
     fn wait_acknowledged(&self, lid: u16) {
         self.wait_acknowledged_more(lid, &[0; REGISTER.len()]);
     }
@@ -133,7 +134,7 @@ impl Site {
         told.collect()
     }
 
-    /// The same, beyond what they had been told.
+    /// Waits until the SA at a LID has acknowledged more registrations of each host than `before`.
     fn wait_acknowledged_more(&self, lid: u16, before: &[usize]) {
         let found = poll_until(GUARD, PAUSE, || {
             let told = self.acknowledged(lid);
@@ -152,12 +153,12 @@ impl Site {
             let is_it = flaps.cycles() >= until;
             is_it
                 .then_some(())
-                .ok_or_else(|| "no cable flaps".to_owned())
+                .ok_or_else(|| "no link flaps".to_owned())
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Hosts register no longer, and what they said is kept.
+    /// Stops registering; the output of the clients is kept.
     fn stop_registering(&mut self) {
         for (said, registrar) in self.said.iter_mut().zip(self.registrars.drain(..)) {
             *said += &registrar.end();
@@ -169,7 +170,7 @@ impl Site {
         said.unwrap_or_else(|why| panic!("{why}")).lid
     }
 
-    /// The LID of a manager's port, as the device has it.
+    /// LID of an SM's port, as the simulator reports it.
     fn lid_of(&self, n: usize) -> u16 {
         let log = self.pair.log(n);
         let mut words = log.split_whitespace();
@@ -181,17 +182,18 @@ impl Site {
         lid.unwrap_or_else(|| panic!("no LID of {guid:?}: {lids}"))
     }
 
-    /// Of all that run, one says that it is master, and it is this one.
+    /// Of all running SMs, exactly SM `n` reports that it is master.
     fn assert_only_master(&self, n: usize) {
         self.pair.assert_master(n);
         for other in self.pair.running() {
             let lid = self.lid_of(other);
-            // A cable that was cut just now may have been on the way; and whoever waits for a copy says for ten seconds that it discovers.
+            // A cable that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
+            // seconds.
             let found = poll_until(GUARD, PAUSE, || {
                 let said = self.pair.sim.sm_info_of(CLIENT, lid)?;
                 let is_master = said.state == "SMINFO_MASTER";
                 if is_master && other != n {
-                    panic!("a second master: {said:?}");
+                    panic!("two masters: {said:?}");
                 }
                 let is_it = is_master || other != n && said.state == "SMINFO_STANDBY";
                 is_it.then_some(()).ok_or_else(|| format!("{said:?}"))
@@ -200,8 +202,7 @@ impl Site {
         }
     }
 
-    /// The master dies, under whatever load there is; the next one has the subnet, all hosts have been told something by it, and cables
-    /// have flapped further.
+    /// Kills the master under the current load. The next SM takes over, replies to every host, and cables continue to flap.
     fn kill(&mut self, dead: usize, heir: usize, what: &str) -> Smps {
         let (old, new) = (self.lid_of(dead), self.lid_of(heir));
         let sim = &self.pair.sim;
@@ -216,7 +217,7 @@ impl Site {
             let found = answers.iter().any(|(_, lid)| *lid == new);
             found
                 .then_some(())
-                .ok_or_else(|| "no answers to paths".to_owned())
+                .ok_or_else(|| "no replies to path queries".to_owned())
         });
         answered.unwrap_or_else(|why| panic!("{why}: {}", self.pair.log(heir)));
         self.wait_acknowledged(new);
@@ -239,17 +240,17 @@ impl Site {
         let longest = longest.fold(0.0, f64::max);
         assert!(
             silent.is_some_and(|silent| silent < SILENT_S),
-            "{what}: {silent:?} s without an answer"
+            "{what}: {silent:?} s without a reply"
         );
         tell(&format!(
-            "{what}: taken over after {taken:?}; without a path answer {silent:.3?} s (longest of all {longest:.3} s, {} answers)",
+            "{what}: takeover after {taken:?}; no path reply for {silent:.3?} s (longest gap {longest:.3} s, {} replies)",
             answers.len()
         ));
         tell(&format!("{what}: SMPs (Gets, Sets) {spent:?}"));
         spent
     }
 
-    /// What the hosts were told is so, by the word of a host that had no part in it.
+    /// A host that took no part in the load finds every acknowledged record.
     fn assert_nothing_lost(&self, what: &str) {
         let mut ledger = RegistrationLog::default();
         for said in &self.said {
@@ -274,12 +275,12 @@ impl Site {
             .collect();
         assert!(
             ledger.registered_count() >= REGISTER.len() * 10,
-            "too little to lose"
+            "too few registrations"
         );
         assert!(lost.is_empty(), "lost: {lost:?}\n{}", logs.join("\n--\n"));
         assert!(
             returned.is_empty(),
-            "came back: {returned:?}\n{}",
+            "deleted records reappeared: {returned:?}\n{}",
             logs.join("\n--\n")
         );
         assert!(
@@ -289,7 +290,7 @@ impl Site {
         );
     }
 
-    /// Waits until no table was written for some time.
+    /// Waits until no forwarding table has been written for [`QUIET`].
     fn wait_quiet(&self) {
         let sets = || {
             TABLES.map(|name| {
@@ -309,19 +310,19 @@ impl Site {
             let is_quiet = since.elapsed() >= QUIET;
             is_quiet
                 .then_some(())
-                .ok_or_else(|| "tables are written".to_owned())
+                .ok_or_else(|| "forwarding tables are still written".to_owned())
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Hosts register and cables flap from now on.
+    /// Starts registrations and flapping cables.
     fn load(&mut self) {
         self.flaps = Some(LinkFlaps::start(&self.pair.sim, &CABLES));
         self.register("joins");
         self.wait_flapped(1);
     }
 
-    /// The load ends; this one is master, and has all that hosts were told.
+    /// Stops the load; SM `master` is master and has every acknowledged record.
     fn settle(&mut self, master: usize, what: &str) {
         self.stop_registering();
         if let Some(flaps) = self.flaps.take() {
@@ -332,14 +333,14 @@ impl Site {
     }
 }
 
-/// Masters die one after the other under full load, until one manager is left.
+/// Masters are killed one after the other under full load, until one SM is left.
 fn masters_die(managers: usize) {
     let mut site = Site::new(managers);
     for heir in 1..managers {
         let what = format!("{managers} managers, {heir} dead");
         site.load();
         if heir > 1 {
-            // Only what somebody else has can be inherited.
+            // Only records that another SM has replicated can survive.
             site.pair.wait(heir, WHOLE, heir);
         }
         drop(site.kill(heir - 1, heir, &what));
@@ -357,7 +358,7 @@ fn master_killed_under_load_loses_no_record_with_etcd() {
     site.settle(1, "etcd");
 }
 
-/// A member of etcd dies first, the one that leads the others: what hosts are told waits for it, and nothing of it is lost.
+/// The etcd leader dies first: replies wait for the new leader, and no record is lost.
 #[test]
 fn master_and_etcd_member_killed_under_load_lose_no_record() {
     let mut etcd = Etcd::new(3);
@@ -365,10 +366,11 @@ fn master_and_etcd_member_killed_under_load_lose_no_record() {
     site.load();
     let lid = site.master_lid();
     etcd.kill(etcd.leader());
-    // The others have elected one of them, and the master has found it.
+    // The remaining members have elected a leader, and the master has connected to it.
     let before = site.acknowledged(lid);
     site.wait_acknowledged_more(lid, &before);
-    // Their votes may be split for seconds. Then the master has acknowledged alone, with an alarm, until it had them again.
+    // A split vote may delay the election for seconds. The master then acknowledges without a replica, with an alarm, until etcd is
+    // available.
     let alarms = site.pair.log(0).matches(ALARM).count();
     site.pair.wait(0, RESTORED, alarms);
     let before = site.acknowledged(lid);
@@ -383,7 +385,7 @@ fn master_and_etcd_member_killed_under_load_lose_no_record() {
     site.settle(1, "etcd without a member");
 }
 
-/// Without any etcd the fabric is served as before, by the same master. That nobody has a copy is an alarm.
+/// Without etcd the same master continues to serve the fabric and raises an alarm for the missing replica.
 #[test]
 fn sa_load_is_served_without_etcd() {
     let mut etcd = Etcd::new(3);
@@ -401,19 +403,19 @@ fn sa_load_is_served_without_etcd() {
     assert!(!second.contains("role changed role=Master"), "{second}");
 }
 
-/// Nothing that two managers acknowledged is lost when the master is killed.
+/// No record acknowledged by two SMs is lost when the master is killed.
 #[test]
 fn master_killed_under_load_loses_no_record() {
     masters_die(2);
 }
 
-/// Nor when the one that took over is killed, too.
+/// No record is lost when the SM that took over is killed as well.
 #[test]
 fn two_masters_killed_under_load_lose_no_record() {
     masters_die(3);
 }
 
-/// With no cable flapping and nobody joining, only paths asked for and services registered, the new master writes no tables.
+/// Without flapping cables or joins, under path queries and service registrations only, the new master writes no forwarding tables.
 #[test]
 fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     let mut site = Site::new(2);

@@ -1,4 +1,4 @@
-//! A switch whose SMA answers nothing goes on forwarding: path queries are answered from the table that it last accepted.
+//! A switch whose SMA does not respond still forwards packets: the SA computes paths from the last LFT that the switch accepted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ferrosm_tests::process::poll_until;
 const REPAIRED: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Pairs of LIDs with a path, as saquery is told them.
+/// Pairs of LIDs for which saquery prints a path.
 fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
     let text = lab.sim.run("saquery", &["-p"]).expect_success().stdout;
     let all = |field: &str| -> Vec<u16> {
@@ -27,8 +27,8 @@ fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
     from.into_iter().zip(to).collect()
 }
 
-/// A core switch hangs, then one of its cables is cut: its LFT cannot be written. All pairs of hosts still have paths, because no
-/// other switch sends what it cannot deliver its way any more, and its other entries are as they were.
+/// A core switch hangs, then one of its links fails: the SM cannot write its LFT. All pairs of hosts still have paths, because the
+/// other switches no longer use it for destinations that it cannot reach; its other entries are unchanged.
 #[test]
 fn paths_through_a_hung_switch_remain() {
     let lab = ManagedFabric::start("fat-tree:4", &[]);

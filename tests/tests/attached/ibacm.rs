@@ -1,7 +1,7 @@
-//! Programs that use verbs, on a fabric that `ferrosm sim` serves: `ibv_devices`, `ibv_devinfo`, and ibacm, which asks the SA over
-//! umad and its neighbours with datagrams to a multicast group.
+//! Verbs programs on a fabric of `ferrosm sim`: `ibv_devices`, `ibv_devinfo`, and ibacm, which queries the SA over umad and its peers
+//! with datagrams to a multicast group.
 //!
-//! ibacm and `ib_acme` meet at a socket with a fixed name below `/run`, so each ibacm has a `/run` of its own.
+//! ibacm and `ib_acme` use a socket with a fixed name in `/run`, so each ibacm has its own `/run`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,11 +16,11 @@ use ferrosm_tests::programs;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Hosts of a star, and of different leaves of a tree.
+/// Hosts of a star, and hosts on different leaves of a tree.
 const HOSTS: [&str; 2] = ["host-0 mlx5_0", "host-1 mlx5_0"];
 const APART: [&str; 2] = ["host-0-0 mlx5_0", "host-1-1 mlx5_0"];
 
-/// What needs no privilege if there is none.
+/// Command prefix for mount and user namespaces, which need no privilege.
 fn own_namespace(command: &'static str) -> Vec<&'static str> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
     match (command, is_root) {
@@ -40,7 +40,7 @@ struct IbAcm<'s> {
 }
 
 impl<'s> IbAcm<'s> {
-    /// Its only endpoint is called `name`.
+    /// Starts it with a single endpoint called `name`.
     fn start(sim: &'s FabricServer, node: &'static str, name: &str) -> Self {
         let dir = sim.dir().join(name);
         fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
@@ -79,7 +79,7 @@ impl<'s> IbAcm<'s> {
         }
     }
 
-    /// Waits until its log has a line.
+    /// Waits until its log contains a line `times` times.
     fn wait_for(&mut self, word: &str, times: usize) {
         let waited = poll_until(PATIENCE, PAUSE, || {
             let log = fs::read_to_string(&self.log).unwrap_or_default();
@@ -89,7 +89,7 @@ impl<'s> IbAcm<'s> {
             if log.matches(word).count() >= times {
                 return Ok(Ok(()));
             }
-            Err(format!("ibacm has not said {word:?} {times} times"))
+            Err(format!("ibacm has not logged {word:?} {times} times"))
         });
         if let Err(reason) | Ok(Err(reason)) = waited {
             let log = fs::read_to_string(&self.log).unwrap_or_default();
@@ -97,7 +97,7 @@ impl<'s> IbAcm<'s> {
         }
     }
 
-    /// Asks it with `ib_acme`.
+    /// Runs `ib_acme` against it.
     fn ask(&self, args: &[&str]) -> Finished {
         Launch::new("nsenter")
             .args(&own_namespace("nsenter"))
@@ -137,7 +137,7 @@ fn run(sim: &FabricServer, node: &str, program: &str, args: &[&str]) -> String {
         .stdout
 }
 
-/// What smpquery prints after dots.
+/// The value that smpquery prints after dots.
 fn dotted<'t>(text: &'t str, label: &str) -> &'t str {
     value(text, label).trim_start_matches(['.', ':'])
 }
@@ -166,8 +166,8 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
     assert_eq!(value(&listed, "mlx5_0"), guid);
 }
 
-/// Two programs that were there before any subnet manager: they come up by events of their ports, join their group at the SA, and
-/// one resolves the name of the other by asking the group; the path is the SA's.
+/// Two ibacm processes start before any SM. Port events bring them up, they join their group at the SA, and one resolves the name of
+/// the other through the group. The path comes from the SA.
 fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
     let sim = FabricServer::shape("fat-tree2:4,2,2");
     let mut first = IbAcm::start(&sim, APART[0], "one");
@@ -210,7 +210,7 @@ fn ibacm_resolves_names_with_opensm() {
     });
 }
 
-/// The same with ferrosm's subnet administration: ClassPortInfo, joins with the parameters of a new group, paths by LID and GID.
+/// The same with ferrosm's SA: ClassPortInfo, joins with the parameters of a new group, paths by LID and GID.
 #[test]
 fn ibacm_resolves_names_with_ferrosm() {
     ibacm_resolves_names(|sim| {
@@ -219,7 +219,7 @@ fn ibacm_resolves_names_with_ferrosm() {
     });
 }
 
-/// A C program against libibverbs' own header: what it is told of sends, receives, and mistakes.
+/// A C program built against libibverbs' header checks completions of sends and receives, and error returns.
 #[test]
 fn queue_pairs_behave_as_documented() {
     let sim = FabricServer::shape("star:4");
@@ -238,7 +238,7 @@ fn queue_pairs_behave_as_documented() {
     let complaint = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
     assert_eq!(ended.stderr, complaint);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();
-    // The two ends of the first message complete in any order.
+    // The completions at both ends of the first message arrive in any order.
     lines[3..5].sort_unstable();
     let expected = [
         "connected: Operation not supported",

@@ -1,4 +1,4 @@
-//! Bad input and trouble: one clear sentence, the right exit status, and the fabric lives on for the others.
+//! Invalid input and failures: one clear message and the right exit status, and the fabric remains usable for other clients.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -20,17 +20,17 @@ use ferrosm_tests::scratch::Scratch;
 const LONG: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// `ferrosm` with arguments, in a directory.
+/// Starts `ferrosm` with arguments in a directory.
 fn start(dir: &Path, args: &[&str]) -> Running {
     Launch::new(ferrosm()).args(args).start(dir)
 }
 
-/// The same, to its end.
+/// Runs `ferrosm` to its end.
 fn run(dir: &Path, args: &[&str]) -> Finished {
     start(dir, args).wait(LONG)
 }
 
-/// It failed with this status and said all of these words.
+/// Asserts that the command failed with this status and printed these words.
 fn refused(done: &Finished, status: i32, words: &[&str]) {
     assert_eq!(done.status.code(), Some(status), "{}", done.describe());
     for word in words {
@@ -44,7 +44,7 @@ fn refused(done: &Finished, status: i32, words: &[&str]) {
     assert!(!done.stderr.contains("panicked"), "{}", done.describe());
 }
 
-/// Other programs find the fabric as it was.
+/// Asserts that the fabric is unchanged for other programs.
 fn lives(sim: &FabricServer) {
     let status = sim.tell("status");
     assert!(status.contains(" switches, "), "{status}");
@@ -72,7 +72,7 @@ fn kill(pid: u32) {
     );
 }
 
-/// A small client in C, built here.
+/// Compiles a small client in C.
 fn build(dir: &Path, name: &str) -> String {
     let source = workspace().join(format!("tests/clients/{name}.c"));
     let program = dir.join(name).to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn build(dir: &Path, name: &str) -> String {
     program
 }
 
-/// Files that describe no fabric: with the line, where there is one.
+/// Invalid fabric files, and the line of the error where there is one.
 #[test]
 fn invalid_fabric_files_are_rejected() {
     let scratch = Scratch::new("trouble");
@@ -152,7 +152,7 @@ fn invalid_fabric_files_are_rejected() {
     assert!(!dir.join("s").exists() && !dir.join("s.d").exists());
 }
 
-/// More end ports than there are LIDs cannot be a subnet.
+/// A fabric with more end ports than LIDs cannot be one subnet.
 #[test]
 fn fabric_with_more_hosts_than_lids_is_rejected() {
     let scratch = Scratch::new("trouble");
@@ -160,7 +160,7 @@ fn fabric_with_more_hosts_than_lids_is_rejected() {
     refused(&done, 2, &["LID"]);
 }
 
-/// Sockets that are in use, left over, not possible.
+/// Sockets that are in use, stale, or cannot be created.
 #[test]
 fn unusable_sockets_are_reported() {
     let scratch = Scratch::new("trouble");
@@ -171,7 +171,7 @@ fn unusable_sockets_are_reported() {
     refused(&run(dir, &serve), 1, &["served on s already", "--socket"]);
     let status = ["sim-ctl", "--socket", "s", "status"];
     drop(run(dir, &status).expect_success());
-    // Killed, it leaves socket and directory; the next takes them.
+    // A killed server leaves socket and directory behind; the next server replaces them.
     drop(first.stop(Signal::Kill, LONG));
     assert!(dir.join("s").exists() && dir.join("s.d").is_dir());
     refused(
@@ -182,7 +182,7 @@ fn unusable_sockets_are_reported() {
     let mut second = start(dir, &serve);
     ready(&mut second);
     drop(run(dir, &status).expect_success());
-    // Asked to end, it leaves nothing.
+    // A server that is stopped removes both.
     let done = second.stop(Signal::Terminate, LONG);
     assert_eq!(done.status.code(), Some(0), "{}", done.describe());
     assert!(!dir.join("s").exists() && !dir.join("s.d").exists());
@@ -199,10 +199,10 @@ fn unusable_sockets_are_reported() {
         1,
         &["cannot listen on no/such/dir"],
     );
-    // What is no socket is not taken away.
+    // A file that is not a socket is not removed.
     refused(&serve_at("file"), 1, &["cannot listen on file"]);
     assert_eq!(fs::read(dir.join("file")).unwrap(), b"mine");
-    // Nor is a directory that only happens to have the name of ours.
+    // A directory that happens to have the name of the server's directory is not removed either.
     fs::create_dir(dir.join("conf.d")).unwrap();
     fs::write(dir.join("conf.d/file"), "mine").unwrap();
     refused(&serve_at("conf"), 1, &["conf.d is there already"]);
@@ -225,7 +225,7 @@ fn unusable_sockets_are_reported() {
     );
 }
 
-/// Scenarios and statements with mistakes: line and column, exit status 1.
+/// Invalid scenarios and statements: line and column, exit status 1.
 #[test]
 fn invalid_statements_are_rejected() {
     let scratch = Scratch::new("trouble");
@@ -322,25 +322,25 @@ fn failed_attach_is_reported() {
     );
     let nothing = run(scratch.path(), &["attach", "--socket", &socket]);
     assert_eq!(nothing.status.code(), Some(2), "{}", nothing.describe());
-    // What the program says is what attach says.
+    // `attach` exits with the status of the program.
     assert_eq!(attach(&["--", "sh", "-c", "exit 7"]).status.code(), Some(7));
     lives(&sim);
 }
 
-/// Programs that are killed while megabytes of records are on their way to them, at moments drawn from a seed.
+/// Clients are killed at seeded random moments during the transfer of megabytes of records.
 #[test]
 fn client_killed_during_a_transfer_disturbs_no_other() {
     const HOSTS: usize = 150;
     let sim = FabricServer::shape(&format!("star:{HOSTS}"));
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
-    // Without the delay, all records arrive before a busy machine has read the packet count.
+    // Without the delay all records arrive before a busy machine has read the packet count.
     sim.tell("latency 1ms \"host-9 mlx5_0\"");
     let mut seed = 17_u64;
     let mut midway = 0;
     for _ in 0..12 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // The fabric has carried so many more packets when the program is killed, of about 7,400 that the records take.
+        // The client is killed after this many more packets, of about 7,400 that the records take.
         let enough = packets(&sim) + 100 + (seed >> 33) % 5000;
         let mut program = sim
             .launch("saquery", Some("host-9 mlx5_0"))
@@ -350,7 +350,10 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
         let done = program.stop(Signal::Kill, LONG);
         midway += usize::from(done.status.code().is_none() && done.stdout.is_empty());
     }
-    assert!(midway >= 4, "only {midway} of 12 were killed on the way");
+    assert!(
+        midway >= 4,
+        "only {midway} of 12 were killed during the transfer"
+    );
     lives(&sim);
     let whole = sim
         .run_at("host-9 mlx5_0", "saquery", &["PR"])
@@ -371,7 +374,7 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
     .unwrap();
 }
 
-/// The number before a word in the answer to `status`.
+/// The number before a word in the reply to `status`.
 fn count(sim: &FabricServer, word: &str) -> u64 {
     let mut server = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
     server
@@ -390,17 +393,17 @@ fn count(sim: &FabricServer, word: &str) -> u64 {
     number.unwrap_or_else(|| panic!("no {word:?} in {text}"))
 }
 
-/// MADs that programs have written so far.
+/// MADs written by programs so far.
 fn written(sim: &FabricServer) -> u64 {
     count(sim, "MADs written")
 }
 
-/// Packets that the fabric has carried so far, those of transfers among them.
+/// Packets carried by the fabric so far, including those of transfers.
 fn packets(sim: &FabricServer) -> u64 {
     count(sim, "packets sent")
 }
 
-/// Half a MAD, and more than one: the kernel's errors.
+/// Writes shorter and longer than a MAD return the kernel's errors.
 #[test]
 fn writes_that_are_no_mad_are_rejected() {
     const EINVAL: &str = "22";
@@ -415,11 +418,11 @@ fn writes_that_are_no_mad_are_rejected() {
         .collect();
     assert_eq!(said.len(), 5, "{}", done.describe());
     assert_eq!(said[..4], [EINVAL; 4], "{}", done.describe());
-    // Longer than a MAD without RMPP goes nowhere.
+    // A longer write without RMPP is rejected.
     lives(&sim);
 }
 
-/// A program's connection by hand.
+/// A client connection after the handshake.
 fn greeted(sim: &FabricServer) -> UnixStream {
     let stream = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
     frames::send_magic(&stream).unwrap_or_else(|e| panic!("{e}"));
@@ -439,7 +442,7 @@ fn ask(stream: &UnixStream, request: &Request) -> Option<Reply> {
     Reply::decode(&frame).ok()
 }
 
-/// Programs that write garbage into the memory that they share with the server: only they are cut off.
+/// Clients that write garbage into the memory shared with the server: the server disconnects only them.
 #[test]
 fn garbage_in_shared_memory_disconnects_the_client() {
     let sim = FabricServer::shape("star:2");
@@ -458,10 +461,10 @@ fn garbage_in_shared_memory_disconnects_the_client() {
             })
             .collect();
         memory.write_all_at(&garbage, 0).unwrap();
-        // Shorter, which would kill a server that reads on, is not possible.
+        // The seals forbid shrinking the file, which would kill a server that reads it.
         assert!(memory.set_len(0).is_err());
         sim.tell("status");
-        // A question on the way out: an answer or the end of the connection, but not a server that is stuck.
+        // A request is pending: the server replies or disconnects, and does not hang.
         let _ = ask(&stream, &Request::ListFiles);
     }
     lives(&sim);
@@ -476,12 +479,12 @@ fn garbage_in_shared_memory_disconnects_the_client() {
     .unwrap();
 }
 
-/// Connections that say too much, or not enough, or nothing.
+/// Connections that send too much, too little, or nothing.
 #[test]
 fn invalid_connections_are_closed() {
     let sim = FabricServer::shape("star:2");
     let mut long = UnixStream::connect(sim.socket()).unwrap();
-    // The server may hang up before all is written.
+    // The server may close the connection before the client has written everything.
     let _ = long.write_all(&vec![b'x'; 1 << 20]);
     let mut answer = Vec::new();
     let _ = long.read_to_end(&mut answer);
@@ -526,7 +529,7 @@ fn invalid_connections_are_closed() {
     lives(&sim);
 }
 
-/// The server is killed: who uses the fabric ends with an error, and does not hang.
+/// The server is killed: its clients end with an error and do not hang.
 #[test]
 fn clients_report_a_killed_server() {
     let sim = FabricServer::shape("star:4");
@@ -560,7 +563,7 @@ fn clients_report_a_killed_server() {
     refused(&sim.try_tell("status"), 1, &["no simulated fabric"]);
 }
 
-/// Threads that ask at the same time get their own answers.
+/// Concurrent threads receive the replies to their own requests.
 #[test]
 fn concurrent_control_requests_are_answered() {
     let sim = FabricServer::shape("star:2");

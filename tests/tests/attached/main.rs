@@ -1,4 +1,4 @@
-//! `ferrosm run` on a simulated fabric, attached to OpenSM, infiniband-diags and other real programs.
+//! `ferrosm run` on a simulated fabric, with OpenSM, infiniband-diags and other real programs attached.
 
 mod capture;
 mod diags;

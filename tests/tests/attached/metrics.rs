@@ -1,5 +1,5 @@
-//! The metrics of real ferrosm, as the reference parser of OpenMetrics reads them: of two fabrics in one process, and of two managers
-//! with copies of each other's state, one of which is killed. What they should say is known from `sminfo`, the simulator, and the shape.
+//! The metrics of real ferrosm, parsed by the OpenMetrics reference parser: two fabrics in one process, and two SMs with replicated
+//! state, one of which is killed. Expected values come from `sminfo`, the simulator and the topology.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -14,12 +14,12 @@ use ferrosm_tests::process::Signal;
 use ferrosm_tests::programs::workspace;
 use ferrosm_tests::sm_pair::{CLIENT, SmPair, certified};
 
-/// Only a broken test waits so long.
+/// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
 /// At a free port.
 const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
 
-/// Each fabric has its own label; one that is not served says so, and nothing of the other.
+/// Each fabric has its own label; a fabric that is not served exports only that fact.
 #[test]
 fn metrics_are_labelled_by_fabric() {
     let sim = FabricServer::shape("fat-tree:4;planes=2");
@@ -51,7 +51,7 @@ fn metrics_are_labelled_by_fabric() {
             "ferrosm_sweeps_total{extent=\"full\",fabric=\"compute\",outcome=\"clean\"}",
             Some(1.0),
         ),
-        // A fat tree of 4: 16 hosts, 20 switches, and as many cables as hosts on each of three levels.
+        // A fat tree of radix 4: 16 hosts, 20 switches, and as many links as hosts at each of three levels.
         ("ferrosm_nodes{fabric=\"compute\",type=\"ca\"}", Some(16.0)),
         (
             "ferrosm_nodes{fabric=\"compute\",type=\"switch\"}",
@@ -77,14 +77,14 @@ fn metrics_are_labelled_by_fabric() {
         whose.len() == 1 && whose[0].starts_with("ferrosm_build_info{"),
         "{whose:?}"
     );
-    // What hosts of one ask is counted there alone.
+    // SA queries of hosts on one fabric are counted for that fabric only.
     let answered = "ferrosm_sa_requests_total{fabric=\"compute\",outcome=\"answered\"}";
     let before = page.get(answered).unwrap();
     let asked = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
     drop(asked);
     let after = monitor.page();
     assert!(after.get(answered).unwrap() > before, "{after:?}");
-    // It is served as soon as its port is there.
+    // The fabric is served once its port exists.
     configure(&guid(1));
     sm.signal(Signal::Hangup);
     monitor.wait(&[
@@ -103,7 +103,7 @@ fn metrics_are_labelled_by_fabric() {
     assert!(ended.status.success(), "{}", ended.describe());
 }
 
-/// Names of what is on a page, as the documentation has them.
+/// Metric names of a page, in the form used by the documentation.
 fn families(page: &Page) -> BTreeSet<String> {
     let names = page.series().filter_map(|series| series.split('{').next());
     let parts = |name: &str| {
@@ -116,7 +116,7 @@ fn families(page: &Page) -> BTreeSet<String> {
     names.map(parts).collect()
 }
 
-/// What docs/metrics.md has in its tables.
+/// The metrics listed in the tables of docs/metrics.md.
 fn documented() -> BTreeSet<String> {
     let text = std::fs::read_to_string(workspace().join("docs/metrics.md")).unwrap();
     let rows = text.lines().filter_map(|line| {
@@ -126,7 +126,7 @@ fn documented() -> BTreeSet<String> {
     rows.collect()
 }
 
-/// Who is master, who has a copy, and what the subnet is, before and after the master's death.
+/// Role, replication state and subnet size before and after the master's death.
 #[test]
 fn failover_appears_in_metrics() {
     let mut pair = SmPair::new(|dir| {
@@ -149,7 +149,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_links{}", Some(48.0)),
         ("ferrosm_events_total{event=\"link-down\"}", Some(0.0)),
     ]);
-    // Of the subnet one of both tells.
+    // Only the master reports subnet metrics.
     monitors[1].wait(&[
         ("ferrosm_sm_state{state=\"standby\"}", Some(1.0)),
         ("ferrosm_sm_state{state=\"master\"}", Some(0.0)),

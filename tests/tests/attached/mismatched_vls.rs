@@ -1,4 +1,4 @@
-//! Links whose ends run with different OperationalVLs, under OpenSM and then under ferrosm: they stay up.
+//! Links whose two ports have different OperationalVLs, under OpenSM and then under ferrosm: the links stay up.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -6,12 +6,12 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::parse_smpquery;
 use ferrosm_tests::fabric_server::FabricServer;
 
-/// Where subnet managers run: its own link has no mismatch.
+/// Host of the SMs; its own link has no mismatch.
 const SM_HOST: &str = "host-0-0-0 mlx5_0";
-/// The other hosts.
+/// Number of other hosts.
 const HOSTS: usize = 15;
 
-/// OpenSM has brought the fabric up with one VL; the hosts, with four, keep four.
+/// A fabric that OpenSM has brought up with one VL; the hosts keep their four VLs.
 fn under_opensm() -> FabricServer {
     let sim = FabricServer::shape("fat-tree:4");
     let net = sim.net().unwrap();
@@ -27,7 +27,7 @@ fn under_opensm() -> FabricServer {
     sim
 }
 
-/// Host links whose ends have different OperationalVLs, as smpquery reads them.
+/// Host links whose two ports have different OperationalVLs, as smpquery reads them.
 fn mismatches(sim: &FabricServer) -> usize {
     let net = sim.net().unwrap();
     let vls = |lid: u16, port: u8| {
@@ -43,7 +43,7 @@ fn mismatches(sim: &FabricServer) -> usize {
         .count()
 }
 
-/// LinkDowned of all ports of all switches, as perfquery reads them.
+/// Sum of LinkDowned over all switch ports, as perfquery reads it.
 fn links_downed(sim: &FabricServer) -> u64 {
     let net = sim.net().unwrap();
     let of = |lid: u16| {
@@ -67,7 +67,7 @@ fn take_over(sim: &FabricServer, more: &[&str]) {
     );
 }
 
-/// ferrosm takes over from OpenSM: it rewrites the values where devices take them, and bounces nothing.
+/// ferrosm takes over from OpenSM: it corrects the values where devices accept them, and bounces no link.
 #[test]
 fn takeover_leaves_links_with_mismatched_vls_up() {
     let sim = under_opensm();
@@ -77,7 +77,7 @@ fn takeover_leaves_links_with_mismatched_vls_up() {
     assert_eq!(mismatches(&sim), 0);
 }
 
-/// Nor where the mismatch remains, because the devices that keep their values are those that would have to change.
+/// No link is bounced where the mismatch remains because the ports that would have to change reject the new value.
 #[test]
 fn links_with_a_permanent_vl_mismatch_stay_up() {
     let sim = under_opensm();
@@ -89,7 +89,7 @@ fn links_with_a_permanent_vl_mismatch_stay_up() {
     assert_eq!(mismatches(&sim), HOSTS);
 }
 
-/// `links.bounce` is the operator's choice to bring such links down.
+/// With `links.bounce` the operator chooses to bounce such links.
 #[test]
 fn mismatched_links_are_bounced_on_request() {
     let sim = under_opensm();

@@ -1,5 +1,5 @@
-//! One ferrosm that serves two fabrics by the two ports of its host (`;planes=2`: no cable joins them), judged by what `sminfo` says
-//! on each of them.
+//! One ferrosm serves two fabrics through the two ports of its host (`;planes=2`: no link joins them). `sminfo` checks the result on
+//! each fabric.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -9,7 +9,7 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
-/// Only a broken test waits so long.
+/// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,12 +31,12 @@ impl Planes {
         Self { sim, guids }
     }
 
-    /// A configuration with two fabrics; the second of this priority and, if it is not to be served, of a port that is not there.
+    /// Writes a configuration of two fabrics. The second has this priority, and a port that does not exist if it is not to be served.
     fn configure(&self, priority: u8, second: &str) {
         self.configure_with(priority, second, "");
     }
 
-    /// The same, with more sections for the first.
+    /// The same, with more sections for the first fabric.
     fn configure_with(&self, priority: u8, second: &str, compute: &str) {
         let dir = self.sim.dir().display();
         let text = format!(
@@ -67,7 +67,7 @@ impl Planes {
             .spawn_ferrosm(None, &Self::args(&self.config(), more))
     }
 
-    /// Waits until `sminfo` by a port says this.
+    /// Waits until `sminfo` through a port prints this text.
     fn wait_for(&self, port: &str, said: &str) {
         let found = poll_until(GUARD, PAUSE, || {
             let told = self.sim.run("sminfo", &["-P", port]);
@@ -86,7 +86,7 @@ fn wait_log(sm: &Running, what: &str) {
     found.unwrap_or_else(|log| panic!("no {what:?} in\n{log}"));
 }
 
-/// Lines of the log that a fabric wrote, of these words.
+/// Log lines of a fabric that contain these words.
 fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
     let whose = format!("fabric=\"{fabric}\"");
     let log = sm.stderr();
@@ -97,7 +97,7 @@ fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each has its master, its settings, its state directory and its reload; SIGTERM ends both.
+/// Each fabric has its own master, settings, state directory and reload. SIGTERM stops both.
 #[test]
 fn one_process_serves_two_fabrics() {
     let planes = Planes::new();
@@ -111,7 +111,7 @@ fn one_process_serves_two_fabrics() {
         let dir = planes.sim.dir().join("state").join(name);
         assert!(dir.join("store.redb").is_file(), "{}", dir.display());
     }
-    // An order is for one of them.
+    // A control command applies to one fabric.
     let config = planes.config();
     let which = planes.sim.ferrosm(&["handover", "--config", &config]);
     assert_eq!(which.status.code(), Some(2), "{}", which.describe());
@@ -132,8 +132,8 @@ fn one_process_serves_two_fabrics() {
     }
 }
 
-/// A fabric whose port is not there does not keep the other from being served, and is served when it is. The other does not notice:
-/// it becomes master once, and sweeps for no reason of that one's.
+/// A fabric whose port does not exist does not delay the other, and is served once the port appears. The other fabric is not affected:
+/// its SM becomes master once and does not sweep because of it.
 #[test]
 fn fabric_that_cannot_be_served_is_logged_and_retried() {
     let planes = Planes::new();
@@ -163,7 +163,8 @@ fn fabric_that_cannot_be_served_is_logged_and_retried() {
     assert!(ended.status.success(), "{}", ended.describe());
 }
 
-/// With `--once` both come up and it ends; with `--fabric` it is one; with no port of the two there, it ends at once.
+/// With `--once` both fabrics are brought up and the process ends. With `--fabric` only one is served. If neither port exists, the
+/// process ends at once.
 #[test]
 fn multi_fabric_process_stops_like_a_single_fabric() {
     let planes = Planes::new();
@@ -207,8 +208,8 @@ fn multi_fabric_process_stops_like_a_single_fabric() {
     assert_eq!(flags.status.code(), Some(2), "{}", flags.describe());
 }
 
-/// With `--fabric` the others of the file are not this process's: neither that its flags would put them into one directory nor that
-/// their side files are somewhere else keeps it from being reloaded.
+/// With `--fabric` the process ignores the other fabrics of the file: neither a shared directory from its flags nor different paths of
+/// input files prevent a reload.
 #[test]
 fn one_fabric_of_a_file_is_reloaded_alone() {
     let planes = Planes::new();
@@ -231,7 +232,7 @@ fn one_fabric_of_a_file_is_reloaded_alone() {
     }
 }
 
-/// What is written beside the subnet manager is told with the fabric, too.
+/// Warnings of the dump worker carry the fabric as well.
 #[test]
 fn failed_dump_is_logged_with_its_fabric() {
     let planes = Planes::new();

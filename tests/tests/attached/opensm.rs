@@ -1,7 +1,6 @@
-//! Real OpenSM, osmtest and saquery on a fabric that `ferrosm sim` serves.
+//! Real OpenSM, osmtest and saquery on a fabric of `ferrosm sim`, without ferrosm's SM.
 //!
-//! They were written by others for real fabrics: what they accept is what real fabrics do. ferrosm's own subnet
-//! manager has no part in it.
+//! These programs were written for real fabrics, so what they accept shows that the simulator behaves like one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use ferrosm_tests::process::{Signal, poll_until};
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// One of each shape that the generators make, with the engine that is right for it, and oddities.
+/// One topology of each generator with a suitable routing engine, and some unusual ones.
 const SHAPES: [(&str, &str); 18] = [
     ("back-to-back", "minhop"),
     ("star:6", "minhop"),
@@ -37,7 +36,7 @@ const SHAPES: [(&str, &str); 18] = [
     ("ring:5,1;routers=2", "updn"),
 ];
 
-/// OpenSM brings every shape up and has nothing to complain about; every link is then Active.
+/// OpenSM brings every topology up without errors, and every link is Active.
 #[test]
 fn opensm_brings_up_every_topology_without_errors() {
     let mut wrong = Vec::new();
@@ -60,7 +59,7 @@ fn opensm_brings_up_every_topology_without_errors() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The node that a shape names last, far from the first.
+/// The last node of a topology, far from the first.
 fn last_node(spec: &str) -> String {
     let last = from_spec(spec)
         .ok()
@@ -68,7 +67,7 @@ fn last_node(spec: &str) -> String {
     last.map(|node| node.description).unwrap_or_default()
 }
 
-/// A fabric with OpenSM in charge, and a node far from it.
+/// A fabric with OpenSM as master, and a node far from it.
 fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
     let sim = FabricServer::shape(spec);
     let far = last_node(spec);
@@ -77,11 +76,11 @@ fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
     (sim, sm, far)
 }
 
-/// OpenSM's own test suite, flow by flow. They cannot pass where RMPP is cut off, as on ibsim.
+/// OpenSM's test suite, flow by flow. The flows cannot pass where RMPP transfers are truncated, as on ibsim.
 #[test]
 fn osmtest_inventory_is_created_and_validated() {
     let (sim, sm, far) = managed("fat-tree2:8,2,3");
-    // OpenSM may sweep once more between the two, and then reach a switch by another port: LocalPortNum is that one's.
+    // OpenSM may sweep again between the two flows and reach a switch through another port, which changes LocalPortNum.
     let mut validated = Err(String::new());
     for _ in 0..3 {
         osmtest(&sim, &far, &["-f", "c"]);
@@ -112,7 +111,7 @@ fn osmtest_multicast_passes() {
     osmtest(&sim, &far, &["-f", "m", "-M", "2"]);
 }
 
-/// Stress: 100,000 small queries; large tables over and over; paths between all; 100,000 paths.
+/// Stress: 100,000 small queries, large tables repeatedly, paths between all ports, 100,000 paths.
 #[test]
 fn osmtest_stress_passes() {
     let (sim, _sm, far) = managed("fat-tree2:8,2,3");
@@ -122,7 +121,7 @@ fn osmtest_stress_passes() {
     }
 }
 
-/// Tables of hundreds of records come whole: RMPP in both layers carries them.
+/// Tables of hundreds of records arrive complete: RMPP in kernel and user space transfers them.
 #[test]
 fn saquery_returns_complete_tables() {
     let spec = "fat-tree:8";
@@ -136,7 +135,7 @@ fn saquery_returns_complete_tables() {
         done.stdout.matches(word).count()
     };
     assert_eq!(count(&["NR"], "NodeRecord dump:"), switches + hosts);
-    // The 0 of a switch has a record too.
+    // Port 0 of a switch has a record as well.
     let ports: usize = paper.nodes.iter().map(|n| usize::from(n.num_ports)).sum();
     let ports = ports + switches;
     assert_eq!(count(&["PIR"], "PortInfoRecord dump:"), ports);
@@ -147,7 +146,7 @@ fn saquery_returns_complete_tables() {
     assert_eq!(count(&["PR"], "PathRecord dump:"), pairs);
 }
 
-/// The one with the higher priority serves; when it dies without a word the other takes over.
+/// The SM with the higher priority is master; after it is killed the other takes over.
 #[test]
 fn two_opensms_elect_a_master_and_fail_over() {
     let sim = FabricServer::shape("fat-tree:4");
@@ -181,7 +180,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
     standby.wait_until_up(1);
     let told = state(Some(&far));
     assert!(told.contains("state 3 SMINFO_MASTER"), "{told}");
-    // The host of the dead one says that it has no SM, as the Linux kernel does.
+    // The killed SM's host clears IsSM, as the Linux kernel does.
     let unexpected: Vec<String> = complaints(&standby.log())
         .into_iter()
         .filter(|line| !line.ends_with("Received MAD with error status = 0xC"))
@@ -189,7 +188,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
 }
 
-/// A cable is cut and mended while OpenSM serves: traps reach it, it sweeps, and all is Active again.
+/// A cable is removed and reinserted under OpenSM: traps reach it, it sweeps, and all links are Active again.
 #[test]
 fn opensm_receives_traps_for_link_changes_and_reboots() {
     let (sim, mut sm, far) = managed("fat-tree:4");
@@ -216,7 +215,7 @@ fn opensm_receives_traps_for_link_changes_and_reboots() {
     assert!(verdict.starts_with("no violations:"), "{verdict}");
 }
 
-/// Ten is the most that ibsim takes; here forty programs ask at the same time, each at a node of its own.
+/// ibsim accepts at most ten programs; here forty programs query concurrently, each at its own node.
 #[test]
 fn forty_programs_attach_concurrently() {
     let spec = "fat-tree2:16,8,5";
@@ -233,7 +232,7 @@ fn forty_programs_attach_concurrently() {
         .iter()
         .map(|host| {
             let program = sim.launch("saquery", Some(host));
-            // It asks once. Forty starting on a busy machine let an answer wait for longer than its second.
+            // No retries: on a busy machine, forty starting programs delay a reply beyond its one-second timeout.
             let program = program.args(&["--timeout", "30000", "NR"]);
             (host, program.start(sim.dir()))
         })

@@ -1,7 +1,8 @@
-//! Real OpenSM and real ferrosm on one fabric, who is in charge of it: on Debian's ibsim and on our own, in both directions.
+//! Election between a real OpenSM and a real ferrosm on one fabric, in both directions: on Debian's ibsim and on `ferrosm sim`.
 //!
-//! Asked from a third host: `sminfo` of whoever that host is told is the master, and `saquery` for SMInfoRecords, where these come whole.
-//! Not on ibsim: a better OpenSM that comes. It says MASTER after HANDOVER there and never sweeps; on our fabric it does.
+//! A third host queries both with `sminfo` and, where RMPP transfers are complete, with `saquery` for SMInfoRecords. One case is
+//! skipped on ibsim: a higher-priority OpenSM that joins later. There, OpenSM reports MASTER after HANDOVER but never sweeps; on
+//! `ferrosm sim` it does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,15 +16,15 @@ use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 use ferrosm_tests::scratch::unique_name;
 
-/// Only a broken test waits so long.
+/// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Four switches in a square, with a host each.
+/// Four switches in a square, one host on each.
 const SPEC: &str = "mesh:2,2";
-/// How often the whole fabric is looked at by each of two that ignore each other.
+/// Full sweeps of each of two SMs that ignore each other.
 const SWEEPS: usize = 5;
 
-/// A host by its description, with the GUID of its port.
+/// A host: node description and port GUID.
 #[derive(Clone, Copy)]
 struct Host(&'static str, u64);
 
@@ -33,9 +34,9 @@ const HIGH: Host = Host("host-1-1-0 mlx5_0", 0x0002_c904_0000_0071);
 /// In the other half of the square than `ASKS`.
 const ASKS_TOO: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
 
-/// Where this is tried.
+/// The fabric that the test runs on.
 trait Fabric: Clients {
-    /// Whether there is subnet administration to be asked: with ibsim's umad ferrosm has none, so there only `sminfo` is asked.
+    /// Whether the test also queries the SA. On ibsim's umad ferrosm has no SA, so only `sminfo` is used there.
     const RECORDS: bool;
 }
 
@@ -50,7 +51,7 @@ impl Fabric for FabricServer {
 struct Ours(Running);
 
 impl Ours {
-    /// One whose polls are quick, so that the death of a foreign master is seen in a second.
+    /// Starts ferrosm with frequent polls, so that it detects the death of a foreign master within a second.
     fn start(sim: &impl Fabric, at: Host, settings: &str) -> Self {
         let name = unique_name("ours");
         let (config, state) = (
@@ -88,7 +89,7 @@ fn opensm(sim: &impl Fabric, at: Host, priority: &str, settings: &str) -> OpenSm
     )
 }
 
-/// The GUIDs of SMInfoRecords, with the state of each (3 is Master).
+/// GUIDs and SMState (3 is Master) of the SMInfoRecords in saquery's output.
 fn records(said: &str) -> Vec<(u64, u8)> {
     let mut found = Vec::new();
     let mut guid = None;
@@ -106,7 +107,7 @@ fn records(said: &str) -> Vec<(u64, u8)> {
     found
 }
 
-/// LID and master's LID of each port on which an SM runs, as `saquery -s` tells them.
+/// LID and master SM LID of each port on which an SM runs, as `saquery -s` prints them.
 fn ports_with_an_sm(said: &str) -> Vec<(u32, u32)> {
     let said = said.split("IsSMdisabled").next().unwrap_or_default();
     let values = |name: &'static str| {
@@ -120,7 +121,7 @@ fn ports_with_an_sm(said: &str) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Waits until `sminfo` and the records agree that this one, and no other, is master.
+/// Waits until `sminfo` and the SMInfoRecords agree that `master` is the only master.
 fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
     let found = poll_until(GUARD, PAUSE, || {
         let info = sim.sm_info(asks.0)?;
@@ -136,7 +137,7 @@ fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
         if masters != [master.1] {
             return Err(format!("{told:x?} {}", said.describe()));
         }
-        // Its port is one that says that an SM is there, and all such ports name it as their master.
+        // Its port reports an SM (IsSM), and every such port names this SM as master.
         let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "-s"]);
         let there = ports_with_an_sm(&said.stdout);
         let lid = u32::from(info.lid);
@@ -149,7 +150,7 @@ fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
     found.unwrap_or_else(|why| panic!("{:#x} is not master: {why}", master.1));
 }
 
-/// Waits until the one at this host, asked by its LID, is in a state.
+/// Waits until the SM at host `of`, queried by its LID, reports `state`.
 fn assert_state(sim: &impl Fabric, asks: Host, of: Host, state: &str) {
     let found = poll_until(GUARD, PAUSE, || {
         let net = sim.net()?;
@@ -169,14 +170,14 @@ fn assert_state(sim: &impl Fabric, asks: Host, of: Host, state: &str) {
     found.unwrap_or_else(|why| panic!("{why}"));
 }
 
-/// What ports have, by the fabric's own word.
+/// LID and LMC of each port, as the simulator reports them.
 fn lids(sim: &impl Fabric) -> BTreeMap<(u64, u8), (u16, u8)> {
     let lids = sim.net().unwrap_or_else(|why| panic!("{why}")).lids();
     assert!(lids.len() >= 8, "four switches and four hosts: {lids:?}");
     lids
 }
 
-/// OpenSM is master, ferrosm stands by; OpenSM is killed: ferrosm is master, and no LID is another.
+/// OpenSM is master and ferrosm stands by. After OpenSM is killed, ferrosm is master and no LID has changed.
 fn killed_opensm_is_replaced(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "12", "");
     theirs.wait_until_up(1);
@@ -190,7 +191,7 @@ fn killed_opensm_is_replaced(sim: &impl Fabric) {
     assert_eq!(lids(sim), before);
 }
 
-/// ferrosm is master, a better OpenSM comes and gets the subnet; it is killed, and ferrosm has it again.
+/// ferrosm is master and hands over to a higher-priority OpenSM. After OpenSM is killed, ferrosm is master again.
 fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     let ours = Ours::start(sim, LOW, "priority = 3");
     ours.wait("sweep complete", 1);
@@ -207,7 +208,7 @@ fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     assert_eq!(lids(sim), before);
 }
 
-/// OpenSM is master, a better ferrosm comes: OpenSM hands over and stands by; ferrosm is killed, and OpenSM has it again.
+/// OpenSM is master and hands over to a higher-priority ferrosm. After ferrosm is killed, OpenSM is master again.
 fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "3", "");
     theirs.wait_until_up(1);
@@ -220,7 +221,7 @@ fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
     assert_master(sim, ASKS, HIGH);
 }
 
-/// Of equal priority the one with the lower GUID is master, whoever came first.
+/// At equal priority the SM with the lower GUID is master, whatever the start order.
 fn the_lower_guid_decides(sim: &impl Fabric) {
     let mut theirs = opensm(sim, HIGH, "5", "");
     theirs.wait_until_up(1);
@@ -237,7 +238,7 @@ fn the_lower_guid_decides(sim: &impl Fabric) {
     high.wait("role changed role=Standby", 1);
     assert_master(sim, ASKS, LOW);
     assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
-    // It had no subnet that somebody could have taken.
+    // It was not master, so no SM could have taken over.
     let ended = high.0.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
     assert!(ended.stderr.contains("stopping"), "{}", ended.stderr);
@@ -258,8 +259,8 @@ fn ferrosm_replaces_killed_opensm_on_ferrosm_sim() {
     killed_opensm_is_replaced(&FabricServer::shape(SPEC));
 }
 
-/// Not on ibsim: OpenSM asks for the subnet by trap 144, and the TrapRepress of ferrosm does not reach it there (`umad2sim` looks for an
-/// agent of class 0x01, OpenSM has one of class 0x81), and without a clock for answers OpenSM waits for it until it is killed.
+/// Not on ibsim: OpenSM requests mastership by trap 144, and ferrosm's TrapRepress does not reach it there (`umad2sim` searches for an
+/// agent of class 0x01, OpenSM registers class 0x81). Without a reply timeout OpenSM waits for it until it is killed.
 #[test]
 fn higher_priority_opensm_becomes_master_and_leaves_on_ferrosm_sim() {
     a_better_opensm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
@@ -285,7 +286,8 @@ fn lower_guid_outranks_at_equal_priority_on_ferrosm_sim() {
     the_lower_guid_decides(&FabricServer::shape(SPEC));
 }
 
-/// Two halves with a master each become one: the better one is master of all, the other stands by.
+/// Two subnet fragments, each with a master, are joined: the higher-priority SM becomes master of the whole subnet, the other stands
+/// by.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
     for (ours_at, theirs_at, priority) in [("12", "3", LOW), ("3", "12", HIGH)] {
@@ -311,14 +313,14 @@ fn joined_subnet_fragments_elect_one_master() {
     }
 }
 
-/// With another SM_Key neither obeys the other: ferrosm says so as an alarm, once, however often both look at the subnet, and does not
-/// fight over tables.
+/// With different SM_Keys neither SM yields. ferrosm raises one alarm, however often both sweep, and does not rewrite the other SM's
+/// tables.
 #[test]
 fn sm_with_another_sm_key_raises_an_alarm() {
     let sim = FabricServer::shape(SPEC);
     let ours = Ours::start(&sim, LOW, "priority = 3");
     ours.wait("sweep complete", 1);
-    // It configures all anew each second.
+    // OpenSM reconfigures the whole subnet every second.
     let settings = "sm_key 0x0000000000000007\nsweep_interval 1\nforce_heavy_sweep TRUE";
     let mut theirs = opensm(&sim, HIGH, "12", settings);
     theirs.wait_for("sm_key", 1);
@@ -334,7 +336,7 @@ fn sm_with_another_sm_key_raises_an_alarm() {
     let log = ours.0.stderr();
     assert_eq!(count("ERROR alarm"), 1, "{log}");
     assert_eq!(count("role changed"), 1, "{log}");
-    // It looks where devices say that something changed; what the other one has left as it was is not written again.
+    // ferrosm re-reads devices that report a change, and does not rewrite what the other SM left unchanged.
     let written = count("sweep complete") - count("lft_blocks_written=0 ");
-    assert_eq!(written, 1, "tables are fought over\n{log}");
+    assert_eq!(written, 1, "tables were rewritten\n{log}");
 }

@@ -1,4 +1,4 @@
-//! What a real OpenSM keeps is read whole: its caches and its dump of subnet administration.
+//! Import of the state files of a real OpenSM: all its caches and its SA database dump are read completely.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 
@@ -33,7 +33,7 @@ fn state_files_written_by_opensm_are_imported() {
     let hosts = from_spec("star:4").expect("a shape").nodes;
     let far = &hosts.last().expect("a host").description;
     osmtest(&sim, far, &["-f", "c"]);
-    // Whatever they leave behind: not every flow passes with every OpenSM.
+    // Exit statuses are ignored: not every flow passes with every OpenSM version.
     for flow in ["s", "e"] {
         let _ = try_osmtest(&sim, far, &["-f", flow]);
     }
@@ -69,21 +69,21 @@ fn state_files_written_by_opensm_are_imported() {
     let all: Vec<_> = records.clone().into_iter().collect();
     let (restored, left_out) = restore(&all, SystemTime::now());
     assert_eq!(left_out, []);
-    // A switch and four hosts, with two LIDs each.
+    // One switch and four hosts, with two LIDs each.
     let lmcs: Vec<Lmc> = restored.lids.values().map(|(_, lmc)| *lmc).collect();
     assert_eq!(lmcs.iter().filter(|lmc| lmc.0 == 1).count(), 4, "{lmcs:?}");
     assert_eq!(lmcs.len(), 5);
     assert_eq!(
         count(RecordKind::Neighbour),
         8,
-        "four cables, from both ends"
+        "four links, both ends of each"
     );
     let broadcast = mgid::broadcast(ferrosm_mad::ids::PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
     let saved = &restored.registrations;
     let group = saved.members.iter().find(|m| m.mgid == broadcast);
     let group = group.expect("the group of the default partition");
     assert_eq!((group.mlid, group.qkey), (Lid(0xC000), 0x0B1B));
-    // Leases may have ended while the test ran: as of the beginning they have not.
+    // Leases may have expired during the test; at time zero none has.
     let mut restorer = RecordRestorer::new(0);
     records
         .iter()

@@ -1,8 +1,8 @@
-//! Every flow of osmtest, OpenSM's own test of subnet administration, against ferrosm on a simulated fabric.
+//! Every flow of osmtest, OpenSM's SA test, against ferrosm on a simulated fabric.
 //!
-//! Each flow has a fabric of its own, because osmtest expects what a flow before it left, or nothing. Flows that may fail
-//! are listed in `tests/osmtest-waivers.txt`. That osmtest passes on the same simulated fabric with OpenSM is
-//! `opensm`'s.
+//! Each flow has its own fabric, because osmtest expects either a clean SA or the records of the previous flow.
+//! `tests/osmtest-waivers.txt` lists flows that may fail. `opensm.rs` checks that osmtest passes on the same simulated fabric with
+//! OpenSM.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const WAIVERS: &str = include_str!("../../osmtest-waivers.txt");
 const SMALL: &str = "star:4";
 const TREE: &str = "fat-tree2:8,2,3";
 
-/// A flow: its name in the list of waivers, how osmtest is told of it, and the fabric.
+/// A flow: its name in the list of waivers, the flags of osmtest, and the fabric.
 struct Flow {
     name: &'static str,
     flags: &'static [&'static str],
@@ -28,7 +28,7 @@ const fn flow(name: &'static str, flags: &'static [&'static str], spec: &'static
     Flow { name, flags, spec }
 }
 
-/// All of them. `c` makes the inventory that the others compare with, and comes before each.
+/// All flows. `c` creates the inventory that the others compare with, and runs before each of them.
 const FLOWS: [Flow; 12] = [
     flow("c", &["-f", "c"], TREE),
     flow("v", &["-f", "v"], TREE),
@@ -51,7 +51,7 @@ fn waived() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The node that a shape names last, far from the first.
+/// The last node of a topology, far from the first.
 fn last_node(spec: &str) -> String {
     let last = from_spec(spec)
         .ok()
@@ -59,10 +59,10 @@ fn last_node(spec: &str) -> String {
     last.map(|node| node.description).unwrap_or_default()
 }
 
-/// Runs one flow; it passes, or is waived and does not.
+/// Runs one flow, which must pass, or fail if it is waived.
 fn check(name: &str) {
     let flow = FLOWS.iter().find(|f| f.name == name);
-    let flow = flow.unwrap_or_else(|| panic!("{name} is no flow"));
+    let flow = flow.unwrap_or_else(|| panic!("unknown flow {name}"));
     let lab = ManagedFabric::start(flow.spec, &[]);
     let far = last_node(flow.spec);
     let made = try_osmtest(&lab.sim, &far, &["-f", "c"]);
@@ -70,7 +70,7 @@ fn check(name: &str) {
     match (outcome, waived().contains(name)) {
         (Ok(_), false) | (Err(_), true) => {}
         (Err(reason), false) => panic!("{reason}"),
-        (Ok(_), true) => panic!("{name} passes: take it out of osmtest-waivers.txt"),
+        (Ok(_), true) => panic!("{name} passes: remove it from osmtest-waivers.txt"),
     }
 }
 
@@ -81,7 +81,7 @@ fn only_listed_osmtest_flows_are_waived() {
         .into_iter()
         .filter(|w| !names.contains(w))
         .collect();
-    assert!(unknown.is_empty(), "{unknown:?} are no flows");
+    assert!(unknown.is_empty(), "unknown flows {unknown:?}");
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn flow_c_creates_an_inventory() {
     check("c");
 }
 
-/// The inventory is what is found again.
+/// The SA returns what the inventory contains.
 #[test]
 fn flow_v_validates_the_inventory() {
     check("v");
 }
 
-/// Tables of lanes of every port, which the subnet manager has not written and therefore reads now.
+/// VL tables of every port, which the SM has not written and therefore reads on demand.
 #[test]
 fn flow_q_reads_vl_tables() {
     check("q");
@@ -143,13 +143,13 @@ fn flow_f_with_path_tables() {
     check("f -s3");
 }
 
-/// 100,000 single paths, one after the other.
+/// 100,000 single paths, one query at a time.
 #[test]
 fn flow_f_with_single_paths() {
     check("f -s4");
 }
 
-/// What osmtest finds is the same with OpenSM in charge: only LIDs are others, by which each names the same ports.
+/// osmtest's inventory is the same with OpenSM as master, except for the values of LIDs; each LID identifies the same port.
 #[test]
 fn inventory_equals_that_of_opensm() {
     let far = last_node(TREE);
@@ -159,7 +159,7 @@ fn inventory_equals_that_of_opensm() {
     };
     let theirs = {
         let sim = FabricServer::shape(TREE);
-        // Partitions are checked by the hosts alone, as ferrosm does where none are configured.
+        // Only the hosts enforce partitions, as with ferrosm where none are configured.
         let mut opensm = OpenSm::start(&sim, None, &["-Z", "off"]);
         opensm.wait_until_up(1);
         inventory(&sim, &far)
@@ -173,7 +173,7 @@ fn inventory_equals_that_of_opensm() {
     );
 }
 
-/// The blocks of an inventory, with the ports that LIDs stand for in place of the LIDs.
+/// The blocks of an inventory, with LIDs replaced by their ports.
 fn inventory(sim: &FabricServer, far: &str) -> BTreeSet<String> {
     let file = sim.dir().join("inventory.txt");
     osmtest(sim, far, &["-f", "c", "-i", &file.to_string_lossy()]);
@@ -186,7 +186,7 @@ fn inventory(sim: &FabricServer, far: &str) -> BTreeSet<String> {
     blocks.iter().map(|b| without_lids(b, &names)).collect()
 }
 
-/// The lines of a block, headings left out.
+/// The lines of a block without headings.
 fn lines(block: &str) -> Vec<&str> {
     let heading = |l: &str| {
         let rest = l.strip_prefix('#').map(str::trim);
@@ -210,9 +210,9 @@ fn without_lids(block: &[&str], names: &BTreeMap<&str, &str>) -> String {
             kept.push((*line).to_owned());
             continue;
         };
-        // By which way the subnet manager asked.
+        // The port through which the SM read the switch.
         let way = key == "local_port_num";
-        // Of a port without a cable OpenSM takes note of its state alone.
+        // For a port without a cable OpenSM records only the port state.
         let unread = down && matches!(key, "link_speed_supported" | "state_info2");
         if key.contains("lid") {
             let name = names.get(value).copied();

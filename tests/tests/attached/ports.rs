@@ -14,7 +14,7 @@ use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
 use ferrosm_tests::programs;
 
-/// Only a broken test waits so long.
+/// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -35,7 +35,7 @@ impl Rails {
         Self(FabricServer::shape("star:2;islands=2"))
     }
 
-    /// A program on the host.
+    /// Starts a program on the host.
     fn launch(&self, program: &str, args: &[&str]) -> Running {
         let program = programs::find(std::path::Path::new(program));
         Launch::new(programs::ferrosm())
@@ -79,7 +79,7 @@ fn wait_for_master(guid: &str, sminfo: impl Fn() -> Finished) {
     found.unwrap_or_else(|why| panic!("{guid} is not master: {why}"));
 }
 
-/// Waits until the log has these words, which the process must survive.
+/// Waits until the log contains `words`; the process must stay alive.
 fn wait_for_log(sm: &mut Running, words: &str) {
     let found = poll_until(GUARD, PAUSE, || {
         let log = sm.stderr();
@@ -139,7 +139,7 @@ fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
     assert!(!log.contains("Entering STANDBY state"), "{log}");
 }
 
-/// Which link trains first must not decide which rail is served.
+/// The order in which links train must not decide which rail is served.
 #[test]
 fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     let rails = Rails::new();
@@ -156,7 +156,7 @@ fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     assert!(refused.stderr.contains(words), "{}", refused.describe());
 }
 
-/// A command that reads uses the first port, as infiniband-diags do, and names it.
+/// A read-only command selects the first port, as infiniband-diags do, and names it.
 #[test]
 fn read_only_command_selects_a_port_and_names_it() {
     let rails = Rails::new();
@@ -170,10 +170,10 @@ fn read_only_command_selects_a_port_and_names_it() {
     assert!(!one.stderr.contains("port chosen"), "{}", one.describe());
 }
 
-/// A host of a single switch, and its device files.
+/// A host on a single switch, and its device files.
 struct Host {
     sim: FabricServer,
-    /// What the host's programs see as `/sys` and `/dev`.
+    /// The `/sys` and `/dev` that programs on the host see.
     skeleton: PathBuf,
 }
 
@@ -212,7 +212,7 @@ impl Host {
             .tell(&format!("plug \"{HOST}\"[1] \"switch-0\"[1] 4x hdr"));
     }
 
-    /// Hides a directory of device attributes, as if its driver was not loaded.
+    /// Hides a directory of device attributes, as if the driver were not loaded.
     fn hide(&self, class: &str) {
         let dir = self.skeleton.join("class");
         fs::rename(dir.join(class), dir.join(format!("hidden-{class}"))).unwrap();
@@ -240,7 +240,7 @@ fn down_port_is_served_once_its_link_comes_up() {
     }
 }
 
-/// A link that trains is worth a wait; a missing cable ends a command that scripts wait for.
+/// The wait for a link is bounded with `--once`, so a missing cable does not block a script.
 #[test]
 fn run_once_waits_a_bounded_time_for_the_link() {
     let host = Host::new();
@@ -255,7 +255,7 @@ fn run_once_waits_a_bounded_time_for_the_link() {
     let _ = sm.wait(GUARD).expect_success();
 }
 
-/// Only the IsSM bit depends on issm; queries and sweeps do not.
+/// Only the IsSM bit depends on the issm device; queries and sweeps do not.
 #[test]
 fn port_is_served_without_its_issm_device() {
     let host = Host::new();
@@ -287,7 +287,7 @@ fn port_is_served_without_its_issm_device() {
     }
 }
 
-/// The driver is loaded, and then ib_umad, while ferrosm is already running.
+/// The HCA driver and then ib_umad are loaded while ferrosm is running.
 #[test]
 fn hca_probed_late_is_served_without_a_restart() {
     let host = Host::new();
@@ -303,14 +303,14 @@ fn hca_probed_late_is_served_without_a_restart() {
     let _ = stop(sm);
 }
 
-/// A stop of the service must not wait for hardware.
+/// A service stop must not wait for hardware.
 #[test]
 fn sigterm_ends_the_wait_for_an_hca() {
     let host = Host::new();
     host.hide("infiniband");
     let mut sm = host.ferrosm(&[]);
     wait_for_log(&mut sm, "waiting for local port");
-    // Reported as a clean stop, which systemd does not restart.
+    // Exit status of a clean stop, after which systemd does not restart the service.
     let _ = stop(sm);
     let once = host.ferrosm(&["--once"]).wait(GUARD);
     assert_eq!(once.status.code(), Some(1), "{}", once.describe());

@@ -1,12 +1,11 @@
-//! Subnet administration before a program that real hosts run: saquery.
+//! The SA of ferrosm, queried by saquery, an independent program that real hosts run.
 //!
-//! It was not written here, and does not know ferrosm. osmtest is `osmtest`'s; that both also pass on the same
-//! simulated fabric with OpenSM is `opensm`'s.
+//! `osmtest.rs` runs osmtest. `opensm.rs` checks that both programs also pass on the same simulated fabric with OpenSM.
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::managed_fabric::ManagedFabric;
 
-/// Every record that saquery can ask for without further words is answered.
+/// The SA replies to every record query that saquery sends without further arguments.
 #[test]
 fn saquery_reads_records_from_ferrosm() {
     let lab = ManagedFabric::start("fat-tree2:8,2,3", &[]);

@@ -1,7 +1,7 @@
-//! Hosts that flood subnet administration do not hold up an innocent host, nor the subnet manager itself.
+//! Clients that flood the SA delay neither other clients nor the SM.
 //!
-//! Figures are those of `tests/benches/compare/sa-hostile`; limits here are far above them, and far below what the floods cost when they were
-//! answered by the subnet manager's own loop.
+//! `tests/benches/compare/sa-hostile` has the measurements. The limits here are far above them, and far below the delays measured when
+//! the SM's own loop served the SA.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use ferrosm_tests::load::build;
 use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
-/// A sweep without the limits took 15 s beside these floods, and takes 0.03 s.
+/// A sweep during these floods took 15 s without rate limits and takes 0.03 s with them.
 const SWEEP: Duration = Duration::from_secs(5);
 const END: Duration = Duration::from_secs(30);
-/// Starting an attacker and evaluating its first query; a fraction of a second on an idle machine.
+/// Time to start a flooding client and evaluate its first query; a fraction of a second on an idle machine.
 const FIRST_ANSWER: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 const GROUPS: &str = "12000";
-/// Requests that each attacker keeps open.
+/// Requests that each flooding client keeps outstanding.
 const WINDOW: &str = "8";
 
 #[test]
@@ -44,13 +44,13 @@ fn flooding_clients_do_not_delay_others() {
             launch.start(lab.sim.dir())
         })
         .collect();
-    // Nothing is measured before each flood has been answered once.
+    // Measurements start after each flood has received a reply.
     for (kind, attacker) in floods.iter().zip(&attackers) {
         poll_until(FIRST_ANSWER, PAUSE, || {
             let flooding = attacker.stdout().starts_with("flooding");
             flooding.then_some(()).ok_or_else(|| attacker.stderr())
         })
-        .unwrap_or_else(|e| panic!("the flood of {kind} is not answered: {e}"));
+        .unwrap_or_else(|e| panic!("no reply to the flood of {kind}: {e}"));
     }
     for (what, count, limit_ms) in [("paths", "20", "500"), ("joins", "30", "2000")] {
         let done = innocent(&[what, count, limit_ms]);
@@ -65,7 +65,7 @@ fn flooding_clients_do_not_delay_others() {
     poll_until(SWEEP, PAUSE, || {
         let done = sweeps(&lab) > before;
         done.then_some(())
-            .ok_or_else(|| "the sweep is not done".to_owned())
+            .ok_or_else(|| "sweep not complete".to_owned())
     })
     .unwrap_or_else(|e| panic!("{e}"));
     for attacker in attackers {

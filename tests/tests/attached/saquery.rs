@@ -1,8 +1,8 @@
-//! saquery against OpenSM and against ferrosm on one simulated fabric, question by question and line by line.
+//! saquery against OpenSM and against ferrosm on one simulated fabric, compared query by query and line by line.
 //!
-//! OpenSM brings the fabric up and is asked; then it ends, ferrosm takes over from the same port, keeps the LIDs, and is
-//! asked the same. `tests/saquery/queries.txt` has the questions, `tests/saquery/differences.txt` every difference with the name of its
-//! reason, which `docs/sa.md` explains. A difference that is not listed fails, and so does a listed one that is gone.
+//! OpenSM brings the fabric up and serves the queries. Then it exits, ferrosm takes over on the same port, keeps the LIDs, and serves
+//! the same queries. `tests/saquery/queries.txt` has the queries, `tests/saquery/differences.txt` every difference with the name of its
+//! reason, which `docs/sa.md` explains. An unlisted difference fails the test, and so does a listed one that does not occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ const NAMES: [(&str, &str); 4] = [
     ("s1", "leaf-1"),
 ];
 const BROADCAST: &str = "ff12:401b:ffff::ffff:ffff";
-/// What separates the questions before clients have registered anything from those after.
+/// Separates the queries before clients have registered from those after.
 const REGISTERED: &str = "[registered]";
 const PATIENCE: Duration = Duration::from_secs(900);
 const SETTLE: Duration = Duration::from_secs(60);
@@ -72,7 +72,7 @@ fn ports(sim: &FabricServer) -> BTreeMap<&'static str, Port> {
     NAMES.map(|(key, name)| (key, port(name))).into()
 }
 
-/// The words that stand for names, LIDs, GUIDs and GIDs.
+/// Placeholders for names, LIDs, GUIDs and GIDs.
 fn words(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
     let mut words = BTreeMap::from([
         ("{mgid}".to_owned(), BROADCAST.to_owned()),
@@ -88,7 +88,7 @@ fn words(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
     words
 }
 
-/// Asks all the questions from the subnet manager's host, by one shell: each answer begins with its question.
+/// Runs all queries on the SM's host in one shell; each result begins with its query.
 fn answers(sim: &FabricServer, questions: &[&str], words: &BTreeMap<String, String>) -> Answers {
     let mut script = String::new();
     for question in questions {
@@ -118,11 +118,11 @@ fn answers(sim: &FabricServer, questions: &[&str], words: &BTreeMap<String, Stri
             lines.extend(normal(line));
         }
     }
-    assert_eq!(all.len(), questions.len(), "a question twice");
+    assert_eq!(all.len(), questions.len(), "duplicate query");
     all
 }
 
-/// A line without what depends on when, and by which way, the device was asked.
+/// Removes from a line what depends on when and by which route the device was read.
 fn normal(line: &str) -> Option<String> {
     let line = line.trim_end();
     if line.is_empty() || line.starts_with("ibwarn:") {
@@ -136,7 +136,7 @@ fn normal(line: &str) -> Option<String> {
     Some(line.to_owned())
 }
 
-/// The records of an answer, in any order: what begins at the margin and what is indented below it.
+/// The records of a result in any order: an unindented line and the indented lines below it.
 fn records(lines: &[String]) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = Vec::new();
     for line in lines {
@@ -155,8 +155,8 @@ fn counted<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTr
     into.retain(|_, n| *n != 0);
 }
 
-/// What differs, one line each: `- 3 LINE` is three times more in OpenSM's answer, `+ 1 LINE` once more in ours. Records that are
-/// the same are left out first.
+/// The differences, one line each: `- 3 LINE` occurs three times more with OpenSM, `+ 1 LINE` once more with ferrosm. Equal records are
+/// removed first.
 fn difference(theirs: &[String], ours: &[String]) -> BTreeSet<String> {
     let mut found = BTreeMap::new();
     counted(records(theirs), -1, &mut found);
@@ -178,10 +178,10 @@ fn difference(theirs: &[String], ours: &[String]) -> BTreeSet<String> {
     all
 }
 
-/// One entry of the list: the reason's name and the lines that differ.
+/// One entry of the list: the name of the reason and the lines that differ.
 type Listed = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// The list: `= REASON`, then one or more `? QUESTION`, then the lines that differ in all of them.
+/// The list: `= REASON`, then one or more `? QUERY`, then the lines that differ in all of them.
 fn listed() -> Listed {
     let text = read("differences.txt");
     let mut all = Listed::new();
@@ -203,8 +203,8 @@ fn listed() -> Listed {
     all
 }
 
-/// What a host registers: it joins the broadcast group and makes one of its own; the last offers a service and wants to hear of
-/// everything.
+/// Registrations of a host: it joins the broadcast group and creates another one; the last host registers a service and subscribes to
+/// all notices.
 fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
     let mut text = joins(sm, port.guid);
     if is_last {
@@ -220,7 +220,7 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
         let text = registrations(&ports["h0"].lid, &ports[key], *key == "h1");
         script.send(sim, name, &text);
     }
-    // The client does not wait for answers from afar.
+    // The client does not wait for replies to these requests.
     poll_until(SETTLE, PAUSE, || {
         let there = [("-S", 1), ("-I", 1), ("-g", 2)]
             .iter()
@@ -232,7 +232,7 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
     .unwrap_or_else(|reason| panic!("{reason}"));
 }
 
-/// All answers of whoever is in charge, before and after clients register.
+/// All results with the current SM, before and after clients register.
 fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
     let ports = ports(sim);
     let words = words(&ports);
@@ -292,7 +292,7 @@ fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// The page for people explains every reason, and no other.
+/// The documentation page explains exactly the listed reasons.
 #[test]
 fn every_difference_is_documented() {
     let page = workspace().join("docs/sa.md");

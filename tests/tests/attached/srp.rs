@@ -1,5 +1,5 @@
-//! srp_daemon, which looks for storage targets: it asks for ports by capability, for the P_Keys that it shares with them, asks
-//! their I/O units, subscribes to notices 64 and 144, and acknowledges what it is told.
+//! srp_daemon, the discovery of SRP storage targets. It queries ports by capability and the P_Keys shared with them, queries their I/O
+//! units, subscribes to notices 64 and 144, and replies to the reports it receives.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,12 +16,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 const INITIATOR: &str = "host-1 mlx5_0";
 const OTHER: &str = "host-3 mlx5_0";
 const IBSRPDM: [&str; 3] = ["-c", "-d", "/dev/infiniband/umad0"];
-/// Hosts by number.
+/// Host numbers.
 const TARGETS: [u8; 2] = [2, 3];
-/// Verbose, all targets, as commands, of the only port.
+/// Verbose; list all targets as commands; the only port.
 const FLAGS: [&str; 8] = ["-v", "-V", "-a", "-c", "-i", "mlx5_0", "-p", "1"];
 
-/// It writes each line at once.
+/// With line-buffered output.
 fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Running {
     let program = programs::find(Path::new("srp_daemon"));
     let launch = lab.sim.launch("stdbuf", Some(INITIATOR));
@@ -29,7 +29,7 @@ fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Run
     launch.args(&FLAGS).args(more).start(lab.sim.dir())
 }
 
-/// One search: ClassPortInfo, then PortInfoRecord by a bit of CapabilityMask, not every port one by one.
+/// One search: a ClassPortInfo query, then PortInfoRecord queries by a CapabilityMask bit, not one query for each port.
 #[test]
 fn srp_daemon_finds_targets_by_capability_mask() {
     let lab = ManagedFabric::start("star:4", &[]);
@@ -43,8 +43,8 @@ fn srp_daemon_finds_targets_by_capability_mask() {
     }
 }
 
-/// It stays, subscribes, hears that a host came and that a target began on another, finds both, and unsubscribes at the end. (One such process may be at
-/// a port of a machine, whichever fabric that port is on: no other test starts one that stays.)
+/// srp_daemon keeps running, receives reports of a new host and of a new target on an existing host, finds both, and unsubscribes at
+/// exit. Only one such process can run for a port of a machine, whatever the fabric, so no other test starts one.
 #[test]
 fn new_hosts_and_targets_are_reported() {
     let lab = ManagedFabric::start("star:4", &[]);
@@ -84,7 +84,7 @@ fn new_hosts_and_targets_are_reported() {
         waited.unwrap_or_else(|reason| panic!("{reason}"));
     };
     printed(&found);
-    // One that begins on a host that is there: its port says so by trap 144.
+    // A target that starts on an existing host: the port reports it by trap 144.
     printed(&target(&lab.sim, 2));
 
     let done = daemon.stop(Signal::Terminate, PATIENCE);
@@ -92,7 +92,7 @@ fn new_hosts_and_targets_are_reported() {
     let (before, after) = told
         .split_once("Deregistering")
         .unwrap_or_else(|| panic!("{told}"));
-    // Two answers to subscriptions, and at least one report.
+    // Two replies to subscriptions, and at least one Report.
     let heard = before.matches("get_trap_notices: Got CQE").count();
     assert!(heard >= 3, "{told}");
     assert_eq!(after.matches("Bad").count(), 0, "{told}");
@@ -101,10 +101,10 @@ fn new_hosts_and_targets_are_reported() {
     });
 }
 
-/// Makes a host a target; the line that srp_daemon prints of it: everything is named after the node, the GID after its port.
+/// Makes a host a target and returns the line that srp_daemon prints for it. IDs derive from the node GUID, the GID from the port GUID.
 fn target(sim: &FabricServer, host: u8) -> String {
     sim.tell(&format!("srp-target \"host-{host} mlx5_0\""));
-    // The switch is the first of all.
+    // The switch is the first node.
     let nth = host + 1;
     let node = format!("0002c904000000{nth}0");
     let gid = format!("fe800000000000000002c904000000{nth}1");
@@ -118,14 +118,14 @@ fn lines(sim: &FabricServer, program: &str, args: &[&str]) -> Vec<String> {
     lines
 }
 
-/// What both programs print of a fabric with targets, one and the same whoever is asked.
+/// Both programs print the same targets with either SM.
 fn assert_found(sim: &FabricServer, expected: &[String], whom: &str) {
     let once = ["-a", "-o", "-c", "-i", "mlx5_0", "-p", "1"];
     assert_eq!(lines(sim, "srp_daemon", &once), expected, "{whom}");
     assert_eq!(lines(sim, "ibsrpdm", &IBSRPDM), expected, "{whom}");
 }
 
-/// OpenSM is in charge, and then ferrosm: the same two targets are found. One that ends is found no longer.
+/// The same two targets are found with OpenSM and then with ferrosm as master. A stopped target is no longer found.
 #[test]
 fn targets_are_found_with_either_sm() {
     let sim = FabricServer::shape("star:4");

@@ -1,14 +1,13 @@
-//! Cold fabrics on Debian's ibsim, brought up by `ferrosm run --once`, judged by infiniband-diags and `ibdmchk`.
+//! Cold fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by infiniband-diags and `ibdmchk`.
 //!
-//! Each test: exit status 0, unique legal LIDs, every link Active, every host reaches every host and switch by
-//! the bytes in the tables, no credit loop, `ibtracert` agrees hop by hop, `ibdmchk` agrees on the dump files, and
-//! a second run changes no LID and writes no forwarding table block.
+//! Each test requires exit status 0, unique legal LIDs, every link Active, LFT paths from every host to every host and switch, and no
+//! credit loop. `ibtracert` must agree hop by hop and `ibdmchk` on the dump files. A second run must change no LID and write no LFT
+//! block.
 
 use ferrosm_tests::bringup::check;
 use ferrosm_tests::fabrics::{by_spec, ibsim_example};
 
-/// ibsim's own examples: one and two switches, parallel cables, two-port CAs; the subnet manager is on a switch in
-/// those whose file begins with one.
+/// ibsim's own examples: one and two switches, parallel links, two-port CAs. The SM runs on a switch where the file begins with one.
 #[test]
 fn ibsim_examples() {
     for name in [
@@ -53,31 +52,31 @@ fn ring() {
     check(&by_spec("ring:8,2"), &[], 0);
 }
 
-/// No structure at all, GUIDs in no order.
+/// A random graph with unordered GUIDs.
 #[test]
 fn random_graph() {
     check(&by_spec("random:24,5,3,1;shuffle"), &[], 0);
 }
 
-/// A tenth of the cables between switches is missing.
+/// A tenth of the links between switches is missing.
 #[test]
 fn degraded_fat_tree() {
     check(&by_spec("fat-tree:8;drop=0.1;seed=3"), &[], 0);
 }
 
-/// Four LIDs a port.
+/// Four LIDs per port.
 #[test]
 fn lmc_2() {
     check(&by_spec("fat-tree:4"), &["--lmc", "2"], 2);
 }
 
-/// Every switch has a CA inside, so every switch looks like a leaf.
+/// Every switch has an embedded CA, so every switch looks like a leaf.
 #[test]
 fn aggregation_node_in_every_switch() {
     check(&by_spec("fat-tree:6;sharp"), &[], 0);
 }
 
-/// Hosts on spines, parallel cables, loopback cables, mixed speeds, all at once.
+/// Hosts on spines, parallel links, loopback cables and mixed speeds combined.
 #[test]
 fn untidy_fat_tree() {
     check(

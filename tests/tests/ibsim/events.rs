@@ -1,6 +1,6 @@
-//! `ferrosm run` stays in charge while cables and switches of an ibsim fabric come and go.
+//! `ferrosm run` remains master while links and switches of an ibsim fabric fail and return.
 //!
-//! After each event the judge must agree again within a bound; how long that took is printed, never asserted.
+//! After each event the judge must accept the fabric within a bound. The elapsed time is printed and not asserted.
 
 #![expect(
     clippy::print_stdout,
@@ -19,19 +19,19 @@ use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
-/// Longest time until the fabric is sound again: a trap can be lost with the link that it would travel, so a light
-/// sweep may have to find the change.
+/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
+/// find the change.
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
 
-/// A fabric with `ferrosm run` in charge of it.
+/// A fabric with `ferrosm run` as master.
 struct InCharge {
     sim: Ibsim,
     daemon: Running,
-    /// As it was cold: all cables.
+    /// The cold fabric with all links.
     whole: Net,
-    /// The LIDs that were given at first.
+    /// The LIDs assigned at first.
     lids: BTreeMap<(u64, u8), (u16, u8)>,
 }
 
@@ -41,7 +41,7 @@ impl InCharge {
         let whole = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
         let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
         let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
-        // What judges here reads forwarding tables alone: all packets are on one lane for it.
+        // The judge reads only LFTs and assumes that all packets use one VL.
         let mut all = vec!["run", "--vls", "1", "--state-dir", &*state];
         all.extend(["--dump-dir", &*dump]);
         all.extend_from_slice(args);
@@ -58,7 +58,7 @@ impl InCharge {
         it
     }
 
-    /// Waits until the judge agrees with a fabric that is as `expected`; no LID may have changed.
+    /// Waits until the fabric is as `expected` and the judge accepts it; no LID may have changed.
     fn settled(&mut self, event: &str, expected: impl Fn(&Net) -> bool) -> Observed {
         let since = Instant::now();
         let seen = poll_until(SETTLE, PAUSE, || {
@@ -67,7 +67,7 @@ impl InCharge {
             }
             let seen = self.sim.observe()?;
             if !expected(&seen.net) {
-                return Err("the simulator is not there yet".to_owned());
+                return Err("the simulator has not reached the expected state".to_owned());
             }
             judge::examine(&seen).sound()?;
             Ok(seen)
@@ -77,18 +77,18 @@ impl InCharge {
         println!("{event}: sound after {:?}", since.elapsed());
         for (end, lid) in seen.net.lids() {
             let first = self.lids.get(&end).copied().unwrap_or(lid);
-            assert_eq!(lid, first, "{event}: another LID for {end:x?}");
+            assert_eq!(lid, first, "{event}: LID of {end:x?} changed");
         }
         seen
     }
 
-    /// Waits for the whole fabric, as at first.
+    /// Waits until the fabric is complete again.
     fn whole_again(&mut self, event: &str) -> Observed {
         let whole = cabling(&self.whole);
         self.settled(event, |net| cabling(net) == whole)
     }
 
-    /// Waits until the files in the dump directory tell of the fabric as it is now, and are sound.
+    /// Waits until the files in the dump directory match the present fabric and are sound.
     fn dumps_agree(&self, seen: &Observed) {
         let dump = self.sim.subdir("dump");
         let ends = cabling(&seen.net).len();
@@ -97,21 +97,21 @@ impl InCharge {
             let text = std::fs::read_to_string(dump.join("opensm-subnet.lst"));
             let lines = text.map_err(|error| error.to_string())?.lines().count();
             if lines != ends {
-                return Err(format!("{lines} link ends, not {ends}"));
+                return Err(format!("{lines} link ends instead of {ends}"));
             }
-            // The files are written one after the other: the list may be a sweep ahead of the tables.
+            // The files are written one after the other: the list may be a sweep ahead of the LFTs.
             ibdmchk::ask(&dump, self.sim.dir())?.sound(end_ports)
         })
         .unwrap_or_else(|reason| panic!("the dump: {reason}"));
     }
 
-    /// A clean stop: exit status 0.
+    /// Stops ferrosm, which must exit with status 0.
     fn stop(self) {
         let ended = self.daemon.stop(Signal::Terminate, STOP);
         assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
     }
 
-    /// A switch that no host hangs off.
+    /// A switch without attached hosts.
     fn spine(&self) -> u64 {
         let hosts: Vec<u64> = self.whole.hosts().map(|node| node.guid).collect();
         self.whole
@@ -122,7 +122,7 @@ impl InCharge {
     }
 }
 
-/// One cable between switches out, and in again.
+/// A link between switches is removed and reinserted.
 #[test]
 fn lost_and_restored_link_is_rerouted() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
@@ -143,7 +143,7 @@ fn lost_and_restored_link_is_rerouted() {
     fabric.stop();
 }
 
-/// A ring has no spare path in the order of up and down: everything turns round when one cable goes.
+/// A ring has no redundant up/down route, so the loss of one link reverses routes all around it.
 #[test]
 fn lost_and_restored_ring_link_is_rerouted() {
     let mut fabric = InCharge::of("ring:6,2", &[]);
@@ -163,7 +163,7 @@ fn lost_and_restored_ring_link_is_rerouted() {
     fabric.stop();
 }
 
-/// A spine goes dark and comes back as from the factory: no LID, and tables that nobody may trust.
+/// A spine loses power and returns with factory defaults: its LID is restored and its tables are rewritten.
 #[test]
 fn switch_that_returns_gets_its_lid_back() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
@@ -179,8 +179,7 @@ fn switch_that_returns_gets_its_lid_back() {
     fabric.stop();
 }
 
-/// A switch loses its LID in place, all its ports fall back to Initialize at once: a reboot too quick to be seen as
-/// an absence.
+/// A switch reboots too quickly to be seen as absent: it loses its LID, and all its ports return to Initialize at once.
 #[test]
 fn quickly_rebooted_switch_is_configured_again() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
@@ -192,7 +191,7 @@ fn quickly_rebooted_switch_is_configured_again() {
     fabric.stop();
 }
 
-/// A host leaves and comes back under the same LID; meanwhile nobody else gets it.
+/// A host leaves and returns with the same LID, which no other port gets in the meantime.
 #[test]
 fn host_that_returns_gets_its_lid_back() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
@@ -211,8 +210,8 @@ fn host_that_returns_gets_its_lid_back() {
     fabric.stop();
 }
 
-/// Bursts of lost and returned cables on a graph without structure, with no time to settle within a burst. Whatever
-/// is left is one island or several: the one with the subnet manager must be sound.
+/// Bursts of link failures and recoveries on a random graph, without pauses within a burst. The fabric may be partitioned: the
+/// connected component of the SM must be sound.
 #[test]
 fn event_bursts_converge() {
     let mut fabric = InCharge::of("random:12,4,2,7", &[]);
@@ -245,7 +244,7 @@ fn event_bursts_converge() {
     fabric.stop();
 }
 
-/// `sminfo` from the far end of the fabric: master, with the priority that was asked for.
+/// `sminfo` from the far end of the fabric reports the master with the configured priority.
 #[test]
 fn sminfo_shows_the_master() {
     let fabric = InCharge::of("fat-tree:4", &["--priority", "9"]);
@@ -272,7 +271,7 @@ fn sminfo_shows_the_master() {
     fabric.stop();
 }
 
-/// SIGHUP reads the configuration again and disturbs nothing; after it, events are handled as before.
+/// SIGHUP reloads the configuration without side effects, and later events are handled as before.
 #[test]
 fn reload_disturbs_nothing() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
@@ -294,7 +293,7 @@ fn reload_disturbs_nothing() {
     fabric.stop();
 }
 
-/// Stopped and started again: no LID changes, and no table either.
+/// A restart changes neither LIDs nor LFTs.
 #[test]
 fn restart_changes_nothing() {
     let mut fabric = InCharge::of("torus:3,3,1,2", &[]);

@@ -1,4 +1,4 @@
-//! The judge itself, on a subnet manager that is not ours: it must be able to say yes and to say no.
+//! The judge, on fabrics brought up by OpenSM: it must accept valid fabrics and reject invalid ones.
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabrics::by_spec;
@@ -25,7 +25,7 @@ fn judge_rejects_an_unconfigured_fabric() {
     );
 }
 
-/// OpenSM brings a fat tree up well, and ibdmchk agrees; LMC 2 likewise.
+/// OpenSM brings up a valid fat tree, and ibdmchk agrees; likewise with LMC 2.
 #[test]
 fn judge_accepts_opensm_on_a_fat_tree() {
     for args in [&[][..], &["-l", "2"]] {
@@ -38,7 +38,7 @@ fn judge_accepts_opensm_on_a_fat_tree() {
     }
 }
 
-/// 64 LIDs in all: `dump_fts` leaves the last one out, and the harness finds it by other means.
+/// 64 LIDs in all: `dump_fts` omits the last one, and the test library reads it by other means.
 #[test]
 fn last_lid_may_be_a_multiple_of_64() {
     let sim = Ibsim::serve(&by_spec("single-switch:63"));
@@ -48,7 +48,7 @@ fn last_lid_may_be_a_multiple_of_64() {
     judge::examine(&seen).sound().unwrap();
 }
 
-/// OpenSM's minhop on a torus: every pair is connected, and the lane deadlocks. Both judges see it.
+/// OpenSM's minhop on a torus: every pair is connected, but one VL deadlocks. Both judges report it.
 #[test]
 fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
     let sim = Ibsim::serve(&by_spec("torus:4,4,3,2"));
@@ -63,7 +63,7 @@ fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
     );
 }
 
-/// A cable is pulled with nobody in charge: what went over it does not arrive. Back in, it is not Active.
+/// A link fails without an SM: its paths are broken. After it is reinserted, it is not Active.
 #[test]
 fn judge_sees_a_lost_link() {
     let mut sim = Ibsim::serve(&by_spec("fat-tree:4"));
@@ -91,7 +91,7 @@ fn judge_sees_a_lost_link() {
     );
 }
 
-/// A row is cut out of OpenSM's own dump: ibdmchk's words for a missing path are understood.
+/// An LFT entry is removed from OpenSM's dump: the judge recognises ibdmchk's report of a missing path.
 #[test]
 fn ibdmchk_reports_a_missing_path() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));

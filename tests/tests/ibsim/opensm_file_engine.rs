@@ -1,4 +1,4 @@
-//! OpenSM as the judge of our dumps: its engine `file` reads our tables and our matrix, installs them, and says them again.
+//! OpenSM as the judge of ferrosm's dumps: its `file` engine reads our LFTs and LID matrix, installs them and dumps them again.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -14,7 +14,7 @@ use ferrosm_tests::scratch::Scratch;
 
 const LID_MATRIX: &str = "opensm-lid-matrix.dump";
 
-/// Out ports by switch and by the GUID of the port that packets go to: what is left when LIDs are given anew.
+/// Output ports by switch and destination port GUID, which do not depend on the assigned LIDs.
 fn by_guid(dumps: &Dumps) -> BTreeMap<(u64, u64), u8> {
     let mut out = BTreeMap::new();
     for (guid, (node, port)) in &dumps.owners {
@@ -29,7 +29,7 @@ fn by_guid(dumps: &Dumps) -> BTreeMap<(u64, u64), u8> {
     out
 }
 
-/// Rows of a matrix by switch and by what they are about: its LID and the GUID of the port that has it.
+/// Rows of a LID matrix by switch, destination LID and destination port GUID.
 fn matrix(file: &Path) -> BTreeMap<(String, String, String), String> {
     let mut rows = BTreeMap::new();
     let mut switch = String::new();
@@ -49,21 +49,21 @@ fn matrix(file: &Path) -> BTreeMap<(String, String, String), String> {
 
 type Rows = BTreeMap<(String, String), String>;
 
-/// Rows by switch and LID.
+/// Rows by switch and destination LID.
 fn by_lid(rows: BTreeMap<(String, String, String), String>) -> Rows {
     let rows = rows.into_iter();
     rows.map(|((switch, lid, _), hops)| ((switch, lid), hops))
         .collect()
 }
 
-/// Rows by switch and the GUID of the switch that they are about.
+/// Rows by switch and destination GUID.
 fn by_name(rows: BTreeMap<(String, String, String), String>) -> Rows {
     let rows = rows.into_iter();
     rows.map(|((switch, _, guid), hops)| ((switch, guid), hops))
         .collect()
 }
 
-/// Ways that OpenSM would not take by itself: up and down in a ring, in a torus, in a tree with lost cables.
+/// Routes that OpenSM would not compute itself: up/down on a ring, on a mesh, on a tree with failed links.
 #[test]
 fn opensm_installs_the_lfts_of_our_dump() {
     for (spec, engine) in [
@@ -91,14 +91,14 @@ fn opensm_installs_the_lfts_of_our_dump() {
         let dump = sim.subdir("dump");
         let theirs = Dumps::read(&dump).unwrap();
         assert_eq!(by_guid(&theirs), by_guid(&ours), "{spec}: tables");
-        // Rows stay with the LIDs of the file, whoever has them now.
+        // Rows keep the LIDs of the file, whichever ports have them now.
         assert_eq!(
             by_lid(matrix(&dump.join(LID_MATRIX))),
             by_lid(matrix(&routed.dump.join(LID_MATRIX))),
             "{spec}: matrix"
         );
 
-        // And what OpenSM counts itself is what we count.
+        // OpenSM's own hop counts equal ours.
         let own = Ibsim::serve(&fabric.text);
         let _ = own.opensm_once(&["-R", "minhop"]).expect_success();
         let counted = by_name(matrix(&own.subdir("dump").join(LID_MATRIX)));

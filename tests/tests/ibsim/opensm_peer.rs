@@ -1,4 +1,4 @@
-//! OpenSM and ferrosm on one fabric, one after the other and side by side.
+//! OpenSM and ferrosm on one fabric, in turn and concurrently.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use ferrosm_tests::process::{Signal, poll_until};
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The fabric runs under OpenSM; ferrosm takes over: every LID stays, and the result is sound.
+/// ferrosm takes over a fabric from OpenSM: every LID is kept, and the result is sound.
 #[test]
 fn ferrosm_preserves_lids_assigned_by_opensm() {
     for (spec, lmc) in [
@@ -30,8 +30,7 @@ fn ferrosm_preserves_lids_assigned_by_opensm() {
     }
 }
 
-/// The fabric runs under ferrosm; OpenSM, with no memory of it, takes over: every LID stays, and its verdict on
-/// what it finds is "SUBNET UP".
+/// OpenSM without persisted state takes over a fabric from ferrosm: every LID is kept, and OpenSM logs "SUBNET UP".
 #[test]
 fn opensm_preserves_lids_assigned_by_ferrosm() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4;shuffle"));
@@ -90,18 +89,18 @@ fn higher_priority_opensm_stays_master() {
     .unwrap();
     assert_eq!(sim.sm_info(&far).unwrap().state, "SMINFO_MASTER");
     let after = sim.observe().unwrap();
-    assert_eq!(after.tables, before.tables, "a standby writes no table");
+    assert_eq!(after.tables, before.tables, "the standby wrote a table");
     assert_eq!(
         after.net.lids(),
         before.net.lids(),
-        "a standby gives no LID"
+        "the standby assigned a LID"
     );
     let ended = ours.stop(Signal::Terminate, Duration::from_secs(20));
     assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
     drop(opensm);
 }
 
-/// The node that programs attach to by default: the first of the file.
+/// The node to which programs attach by default: the first one of the file.
 fn first_host(sim: &Ibsim) -> String {
     let answer = sim
         .run("smpquery", &["-D", "nodedesc", "0"])

@@ -1,4 +1,4 @@
-//! The judges of routings, on routings that are not ours and on dumps spoiled on purpose: they must be able to say no.
+//! The routing judges, on routings by OpenSM and on dumps damaged on purpose: they must reject what is invalid.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -15,7 +15,7 @@ use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::routing_dumps::{Dumps, names};
 use ferrosm_tests::routing_judge::{self, Verdict};
 
-/// OpenSM's routing of a fabric: the fabric, and the simulator in whose directory `dump` the files are.
+/// OpenSM's routing of a fabric. Returns the fabric and the simulator whose directory `dump` has the files.
 fn by_opensm(spec: &str, engine: &str) -> (Net, Ibsim) {
     let text = by_spec(spec);
     let sim = Ibsim::serve(&text);
@@ -32,7 +32,7 @@ fn both(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
     )
 }
 
-/// The switch of each end node, by its node GUID, and its LID.
+/// The switch and the LID of each end node, by node GUID.
 fn homes(dumps: &Dumps) -> BTreeMap<u64, (u64, u16)> {
     let ends = dumps.nodes.iter().filter(|(_, node)| !node.switch);
     ends.map(|(&guid, node)| (guid, (dumps.cables[&(guid, 1)].0, node.lids[&1])))
@@ -51,7 +51,7 @@ fn write_sls(dump: &Path, dumps: &Dumps, sl: impl Fn(u64, u64) -> u8) {
     fs::write(dump.join(names::PATH_SL), text).unwrap();
 }
 
-/// A tree by OpenSM: both say yes, and count the same.
+/// A tree routed by OpenSM: both judges accept it and report the same counts.
 #[test]
 fn both_judges_accept_a_valid_tree() {
     for (spec, engine) in [("fat-tree:4", "ftree"), ("fat-tree2:8,8,4", "minhop")] {
@@ -63,8 +63,8 @@ fn both_judges_accept_a_valid_tree() {
     }
 }
 
-/// OpenSM's shortest paths around a ring deadlock on one lane. Put by hand, all paths over one of its cables on a second
-/// SL break the circle; the same SLs mapped onto one VL do not, and neither does the same SL for all.
+/// OpenSM's shortest paths around a ring deadlock on one VL. Moving all paths over one link to a second SL breaks the cycle. The same
+/// SLs mapped to one VL do not break it, and neither does one SL for all paths.
 #[test]
 fn both_judges_require_a_second_vl_on_a_ring() {
     let (net, sim) = by_opensm("ring:6,1", "minhop");
@@ -78,7 +78,7 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     let dumps = Dumps::read(&dump).unwrap();
     let switches: Vec<u64> = dumps.tables.keys().copied().collect();
     let (first, last) = (switches[0], switches[switches.len() - 1]);
-    // The path by the tables takes the cable between the first and the last switch.
+    // Whether the path by the LFTs uses the link between the first and the last switch.
     let over_dateline = |from: u64, to: u64| {
         let lid = homes(&dumps)
             .values()
@@ -135,7 +135,8 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     );
 }
 
-/// A row is cut out, a row points back, a row points to another host, a cable is not in the file, a VL is 15: each is found.
+/// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link absent from the file, and VL 15: both
+/// judges report each.
 #[test]
 fn both_judges_reject_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");

@@ -1,5 +1,5 @@
-//! Routing end to end: `ferrosm run` programs an ibsim fabric, a cable is lost, and it re-routes. What it says that it wrote
-//! is what has changed in the switches, read back by programs of others.
+//! Routing end to end: `ferrosm run` programs an ibsim fabric, a link fails, and it reroutes. The reported writes must equal the
+//! changes in the switches, which infiniband-diags read back.
 
 #![expect(
     clippy::print_stdout,
@@ -16,15 +16,15 @@ use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 use serde_json::Value;
 
-/// Longest time until the fabric is sound again: a trap can be lost with the cable that it would travel, so a light sweep
-/// may have to find the change.
+/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
+/// find the change.
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
-/// Entries in a block.
+/// Entries in an LFT block.
 const BLOCK: u16 = 64;
 
-/// A fabric with `ferrosm run --json` in charge of it.
+/// A fabric with `ferrosm run --json` as master.
 struct Live {
     sim: Ibsim,
     daemon: Running,
@@ -48,13 +48,13 @@ impl Live {
         (live, seen)
     }
 
-    /// Waits until the fabric with so many cables between switches is sound, and the manager has reported on it.
+    /// Waits until the fabric with this number of links between switches is sound and the SM has reported on it.
     fn settled(&mut self, cables: usize) -> Observed {
         let seen = poll_until(SETTLE, PAUSE, || {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
             }
-            // Reported before it is looked at, and nothing new since: what is read is what that sweep left.
+            // The report precedes the reading and no newer one follows, so the tables read are those of that sweep.
             let reports = self.reports();
             let seen = self.sim.observe()?;
             let found = seen.net.switch_links().len();
@@ -68,7 +68,7 @@ impl Live {
                 return Err(format!("not reported: {report:?}"));
             }
             if self.reports().len() > reports.len() {
-                return Err("a sweep ended while it was looked at".to_owned());
+                return Err("a sweep completed during the reading".to_owned());
             }
             judge::examine(&seen).sound()?;
             Ok(seen)
@@ -79,7 +79,7 @@ impl Live {
     /// The sweep reports so far.
     fn reports(&self) -> Vec<Value> {
         let text = self.daemon.stdout();
-        // The last line may not be whole yet.
+        // The last line may be incomplete.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let reports = whole.lines().filter(|line| line.starts_with('{'));
         reports
@@ -95,7 +95,7 @@ impl Live {
     }
 }
 
-/// Ends of cables between switches, by what the report counts.
+/// Link ends between switches, according to the report.
 fn links_between_switches(report: &Value, seen: &Observed) -> usize {
     let all = report["links"]
         .as_u64()
@@ -105,14 +105,14 @@ fn links_between_switches(report: &Value, seen: &Observed) -> usize {
     2 * all.saturating_sub(ends)
 }
 
-/// Blocks of 64 entries in which two readings of all switches differ.
+/// Number of LFT blocks that differ between two readings of all switches.
 fn blocks_that_differ(before: &Tables, after: &Tables) -> u64 {
     let mut count = 0;
     for (guid, old) in &before.0 {
         let new = after
             .0
             .get(guid)
-            .unwrap_or_else(|| panic!("switch {guid:016x} is gone"));
+            .unwrap_or_else(|| panic!("switch {guid:016x} is missing"));
         let lids = old.keys().chain(new.keys());
         let mut blocks: Vec<u16> = lids
             .filter(|&lid| old.get(lid) != new.get(lid))
@@ -133,7 +133,7 @@ fn blocks_written(reports: &[Value]) -> u64 {
         .sum()
 }
 
-/// Whether tables were brought to rest before they were written, as the notes say.
+/// Whether an LFT update drained changing routes first, according to the engine messages.
 fn drained(reports: &[Value]) -> bool {
     let notes = reports
         .iter()
@@ -144,7 +144,7 @@ fn drained(reports: &[Value]) -> bool {
         .any(|note| note.starts_with("LFT update drains changing routes"))
 }
 
-/// Cables are pulled one after the other, and put in again: each time as many blocks are written as differ afterwards.
+/// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that differ afterwards.
 fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
     let (mut live, mut before) = Live::start(spec, args);
     let links = before.net.switch_links();
@@ -168,8 +168,7 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
             );
             let what = format!("{spec} {args:?}: {word} {switch:x}[{port}]");
             if drained(&live.reports()[reported..]) {
-                // Where old and new entries do not go together in any order, blocks are written twice: what changes is
-                // dropped first.
+                // Where no order of writes avoids a loop, blocks are written twice: changed entries are dropped first.
                 assert!((differ..=2 * differ).contains(&written), "{what}");
             } else {
                 assert_eq!(written, differ, "{what}");
@@ -180,14 +179,14 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
     live.stop();
 }
 
-/// Trees, whose routes have an order in which they can be written: nothing is written twice.
+/// On trees a safe write order exists, so no block is written twice.
 #[test]
 fn only_differing_lft_blocks_are_written_on_trees() {
     count_blocks("fat-tree:6", &[], &[0, 40, 99]);
     count_blocks("fat-tree2:16,10,8;sharp", &["--engine", "updn"], &[3, 50]);
 }
 
-/// No tree: up/down over a mesh and over a graph without structure.
+/// Not a tree: up/down on a mesh and on a random graph.
 #[test]
 fn only_differing_lft_blocks_are_written_on_other_topologies() {
     count_blocks("random:16,5,4,3", &["--engine", "updn"], &[1, 17]);

@@ -1,5 +1,5 @@
-//! `--capture` of a whole bring-up, read by tshark: attribute, GUIDs, LIDs and port states as tshark sees them are those that
-//! ferrosm says it found and set.
+//! `--capture` of a complete bring-up, dissected by tshark: attributes, GUIDs, LIDs and port states must equal those that ferrosm
+//! reports.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -91,9 +91,9 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         .map(|g| u64::from_str_radix(g.trim_start_matches("0x"), 16).expect("a GUID"))
         .collect();
     let seen: BTreeSet<u64> = answers(NODE_INFO).map(|p| p[2]).collect();
-    assert_eq!(seen, guids, "node GUIDs by tshark and on paper");
+    assert_eq!(seen, guids, "node GUIDs by tshark and offline");
 
-    // Every end port's last answer has its LID; the fabric has as many as the report says, 1 to the highest.
+    // The last response of every end port has its LID. The LIDs are 1 to the number in the report.
     let lids: BTreeSet<u64> = answers(PORT_INFO)
         .map(|p| p[3])
         .filter(|lid| *lid != 0)
@@ -105,7 +105,7 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         "LIDs by tshark and in the report"
     );
 
-    // Both ends of every link are answered as Active in the end.
+    // Both ends of every link are Active in the end.
     let active = answers(PORT_INFO).filter(|p| p[4] == ACTIVE).count() as u64;
     let links = report["links"].as_u64().expect("links");
     assert!(
@@ -113,7 +113,7 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         "{active} answers with an active port for {links} links"
     );
 
-    // And tshark counts the same requests.
+    // tshark counts the same requests.
     let mut counted: BTreeMap<u64, u64> = BTreeMap::new();
     for p in packets
         .iter()

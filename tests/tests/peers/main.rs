@@ -1,4 +1,4 @@
-//! Files of ferrosm, as ibdmchk, tshark and systemd read them.
+//! ferrosm's output files and systemd unit, as ibdmchk, tshark and systemd read them.
 
 mod capture;
 mod routing_shapes;

@@ -1,9 +1,9 @@
-//! Every engine on every shape, whole and with 1, 5 and 20 % of the cables between switches lost: what it routes is sound by
-//! ferrosm's proof, by the judge of these tests and by ibdmchk; what it does not route, it refuses for a reason that stands
-//! in `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a refusal that is gone.
+//! Every engine on every topology, intact and with 1, 5 and 20 % of the links between switches failed. ferrosm's proof, the judge of
+//! these tests and ibdmchk must accept each routing. An engine that refuses a fabric must do so for the reason in
+//! `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a listed one that no longer occurs.
 //!
-//! Every day a part of the matrix is run. `FERROSM_ROUTING_MATRIX=full` runs all of it, and prints a line for each case;
-//! `FERROSM_ROUTING_MATRIX=write` does, and writes the table anew: look at what changed before it is kept.
+//! By default a part of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix and prints a line for each case.
+//! `FERROSM_ROUTING_MATRIX=write` also rewrites the table: review the changes before you commit them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,19 +17,19 @@ use ferrosm_tests::programs::workspace;
 use ferrosm_tests::routing::{Fabric, Outcome, full_matrix, judge, route, writes_table};
 use ferrosm_tests::scratch::Scratch;
 
-/// Where the expected refusals are.
+/// The expected refusals.
 const REFUSALS: &str = "tests/seeds/routing-refusals.txt";
 
-/// When a case is run.
+/// When a case runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Whole, and with one of the losses, by turns.
+    /// By default: intact, and with one of the failure rates in rotation.
     Daily,
-    /// In the full matrix only.
+    /// Only in the full matrix.
     Full,
 }
 
-/// Shapes, and how many lanes there are on each. All engines are tried on all of them.
+/// Topologies and their numbers of VLs. Every engine runs on all of them.
 const SHAPES: [(&str, u8, When); 31] = [
     // trees
     ("fat-tree:4", 8, When::Daily),
@@ -61,7 +61,7 @@ const SHAPES: [(&str, u8, When); 31] = [
     ("ring:5,2", 1, When::Full),
     ("hyperx:4,4,2", 8, When::Daily),
     ("hyperx:3x3x3,1", 8, When::Full),
-    // groups, and no structure
+    // groups, and irregular graphs
     ("dragonfly:4,5,1,2", 8, When::Daily),
     ("dragonfly+:4,3,3,2,2", 8, When::Daily),
     ("slim-fly:5,1", 8, When::Daily),
@@ -71,7 +71,7 @@ const SHAPES: [(&str, u8, When); 31] = [
     ("star:7", 8, When::Daily),
 ];
 
-/// Parts of the cables between switches that are lost, and seeds of what is drawn.
+/// Fractions of links between switches that fail, and the seeds of their selection.
 const LOSSES: [(&str, u64); 4] = [
     ("", 0),
     (";drop=0.01", 5),
@@ -79,7 +79,7 @@ const LOSSES: [(&str, u64); 4] = [
     (";drop=0.2", 7),
 ];
 
-/// A line of work.
+/// One routing run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     engine: String,
@@ -92,14 +92,14 @@ fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (place, (shape, vls, when)) in SHAPES.iter().enumerate() {
         for (number, (loss, seed)) in LOSSES.iter().enumerate() {
-            // Whole, and one of the three losses.
+            // Intact, and one of the three failure rates.
             let daily = *when == When::Daily && (number == 0 || number == 1 + place % 3);
             if !full && !daily {
                 continue;
             }
             let spec = spec_of(shape, loss, *seed);
             for engine in ENGINE_NAMES {
-                // It needs a file, and has tests of its own.
+                // The engine needs an input file and has its own tests.
                 if *engine != "file" {
                     all.push(Case {
                         engine: (*engine).to_owned(),
@@ -113,7 +113,7 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Name of a loss in the table: per cent of the cables.
+/// Name of a failure rate in the table: per cent of the links.
 fn percent(loss: &str) -> &str {
     match loss {
         "" => "0",
@@ -124,7 +124,7 @@ fn percent(loss: &str) -> &str {
 }
 
 fn spec_of(shape: &str, loss: &str, seed: u64) -> String {
-    // What `random` draws is in its numbers; the seed is for the losses.
+    // The parameters of `random` include its seed; this seed selects the failed links.
     if loss.is_empty() {
         shape.to_owned()
     } else {
@@ -132,7 +132,7 @@ fn spec_of(shape: &str, loss: &str, seed: u64) -> String {
     }
 }
 
-/// `engine: reason`, and under it `shape | lanes | per cent lost ..`
+/// `engine: reason`, followed by lines `shape | VLs | per cent failed ..`
 fn expected_refusals() -> BTreeMap<Case, String> {
     let file = workspace().join(REFUSALS);
     let text =
@@ -158,7 +158,8 @@ fn expected_refusals() -> BTreeMap<Case, String> {
             .unwrap_or_else(|_| panic!("{REFUSALS}: cannot read: {line}"));
         for name in losses.split_whitespace() {
             let loss = LOSSES.iter().find(|(loss, _)| percent(loss) == name);
-            let (loss, seed) = loss.unwrap_or_else(|| panic!("{REFUSALS}: no such loss: {line}"));
+            let (loss, seed) =
+                loss.unwrap_or_else(|| panic!("{REFUSALS}: unknown failure rate: {line}"));
             let case = Case {
                 engine: head.0.to_owned(),
                 spec: spec_of(shape, loss, *seed),
@@ -166,14 +167,14 @@ fn expected_refusals() -> BTreeMap<Case, String> {
             };
             assert!(
                 all.insert(case, head.1.to_owned()).is_none(),
-                "{REFUSALS}: twice: {line}"
+                "{REFUSALS}: duplicate: {line}"
             );
         }
     }
     all
 }
 
-/// The table in the form in which it is read.
+/// The table in the format of [`REFUSALS`].
 fn table(refusals: &BTreeMap<Case, String>) -> String {
     let mut blocks: BTreeMap<(usize, &str), Vec<String>> = BTreeMap::new();
     for (shape, vls, _) in SHAPES {
@@ -209,7 +210,7 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
     text
 }
 
-/// What is stable in a reason: names, GUIDs and counts may change with a better engine.
+/// The stable part of a reason: names, GUIDs and counts may change when an engine improves.
 fn gist(reason: &str) -> String {
     let reason = reason.lines().next().unwrap_or_default();
     let head = reason
@@ -226,7 +227,7 @@ fn gist(reason: &str) -> String {
     words.take(12).collect::<Vec<_>>().join(" ")
 }
 
-/// `None`: sound. Otherwise the reason of the refusal, or what is wrong.
+/// `None` if the routing is sound, otherwise the reason of the refusal; an error if the routing is invalid.
 fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
     let fabric = Fabric::of_spec(&case.spec);
     match route(&fabric, Some(&case.engine), Some(case.vls), scratch) {
@@ -235,7 +236,7 @@ fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
     }
 }
 
-/// Two workers: the programs take a processor each.
+/// Two workers: the external programs use one processor each.
 fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
@@ -303,7 +304,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
     );
 }
 
-/// Lines of the table that name an engine, a shape or a number of lanes that is not tried would never fail.
+/// A table line with an unknown engine, topology or VL count would never fail.
 #[test]
 fn refusal_table_names_existing_engines_and_topologies() {
     let specs: BTreeSet<(String, u8)> = SHAPES
@@ -317,11 +318,11 @@ fn refusal_table_names_existing_engines_and_topologies() {
     for case in expected_refusals().keys() {
         assert!(
             specs.contains(&(case.spec.clone(), case.vls)),
-            "no such shape: {case:?}"
+            "unknown topology: {case:?}"
         );
         assert!(
             ENGINE_NAMES.contains(&case.engine.as_str()),
-            "no such engine: {case:?}"
+            "unknown engine: {case:?}"
         );
     }
 }

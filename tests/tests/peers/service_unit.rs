@@ -1,4 +1,4 @@
-//! The systemd unit, as systemd reads it.
+//! The systemd unit, checked by systemd.
 
 use ferrosm_tests::process::Launch;
 use ferrosm_tests::programs;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 const UNIT: &str = "dist/ferrosm.service";
 
-/// systemd ignores keys that it does not know, with a warning only.
+/// systemd ignores unknown keys with only a warning.
 #[test]
 fn systemd_accepts_the_unit_without_warnings() {
     let scratch = Scratch::new("unit");
     let text = fs::read_to_string(programs::workspace().join(UNIT));
     let text = text.unwrap_or_else(|error| panic!("{UNIT}: {error}"));
-    // The program need not be installed where the test runs.
+    // The program need not be installed on the test machine.
     let installed = "/usr/sbin/ferrosm ";
     assert!(text.contains(&format!("ExecStart={installed}")), "{text}");
     let built = format!("{} ", programs::ferrosm().display());

@@ -1,5 +1,5 @@
-//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together,
-//! and `recording` wraps the whole from outside.
+//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together; `recording` wraps the
+//! manager from outside.
 //!
 //! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of a `SweepPhase`, except the values that
 //! components share ([`SHARED`]). Code under `#[cfg(test)]` does not count.
@@ -30,7 +30,7 @@ const SHARED: [&str; 13] = [
     "ProblemKind",
 ];
 const CTX_FIELDS_MAX: usize = 6;
-/// The composition stays smaller than this.
+/// Upper bound of the lines in `manager/mod.rs`.
 const MANAGER_LINES: usize = 500;
 
 /// Type names in a type.
@@ -102,7 +102,7 @@ impl<'a> Visit<'a> for File {
     }
 }
 
-/// What breaks the rules, for a crate with the sources in `src`.
+/// Violations of these rules in a crate with its sources in `src`.
 pub(crate) fn breaches(src: &Path) -> Vec<String> {
     let mut paths = Vec::new();
     super::add_rust_files(src, &mut paths);

@@ -23,7 +23,7 @@ use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 /// Path of a module from the crate's root, which is the empty path.
 type ModulePath = Vec<String>;
 
-/// What a name stands for in a module.
+/// The meaning of a name in a module.
 #[derive(Debug)]
 enum Name {
     Item,
@@ -41,7 +41,7 @@ struct Module {
     references: BTreeSet<Vec<String>>,
 }
 
-/// All modules of a crate outside of tests. Inline modules are part of their file.
+/// All modules of a crate except tests. Inline modules are part of their file.
 #[derive(Debug, Default)]
 pub(crate) struct Crate {
     modules: BTreeMap<ModulePath, Module>,
@@ -80,7 +80,7 @@ impl Crate {
         }
     }
 
-    /// Cycles, each with its edges and a name that each edge stands for.
+    /// Import cycles, with a name for each edge.
     pub(crate) fn cycles(&self) -> Vec<String> {
         let mut edges: BTreeMap<(usize, usize), String> = BTreeMap::new();
         let index: BTreeMap<&ModulePath, usize> = self.modules.keys().zip(0..).collect();
@@ -112,9 +112,9 @@ impl Crate {
             .collect()
     }
 
-    /// The module that defines what `segments` name in the module `at`; none where it is outside of the crate.
+    /// The module that defines what `segments` name in the module `at`; `None` if it is outside the crate.
     fn resolve(&self, at: &[String], segments: &[String], depth: usize) -> Option<ModulePath> {
-        // `use` cycles are refused by the compiler, except through globs.
+        // The compiler rejects `use` cycles, except through globs.
         if depth > 16 {
             return None;
         }
@@ -143,7 +143,7 @@ impl Crate {
             Some(Name::Module(child)) => self.descend(child, rest, depth),
             Some(Name::Import(path)) => {
                 let path = [path, rest].concat();
-                // An import of another crate: what is named here is its re-export.
+                // A re-export from another crate: this module defines the name.
                 let own = self.resolve(at, &path, depth + 1);
                 own.or_else(|| Some(at.to_vec()))
             }
@@ -155,7 +155,7 @@ impl Crate {
                     self.modules.get(&target)?.names.get(first)?;
                     self.descend(&target, segments, depth + 1)
                 });
-                // What a macro made, or an enum's variant: the module itself.
+                // A macro-generated item or an enum variant: the module itself.
                 found.next().or_else(|| Some(at.to_vec()))
             }
         }

@@ -7,7 +7,7 @@ use ferrosm_tests::programs::workspace;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
 
-/// Folders whose log events are listed.
+/// Directories whose log events are listed.
 const SOURCES: [&str; 2] = ["daemon/src", "replication/src"];
 /// Log macros of `tracing`, and their severities in the table.
 const MACROS: [(&str, &str); 4] = [
@@ -43,7 +43,7 @@ fn documented_log_events_are_those_of_the_code() {
     );
 }
 
-/// Adds the events of all log macros in `tokens`, also of those within other macros.
+/// Adds the events of all log macros in `tokens`, including those nested in other macros.
 fn add_events(tokens: TokenStream, file: &str, found: &mut BTreeSet<LogEvent>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (i, token) in tokens.iter().enumerate() {

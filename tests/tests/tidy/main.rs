@@ -1,4 +1,4 @@
-//! House rules that no compiler checks: crate edges, import cycles, module heads, file sizes, loose ends, `unsafe`.
+//! Repository rules that the compiler does not check: crate dependencies, import cycles, module docs, file sizes, stubs, `unsafe`.
 
 mod components;
 mod imports;
@@ -12,10 +12,10 @@ use std::process::Command;
 use ferrosm_tests::programs::workspace;
 use imports::Crate;
 
-/// Lines above which a file holds more than one concept.
+/// Longest permitted file, in lines.
 const LONGEST_FILE: usize = 800;
 
-/// The folders of our crates.
+/// The directories of the workspace crates.
 const CRATES: [&str; 11] = [
     "mad",
     "routing",
@@ -38,7 +38,7 @@ fn rust_files() -> Vec<PathBuf> {
     found
 }
 
-/// Adds the Rust files below a folder, in order.
+/// Adds the Rust files in a directory tree, in order.
 fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir)
         .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
@@ -54,7 +54,7 @@ fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A line per file and breach; the test fails with all of them.
+/// One line for each violation, with its file.
 fn breaches(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let root = workspace();
     let mut all = Vec::new();
@@ -78,7 +78,7 @@ fn assert_none(found: &[String]) {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// Numbered lines that hold one of `words`, which are spelt in two parts here so that this file does not hold them.
+/// Numbered lines that contain one of `words`. Callers split each word in two, so that this file does not contain it.
 fn lines_with(text: &str, words: &[String]) -> Vec<String> {
     text.lines()
         .enumerate()
@@ -94,7 +94,7 @@ fn joined(parts: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// What it is, who owns it, what it never does: at the top of every module.
+/// The module documentation states the purpose of the module.
 #[test]
 fn every_module_has_documentation() {
     assert_none(&breaches(|_, text| {
@@ -110,7 +110,7 @@ fn every_module_has_documentation() {
     }));
 }
 
-/// One concept a file.
+/// A long file usually has more than one concept.
 #[test]
 fn no_file_is_too_long() {
     assert_none(&breaches(|_, text| {
@@ -123,7 +123,7 @@ fn no_file_is_too_long() {
     }));
 }
 
-/// What is not done is said in an issue, not in the code.
+/// Open work belongs in an issue.
 #[test]
 fn no_todo_or_stub_is_left() {
     let words = joined(&[
@@ -139,9 +139,8 @@ fn no_todo_or_stub_is_left() {
     assert_none(&breaches(|_, text| lines_with(text, &words)));
 }
 
-/// Only the file that calls libibumad is unsafe, rdma-core's verbs behind their feature, the mapping of shared memory, and
-/// the library that stands in for libc's functions. Tests may ask libibmad for its field table, which is a C call too,
-/// and a benchmark may count bytes as an allocator.
+/// `unsafe` is limited to the calls of libibumad, rdma-core's verbs behind their feature, the mapping of shared memory, and the library
+/// that interposes libc functions. Tests may also call libibmad for its field table, and a benchmark may count bytes in an allocator.
 #[test]
 fn unsafe_code_is_in_listed_files_only() {
     let words = joined(&[
@@ -170,7 +169,7 @@ fn unsafe_code_is_in_listed_files_only() {
     }));
 }
 
-/// Nothing committed names a machine's own paths.
+/// No committed file contains a path of a particular machine.
 #[test]
 fn no_machine_paths() {
     let words = joined(&[
@@ -194,7 +193,7 @@ fn no_machine_paths() {
             }
         })
     else {
-        println!("not a git checkout: only Rust files are looked at");
+        println!("not a git checkout: checking Rust files only");
         assert_none(&breaches(|_, text| lines_with(text, &words)));
         return;
     };
@@ -203,7 +202,7 @@ fn no_machine_paths() {
         .split('\0')
         .filter(|name| !name.is_empty())
     {
-        // Binary files and files deleted in the working tree are left out.
+        // Skips binary files and files deleted in the working tree.
         if let Ok(text) = fs::read_to_string(root.join(name)) {
             found.extend(
                 lines_with(&text, &words)
@@ -215,7 +214,7 @@ fn no_machine_paths() {
     assert_none(&found);
 }
 
-/// Standard output of a cargo command that changes nothing.
+/// Standard output of a read-only cargo command.
 fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
@@ -264,7 +263,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
     all
 }
 
-/// Design: who may depend on whom. Ours are the packages whose name begins with `ferrosm`.
+/// Permitted dependencies between the workspace packages, whose names begin with `ferrosm`.
 #[test]
 fn crate_dependencies_are_as_designed() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
@@ -324,7 +323,7 @@ fn crate_dependencies_are_as_designed() {
     );
     for (package, edges) in &all {
         for (name, kind) in edges {
-            // A test may drive a crate with the simulator; what ships may not.
+            // Tests may use the simulator; shipped code may not.
             let ours = name.starts_with("ferrosm") && kind != "dev";
             assert!(
                 !ours || allowed[package.as_str()].contains(&name.as_str()),
@@ -362,7 +361,7 @@ fn modules_import_each_other_without_cycles() {
     assert_none(&found);
 }
 
-/// `cargo run` in the root, the README's first command, has one program to run.
+/// `cargo run` in the root, the README's first command, finds exactly one program.
 #[test]
 fn cargo_run_has_one_program() {
     let text = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
@@ -386,7 +385,7 @@ fn components_do_not_name_each_other() {
     assert_none(&components::breaches(&workspace().join("sm-core/src")));
 }
 
-/// `mad` needs nothing by default; the core crates have no runtime, no C library, no serialisation where none is due.
+/// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and serialisation only where permitted.
 #[test]
 fn external_crates_are_used_where_listed() {
     const SANS_IO_REFUSES: &[&str] = &[
@@ -451,7 +450,7 @@ fn compliance_names_existing_tests() {
     let table = fs::read_to_string(root.join("docs/compliance.md")).unwrap();
     let mut named = 0;
     let mut missing = Vec::new();
-    // Between backquotes: every second piece.
+    // Text between backquotes is every second piece.
     for piece in table.split('`').skip(1).step_by(2) {
         let Some((file, function)) = piece.split_once(".rs: ") else {
             let is_path = piece.contains('/') && piece.ends_with(".rs") && !piece.contains(' ');
@@ -468,15 +467,15 @@ fn compliance_names_existing_tests() {
     }
     assert!(
         named > 20,
-        "only {named} tests are named: has the form of the table changed?"
+        "only {named} tests named: has the table format changed?"
     );
     assert_none(&missing);
 }
 
-/// What systemd lets the daemon do: settings of a section of the unit, each with its words.
+/// Settings of a section of the systemd unit, each with its words.
 fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(workspace().join("dist/ferrosm.service"));
-    // An empty one lacks what is asked of it.
+    // A missing file yields no settings and fails the tests.
     let text = text.unwrap_or_default();
     let head = format!("[{section}]");
     let own = text.lines().skip_while(|line| *line != head).skip(1);
@@ -490,8 +489,8 @@ fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
     settings
 }
 
-/// A node with `[replication]` has to reach the others by IP, begin after its addresses are there, and be tried again however
-/// often it fails.
+/// With `[replication]` a node must reach its peers by IP, start after its addresses are configured, and restart however often it
+/// fails.
 #[test]
 fn unit_allows_connections_between_nodes() {
     let (before, service) = (unit("Unit"), unit("Service"));
@@ -512,8 +511,8 @@ fn unit_allows_connections_between_nodes() {
     has(&service, "Restart", "on-failure");
 }
 
-/// What does not get better by trying again is not tried again: a wrong configuration, or command line. Only the status of the main
-/// process counts for that, so nothing may fail before it.
+/// systemd must not restart after errors that a restart cannot fix: an invalid configuration or command line. It checks only the exit
+/// status of the main process, so no other command may fail before it.
 #[test]
 fn unit_does_not_restart_after_configuration_errors() {
     let service = unit("Service");

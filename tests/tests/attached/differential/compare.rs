@@ -1,12 +1,12 @@
-//! What two simulators answered to the same MAD, compared field by field; no byte is left out but the upper half of
-//! the TransactionID, which belongs to the MAD layer of the host.
+//! Field-by-field comparison of the responses of two simulators to the same MAD. All bytes are compared except the upper half of the
+//! TransactionID, which belongs to the host's MAD layer.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::script::{Case, DATA, MAD, attr};
 
-/// A field: name, first bit, bits.
+/// A field: name, offset and length in bits.
 type Field = (&'static str, usize, usize);
 
 const HEADER: [Field; 14] = [
@@ -125,7 +125,7 @@ const PORT_INFO: [Field; 53] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub case: String,
-    /// A field, or `answer` if one of the two gave none.
+    /// The field, or `answer` if only one of the two responded.
     pub field: String,
     pub ours: String,
     pub theirs: String,
@@ -145,7 +145,7 @@ impl fmt::Display for Difference {
 
 type Answer = Option<[u8; MAD]>;
 
-/// The answers by the names of the cases.
+/// The responses by case name.
 pub(crate) fn read(text: &str) -> BTreeMap<String, Answer> {
     let mut all = BTreeMap::new();
     for line in text.lines() {
@@ -174,7 +174,7 @@ fn value(mad: &[u8; MAD], (_, first, bits): Field) -> String {
             .iter()
             .map(|b| format!("{b:02x}"))
             .collect();
-        // Long fields are told without the zeros behind.
+        // Long fields are printed without trailing zeros.
         return format!("{}..", bytes.trim_end_matches("00"));
     }
     let value = (first..first + bits).fold(0_u64, |value, n| value << 1 | u64::from(bit(n)));
@@ -182,7 +182,7 @@ fn value(mad: &[u8; MAD], (_, first, bits): Field) -> String {
 }
 
 fn status(mad: [u8; MAD]) -> String {
-    // The first bit is the direction of a directed route.
+    // The first bit is the D bit of a directed route.
     let status = u16::from(mad[4] & 0x7F) << 8 | u16::from(mad[5]);
     format!("status {status:#x}")
 }
@@ -221,7 +221,7 @@ fn fields(case: &Case, refused: bool) -> Vec<Field> {
         .collect()
 }
 
-/// All differences, in the order of the script.
+/// All differences, in script order.
 pub(crate) fn compare(
     script: &[Case],
     ours: &BTreeMap<String, Answer>,

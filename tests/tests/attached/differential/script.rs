@@ -1,17 +1,17 @@
-//! The script of the differential: MADs as bytes, each with a name, in the order in which they are sent.
+//! The script of the differential test: named MADs as bytes, in the order in which they are sent.
 //!
-//! Written by offsets and not by our own encoders: what is asked must not depend on what is judged.
+//! The MADs are written by offset without ferrosm's encoders, so that the requests do not depend on the code under test.
 
 use std::fmt::Write as _;
 
-/// Bytes of a MAD.
+/// Length of a MAD in bytes.
 pub(crate) const MAD: usize = 256;
-/// Where the data of an SMP begins.
+/// Offset of the SMP data.
 pub(crate) const DATA: usize = 64;
-/// Not a LID: a directed route alone leads.
+/// Permissive LID: the packet is routed by its directed route only.
 pub(crate) const PERMISSIVE: u16 = 0xFFFF;
 
-/// Attributes of subnet management.
+/// Subnet management attributes.
 pub(crate) mod attr {
     pub(crate) const NOTICE: u16 = 0x02;
     pub(crate) const NODE_DESCRIPTION: u16 = 0x10;
@@ -28,7 +28,7 @@ pub(crate) mod attr {
     pub(crate) const EXT_PORT_INFO: u16 = 0xFF90;
 }
 
-/// The fabric: a CA with two ports, two switches, another CA, a router; `left` port 4 has no cable.
+/// The fabric: a CA with two ports, two switches, another CA and a router; port 4 of `left` has no cable.
 pub(crate) const FABRIC: &str = r#"switchguid=0x2000
 Switch	4 "S-0000000000002000"		# "left" base port 0 lid 0 lmc 0
 [1]	"H-0000000000001000"[1]		# "there" lid 0 4xQDR
@@ -55,10 +55,10 @@ Rt	2 "R-0000000000003000"		# "way out"
 [1]	"S-0000000000002000"[3]		# "there" lid 0 4xQDR
 "#;
 
-/// The node from which all is asked.
+/// The node that sends all requests.
 pub(crate) const HERE: &str = "two ports";
 
-/// Who is asked: a name and the way there from [`HERE`].
+/// Destinations: name and DR path from [`HERE`].
 pub(crate) type Place = (&'static str, &'static [u8]);
 
 pub(crate) const OWN: Place = ("own", &[]);
@@ -77,7 +77,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Changes a byte and gives the result another name.
+    /// Copies the case under another name with one byte changed.
     pub(crate) fn with(mut self, name: &str, changes: &[(usize, u8)]) -> Self {
         name.clone_into(&mut self.name);
         for &(at, value) in changes {
@@ -104,7 +104,7 @@ fn header(class: u8, method: u8, attr: u16, modifier: u32) -> [u8; MAD] {
     mad
 }
 
-/// A directed SMP with method, attribute, modifier and data.
+/// A directed-route SMP with method, attribute, modifier and data.
 pub(crate) fn smp(place: Place, method: u8, attr: u16, modifier: u32, data: &[u8]) -> Case {
     let mut mad = header(0x81, method, attr, modifier);
     mad[7] = u8::try_from(place.1.len()).unwrap_or_else(|e| panic!("{e}"));
@@ -134,7 +134,7 @@ pub(crate) fn routed(dlid: u16, method: u8, attr: u16, modifier: u32) -> Case {
     Case { name, dlid, mad }
 }
 
-/// A MAD of performance management, whose data begins where an SMP's does.
+/// A performance management MAD, whose data has the offset of an SMP's data.
 pub(crate) fn performance(dlid: u16, method: u8, attr: u16, port: u8) -> Case {
     let mut mad = header(0x04, method, attr, 0);
     mad[DATA + 1] = port;
@@ -142,25 +142,25 @@ pub(crate) fn performance(dlid: u16, method: u8, attr: u16, port: u8) -> Case {
     Case { name, dlid, mad }
 }
 
-/// PortInfo as a Set wants it: legal for every port, nothing changes but what is named.
+/// PortInfo data for a Set that is legal on every port and changes only the named fields.
 pub(crate) fn port_info(lid: u16, sm_lid: u16, state: u8) -> [u8; 64] {
     let mut data = [0; 64];
     data[8..16].copy_from_slice(&0xFE80_0000_0000_0000_u64.to_be_bytes());
     data[16..18].copy_from_slice(&lid.to_be_bytes());
     data[18..20].copy_from_slice(&sm_lid.to_be_bytes());
-    data[32] = state; // speed supported is read only
-    data[33] = 2; // no physical change; polling when down
-    data[29] = 2; // 4x
-    data[35] = 7; // up to QDR
+    data[32] = state; // LinkSpeedSupported is read-only
+    data[33] = 2; // PortPhysicalState no change; LinkDownDefaultState polling
+    data[29] = 2; // LinkWidthEnabled 4X
+    data[35] = 7; // LinkSpeedEnabled up to QDR
     data[36] = 4 << 4; // NeighborMTU 2048
-    data[37] = 4 << 4; // VLCap is read only, and ibsim believes what is written
+    data[37] = 4 << 4; // VLCap is read-only, but ibsim stores what is written
     data[43] = 1 << 4; // VL0
     data[51] = 18;
     data[53] = 0x88;
     data
 }
 
-/// Everything that is read before anything was written.
+/// Reads before the first write.
 fn reads() -> Vec<Case> {
     const MODIFIERS: [(u16, &[u32]); 22] = [
         (0x0000, &[0]),
@@ -200,7 +200,7 @@ fn reads() -> Vec<Case> {
     all
 }
 
-/// Ways that lead nowhere, and headers that are wrong.
+/// DR paths that lead nowhere, and invalid headers.
 fn odd() -> Vec<Case> {
     let ask = |place| get(place, attr::NODE_INFO, 0);
     let mut all = vec![
@@ -245,7 +245,7 @@ fn odd() -> Vec<Case> {
     all
 }
 
-/// LIDs before there are any, then as a subnet manager gives them, then packets by LID.
+/// LID-routed packets before LIDs are assigned, assignment as by an SM, then LID-routed packets.
 fn addresses() -> Vec<Case> {
     let mut all = vec![
         routed(2, 1, attr::NODE_INFO, 0).with("unset/lid2", &[]),
@@ -279,7 +279,7 @@ fn addresses() -> Vec<Case> {
         all.push(smp(place, 2, attr::LFT, 0, &table));
         all.push(step(get(place, attr::LFT, 0), "after"));
     }
-    // Not yet Active: what goes by LID between nodes is management, which may pass in Initialize.
+    // Ports are not yet Active; LID-routed management packets may pass in Initialize.
     all.push(routed(4, 1, attr::NODE_INFO, 0).with("initialize/lid4", &[]));
     let links = [
         (OWN, 1),
@@ -323,7 +323,7 @@ fn addresses() -> Vec<Case> {
     all
 }
 
-/// The performance agents, by LID.
+/// Queries of the PMAs by LID.
 fn counters() -> Vec<Case> {
     let mut all = Vec::new();
     for lid in [2, 4] {
@@ -350,7 +350,7 @@ fn counters() -> Vec<Case> {
     all
 }
 
-/// Sets of every attribute, legal and not, and what is read behind them.
+/// Legal and illegal Sets of every attribute, each followed by a read.
 fn writes() -> Vec<Case> {
     let mut all = Vec::new();
     let mut both = |name: &str, place: Place, attr: u16, modifier: u32, data: &[u8]| {
@@ -475,13 +475,12 @@ fn writes() -> Vec<Case> {
     info("violations", FAR, 1, &[(44, 1), (45, 2)]);
     info("no-such-port", LEFT, 9, &[]);
     info("port-without-a-cable-armed", LEFT, 4, &[(32, 3)]);
-    // The last: the link goes and comes.
+    // Last, because the link goes down and comes up.
     info("m-key", FAR, 1, &[(7, 9)]);
     all
 }
 
-/// A port goes down on purpose; how long a link needs to come up again is each simulator's affair, so only the answer
-/// is compared.
+/// Takes a port down. How long the link needs to come up again depends on the simulator, so only the response is compared.
 fn last() -> Vec<Case> {
     vec![
         get(FAR, attr::PORT_INFO, 1).with("last/m-key-left-out", &[]),
@@ -489,7 +488,7 @@ fn last() -> Vec<Case> {
     ]
 }
 
-/// The whole script.
+/// The complete script.
 pub(crate) fn script() -> Vec<Case> {
     [reads(), odd(), addresses(), counters(), writes(), last()].concat()
 }

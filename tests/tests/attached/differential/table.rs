@@ -1,19 +1,19 @@
-//! Every difference between our nodes and ibsim, and who follows the specification.
+//! All differences between the nodes of `ferrosm sim` and those of ibsim, and which side follows the specification.
 
 use super::table_of_sets::WRITES;
 
-/// Who does as the specification says.
+/// Which side follows the specification.
 #[derive(Clone, Copy)]
 pub(crate) enum Right {
     Ours,
-    /// It leaves the choice, or the value is a property of the device.
+    /// The specification leaves the choice, or the value is a device property.
     Both,
 }
 
-/// A difference that is known. `*` in a pattern is anything.
+/// A known difference. `*` in a pattern matches any text.
 pub(crate) struct Known {
     pub id: &'static str,
-    /// Names of cases.
+    /// Patterns of case names.
     pub cases: &'static [&'static str],
     pub fields: &'static [&'static str],
     pub ours: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Its row in docs/ibsim-differences.md.
+    /// The row of this difference in docs/ibsim-differences.md.
     pub(crate) fn row(&self) -> String {
         let right = match self.right {
             Right::Ours => "ferrosm",
@@ -39,12 +39,12 @@ impl Known {
     }
 }
 
-/// All of them, in the order of the page.
+/// All known differences, in the order of the page.
 pub(crate) fn known() -> impl Iterator<Item = &'static Known> {
     READS.iter().chain(WRITES)
 }
 
-/// What is read before anything is written, odd requests, and the performance agents.
+/// Reads before the first write, malformed requests, and PMA queries.
 const READS: &[Known] = &[
     Known {
         id: "d-return-path",

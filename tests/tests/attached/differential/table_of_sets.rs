@@ -1,4 +1,4 @@
-//! The part of the table that concerns Sets, and what is read behind them.
+//! The entries of the table for Sets and the reads after them.
 
 use super::table::{Known, Right};
 
