@@ -1,4 +1,4 @@
-//! Alias GUIDs and tables of lanes on a simulated fabric: what hosts ask makes the manager ask devices.
+//! Alias GUIDs and VL tables on a simulated fabric: SA requests that make the SM write or read device tables.
 
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
@@ -15,7 +15,7 @@ use ferrosm_tests::simulated::Lab;
 
 const KEY: MKey = MKey::new(0x1234);
 /// LID and BlockNum.
-const PLACE: u64 = 0b11;
+const LID_AND_BLOCK: u64 = 0b11;
 
 const fn entry(index: u8) -> u64 {
     1 << (GuidInfoRecord::FIRST_GUID + index)
@@ -36,8 +36,8 @@ fn hosts(lab: &Lab) -> Vec<PortAt> {
     fabric.end_ports().filter(|p| p.port != 0).collect()
 }
 
-/// A client's request.
-struct Ask<'a> {
+/// A client's SA request.
+struct SaRequest<'a> {
     from: PortAt,
     method: Method,
     attr: AttrId,
@@ -46,8 +46,8 @@ struct Ask<'a> {
     key: MKey,
 }
 
-/// Sends a request to the manager.
-fn send(lab: &mut Lab, ask: &Ask<'_>, tid: u64) {
+/// Sends a request to the SM.
+fn send(lab: &mut Lab, ask: &SaRequest<'_>, tid: u64) {
     let request = sa_wire::Ask {
         sm_key: ask.key.expose(),
         mask: ask.mask,
@@ -70,18 +70,18 @@ fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
     of_it.map(|(_, bytes)| &bytes[..]).collect()
 }
 
-/// Sends a request and waits for the answer, however long that takes the manager.
-fn ask(lab: &mut Lab, ask: &Ask<'_>) -> (Status, Vec<u8>) {
+/// Sends a request and runs the simulation until the SM replies.
+fn ask(lab: &mut Lab, ask: &SaRequest<'_>) -> (Status, Vec<u8>) {
     const TID: u64 = 77;
     lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
     send(lab, ask, TID);
-    lab.until("an answer", 10, |lab| !replies(lab, TID).is_empty());
+    lab.until("a reply", 10, |lab| !replies(lab, TID).is_empty());
     let bytes = replies(lab, TID)[0];
     let data = bytes[sa::DATA_OFFSET..].to_vec();
     (Status(header(bytes).status), data)
 }
 
-/// GuidInfoRecord Set or Delete by a port for a port.
+/// Sets or deletes the GuidInfoRecord of port `of` on behalf of port `from`.
 fn change(
     lab: &mut Lab,
     method: Method,
@@ -94,7 +94,7 @@ fn change(
         block_num,
         guids: guids.map(PortGuid),
     };
-    let request = Ask {
+    let request = SaRequest {
         from,
         method,
         attr: id::GUID_INFO,
@@ -119,33 +119,36 @@ fn gid(guid: u64) -> Gid {
     Gid::new(GidPrefix::DEFAULT, PortGuid(guid))
 }
 
-/// A host sets an alias and asks for another; both reach its device, have paths, and go again.
+/// A host sets one alias GUID and has the SM generate another. Both are written to the device, used in paths and deleted again.
 #[test]
 fn alias_guids_are_set_written_queried_and_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
     let mut lab = lab("star:4");
     let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
     let own = lab.world.fabric().port_guid(host).0;
-    let mask = PLACE | entry(1) | entry(3);
+    let mask = LID_AND_BLOCK | entry(1) | entry(3);
     let wanted = [0, ALIAS, 0x99, 0, 0, 0, 0, 0];
     let set = change(&mut lab, Method::Set, (host, host), (0, mask), wanted).expect("set");
-    let made = set[3];
-    assert_eq!(set, [own, ALIAS, 0, made, 0, 0, 0, 0]);
-    assert!(made != 0 && made >> 56 == 2, "{made:#x} is no local GUID");
-    lab.until("the device has them", 10, |lab| {
-        in_device(lab, host, 1) == ALIAS && in_device(lab, host, 3) == made
+    let generated = set[3];
+    assert_eq!(set, [own, ALIAS, 0, generated, 0, 0, 0, 0]);
+    assert!(
+        generated != 0 && generated >> 56 == 2,
+        "{generated:#x} is no local GUID"
+    );
+    lab.until("the aliases are written", 10, |lab| {
+        in_device(lab, host, 1) == ALIAS && in_device(lab, host, 3) == generated
     });
-    // Asked for again it is the same, and nothing is written.
+    // Repeating the request returns the same GUIDs.
     let again = change(&mut lab, Method::Set, (host, host), (0, mask), wanted);
     assert_eq!(again, Ok(set));
-    // A path by an alias has the alias in it.
+    // PathRecords can be queried by alias GUID.
     let path = PathRecord {
         sgid: gid(ALIAS),
         dgid: gid(lab.world.fabric().port_guid(other).0),
         numb_path: 1,
         ..PathRecord::default()
     };
-    let query = Ask {
+    let query = SaRequest {
         from: other,
         method: Method::Get,
         attr: id::PATH,
@@ -158,16 +161,16 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     let found = PathRecord::decode_slice(&data).unwrap();
     assert_eq!((found.sgid, found.dgid), (path.sgid, path.dgid));
     assert_eq!(found.slid, lab.world.fabric().lid(host).0);
-    // All in one block, whoever asks.
+    // Any client can read the whole block.
     let record = GuidInfoRecord {
         lid: lab.world.fabric().lid(host).0,
         ..GuidInfoRecord::default()
     };
-    let query = Ask {
+    let query = SaRequest {
         from: other,
         method: Method::Get,
         attr: id::GUID_INFO,
-        mask: PLACE,
+        mask: LID_AND_BLOCK,
         data: &record.encode(),
         key: MKey::NONE,
     };
@@ -180,32 +183,32 @@ fn alias_guids_are_set_written_queried_and_deleted() {
             .map(|g| g.0),
         set
     );
-    // A device that was restarted has lost them, and is told again.
+    // A rebooted device has lost its aliases; the SM writes them again.
     lab.world.fabric_mut().reboot(host.node);
-    lab.until("the device has lost them", 10, |lab| {
+    lab.until("the device lost its aliases", 10, |lab| {
         in_device(lab, host, 1) == 0
     });
     lab.until("the device has them again", 60, |lab| {
-        in_device(lab, host, 3) == made
+        in_device(lab, host, 3) == generated
     });
     assert_eq!(in_device(&lab, host, 1), ALIAS);
-    let gone = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
-    assert_eq!(gone, Ok([own, 0, 0, 0, 0, 0, 0, 0]));
-    lab.until("the device has none", 10, |lab| {
+    let deleted_table = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
+    assert_eq!(deleted_table, Ok([own, 0, 0, 0, 0, 0, 0, 0]));
+    lab.until("the aliases are deleted", 10, |lab| {
         in_device(lab, host, 1) == 0 && in_device(lab, host, 3) == 0
     });
-    // With nothing before it, what is made up is the same again: it is the place's.
+    // A generated GUID depends only on port and index: it is the same after the table was empty.
     let set = change(
         &mut lab,
         Method::Set,
         (host, host),
-        (0, PLACE | entry(3)),
+        (0, LID_AND_BLOCK | entry(3)),
         [0; 8],
     );
-    assert_eq!(set.map(|guids| guids[3]), Ok(made));
+    assert_eq!(set.map(|guids| guids[3]), Ok(generated));
 }
 
-/// What is refused, and with which status.
+/// Invalid requests and the status of each.
 #[test]
 fn invalid_alias_requests_are_rejected() {
     let mut lab = lab("star:4");
@@ -216,7 +219,7 @@ fn invalid_alias_requests_are_rejected() {
     );
     let blocks =
         u16::from(lab.world.fabric().port_info(host).expect("a port").guid_cap).div_ceil(8);
-    let behind = u8::try_from(blocks).expect("a block");
+    let past_last_block = u8::try_from(blocks).expect("a block");
     for (method, from, block, mask, expected) in [
         (
             Method::Set,
@@ -232,73 +235,93 @@ fn invalid_alias_requests_are_rejected() {
             0b10 | entry(1),
             Status::INSUFFICIENT_COMPONENTS,
         ),
-        (Method::Set, host, 0, PLACE | entry(0), Status::REQ_INVALID),
+        (
+            Method::Set,
+            host,
+            0,
+            LID_AND_BLOCK | entry(0),
+            Status::REQ_INVALID,
+        ),
         (
             Method::Delete,
             host,
             0,
-            PLACE | entry(0),
+            LID_AND_BLOCK | entry(0),
             Status::REQ_INVALID,
         ),
         (
             Method::Set,
             host,
-            behind,
-            PLACE | entry(1),
+            past_last_block,
+            LID_AND_BLOCK | entry(1),
             Status::NO_RECORDS,
         ),
-        (Method::Set, other, 0, PLACE | entry(1), Status::DENIED),
-        (Method::Delete, other, 0, PLACE | entry(1), Status::DENIED),
+        (
+            Method::Set,
+            other,
+            0,
+            LID_AND_BLOCK | entry(1),
+            Status::DENIED,
+        ),
+        (
+            Method::Delete,
+            other,
+            0,
+            LID_AND_BLOCK | entry(1),
+            Status::DENIED,
+        ),
         (
             Method::GetMulti,
             host,
             0,
-            PLACE | entry(1),
+            LID_AND_BLOCK | entry(1),
             Status::BAD_METHOD_ATTR,
         ),
     ] {
-        let told = change(&mut lab, method, (from, host), (block, mask), [7; 8]);
-        assert_eq!(told, Err(expected), "{method:?} {block} {mask:#x}");
+        let result = change(&mut lab, method, (from, host), (block, mask), [7; 8]);
+        assert_eq!(result, Err(expected), "{method:?} {block} {mask:#x}");
     }
-    let mask = PLACE | entry(1) | entry(2);
+    let mask = LID_AND_BLOCK | entry(1) | entry(2);
     let mut own_table = |at: PortAt, first: u64, second: u64| {
         let guids = [0, first, second, 0, 0, 0, 0, 0];
         change(&mut lab, Method::Set, (at, at), (0, mask), guids)
     };
-    // GUIDs of others: not taken, and seen not to be.
+    // GUIDs of other ports are not accepted; the reply shows 0 in their place.
     let set = own_table(host, 7, others);
     assert_eq!(set, Ok([own, 7, 0, 0, 0, 0, 0, 0]));
     let set = own_table(other, 7, 8);
     assert_eq!(set, Ok([others, 0, 8, 0, 0, 0, 0, 0]));
-    // Nor twice in one table; and an alias can be put in place of another.
+    // A GUID is accepted only once per table; a new alias replaces the old one.
     let set = own_table(host, 9, 9);
     assert_eq!(set, Ok([own, 9, 0, 0, 0, 0, 0, 0]));
     let set = own_table(other, 7, 8);
     assert_eq!(set, Ok([others, 7, 8, 0, 0, 0, 0, 0]));
-    // Whoever knows the SM_Key may do it for others.
+    // A client with the SM_Key may set aliases of other ports.
     let record = GuidInfoRecord {
         lid: lab.world.fabric().lid(host).0,
         block_num: 1,
         guids: [PortGuid(11); 8],
     };
-    let trusted = Ask {
+    let trusted_request = SaRequest {
         from: other,
         method: Method::Set,
         attr: id::GUID_INFO,
-        mask: PLACE | entry(0),
+        mask: LID_AND_BLOCK | entry(0),
         data: &record.encode(),
         key: KEY,
     };
-    let (status, data) = ask(&mut lab, &trusted);
+    let (status, data) = ask(&mut lab, &trusted_request);
     assert!(status.is_ok(), "{status}");
     assert_eq!(
         GuidInfoRecord::decode_slice(&data).unwrap().guids[0],
         PortGuid(11)
     );
-    lab.until("the device has it", 10, |lab| in_device(lab, host, 8) == 11);
+    lab.until("the alias is written", 10, |lab| {
+        in_device(lab, host, 8) == 11
+    });
 }
 
-/// An alias that is a member of a group stays until it left.
+/// An alias that is a member of a multicast group cannot be deleted before it leaves the group.
 #[test]
 fn alias_that_is_a_group_member_is_not_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
@@ -311,7 +334,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
     members
         .join(&mut lab, other, mgid, JoinState(1))
         .expect("a group");
-    let mask = PLACE | entry(1);
+    let mask = LID_AND_BLOCK | entry(1);
     let set = [0, ALIAS, 0, 0, 0, 0, 0, 0];
     assert!(change(&mut lab, Method::Set, (host, host), (0, mask), set).is_ok());
     let record = McMemberRecord {
@@ -321,7 +344,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
         ..Default::default()
     };
     for (method, deleted) in [(Method::Set, Err(Status::DENIED)), (Method::Delete, Ok(()))] {
-        let request = Ask {
+        let request = SaRequest {
             from: host,
             method,
             attr: id::MC_MEMBER,
@@ -331,12 +354,12 @@ fn alias_that_is_a_group_member_is_not_deleted() {
         };
         let (status, _) = ask(&mut lab, &request);
         assert!(status.is_ok(), "{method:?}: {status}");
-        let told = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
-        assert_eq!(told.map(|_| ()), deleted);
+        let result = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
+        assert_eq!(result.map(|_| ()), deleted);
     }
 }
 
-/// Tables that nobody wrote are read when somebody asks, once; a host that repeats its request is answered once.
+/// The SM reads VL tables that it has not written on the first SA query, once. A client that repeats its request receives one reply.
 #[test]
 fn vl_tables_are_read_on_request() {
     let mut lab = lab("fat-tree2:4,2,2");
@@ -345,19 +368,19 @@ fn vl_tables_are_read_on_request() {
     let mut switches = fabric.end_ports().filter(|p| p.port == 0).peekable();
     assert!(switches.peek().is_some());
     let ports = |at: PortAt| usize::from(fabric.num_ports(at.node)) + 1;
-    let (of_switches, outputs): (usize, usize) = switches.fold((0, 0), |(maps, ports_), at| {
+    let (switch_maps, outputs): (usize, usize) = switches.fold((0, 0), |(maps, ports_), at| {
         (maps + ports(at) * ports(at), ports_ + ports(at))
     });
     let ends = hosts(&lab).len();
     for (attr, stride, count) in [
-        (id::SL_TO_VL, SlToVlRecord::LEN, of_switches + ends),
+        (id::SL_TO_VL, SlToVlRecord::LEN, switch_maps + ends),
         (
             id::VL_ARBITRATION,
             VlArbRecord::LEN.next_multiple_of(8),
             4 * (outputs + ends),
         ),
     ] {
-        let all = Ask {
+        let all = SaRequest {
             from: host,
             method: Method::GetTable,
             attr,
@@ -367,15 +390,15 @@ fn vl_tables_are_read_on_request() {
         };
         lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
         send(&mut lab, &all, 5);
-        assert_eq!(replies(&lab, 5).len(), 0, "nothing is known yet");
+        assert_eq!(replies(&lab, 5).len(), 0, "the tables are not read yet");
         send(&mut lab, &all, 5);
-        lab.until("an answer", 10, |lab| !replies(lab, 5).is_empty());
+        lab.until("a reply", 10, |lab| !replies(lab, 5).is_empty());
         assert_eq!(replies(&lab, 5).len(), 1);
         assert_eq!(
             (replies(&lab, 5)[0].len() - sa::DATA_OFFSET) / stride,
             count
         );
         send(&mut lab, &all, 6);
-        assert_eq!(replies(&lab, 6).len(), 1, "all is known");
+        assert_eq!(replies(&lab, 6).len(), 1, "all tables are cached");
     }
 }

@@ -1,4 +1,4 @@
-//! Bring-up in the simulated world: every shape, every oddity, judged by the bytes in the devices.
+//! Bring-up on the simulator: all topologies and irregular fabrics. The test oracle reads the tables in the devices.
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::{PortState, id};
@@ -6,7 +6,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
-/// Each shape comes up clean from cold in one sweep, and a second full sweep writes nothing.
+/// Each topology is initial_lids up cleanly in one sweep, and a second full sweep writes nothing.
 #[test]
 fn every_topology_comes_up_and_stays_unchanged() {
     for spec in [
@@ -47,12 +47,12 @@ fn every_topology_comes_up_and_stays_unchanged() {
         assert_eq!(again.lft_blocks_written, 0, "{spec}");
         assert_eq!(again.lids_changed, 0, "{spec}");
         let sets = lab.world.fabric().all_counters().all_sets();
-        assert_eq!(sets, 0, "{spec}: a second sweep wrote something");
+        assert_eq!(sets, 0, "{spec}: the second sweep wrote to devices");
         lab.assert_correct();
     }
 }
 
-/// The manager may sit on a switch.
+/// The SM runs on switch port 0.
 #[test]
 fn sm_runs_on_a_switch() {
     let spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
@@ -73,7 +73,7 @@ fn sm_runs_on_a_switch() {
     lab.assert_correct();
 }
 
-/// With LMC m each host port owns 2^m aligned LIDs and every one of them is routed.
+/// With LMC m each host port owns 2^m aligned LIDs, and all of them are routed.
 #[test]
 fn every_lmc_is_routed() {
     for lmc in 0..=7 {
@@ -89,16 +89,16 @@ fn every_lmc_is_routed() {
     }
 }
 
-/// Whatever LIDs ports come up with (twins, misaligned, multicast, zero), legal ones that do not collide stay.
+/// Initial LIDs may be duplicate, misaligned, multicast or zero. Legal LIDs without conflict are preserved.
 #[test]
 fn valid_lids_found_on_ports_are_preserved() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
-    let brought = [5, 5, 0, 40, 0xC001, 41, 0xFFFF, 100];
+    let initial_lids = [5, 5, 0, 40, 0xC001, 41, 0xFFFF, 100];
     let hosts: Vec<usize> = (0..spec.nodes.len())
         .filter(|n| spec.nodes[*n].num_ports == 1)
-        .take(brought.len())
+        .take(initial_lids.len())
         .collect();
-    for (n, lid) in hosts.iter().zip(brought) {
+    for (n, lid) in hosts.iter().zip(initial_lids) {
         spec.nodes[*n].lids = vec![(Lid(lid), Lmc(0))];
     }
     let mut lab = Lab::on("fat-tree:4 with LIDs", spec, 1, SmConfig::default(), None);
@@ -109,11 +109,11 @@ fn valid_lids_found_on_ports_are_preserved() {
     assert_eq!(
         [lid(0), lid(1)].iter().filter(|l| **l == 5).count(),
         1,
-        "one twin keeps it"
+        "one of the two ports keeps the duplicate LID"
     );
 }
 
-/// Fewer LIDs than ports: those that are served come up, the others are named, and nothing is armed without a LID.
+/// With fewer LIDs than ports, some ports become Active and each of the others is reported. No port without LID becomes Armed.
 #[test]
 fn exhausted_lids_are_reported() {
     let cfg = SmConfig {
@@ -143,7 +143,7 @@ fn exhausted_lids_are_reported() {
     assert_eq!(served + without, 24 * 18);
 }
 
-/// No table is incomplete while a link is up: at the moment the first port becomes Armed all blocks are written.
+/// All LFT blocks are written before the first port becomes Armed.
 #[test]
 fn tables_are_written_before_links_are_activated() {
     let mut lab = Lab::new("fat-tree:4", 3);
@@ -168,7 +168,7 @@ fn tables_are_written_before_links_are_activated() {
     );
 }
 
-/// A thousand hosts and ten thousand: clean, and within the SMPs that cannot be avoided.
+/// Fabrics of a thousand and of ten thousand hosts are initial_lids up cleanly with the minimum number of SMPs.
 #[test]
 fn large_fabrics_need_few_mads_beyond_the_minimum() {
     for (spec, max_s) in [("fat-tree:16", 60), ("fat-tree:34", 120)] {
@@ -182,7 +182,7 @@ fn large_fabrics_need_few_mads_beyond_the_minimum() {
         let port_sets = live_ends * 2 + report.switches as u64;
         assert!(
             count(id::PORT_INFO).sets <= port_sets,
-            "{spec}: two sets a live end, one a port 0"
+            "{spec}: two Sets per connected port, one per port 0"
         );
         let blocks = u64::from(report.top_lid.raw()) / 64 + 1;
         assert_eq!(

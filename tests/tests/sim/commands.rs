@@ -1,4 +1,4 @@
-//! Operator commands are answered exactly once, whatever happens to mastership, links and processes meanwhile.
+//! Each operator command receives exactly one final reply, whatever happens to mastership, links and processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn results(sm: &Sm) -> Vec<(CommandId, &CommandResult)> {
 }
 
 fn lab_results(lab: &Lab, id: SmId) -> Vec<String> {
-    let sm = lab.world.sm(id).unwrap_or_else(|| panic!("no manager"));
+    let sm = lab.world.sm(id).unwrap_or_else(|| panic!("no SM"));
     let text = |(_, result): &(CommandId, &CommandResult)| match result {
         Ok(outcome) => format!("complete: {outcome}"),
         Err(failure) => format!("failed: {failure}"),
@@ -126,14 +126,14 @@ fn handover_is_answered_with_the_new_master() {
     let (mut lab, at, second) = pair(1);
     let first = lab.sm;
     send(&mut lab, first, Command::Handover.with_id(1));
-    // It joins the handover in progress.
+    // This command joins the handover in progress.
     send(&mut lab, first, Command::Handover.with_id(2));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, second), SmState::Master, "{}", lab.repeat());
     let successor = lab.world.fabric().port_guid(at[1]);
     let expected = format!("complete: handed over to the SM of GUID {successor}");
     assert_eq!(lab_results(&lab, first), vec![expected; 2]);
-    // Alone, it has no successor.
+    // Without a standby, a handover has no successor.
     lab.world.kill(first);
     lab.world.run_for(Duration::from_secs(30));
     send(&mut lab, second, Command::Handover.with_id(1));
@@ -165,8 +165,8 @@ fn stop_supersedes_a_handover() {
     );
 }
 
-/// A stop begins with an SMInfo scan. A sweep for another reason ends the scan: another master hands over, or has taken the lease. The
-/// stop is executed all the same.
+/// A stop begins with an SMInfo scan. A sweep ends that scan if another master hands over or has acquired the lease. The stop
+/// completes nevertheless.
 #[test]
 fn stop_survives_a_sweep_that_ends_its_sm_scan() {
     for deposed in [true, false] {
@@ -213,16 +213,16 @@ fn lost_link_fails_a_sweep() {
     );
 }
 
-/// A process with an SM, which ends when the SM has stopped, and is started again.
+/// An SM process. It exits when the SM has stopped, and is then restarted.
 struct Service {
     at: PortAt,
     id: SmId,
-    /// Commands that it was sent.
+    /// Commands sent to this process.
     sent: Vec<CommandId>,
 }
 
 impl Service {
-    /// Each command was answered exactly once.
+    /// Checks that each command received exactly one final reply.
     fn check(&self, sm: &Sm, context: &str) -> usize {
         let mut answers: BTreeMap<CommandId, usize> = BTreeMap::new();
         for (id, _) in results(sm) {
@@ -233,17 +233,17 @@ impl Service {
             let replies: Vec<_> = sm.command_replies.iter().filter(|r| r.0 == *id).collect();
             assert_eq!(count, 1, "{context}: {id:?} of {:?}: {replies:?}", self.at);
         }
-        assert!(answers.is_empty(), "{context}: {answers:?} were not sent");
+        assert!(
+            answers.is_empty(),
+            "{context}: replies to commands that were not sent: {answers:?}"
+        );
         self.sent.len()
     }
 }
 
 fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, context: &str) {
     for service in services {
-        let sm = lab
-            .world
-            .sm(service.id)
-            .unwrap_or_else(|| panic!("no manager"));
+        let sm = lab.world.sm(service.id).unwrap_or_else(|| panic!("no SM"));
         let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
         if !sm.events.iter().any(stopped) {
             continue;
@@ -251,7 +251,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
         let sm = lab
             .world
             .kill(service.id)
-            .unwrap_or_else(|| panic!("no manager"));
+            .unwrap_or_else(|| panic!("no SM"));
         service.check(&sm, context);
         service.sent.clear();
         let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
@@ -282,7 +282,7 @@ fn disturb(lab: &mut Lab, dice: &mut Dice, services: &[Service]) {
     send(lab, a.id, input);
 }
 
-/// Random commands at random times to two SMs, among lost links, stalls, lost leases and masters that appear unseen.
+/// Random commands at random times to two SMs, with lost links, stalls, lost leases and undetected masters.
 #[test]
 fn every_command_is_answered_exactly_once() {
     let mut total = 0;
@@ -324,13 +324,10 @@ fn every_command_is_answered_exactly_once() {
         }
         for _ in 0..120 {
             lab.world.run_for(Duration::from_secs(1));
-            restart_stopped(&mut lab, &mut services, &cfg, "the end");
+            restart_stopped(&mut lab, &mut services, &cfg, "end of test");
         }
         for service in &services {
-            let sm = lab
-                .world
-                .sm(service.id)
-                .unwrap_or_else(|| panic!("no manager"));
+            let sm = lab.world.sm(service.id).unwrap_or_else(|| panic!("no SM"));
             total += service.check(sm, &format!("seed {seed}"));
         }
     }

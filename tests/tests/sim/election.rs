@@ -1,5 +1,7 @@
-//! Several subnet managers of ours in one fabric: planned and unplanned changes, two islands, priorities, rogues. Judged by
-//! what devices were told and by what a host would meet: the LID that its port names as master, and whether that one answers.
+//! Elections among several ferrosm SMs in one fabric: planned and unplanned master changes, two subnet fragments, priorities and SMs
+//! that are not on the allow-list.
+//! The tests check the SMPs that devices receive, and whether hosts get replies at the LID that PortInfo:MasterSMLID of their port
+//! names.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,15 +20,15 @@ use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
-/// A host far from the first manager's, and another.
+/// A host port far from the first SM's; a standby or a foreign SM runs there.
 pub(crate) const THERE: PortAt = PortAt::new(7, 1);
-const YONDER: PortAt = PortAt::new(12, 1);
+const OTHER_HOST: PortAt = PortAt::new(12, 1);
 const STEP: Duration = Duration::from_millis(1);
 
 fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
     let peers = lab.map(|lab| {
         let fabric = lab.world.fabric();
-        [lab.at, THERE, YONDER].map(|at| fabric.port_guid(at))
+        [lab.at, THERE, OTHER_HOST].map(|at| fabric.port_guid(at))
     });
     SmConfig {
         priority,
@@ -69,11 +71,11 @@ fn events(lab: &Lab, id: SmId) -> &[Event] {
     lab.world.sm(id).map_or(&[], |sm| &sm.events)
 }
 
-fn told(lab: &Lab, id: SmId, is_it: fn(&Event) -> bool) -> bool {
-    events(lab, id).iter().any(is_it)
+fn has_event(lab: &Lab, id: SmId, predicate: fn(&Event) -> bool) -> bool {
+    events(lab, id).iter().any(predicate)
 }
 
-/// How an SM ended: whether it handed the subnet over, and whether it was master.
+/// How an SM stopped: whether it handed the subnet over, and whether it was master.
 pub(crate) fn stopped(lab: &Lab, id: SmId) -> Option<(bool, bool)> {
     events(lab, id).iter().find_map(|e| {
         let Event::Stopped {
@@ -92,7 +94,7 @@ fn lids(lab: &Lab) -> Vec<Lid> {
     fabric.end_ports().map(|p| fabric.lid(p).0).collect()
 }
 
-/// Whether the host at a port is answered where its port says that its questions belong.
+/// Whether the SM at the LID in the host port's PortInfo:MasterSMLID serves SA requests.
 fn is_answered(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
     let fabric = lab.world.fabric();
     let Some(info) = fabric.port_info(host) else {
@@ -105,7 +107,7 @@ fn is_answered(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
     })
 }
 
-/// The longest time in which a host would have asked in vain, while the world runs on for `time`, or until it is `done`.
+/// Runs the simulation for `time`; returns the longest period in which some host had no SA at its MasterSMLID.
 fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duration {
     let hosts: Vec<PortAt> = lab.world.fabric().end_ports().collect();
     let mut gaps = vec![Duration::ZERO; hosts.len()];
@@ -141,7 +143,7 @@ fn written(lab: &Lab) -> [u32; 3] {
     [id::LFT, id::MFT, id::PKEY_TABLE].map(|attr| counters.sets(attr))
 }
 
-/// SIGTERM: the subnet is handed over before the end, no host meets silence, nothing is written but who is master.
+/// SIGTERM: the SM hands the subnet over before it stops. Hosts always have a serving SA, and no forwarding table is written.
 #[test]
 fn planned_stop_is_invisible_to_clients() {
     let mut lab = up(5);
@@ -149,9 +151,10 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let before = lids(&lab);
-    let copy = lab.manager().replicated_state(lab.world.now());
+    let replica = lab.manager().replicated_state(lab.world.now());
     let first = (lab.sm, lab.at);
-    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
+    lab.world
+        .with_sm(second, |sm, _| sm.replica = Some(replica));
     lab.world.fabric_mut().reset_counters();
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
@@ -159,7 +162,11 @@ fn planned_stop_is_invisible_to_clients() {
     let sms = [first, (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
-    assert_eq!(stopped(&lab, first.0), None, "hosts may still ask");
+    assert_eq!(
+        stopped(&lab, first.0),
+        None,
+        "hosts may still send requests"
+    );
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(stopped(&lab, first.0), Some((true, true)));
     lab.world.kill(first.0);
@@ -168,7 +175,7 @@ fn planned_stop_is_invisible_to_clients() {
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
 }
 
-/// Nobody is there to take the subnet: the end comes at once, and says so.
+/// Without a standby, a stop completes at once and reports that the subnet was not handed over.
 #[test]
 fn sm_without_standby_stops_at_once() {
     let mut lab = up(5);
@@ -180,19 +187,21 @@ fn sm_without_standby_stops_at_once() {
     lab.world.run_for(Duration::from_secs(5));
     assert!(
         lab.manager().persisted_view.is_some(),
-        "the next start begins with nothing"
+        "no view persisted for the next start"
     );
 }
 
-/// kill -9 with a copy at the standby: it is master after three polls, and hosts are answered as soon as they are told.
+/// kill -9 with a replica at the standby: the standby is master after three polls, and hosts are served as soon as their MasterSMLID
+/// is updated.
 #[test]
 fn dead_master_is_replaced_from_the_replica() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
     let before = lids(&lab);
-    let copy = lab.manager().replicated_state(lab.world.now());
-    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
+    let replica = lab.manager().replicated_state(lab.world.now());
+    lab.world
+        .with_sm(second, |sm, _| sm.replica = Some(replica));
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
     let gap = longest_gap(&mut lab, &[(second, THERE)], Duration::from_secs(8));
@@ -221,7 +230,7 @@ fn dead_master_is_replaced_from_the_replica() {
     assert!(silent < master && silent.is_some());
 }
 
-/// The operator's word: the subnet changes hands although the other ranks lower, and does not come back by itself.
+/// A handover on the operator's command succeeds although the standby has the lower priority, and does not revert by itself.
 #[test]
 fn operator_handover_succeeds_and_persists() {
     let mut lab = up(5);
@@ -233,7 +242,7 @@ fn operator_handover_succeeds_and_persists() {
     let sms = [(lab.sm, lab.at), (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
-    // Settings that are read again change nothing about it.
+    // A configuration reload does not revert the handover.
     let same = cfg(Some(&lab), 5);
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Input::Config(Box::new(same)), now);
@@ -244,12 +253,12 @@ fn operator_handover_succeeds_and_persists() {
     lab.assert_correct();
 }
 
-/// A standby gets a higher priority: its master hears of it by trap 144 and hands over at once, not with the next look.
+/// The priority of a standby is raised. Its trap 144 makes the master hand over at once, before the next SMInfo scan.
 #[test]
 fn trap_144_reports_the_priority() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
-    // The light sweep is over, the next one is far.
+    // The light sweep is complete, and the next one is not due soon.
     lab.world.run_for(Duration::from_secs(31));
     let better = cfg(Some(&lab), 9);
     lab.world.with_sm(second, |sm, now| {
@@ -259,13 +268,16 @@ fn trap_144_reports_the_priority() {
     while role(&lab, second) != SmState::Master {
         lab.world.run_for(STEP);
         waited += STEP;
-        assert!(waited < Duration::from_millis(500), "the trap did not help");
+        assert!(
+            waited < Duration::from_millis(500),
+            "trap 144 did not speed up the handover"
+        );
     }
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], second);
 }
 
-/// With a priority as master above all, a better manager that comes back waits; without it there is a second change.
+/// With the highest `master_priority`, the master stays master when an SM of higher priority returns. Without it, that SM takes over.
 #[test]
 fn master_priority_prevents_failback() {
     for sticky in [true, false] {
@@ -287,8 +299,8 @@ fn master_priority_prevents_failback() {
     }
 }
 
-/// A standby has learned that its master is ferrosm, and its settings are read again: it still notices its end within three polls
-/// of a second.
+/// The standby has identified its master as ferrosm, and its configuration is reloaded. It still detects the end of that master within
+/// three polls at intervals of one second.
 #[test]
 fn peer_capabilities_survive_a_reload() {
     let settings = |priority| SmConfig {
@@ -310,11 +322,14 @@ fn peer_capabilities_survive_a_reload() {
     while role(&lab, second) != SmState::Master {
         lab.world.run_for(STEP);
         waited += STEP;
-        assert!(waited < Duration::from_secs(6), "it polls as a stranger");
+        assert!(
+            waited < Duration::from_secs(6),
+            "polls at the interval for SMs of other vendors"
+        );
     }
 }
 
-/// A standby that is told to end does so at once; it had no subnet that somebody could have taken, and says nothing of that kind.
+/// A standby that is stopped stops at once, and does not report a handover.
 #[test]
 fn standby_stop_hands_nothing_over() {
     let mut lab = up(5);
@@ -328,12 +343,12 @@ fn standby_stop_hands_nothing_over() {
     assert_eq!(role(&lab, lab.sm), SmState::Master);
 }
 
-/// Two islands with a master each are joined: one is left, no host keeps two addresses, every pair is connected.
+/// Two subnet fragments with a master each are joined: one master remains, no host has two LIDs, and every pair of hosts is connected.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
     for (first, other) in [(5, 3), (3, 5), (4, 4)] {
         let mut lab = Lab::with("ring:6", 1, SmConfig::default());
-        // A ring is cut at two places.
+        // Cut a ring at two links.
         let fabric = lab.world.fabric();
         let hosts = fabric.end_ports().filter(|at| at.port != 0);
         let far = hosts.last().unwrap();
@@ -376,8 +391,8 @@ fn joined_subnet_fragments_elect_one_master() {
     }
 }
 
-/// Two islands are joined whose masters had the same LID. To a host of the one that ends nothing looks different: its LID is its own,
-/// and its master's is the same. It has nothing registered with the one that stays, and is told to register again.
+/// Two fragments whose masters have the same LID are joined. LID and MasterSMLID stay the same for hosts of the fragment whose master
+/// steps down. The remaining master has no registrations of these hosts and makes them register again.
 #[test]
 fn hosts_of_the_other_fragment_reregister() {
     let mut lab = Lab::with("ring:6", 1, SmConfig::default());
@@ -387,7 +402,7 @@ fn hosts_of_the_other_fragment_reregister() {
     let guid = |at: &PortAt| fabric.port_guid(*at);
     let (own, far) = (lab.at, hosts[hosts.len() - 1]);
     let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far].iter().map(guid).collect());
-    // The other island's ports have LIDs that nobody has here, its master apart.
+    // LIDs of the other fragment are not in use in this one, except that of its master.
     let of = |(n, at): (u16, &PortAt)| (guid(at), (Lid(100 + n), Lmc(0)));
     let mut theirs: LidMap = (0..)
         .zip(&fabric.end_ports().collect::<Vec<_>>())
@@ -417,7 +432,11 @@ fn hosts_of_the_other_fragment_reregister() {
     assert_eq!([role(&lab, a), role(&lab, b)], [SmState::Master; 2]);
     let fabric = lab.world.fabric();
     let lid = |lab: &Lab, at: PortAt| lab.world.fabric().lid(at).0;
-    assert_eq!(lid(&lab, own), lid(&lab, far), "both masters have one LID");
+    assert_eq!(
+        lid(&lab, own),
+        lid(&lab, far),
+        "both masters have the same LID"
+    );
     let known = lab.world.sm(a).and_then(|sm| sm.core().view().cloned());
     let known = known.unwrap_or_else(|| panic!("no view"));
     let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far;
@@ -439,7 +458,7 @@ fn hosts_of_the_other_fragment_reregister() {
     assert_eq!(state(&lab), once, "{}", lab.repeat());
 }
 
-/// Cables whose loss makes two islands of a ring of six.
+/// Links whose loss splits a ring of six into two fragments.
 fn cut_between(lab: &Lab) -> Vec<PortAt> {
     let is_switch = |n: usize| lab.spec.nodes[n].kind == NodeType::Switch;
     let switches: Vec<usize> = (0..lab.spec.nodes.len())
@@ -455,7 +474,7 @@ fn cut_between(lab: &Lab) -> Vec<PortAt> {
         .collect()
 }
 
-/// One of ours, in charge, where no other manager may run.
+/// A ferrosm master whose allow-list contains no other SM.
 fn alone() -> Lab {
     let mut lab = up(5);
     let own = lab.world.fabric().port_guid(lab.at);
@@ -487,8 +506,8 @@ fn add_rogue(lab: &mut Lab) -> SmId {
     rogue.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A manager where none may run gets nothing, whatever its priority, and its place is told as an alarm, once; that it is gone is told,
-/// and when it is there again it is an alarm again.
+/// An SM that is not on the allow-list never becomes master, whatever its priority. The master raises one alarm with its location, one
+/// notice when it is gone, and another alarm when it returns.
 #[test]
 fn sm_off_the_allow_list_raises_an_alarm() {
     let mut lab = alone();
@@ -496,8 +515,8 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     let links = lab.spec.links.iter();
     let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
     let (_, switch) = ends.find(|(host, _)| *host == THERE).unwrap();
-    // Where to go, and which cable to pull.
-    let place = (
+    // The node of that SM, and the switch port that it is connected to.
+    let expected_location = (
         guid(THERE.node),
         Some((guid(switch.node), PortNum(switch.port))),
     );
@@ -509,11 +528,11 @@ fn sm_off_the_allow_list_raises_an_alarm() {
         assert_eq!(alarms.len(), times, "{alarms:?}");
         let last = alarms.last().unwrap();
         let Some(SmLocation::Port { port, peer }) = last.location else {
-            panic!("no place in {last}");
+            panic!("no port in {last}");
         };
         let guid = |port: PortName| port.node.unwrap().guid;
-        let told = (guid(port), peer.map(|peer| (guid(peer), peer.port)));
-        assert_eq!(told, place, "{last}");
+        let reported = (guid(port), peer.map(|peer| (guid(peer), peer.port)));
+        assert_eq!(reported, expected_location, "{last}");
         lab.world.kill(rogue);
         for _ in 0..2 {
             lab.world
@@ -530,7 +549,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     }
 }
 
-/// Who asks in invented names hides no rogue, nor where it is.
+/// SMInfo Sets with forged GUIDs do not suppress the alarm about an SM off the allow-list, nor its location.
 #[test]
 fn forged_guids_do_not_hide_a_rogue_sm() {
     let mut lab = alone();
@@ -538,12 +557,12 @@ fn forged_guids_do_not_hide_a_rogue_sm() {
     for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
         order(&mut lab, SmControl::Handover, 15, name);
     }
-    let invented = alarms(&lab);
-    assert!((1..=64).contains(&invented.len()), "{}", invented.len());
-    assert_eq!(invented[0].what.about(), Some(guid), "{invented:?}");
+    let forged = alarms(&lab);
+    assert!((1..=64).contains(&forged.len()), "{}", forged.len());
+    assert_eq!(forged[0].what.about(), Some(guid), "{forged:?}");
     add_rogue(&mut lab);
     assert_eq!(role(&lab, lab.sm), SmState::Master);
-    let found = alarms(&lab).split_off(invented.len());
+    let found = alarms(&lab).split_off(forged.len());
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].what.about(), Some(guid), "{found:?}");
     let behind = matches!(
@@ -553,8 +572,8 @@ fn forged_guids_do_not_hide_a_rogue_sm() {
     assert!(behind, "{found:?}");
 }
 
-/// A subnet that somebody else configured, who is silent now: taken by default, not where it is forbidden, and then by the
-/// operator's word.
+/// A subnet configured by another SM, which is silent now. By default ferrosm takes it over; with `refuse_managed_subnet`, only
+/// on the operator's command.
 #[test]
 fn managed_subnet_is_not_taken_over_if_refused() {
     let mut lab = up(5);
@@ -569,7 +588,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     assert_eq!(role(&lab, second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
     let alarm = |e: &Event| matches!(e, Event::Alarm(_));
-    assert!(told(&lab, second, alarm), "{:?}", events(&lab, second));
+    assert!(has_event(&lab, second, alarm), "{:?}", events(&lab, second));
     lab.world.with_sm(second, |sm, now| {
         sm.command(Command::Takeover.with_id(0), now)
     });
@@ -578,8 +597,8 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     assert_eq!(role(&lab, second), SmState::Master);
 }
 
-/// An SM's own host reboots and loses its LID; all others still name the one that it had. That is its own subnet. With another
-/// subnet's map, which gives its port just that LID, it is not.
+/// The SM's own host reboots and loses its LID; all other ports still name that LID as MasterSMLID. With its own LID map, the SM
+/// recognises its own subnet. With another subnet's map, which assigns that LID to the SM's port, it does not.
 #[test]
 fn own_subnet_does_not_count_as_managed_by_another_sm() {
     for own in [true, false] {
@@ -607,9 +626,8 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
     }
 }
 
-/// A process stood still, and asks the others who is master. Before they have answered, a sweep begins for another reason: because
-/// another master hands over, or has taken what only one can have. The sweep asks all that the look would have asked, so nothing is
-/// left of it: the SM says that it is master, and hosts may register.
+/// A stalled SM starts an SMInfo scan. Before the replies arrive, a sweep starts because another master hands over or has acquired the
+/// lease. The sweep includes the scan, so the scan is no longer pending: the SM reports itself as master, and hosts can register.
 #[test]
 fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
@@ -624,10 +642,10 @@ fn sweep_replaces_a_pending_sminfo_scan() {
                 sm.command(Input::Deposed(guid), now);
             }
         });
-        let asks = told(&lab, lab.sm, |e| {
+        let stalled = has_event(&lab, lab.sm, |e| {
             matches!(e, Event::Notice(Notice::ProcessStalled))
         });
-        assert!(asks, "{:?}", events(&lab, lab.sm));
+        assert!(stalled, "{:?}", events(&lab, lab.sm));
         if !deposed {
             order(&mut lab, SmControl::Handover, 0, guid);
         }
@@ -636,13 +654,13 @@ fn sweep_replaces_a_pending_sminfo_scan() {
         let core = lab.manager().core();
         let says = core.view().map(|view| view.managers[0].sm_state);
         assert_eq!(says, Some(SmState::Master), "{} {deposed}", lab.repeat());
-        let joined = Members::new().join(&mut lab, YONDER, BROADCAST, JoinState::FULL);
+        let joined = Members::new().join(&mut lab, OTHER_HOST, BROADCAST, JoinState::FULL);
         assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
     }
 }
 
-/// What only a master has is lost, and nobody has taken it: the others are asked, nothing else is read, and nothing is written. A
-/// standby that is told that nothing is heard of its master asks it, for as long as any device, and goes on as standby.
+/// The master loses its lease, but no other SM acquires it. The master queries the other SMs, reads nothing else and writes nothing.
+/// A standby whose peer reports the master as silent polls the master with the usual SMP timeout, and stays standby.
 #[test]
 fn lost_lease_does_not_isolate_the_subnet() {
     let mut lab = up(5);
@@ -654,8 +672,9 @@ fn lost_lease_does_not_isolate_the_subnet() {
         events(lab, lab.sm).iter().filter(swept).count()
     };
     let master = lab.world.fabric().port_guid(lab.at);
-    let copy = lab.manager().replicated_state(lab.world.now());
-    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
+    let replica = lab.manager().replicated_state(lab.world.now());
+    lab.world
+        .with_sm(second, |sm, _| sm.replica = Some(replica));
     let others = |lab: &Lab| {
         let counters = lab.world.fabric().all_counters();
         let sets = counters.all_sets();
@@ -663,17 +682,17 @@ fn lost_lease_does_not_isolate_the_subnet() {
         (read.map(|attr| counters.gets(attr)), sets)
     };
     let (swept, before) = (sweeps(&lab), others(&lab));
-    // Longer than the 100 ms for which a master is waited for that is surely dead.
+    // Longer than the 100 ms that a standby allows a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_sm(second, |sm, now| {
         let (guid, uncertain) = (master, true);
         sm.command(Input::PeerSilent { guid, uncertain }, now);
     });
-    // Also if it begins anew meanwhile.
+    // The result is the same if discovery restarts meanwhile.
     lab.world.run_for(Duration::from_millis(50));
-    let copy = lab.manager().replicated_state(lab.world.now());
+    let replica = lab.manager().replicated_state(lab.world.now());
     lab.world.with_sm(second, |sm, now| {
-        sm.replica = Some(copy);
+        sm.replica = Some(replica);
         sm.command(Input::Stalled, now);
     });
     lab.world.run_for(Duration::from_millis(300));
@@ -685,9 +704,9 @@ fn lost_lease_does_not_isolate_the_subnet() {
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
     assert_eq!(others(&lab), before);
-    assert!(is_answered(&lab, YONDER, &[(lab.sm, lab.at)]));
+    assert!(is_answered(&lab, OTHER_HOST, &[(lab.sm, lab.at)]));
 
-    // Somebody has taken it.
+    // Another SM has become master.
     lab.world.kill(second);
     let guid = lab.world.fabric().port_guid(THERE);
     let other = ForeignSm::new(guid, 0, SmState::Master);
@@ -699,7 +718,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     assert_eq!(others(&lab).1, before.1);
 }
 
-/// An end that was asked for comes, also if the subnet turns out to be another's already.
+/// A requested stop completes even if another SM has already become master.
 #[test]
 fn pending_stop_survives_a_lost_lease() {
     let mut lab = up(5);
@@ -722,7 +741,7 @@ fn pending_stop_survives_a_lost_lease() {
     );
 }
 
-/// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.
+/// A master disables a standby and re-enables it; meanwhile, the standby sends no SMP that writes.
 #[test]
 fn standby_obeys_disable_and_standby_of_its_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
@@ -742,7 +761,7 @@ fn standby_obeys_disable_and_standby_of_its_master() {
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
 }
 
-/// The foreign master at `THERE` tells ours what to do, over the directed route between both.
+/// The foreign SM at [`THERE`] sends Set(SMInfo) to this SM over the directed route between them.
 pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
     use ferrosm_mad::attr::SmInfo;
     use ferrosm_mad::ids::{AttrMod, MKey, Tid};
@@ -755,7 +774,7 @@ pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortG
         priority,
         sm_state: SmState::Master,
     };
-    let path = way(lab, THERE, lab.at);
+    let path = dr_path(lab, THERE, lab.at);
     let request = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
     let mad = MadOut {
         to: Address::DIRECTED,
@@ -765,8 +784,8 @@ pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortG
     lab.world.run_for(Duration::from_millis(100));
 }
 
-/// The directed route from one host's port to another, over the cables of the paper.
-fn way(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
+/// The directed route between two host ports over the links of the specification.
+fn dr_path(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
     let peer = |at: PortAt| {
         let links = lab.spec.links.iter();
         let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
@@ -788,5 +807,5 @@ fn way(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
             }
         }
     }
-    panic!("no way from {from:?} to {to:?}");
+    panic!("no route from {from:?} to {to:?}");
 }

@@ -1,4 +1,4 @@
-//! Staying in charge: what changes in a running fabric is found, put right, and nothing else is touched.
+//! Changes in a running fabric: the SM detects each of them, reconfigures what is affected and writes nothing else.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::simulated::Lab;
 
-/// A fabric that is up and has been looked at once more by a light sweep.
-fn calm(spec: &str) -> Lab {
+/// A fabric after bring-up and one further light sweep.
+fn stable(spec: &str) -> Lab {
     let mut lab = Lab::new(spec, 1);
     assert!(lab.next_sweep(60).is_clean(), "{spec}");
     lab.world.run_for(Duration::from_secs(25));
@@ -30,7 +30,7 @@ fn lids(lab: &Lab) -> Vec<(PortGuid, Lid)> {
     all
 }
 
-/// Does something to a calm fabric, waits until it is good, and says how many sweeps that took.
+/// Applies a change, runs until the fabric is correct again, and returns the number of sweeps.
 fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     let before = (lids(lab), lab.manager().reports().len());
     change(lab.world.fabric_mut());
@@ -59,10 +59,10 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     lab.manager().reports().len() - before.1
 }
 
-/// A link between switches is cut and mended in a fabric of 1,024 hosts: what is sent is a matter of its two switches.
+/// A link between switches is cut and restored in a fabric of 1,024 hosts: SMPs go only to its two switches.
 #[test]
 fn lost_link_costs_the_reread_of_its_two_switches() {
-    let mut lab = calm("fat-tree:16");
+    let mut lab = stable("fat-tree:16");
     let at = lab.redundant_link(3);
     for mend in [false, true] {
         lab.world.fabric_mut().reset_counters();
@@ -94,11 +94,11 @@ fn lost_link_costs_the_reread_of_its_two_switches() {
             .map(|r| r.lft_blocks_written)
             .sum();
         assert_eq!(u64::from(sent.sets(id::LFT)), blocks);
-        assert!(blocks < 320 * 22, "all blocks were written");
+        assert!(blocks < 320 * 22, "unaffected LFT blocks were written");
     }
 }
 
-/// Each event in fabrics of several shapes, one after the other; the fabric is good soon after each.
+/// Each kind of event on several topologies, one after the other. The fabric is correct soon after each event.
 #[test]
 fn every_event_is_handled() {
     for spec in [
@@ -106,7 +106,7 @@ fn every_event_is_handled() {
         "torus:3,3,1,2",
         "fat-tree2:36,6,4;dual-port;routers=2",
     ] {
-        let mut lab = calm(spec);
+        let mut lab = stable(spec);
         let spare = lab.redundant_link(1);
         let own_leaf = lab.world.fabric().peer(lab.at).unwrap().node;
         let switches: Vec<usize> = (0..lab.spec.nodes.len())
@@ -131,20 +131,20 @@ fn every_event_is_handled() {
     }
 }
 
-/// The switch that the manager hangs on loses its power for a minute: nothing can be done, then everything is.
+/// The switch that the SM is attached to loses power for a minute. The fabric is correct after it returns.
 #[test]
 fn sm_leaf_fails_and_returns() {
-    let mut lab = calm("fat-tree:4");
+    let mut lab = stable("fat-tree:4");
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.fabric_mut().power_off(leaf);
     lab.world.run_for(Duration::from_secs(60));
     after(&mut lab, 40, |f| f.power_on(leaf));
 }
 
-/// Cables are moved: a host's to another switch, one between switches, and two are exchanged.
+/// Cables are moved: that of a host to another switch, one between switches, and two are swapped.
 #[test]
 fn moved_cables_are_followed() {
-    let mut lab = calm("fat-tree:4;spine-hosts=1");
+    let mut lab = stable("fat-tree:4;spine-hosts=1");
     let free = |f: &Fabric, not: usize| {
         (0..f.num_nodes())
             .filter(|n| f.is_switch(*n) && *n != not)
@@ -192,10 +192,10 @@ fn moved_cables_are_followed() {
     });
 }
 
-/// Each trap is repressed, none makes the manager look at the whole fabric, and a new description is read by itself.
+/// Each trap is repressed, none starts a full sweep, and a changed NodeDescription is read without a sweep.
 #[test]
 fn traps_are_repressed_at_little_cost() {
-    let mut lab = calm("fat-tree:8");
+    let mut lab = stable("fat-tree:8");
     let host = PortAt::new(5, 1);
     for number in [
         TrapNumber::LinkStateChange,
@@ -229,15 +229,14 @@ fn traps_are_repressed_at_little_cost() {
     assert_eq!(
         lab.manager().reports().len(),
         sweeps,
-        "no sweep for a description"
+        "a changed description started a sweep"
     );
 }
 
-/// Ports of many hosts send the same traps again and again: each is repressed, and all of them together are soon looked at once a
-/// second only.
+/// Ports of many hosts repeat the same traps. Each trap is repressed, and the re-reads of all of them are soon limited to one a second.
 #[test]
 fn trap_storm_causes_no_continuous_sweeps() {
-    let mut lab = calm("fat-tree:4");
+    let mut lab = stable("fat-tree:4");
     let mut before = lab.manager().reports().len();
     for round in 0..220 {
         for host in 1..12 {
@@ -256,14 +255,14 @@ fn trap_storm_causes_no_continuous_sweeps() {
     lab.assert_correct();
 }
 
-/// SMPs that were sent to devices, without what represses traps.
-fn asked(lab: &Lab) -> u64 {
+/// SMPs sent to devices, without TrapRepress.
+fn smps_sent(lab: &Lab) -> u64 {
     let counters = lab.world.fabric().all_counters();
     counters.all_gets() + counters.all_sets()
 }
 
-/// A host's port and a switch send the same trap a thousand times a second: each is repressed, and costs at most twelve SMPs a second,
-/// those of the light sweeps included.
+/// A host port and a switch send the same trap a thousand times a second. Each trap is repressed, and all SMPs together, light sweeps
+/// included, stay below twelve a second.
 #[test]
 fn thousand_traps_a_second_cost_one_reread_a_second() {
     const SECONDS: u64 = 20;
@@ -272,7 +271,7 @@ fn thousand_traps_a_second_cost_one_reread_a_second() {
         (PortAt::new(3, 1), TrapNumber::LocalChange),
         (PortAt::new(20, 0), TrapNumber::LinkStateChange),
     ] {
-        // Devices may send a trap each half millisecond.
+        // Devices may send one trap every half millisecond.
         let cfg = SmConfig {
             subnet_timeout: 7,
             ..SmConfig::default()
@@ -284,7 +283,7 @@ fn thousand_traps_a_second_cost_one_reread_a_second() {
             lab.world.fabric_mut().inject_trap(at, number);
             lab.world.run_for(Duration::from_millis(1));
         }
-        let (sent, traps) = (asked(&lab), lab.world.fabric().totals().traps);
+        let (sent, traps) = (smps_sent(&lab), lab.world.fabric().totals().traps);
         assert!(traps >= SECONDS * 990, "{number:?}: {traps} traps");
         assert!(sent <= SECONDS * 12, "{number:?}: {sent} SMPs");
         lab.world.run_for(Duration::from_secs(2));
@@ -302,8 +301,8 @@ fn is_active(lab: &Lab, at: PortAt) -> bool {
     })
 }
 
-/// Cables of a switch flap every 100 ms for a minute. What is plugged in again at that switch meanwhile carries data within two seconds,
-/// and so do the others when they have calmed down. It costs at most 250 SMPs a second, and light sweeps go on.
+/// Links of a switch flap every 100 ms for a minute. A link restored at that switch meanwhile carries data within two seconds, and so do
+/// the flapping links when they are stable. The SM sends at most 250 SMPs a second, and light sweeps continue.
 #[test]
 fn flapping_links_do_not_delay_other_changes() {
     const SOON: Duration = Duration::from_secs(2);
@@ -314,7 +313,7 @@ fn flapping_links_do_not_delay_other_changes() {
         ("fat-tree:8", Flapping::Hosts),
         ("torus:4,4,1,2", Flapping::OwnTrunk),
     ] {
-        let mut lab = calm(spec);
+        let mut lab = stable(spec);
         let (flapping, others) = flapping(&lab, whose);
         let quiet = (0..lab.spec.nodes.len()).rfind(|n| lab.world.fabric().is_switch(*n));
         for (at, late) in flapping.iter().zip([0, 30, 70]) {
@@ -329,7 +328,7 @@ fn flapping_links_do_not_delay_other_changes() {
         let end = lab.world.now() + Duration::from_secs(SECONDS);
         let mut worst = Duration::ZERO;
         for (round, at) in others.iter().cycle().enumerate() {
-            // At another moment each time.
+            // At a different phase of the flapping each time.
             let pause = Duration::from_millis(4_000 + 173 * round as u64);
             if lab.world.now() + pause >= end {
                 break;
@@ -342,8 +341,8 @@ fn flapping_links_do_not_delay_other_changes() {
         }
         lab.world.run_until(end + Duration::from_millis(100));
         worst = worst.max(until_active(&mut lab, &flapping));
-        assert!(worst <= SOON, "{spec} {whose:?}: one waited for {worst:?}");
-        let sent = asked(&lab);
+        assert!(worst <= SOON, "{spec} {whose:?}: activation took {worst:?}");
+        let sent = smps_sent(&lab);
         assert!(sent <= SECONDS * 250, "{spec} {whose:?}: {sent} SMPs");
         let quiet = lab.world.fabric().counters(quiet.unwrap());
         let light = quiet.gets(id::SWITCH_INFO);
@@ -352,8 +351,8 @@ fn flapping_links_do_not_delay_other_changes() {
     }
 }
 
-/// A switch tells without end of a host that does not answer, and each look at it takes longer than a second: light sweeps take
-/// place all the same.
+/// A switch sends traps without end about a host that does not reply, and each re-read takes longer than a second. Light sweeps
+/// continue.
 #[test]
 fn slow_rereads_do_not_delay_light_sweeps() {
     let cfg = SmConfig {
@@ -364,40 +363,40 @@ fn slow_rereads_do_not_delay_light_sweeps() {
     let host = PortAt::new(5, 1);
     let leaf = lab.world.fabric().peer(host).unwrap();
     let quiet = lab.world.fabric().num_nodes() - 1;
-    let deaf = Faults {
+    let unresponsive = Faults {
         loss: 1.0,
         ..Faults::NONE
     };
-    lab.world.set_node_faults(host.node, Some(deaf));
+    lab.world.set_node_faults(host.node, Some(unresponsive));
     lab.world.fabric_mut().bounce(host).unwrap();
     lab.world.fabric_mut().reset_counters();
     for _ in 0..600 {
-        let told = PortAt { port: 0, ..leaf };
+        let sender = PortAt { port: 0, ..leaf };
         lab.world
             .fabric_mut()
-            .inject_trap(told, TrapNumber::LinkStateChange);
+            .inject_trap(sender, TrapNumber::LinkStateChange);
         lab.world.run_for(Duration::from_millis(100));
     }
     let light = lab.world.fabric().counters(quiet).gets(id::SWITCH_INFO);
     assert!((4..=8).contains(&light), "{light} light sweeps");
-    let looks = lab.world.fabric().counters(leaf.node).gets(id::SWITCH_INFO);
-    assert!(looks >= 25, "{looks} looks at the switch");
+    let reads = lab.world.fabric().counters(leaf.node).gets(id::SWITCH_INFO);
+    assert!(reads >= 25, "{reads} reads of the switch");
     lab.world.set_node_faults(host.node, None);
     lab.run_until_correct(15);
 }
 
-/// Which cables flap.
+/// Which links flap.
 #[derive(Debug, Clone, Copy)]
 enum Flapping {
-    /// One between the manager's switch and another: much of what the manager sends goes over it.
+    /// A link between the SM's switch and another switch: it carries many of the SM's SMPs.
     OwnTrunk,
-    /// One between two other switches.
+    /// A link between two other switches.
     FarTrunk,
-    /// Those of three hosts.
+    /// The links of three hosts.
     Hosts,
 }
 
-/// Cables of one switch: those that flap, and others.
+/// Links of one switch: those that flap, and the others.
 fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
     let fabric = lab.world.fabric();
     let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
@@ -418,69 +417,72 @@ fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
     }
 }
 
-/// How long it takes until all of these carry data.
+/// Time until all of these links carry data.
 fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
     let begun = lab.world.now();
     while !cables.iter().all(|at| is_active(lab, *at)) {
         lab.world.run_for(Duration::from_millis(10));
         let waited = lab.world.now().since(begun);
-        assert!(waited < Duration::from_mins(1), "{cables:?} never came up");
+        assert!(
+            waited < Duration::from_mins(1),
+            "{cables:?} not active within a minute"
+        );
     }
     lab.world.now().since(begun)
 }
 
-/// A host is off. A switch comes from another subnet, with the LID that the host had: it gets another one, which is told, and the
-/// host finds its own again.
+/// A host is off. A switch from another subnet is connected with that host's LID: the SM assigns it another LID and reports the conflict.
+/// The host has its own LID when it returns.
 #[test]
 fn new_host_does_not_get_the_lid_of_an_absent_host() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
-    let mut stranger = spec
+    let mut foreign_switch = spec
         .nodes
         .iter()
         .find(|n| n.kind == NodeType::Switch)
         .unwrap()
         .clone();
-    stranger.node_guid.0 ^= 0x00FF_0000_0000;
-    stranger.port_guids[0].0 ^= 0x00FF_0000_0000;
-    spec.nodes.push(stranger);
+    foreign_switch.node_guid.0 ^= 0x00FF_0000_0000;
+    foreign_switch.port_guids[0].0 ^= 0x00FF_0000_0000;
+    spec.nodes.push(foreign_switch);
     let (host, other) = (PortAt::new(5, 1), PortAt::new(6, 1));
-    let stranger = PortAt::new(spec.nodes.len() - 1, 0);
-    let mut lab = Lab::on("stranger", spec, 1, SmConfig::default(), None);
+    let foreign_switch = PortAt::new(spec.nodes.len() - 1, 0);
+    let mut lab = Lab::on("foreign switch", spec, 1, SmConfig::default(), None);
     assert!(lab.next_sweep(60).is_clean());
     let lid = lab.world.fabric().lid(host).0;
     lab.world.fabric_mut().power_off(host.node);
     let cable = lab.world.fabric_mut().remove_cable(other).unwrap();
     lab.world.run_for(Duration::from_secs(5));
     let fabric = lab.world.fabric_mut();
-    fabric.set_lid(stranger, lid, Lmc(0)).unwrap();
+    fabric.set_lid(foreign_switch, lid, Lmc(0)).unwrap();
     let (a, b) = (
         PortAt {
             port: 1,
-            ..stranger
+            ..foreign_switch
         },
         cable.a,
     );
     let b = if b == other { cable.b } else { b };
     fabric.add_cable(LinkSpec { a, b, ..cable }).unwrap();
     lab.world.run_for(Duration::from_secs(5));
-    let told = lab.manager().reports().into_iter().any(|report| {
+    let conflict_reported = lab.manager().reports().into_iter().any(|report| {
         let mut kinds = report.problems.iter().map(|p| &p.kind);
         kinds.any(|kind| *kind == ProblemKind::LidConflict(lid))
     });
-    assert!(told, "the stranger's LID was refused without a word");
-    let given = lab.world.fabric().lid(stranger).0;
-    assert!(given != lid && given != Lid::NONE, "{given}");
+    assert!(conflict_reported, "the LID conflict was not reported");
+    let assigned = lab.world.fabric().lid(foreign_switch).0;
+    assert!(assigned != lid && assigned != Lid::NONE, "{assigned}");
     lab.world.fabric_mut().power_on(host.node);
     lab.run_until_correct(15);
     assert_eq!(lab.world.fabric().lid(host).0, lid);
 }
 
-/// Traps that never arrive: the next light sweep finds the change.
+/// Traps are lost: the next light sweep detects the change.
 #[test]
 fn light_sweep_finds_changes_without_traps() {
-    let mut lab = calm("fat-tree:4");
+    let mut lab = stable("fat-tree:4");
     let at = lab.redundant_link(0);
-    // The manager hears nothing for two seconds, and the traps end with the reboot that follows.
+    // The SM receives nothing for two seconds; the reboot that follows ends the traps.
     lab.world.set_paused(lab.sm, true);
     lab.world.fabric_mut().cut(at).unwrap();
     lab.world.run_for(Duration::from_secs(2));
@@ -488,7 +490,7 @@ fn light_sweep_finds_changes_without_traps() {
     lab.run_until_correct(15);
 }
 
-/// Light sweeps alone, without any event, write nothing and become no sweeps.
+/// Light sweeps without any event write nothing and start no sweep.
 #[test]
 fn idle_fabric_causes_no_writes() {
     let cfg = SmConfig::default();

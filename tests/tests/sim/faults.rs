@@ -1,5 +1,5 @@
-//! What devices do wrong: the sweep ends, the rest of the fabric is good, the trouble is named where it is, and when it
-//! ends the fabric becomes whole again.
+//! Faulty devices: the sweep ends, the rest of the fabric is correct, the problem is reported with its location, and the fabric
+//! recovers when the fault ends.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const SPEC: &str = "fat-tree:4";
-/// A host that is not the manager's.
+/// A host other than the SM's.
 const HOST: usize = 5;
 
 fn has(lab: &Lab, kind: &ProblemKind) -> bool {
@@ -20,8 +20,8 @@ fn has(lab: &Lab, kind: &ProblemKind) -> bool {
     problems.iter().any(|p| p.kind == *kind)
 }
 
-/// Loss of up to three MADs in ten, doubled MADs, MADs that overtake each other and slow agents: bring-up ends, and the
-/// fabric is good soon after the trouble is over.
+/// Loss of up to 30 % of the MADs, duplicated and reordered MADs, and slow agents: bring-up ends, and the fabric is correct soon after the
+/// faults end.
 #[test]
 fn faulty_fabric_is_brought_up() {
     for (loss, duplicate, jitter_ms, service_us) in [
@@ -46,8 +46,8 @@ fn faulty_fabric_is_brought_up() {
     }
 }
 
-/// One host that is hung, slow, late, garbling or refusing: all others are up in little more time than without it, it is
-/// named, and it comes up when it behaves again.
+/// One host hangs, is slow or late, or sends invalid or rejecting replies. All other hosts come up in little more time than without it.
+/// The host is reported, and comes up when the fault ends.
 #[test]
 fn faulty_host_affects_no_other_device() {
     for (what, faults) in [
@@ -87,8 +87,8 @@ fn faulty_host_affects_no_other_device() {
     }
 }
 
-/// One switch that hangs at bring-up is left out and found later; one that hangs in operation goes on forwarding and is
-/// left as it is.
+/// A switch that hangs during bring-up is quarantined and discovered later. A switch that hangs in operation continues to forward and
+/// is not reconfigured.
 #[test]
 fn faulty_switch_affects_no_other_device() {
     for faults in [Faults::HUNG, Faults::garbage(Garbage::Status)] {
@@ -107,7 +107,7 @@ fn faulty_switch_affects_no_other_device() {
     }
 }
 
-/// The switch that the manager hangs on does not answer: reported, and everything comes up when it does.
+/// The switch that the SM is attached to does not reply: the SM reports it, and brings the fabric up when it replies.
 #[test]
 fn bring_up_waits_for_a_hung_neighbour() {
     let mut lab = Lab::new(SPEC, 3);
@@ -128,7 +128,7 @@ fn bring_up_waits_for_a_hung_neighbour() {
     lab.run_until_correct(40);
 }
 
-/// The manager's own link is down at the start, its own node does not answer: both are waited for.
+/// The SM waits if its own link is down at the start, or its own node does not reply.
 #[test]
 fn own_port_may_come_up_late() {
     let mut lab = Lab::new(SPEC, 3);
@@ -144,38 +144,41 @@ fn own_port_may_come_up_late() {
     lab.run_until_correct(25);
 }
 
-/// Two nodes with one GUID: one is left out and named, nothing else suffers, and both are in when the GUID is put right.
+/// Two nodes have the same node GUID: one is quarantined and reported, no other device is affected, and both come up when the GUID is
+/// corrected.
 #[test]
 fn duplicate_node_guid_is_reported() {
     let lab = Lab::new(SPEC, 3);
     let (leaf, core) = (lab.node("leaf-3-1"), lab.node("core-1"));
-    for (thief, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
+    for (clone_node, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
         let mut lab = Lab::new(SPEC, 3);
-        let own = lab.world.fabric().node_guid(thief);
+        let own = lab.world.fabric().node_guid(clone_node);
         let stolen = lab.world.fabric().node_guid(victim);
-        lab.world.fabric_mut().set_node_guid(thief, stolen);
+        lab.world.fabric_mut().set_node_guid(clone_node, stolen);
         lab.next_sweep(8);
-        // Which of the two is left out is the manager's choice; a switch is worth more than a host.
+        // The SM chooses which of the two is quarantined; it prefers to keep a switch over a host.
         lab.world.run_for(Duration::from_secs(15));
-        let good_without = |left_out: usize| {
+        let verdict_without = |quarantined_node: usize| {
             let mut expect = lab.expect();
-            expect.quarantined.insert(left_out);
+            expect.quarantined.insert(quarantined_node);
             lab.verdict(&expect)
         };
-        if let (Err(a), Err(b)) = (good_without(thief), good_without(victim)) {
-            panic!("neither without the one:\n{a}\nnor without the other:\n{b}");
+        if let (Err(a), Err(b)) = (verdict_without(clone_node), verdict_without(victim)) {
+            panic!(
+                "neither node was quarantined:\nwithout the first:\n{a}\nwithout the second:\n{b}"
+            );
         }
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(stolen));
         assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
-        lab.world.fabric_mut().set_node_guid(thief, own);
+        lab.world.fabric_mut().set_node_guid(clone_node, own);
         lab.run_until_correct(60);
     }
-    // Nobody has this one.
+    // No node has GUID 0.
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
-/// A switch with the GUID of the SM's leaf is plugged in. On the leaf, the port with the number that it reports leads to a host (to the SM's
-/// host for port 1). The leaf still reports that host, so the new link is quarantined and no host is lost.
+/// A switch with the GUID of the SM's leaf is connected. On the leaf, the port with the number that it reports leads to a host (to the
+/// SM's host for port 1). The leaf still reports that host, so the new link is quarantined and no host is lost.
 #[test]
 fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     for port in [1, 2] {
@@ -204,7 +207,7 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     }
 }
 
-/// A port GUID that another port has, the manager's included.
+/// A host has the port GUID of another port, which may be the SM's.
 #[test]
 fn duplicate_port_guid_is_reported() {
     for victim in [PortAt::new(9, 1), PortAt::new(0, 1)] {
@@ -226,7 +229,7 @@ fn duplicate_port_guid_is_reported() {
     }
 }
 
-/// A chain of 70 switches: what is more than 63 hops away is left out and named, the rest is good.
+/// A chain of 70 switches: nodes more than 63 hops away are quarantined and reported, all others come up.
 #[test]
 fn nodes_beyond_63_hops_are_reported() {
     let mut lab = Lab::new("mesh:1,70,1,1", 3);
@@ -250,8 +253,7 @@ fn reached(lab: &Lab, node: usize) -> bool {
     lab.manager().core().subnet().node_by_guid(guid).is_some()
 }
 
-/// With an M_Key at each level of protection the fabric comes up, lives through a reboot and a change of the key; a port
-/// with somebody else's key is left as it is and nothing else suffers.
+/// With an M_Key, at each protection level, the fabric comes up, and remains correct after a reboot and a change of the key.
 #[test]
 fn m_keys_are_persisted_and_changed() {
     for level in 0..=3 {
@@ -281,7 +283,7 @@ fn m_keys_are_persisted_and_changed() {
     }
 }
 
-/// Random MADs, also with the transaction ids of what is outstanding: nothing panics, and the fabric comes up.
+/// Random MADs, also with TIDs of outstanding requests: the SM does not panic, and the fabric comes up.
 #[test]
 fn garbage_on_qp0_is_harmless() {
     let mut d = Dice::new(11);
@@ -327,7 +329,7 @@ fn garbage_on_qp0_is_harmless() {
             from: Address::DIRECTED,
             mad,
         };
-        // Answers with made-up data are believed where they fit; no more of them once the fabric must become good.
+        // The SM accepts replies with random data if they match a request; none are sent during the final bring-up.
         lab.world
             .with_sm(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
         if round % 10 == 0 {

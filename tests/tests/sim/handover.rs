@@ -1,4 +1,4 @@
-//! A planned change of masters where the other one is not ready yet: it still starts, or has no copy of what hosts registered.
+//! Planned master changes while the successor is not ready: it is still starting, or its replica is incomplete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::{Lab, Sm};
 
-/// A host far from the master's.
+/// A host far from the master's, where the standby runs.
 const THERE: PortAt = PortAt::new(7, 1);
 const STEP: Duration = Duration::from_millis(10);
-/// The daemon ends without a successor after so long.
+/// Time within which the daemon exits, even without a successor.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
-/// A master, and a lower standby that says that it still copies.
-fn with_copying_standby() -> (Lab, SmId) {
-    let paper = Lab::new("fat-tree:4", 1);
-    let fabric = paper.world.fabric();
-    let peers = [paper.at, THERE].map(|at| fabric.port_guid(at));
+/// A master, and a standby of lower priority whose replica is incomplete.
+fn master_and_synchronising_standby() -> (Lab, SmId) {
+    let template = Lab::new("fat-tree:4", 1);
+    let fabric = template.world.fabric();
+    let peers = [template.at, THERE].map(|at| fabric.port_guid(at));
     let cfg = |priority| SmConfig {
         priority,
         peer_sms: Arc::new(peers.into()),
@@ -50,17 +50,17 @@ fn role(lab: &Lab, id: SmId) -> SmState {
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-fn told(lab: &Lab, is_it: fn(&Event) -> bool) -> usize {
+fn count_events(lab: &Lab, predicate: fn(&Event) -> bool) -> usize {
     let events = lab.manager().events.iter();
-    events.filter(|e| is_it(e)).count()
+    events.filter(|e| predicate(e)).count()
 }
 
 const fn is_not_ready(event: &Event) -> bool {
     matches!(event, Event::HandoverFailed(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
 }
 
-/// How long it takes until the second is master.
-fn taken_within(lab: &mut Lab, second: SmId, most: Duration) -> Option<Duration> {
+/// Time until the second SM is master, if at most `most`.
+fn takeover_time(lab: &mut Lab, second: SmId, most: Duration) -> Option<Duration> {
     let mut waited = Duration::ZERO;
     while waited < most {
         if role(lab, second) == SmState::Master {
@@ -72,37 +72,40 @@ fn taken_within(lab: &mut Lab, second: SmId, most: Duration) -> Option<Duration>
     None
 }
 
-/// The operator's handover waits for nobody: it is refused with the reason, and done when it is asked for again.
+/// An operator's handover does not wait for a replica: it is rejected with the reason, and succeeds when it is repeated later.
 #[test]
 fn synchronising_standby_gets_no_handover() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Command::Handover.with_id(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
-    assert_eq!(told(&lab, is_not_ready), 1);
+    assert_eq!(count_events(&lab, is_not_ready), 1);
     lab.assert_correct();
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
     command(&mut lab, sm, Command::Handover.with_id(0));
-    let taken = taken_within(&mut lab, second, Duration::from_secs(1));
+    let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
 }
 
-/// SIGTERM: the master stays until the standby has its copy, answers reads meanwhile, and then it goes quickly.
+/// SIGTERM: the master waits until the standby's replica is complete, answers reads meanwhile, and then hands over quickly.
 #[test]
 fn stop_waits_for_the_replica() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Command::Stop.with_id(0));
-    let early = taken_within(&mut lab, second, Duration::from_millis(3500));
+    let early = takeover_time(&mut lab, second, Duration::from_millis(3500));
     assert_eq!(early, None, "{}", lab.repeat());
     assert_eq!(role(&lab, sm), SmState::Master);
-    assert!(lab.manager().core().view().is_some(), "reads are answered");
-    assert_eq!(told(&lab, is_not_ready), 1);
-    // It tells its master so; where that is lost, the next look sees it.
+    assert!(
+        lab.manager().core().view().is_some(),
+        "the view is still served"
+    );
+    assert_eq!(count_events(&lab, is_not_ready), 1);
+    // The standby notifies its master; if the message is lost, the next SMInfo scan finds it.
     command(&mut lab, second, Input::ReplicaIncomplete(false));
-    let taken = taken_within(&mut lab, second, Duration::from_millis(1100));
+    let taken = takeover_time(&mut lab, second, Duration::from_millis(1100));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world.run_for(Duration::from_secs(3));
     let handed_over = |e: &Event| {
@@ -114,33 +117,36 @@ fn stop_waits_for_the_replica() {
             }
         )
     };
-    assert_eq!(told(&lab, handed_over), 1);
+    assert_eq!(count_events(&lab, handed_over), 1);
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
     lab.run_until_correct(30);
 }
 
-/// Nobody becomes ready: better one who knows nothing than nobody, and before the program ends.
+/// No standby becomes ready: the master hands over to one without a replica before the time limit of the daemon.
 #[test]
 fn stop_waits_a_bounded_time() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Command::Stop.with_id(0));
-    let taken = taken_within(&mut lab, second, LEAVE_WITHIN);
-    let taken = taken.unwrap_or_else(|| panic!("{} it was not taken", lab.repeat()));
-    assert!(taken > Duration::from_secs(5), "after {taken:?}");
+    let taken = takeover_time(&mut lab, second, LEAVE_WITHIN);
+    let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.repeat()));
+    assert!(
+        taken > Duration::from_secs(5),
+        "handed over after {taken:?}"
+    );
 }
 
-/// The one that was waited for is gone: the end comes without a successor, as soon as that is seen.
+/// The standby that the master waits for dies: the stop completes without a successor as soon as the master detects that.
 #[test]
 fn stop_without_remaining_standby_is_immediate() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
     command(&mut lab, sm, Command::Stop.with_id(0));
     lab.world.run_for(Duration::from_millis(1500));
     lab.world.kill(second);
     lab.world.run_for(Duration::from_secs(4));
-    let not_taken = |e: &Event| {
+    let stopped_without_successor = |e: &Event| {
         matches!(
             e,
             Event::Stopped {
@@ -149,43 +155,43 @@ fn stop_without_remaining_standby_is_immediate() {
             }
         )
     };
-    assert_eq!(told(&lab, not_taken), 1);
+    assert_eq!(count_events(&lab, stopped_without_successor), 1);
     assert_eq!(role(&lab, sm), SmState::NotActive);
 }
 
-/// The subnet comes back while the one that has given it away still answers reads: what it would take from hosts is gone when the
-/// other's records come, so they are told to come back.
+/// The subnet is handed back to an SM that is still answering reads. It rejects registrations, because the replica that it is about to
+/// load would overwrite them.
 #[test]
 fn no_registration_before_the_replica_is_loaded() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let first = lab.sm;
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
     command(&mut lab, first, Command::Handover.with_id(0));
-    let taken = taken_within(&mut lab, second, Duration::from_secs(1));
+    let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world
         .with_sm(first, |sm, _| sm.defers_replica_load = true);
     command(&mut lab, second, Command::Stop.with_id(0));
-    let back = taken_within(&mut lab, first, Duration::from_secs(1));
+    let back = takeover_time(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().awaits_replica);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
-    let copy = lab
+    let replica = lab
         .world
         .with_sm(second, |sm, now| sm.replicated_state(now));
-    command(&mut lab, first, Input::ReplicaLoaded(copy.map(Box::new)));
+    command(&mut lab, first, Input::ReplicaLoaded(replica.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
 }
 
-/// Across a handover there and back no join and no path query of a host, whichever SM it asks, gets an error status; the SM that is
-/// master in the end accepts them.
+/// Across a handover and its return, no join or path query of a host is answered with an error status by either SM. The final master
+/// accepts them.
 #[test]
 fn no_request_is_rejected_across_a_handover() {
-    let (mut lab, second) = with_copying_standby();
+    let (mut lab, second) = master_and_synchronising_standby();
     let first = lab.sm;
     command(&mut lab, second, Input::ReplicaIncomplete(false));
     lab.world.run_for(Duration::from_secs(1));
@@ -213,24 +219,24 @@ fn no_request_is_rejected_across_a_handover() {
     }
 }
 
-/// The master dies. The better of two standbys has just come and still copies: the other one knows everything, and goes first; then
-/// the better one gets what it is due.
+/// The master dies. Of two standbys, the one with the higher priority has just joined and its replica is incomplete: the other one, with a
+/// complete replica, becomes master first, and later hands over to the former.
 #[test]
 fn standby_with_replica_outranks_standby_without() {
     const BETTER: PortAt = PortAt::new(9, 1);
-    let paper = Lab::new("fat-tree:4", 1);
-    let fabric = paper.world.fabric();
-    let peers = [paper.at, THERE, BETTER].map(|at| fabric.port_guid(at));
+    let template = Lab::new("fat-tree:4", 1);
+    let fabric = template.world.fabric();
+    let peers = [template.at, THERE, BETTER].map(|at| fabric.port_guid(at));
     let cfg = |priority| SmConfig {
         priority,
         peer_sms: Arc::new(peers.into()),
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let mut add = |at, priority, copying| {
+    let mut add = |at, priority, incomplete| {
         let sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
         let id = lab.world.add_sm(Some(at), sm).unwrap();
-        command(&mut lab, id, Input::ReplicaIncomplete(copying));
+        command(&mut lab, id, Input::ReplicaIncomplete(incomplete));
         lab.world.run_for(Duration::from_secs(30));
         id
     };
@@ -242,7 +248,7 @@ fn standby_with_replica_outranks_standby_without() {
     );
     let first = lab.sm;
     lab.world.kill(first);
-    let taken = taken_within(&mut lab, ready, Duration::from_secs(60));
+    let taken = takeover_time(&mut lab, ready, Duration::from_secs(60));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(
@@ -250,6 +256,6 @@ fn standby_with_replica_outranks_standby_without() {
         [SmState::Master, SmState::Standby]
     );
     command(&mut lab, better, Input::ReplicaIncomplete(false));
-    let taken = taken_within(&mut lab, better, Duration::from_secs(5));
+    let taken = takeover_time(&mut lab, better, Duration::from_secs(5));
     assert!(taken.is_some(), "{}", lab.repeat());
 }

@@ -1,9 +1,8 @@
-//! IPoIB as the Linux kernel does it: what a host sends while its interface comes up, sends to groups and to neighbours, goes
-//! down, and hears of a new subnet manager, and what it looks at in the answers.
+//! IPoIB as implemented by the Linux kernel: the requests a host sends when its interface comes up, sends to groups and neighbours,
+//! goes down and sees a new SM, and the fields of the replies that it checks.
 //!
-//! The requests are put together byte by byte with the component masks of `ipoib_multicast.c`, `ipoib_main.c` and core
-//! `multicast.c` and `sa_query.c` (Linux 6). The kernel subscribes to nothing at the SA: it joins again when its port is told to
-//! register again, or learns of another subnet manager.
+//! Requests are encoded byte by byte with the component masks of `ipoib_multicast.c`, `ipoib_main.c` and core `multicast.c` and
+//! `sa_query.c` (Linux 6). The kernel does not subscribe to SA notices: it rejoins on ClientReregister or when the SM changes.
 
 #![allow(clippy::expect_used, clippy::unwrap_in_result, reason = "test helpers")]
 
@@ -26,14 +25,14 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::ask;
 use ferrosm_tests::simulated::Lab;
 
-/// Number of the partition; its full members' key is 0x8002.
+/// Number of the partition; the P_Key of full members is 0x8002.
 const NUMBER: u16 = 2;
 const PKEY: u16 = 0x8002;
 const SPEC: &str = "fat-tree:4";
 
-/// MGID, PortGID, P_Key and JoinState: how the kernel joins the broadcast group.
+/// MGID, PortGID, P_Key and JoinState: the components of the kernel's broadcast group join.
 const BROADCAST_JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
-/// The same with Q_Key, MTU, TClass, rate, SL, FlowLabel and HopLimit: every other group.
+/// The matches with Q_Key, MTU, TClass, rate, SL, FlowLabel and HopLimit: joins of all other groups.
 const GROUP_JOIN: u64 =
     BROADCAST_JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13 | 1 << 14;
 /// MGID, PortGID and JoinState.
@@ -45,10 +44,10 @@ const FULL: u8 = 1;
 const SEND_ONLY_FULL: u8 = 8;
 /// The selector "exactly".
 const EXACTLY: u8 = 2 << 6;
-/// Bytes of the IPoIB header, which come off the MTU.
+/// Length of the IPoIB header, which reduces the MTU.
 const ENCAP: u16 = 4;
 
-/// MCMemberRecord as bytes.
+/// MCMemberRecord as encoded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Member([u8; 52]);
 
@@ -87,16 +86,16 @@ impl Member {
         self.0[48] & 0xF
     }
 
-    /// What the kernel compares when a second user of the same host wants the group (`cmp_rec`).
-    fn satisfies(&self, asked: &Self, mask: u64) -> bool {
-        let same = |bit: u32, yes: bool| mask & 1 << bit == 0 || yes;
-        same(1, self.port_gid() == asked.port_gid())
-            && same(2, self.qkey() == asked.qkey())
-            && same(5, self.mtu() == asked.mtu())
-            && same(6, self.tclass() == asked.tclass())
-            && same(7, self.pkey() == asked.pkey())
-            && same(9, self.rate() == asked.rate())
-            && same(12, self.sl_flow_hop() == asked.sl_flow_hop())
+    /// Fields that the kernel compares when a second user on the matches host joins the group (`cmp_rec`).
+    fn satisfies(&self, request: &Self, mask: u64) -> bool {
+        let matches = |bit: u32, yes: bool| mask & 1 << bit == 0 || yes;
+        matches(1, self.port_gid() == request.port_gid())
+            && matches(2, self.qkey() == request.qkey())
+            && matches(5, self.mtu() == request.mtu())
+            && matches(6, self.tclass() == request.tclass())
+            && matches(7, self.pkey() == request.pkey())
+            && matches(9, self.rate() == request.rate())
+            && matches(12, self.sl_flow_hop() == request.sl_flow_hop())
     }
 }
 
@@ -104,7 +103,7 @@ impl Member {
 struct Interface {
     at: PortAt,
     gid: [u8; 16],
-    /// The key with the top bit set, which the kernel does for limited members too.
+    /// The P_Key with the membership bit set, as the kernel uses it for limited members too.
     pkey: u16,
     broadcast: Option<Member>,
     tid: u64,
@@ -140,23 +139,26 @@ impl Interface {
         }
     }
 
-    fn join_as(&mut self, lab: &mut Lab, mask: u64, asked: &Member) -> Result<Member, Status> {
-        let data = self.send(lab, (Method::Set, id::MC_MEMBER), mask, &asked.0)?;
-        let told = Member(data[..52].try_into().expect("a record"));
-        // It looks groups up by MGID, attaches its QP and makes an address of LID, SL, rate and GRH.
-        assert_eq!(told.mgid(), asked.mgid());
-        assert_eq!(told.port_gid(), asked.port_gid());
+    fn join_as(&mut self, lab: &mut Lab, mask: u64, request: &Member) -> Result<Member, Status> {
+        let data = self.send(lab, (Method::Set, id::MC_MEMBER), mask, &request.0)?;
+        let reply = Member(data[..52].try_into().expect("a record"));
+        // The kernel looks groups up by MGID, attaches its QP and creates an address handle from LID, SL, rate and GRH.
+        assert_eq!(reply.mgid(), request.mgid());
+        assert_eq!(reply.port_gid(), request.port_gid());
         assert!(
-            (0xC000..0xFFFF).contains(&told.mlid()),
+            (0xC000..0xFFFF).contains(&reply.mlid()),
             "{:#x}",
-            told.mlid()
+            reply.mlid()
         );
-        assert!((1..=5).contains(&told.mtu()), "{told:?}");
-        assert!(told.rate() >= 2, "{told:?}");
-        assert_eq!(told.scope(), told.mgid()[1] & 0xF);
-        assert_eq!(told.join_state() & asked.join_state(), asked.join_state());
-        assert!(told.satisfies(asked, mask), "{told:?} for {asked:?}");
-        Ok(told)
+        assert!((1..=5).contains(&reply.mtu()), "{reply:?}");
+        assert!(reply.rate() >= 2, "{reply:?}");
+        assert_eq!(reply.scope(), reply.mgid()[1] & 0xF);
+        assert_eq!(
+            reply.join_state() & request.join_state(),
+            request.join_state()
+        );
+        assert!(reply.satisfies(request, mask), "{reply:?} for {request:?}");
+        Ok(reply)
     }
 
     fn plain(&self, mgid: [u8; 16], join_state: u8) -> Member {
@@ -168,9 +170,12 @@ impl Interface {
         Member(record)
     }
 
-    /// What the kernel asks for a group that is not the broadcast group: RFC 4391 wants the parameters of that one.
+    /// The kernel's join of a group other than the broadcast group. RFC 4391 requires the parameters of the broadcast group.
     fn like_broadcast(&self, mgid: [u8; 16], join_state: u8) -> Member {
-        let model = self.broadcast.expect("the broadcast group comes first").0;
+        let model = self
+            .broadcast
+            .expect("the broadcast group is joined first")
+            .0;
         let mut record = self.plain(mgid, join_state).0;
         record[32..36].copy_from_slice(&model[32..36]);
         record[38] = EXACTLY | model[38] & 0x3F;
@@ -180,22 +185,22 @@ impl Interface {
         Member(record)
     }
 
-    /// The interface comes up: it joins the broadcast group, whose MTU and Q_Key become its own.
+    /// The interface comes up: it joins the broadcast group and adopts its MTU and Q_Key.
     fn up(&mut self, lab: &mut Lab) -> Result<Member, Status> {
-        let asked = self.plain(broadcast(self.pkey), FULL);
-        let told = self.join_as(lab, BROADCAST_JOIN, &asked)?;
-        self.broadcast = Some(told);
-        Ok(told)
+        let request = self.plain(broadcast(self.pkey), FULL);
+        let reply = self.join_as(lab, BROADCAST_JOIN, &request)?;
+        self.broadcast = Some(reply);
+        Ok(reply)
     }
 
     fn join(&mut self, lab: &mut Lab, mgid: [u8; 16], how: u8) -> Result<Member, Status> {
-        let asked = self.like_broadcast(mgid, how);
-        self.join_as(lab, GROUP_JOIN, &asked)
+        let request = self.like_broadcast(mgid, how);
+        self.join_as(lab, GROUP_JOIN, &request)
     }
 
     fn leave(&mut self, lab: &mut Lab, mgid: [u8; 16], how: u8) -> Result<(), Status> {
         let mut record = self.plain(mgid, how).0;
-        // The kernel leaves the rest of what it was told in the record; the mask says that it means nothing.
+        // The kernel leaves the remaining components as received; the component mask excludes them.
         record[32..36].fill(0xEE);
         self.send(lab, (Method::Delete, id::MC_MEMBER), LEAVE, &record)?;
         Ok(())
@@ -207,7 +212,7 @@ impl Interface {
         (128 << code) - ENCAP
     }
 
-    /// The way to a neighbour whose address ARP has told.
+    /// Queries the path to a neighbour whose address is known from ARP.
     fn path(&mut self, lab: &mut Lab, to: &Self) -> Result<[u8; 64], Status> {
         let mut record = [0; 64];
         record[8..24].copy_from_slice(&to.gid);
@@ -216,22 +221,22 @@ impl Interface {
         record[49] = 1;
         record[50..52].copy_from_slice(&self.pkey.to_be_bytes());
         let data = self.send(lab, (Method::Get, id::PATH), PATH, &record)?;
-        let told: [u8; 64] = data[..64].try_into().expect("a record");
-        // What the kernel makes an address of, and what else it compares.
-        assert_eq!(told[8..40], record[8..40], "DGID and SGID");
-        assert_eq!(told[40..42], lid(lab, to.at).to_be_bytes(), "DLID");
-        assert_eq!(told[42..44], lid(lab, self.at).to_be_bytes(), "SLID");
-        assert_eq!(told[44..48], [0; 4], "no GRH in a subnet: HopLimit 0");
-        assert_eq!(told[48], record[48], "TClass");
-        assert_eq!(told[49] & 0x80, 0x80, "reversible");
-        assert_eq!(told[50..52], record[50..52], "P_Key");
-        assert_eq!((told[54] >> 6, told[55] >> 6, told[56] >> 6), (2, 2, 2));
-        assert!((1..=5).contains(&(told[54] & 0x3F)), "MTU");
-        assert!(told[56] & 0x3F <= 20, "packets live shorter than 5 s");
-        Ok(told)
+        let reply: [u8; 64] = data[..64].try_into().expect("a record");
+        // Fields that the kernel uses in the address handle or compares.
+        assert_eq!(reply[8..40], record[8..40], "DGID and SGID");
+        assert_eq!(reply[40..42], lid(lab, to.at).to_be_bytes(), "DLID");
+        assert_eq!(reply[42..44], lid(lab, self.at).to_be_bytes(), "SLID");
+        assert_eq!(reply[44..48], [0; 4], "no GRH in a subnet: HopLimit 0");
+        assert_eq!(reply[48], record[48], "TClass");
+        assert_eq!(reply[49] & 0x80, 0x80, "reversible");
+        assert_eq!(reply[50..52], record[50..52], "P_Key");
+        assert_eq!((reply[54] >> 6, reply[55] >> 6, reply[56] >> 6), (2, 2, 2));
+        assert!((1..=5).contains(&(reply[54] & 0x3F)), "MTU");
+        assert!(reply[56] & 0x3F <= 20, "PacketLifeTime below 5 s");
+        Ok(reply)
     }
 
-    /// CapabilityMask2 of ClassPortInfo, which the kernel asks for first, with no component.
+    /// CapabilityMask2 of ClassPortInfo, which the kernel queries first, with an empty component mask.
     fn capability_mask2(&mut self, lab: &mut Lab) -> u32 {
         let what = (Method::Get, id::CLASS_PORT_INFO);
         let data = self.send(lab, what, 0, &[]).expect("ClassPortInfo");
@@ -244,7 +249,7 @@ fn lid(lab: &Lab, at: PortAt) -> u16 {
     lab.world.fabric().lid(at).0.0
 }
 
-/// MGIDs of IP (RFC 4391): the low 28 bits of an IPv4 address, the low 80 bits of an IPv6 one.
+/// MGIDs for IP (RFC 4391): the low 28 bits of an IPv4 address, the low 80 bits of an IPv6 address.
 fn ipv4(pkey: u16, address: [u8; 4]) -> [u8; 16] {
     let mut gid = [0; 16];
     gid[..4].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B]);
@@ -268,7 +273,7 @@ fn ipv6(pkey: u16, low: [u8; 10]) -> [u8; 16] {
     gid
 }
 
-/// 224.0.0.1, ff02::1, and the solicited-node group of a port.
+/// 224.0.0.1, ff02::1 and the solicited-node group of a port.
 fn usual_groups(interface: &Interface) -> [[u8; 16]; 3] {
     let guid = &interface.gid[8..];
     let solicited = [0, 0, 0, 0, 0, 1, 0xFF, guid[5], guid[6], guid[7]];
@@ -283,7 +288,7 @@ struct Case {
     lab: Lab,
     full: Vec<Interface>,
     limited: Vec<Interface>,
-    /// A host that is not in the partition.
+    /// A host outside the partition.
     outside: Interface,
 }
 
@@ -333,7 +338,7 @@ fn up() -> Case {
     up_with(GroupSpec::ipoib(NUMBER))
 }
 
-/// What tables should hold: exactly these groups, each with who receives and who only sends.
+/// Expected tables: exactly these groups, each with its receiving members and its send-only members.
 fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Expectations {
     let lab = &case.lab;
     let mut expect = lab.expect();
@@ -364,23 +369,23 @@ fn assert_tables(case: &mut Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortA
     }
 }
 
-/// Full and limited members come up, join what a Linux host joins, reach each other as far as they may, and go down again.
+/// Full and limited members come up, join the groups of a Linux host, reach the members that they may reach, and leave.
 #[test]
 fn ipoib_hosts_join_communicate_and_leave() {
     let mut case = up();
     let lab = &mut case.lab;
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();
     for interface in case.full.iter_mut().chain(&mut case.limited) {
-        let told = interface.up(lab).expect("joins");
-        assert_eq!((told.pkey(), interface.mtu()), (PKEY, 2044));
-        assert_eq!(told.qkey(), [0, 0, 0x0B, 0x1B]);
-        assert_eq!(told.sl_flow_hop(), [0; 4]);
-        tables.entry(told.mlid()).or_default().0.push(interface.at);
+        let reply = interface.up(lab).expect("joins");
+        assert_eq!((reply.pkey(), interface.mtu()), (PKEY, 2044));
+        assert_eq!(reply.qkey(), [0, 0, 0x0B, 0x1B]);
+        assert_eq!(reply.sl_flow_hop(), [0; 4]);
+        tables.entry(reply.mlid()).or_default().0.push(interface.at);
         for mgid in usual_groups(interface) {
-            let told = interface.join(lab, mgid, FULL).expect("joins");
+            let reply = interface.join(lab, mgid, FULL).expect("joins");
             let again = interface.join(lab, mgid, FULL).expect("joins again");
-            assert_eq!(told, again, "the second time changes nothing");
-            let of_it = &mut tables.entry(told.mlid()).or_default().0;
+            assert_eq!(reply, again, "a repeated join changes nothing");
+            let of_it = &mut tables.entry(reply.mlid()).or_default().0;
             assert!(!of_it.contains(&interface.at) || mgid[2] == 0x60);
             if !of_it.contains(&interface.at) {
                 of_it.push(interface.at);
@@ -414,7 +419,7 @@ fn ipoib_hosts_join_communicate_and_leave() {
     for interface in full.iter_mut().chain(limited) {
         for mgid in usual_groups(interface) {
             interface.leave(lab, mgid, FULL).expect("leaves");
-            // What it does if the answer was lost.
+            // The kernel repeats the request if the reply was lost.
             let again = interface.leave(lab, mgid, FULL);
             assert_eq!(again, Err(Status::REQ_INVALID));
         }
@@ -427,7 +432,7 @@ fn ipoib_hosts_join_communicate_and_leave() {
     assert_eq!(left, [broadcast(PKEY)], "the partition's own group stays");
 }
 
-/// A group with packets of 4,096 bytes gives an interface of 4,092; who cannot take them does not get in.
+/// A group with an MTU of 4,096 gives an interface MTU of 4,092; ports with a smaller MTU cannot join.
 #[test]
 fn groups_with_large_mtu_or_rate_reject_slower_ports() {
     let group = GroupSpec {
@@ -438,27 +443,27 @@ fn groups_with_large_mtu_or_rate_reject_slower_ports() {
     let [one, two, ..] = &mut case.full[..] else {
         panic!("three full members")
     };
-    let told = one.up(&mut case.lab).expect("joins");
-    assert_eq!((told.mtu(), one.mtu()), (5, 4092));
+    let reply = one.up(&mut case.lab).expect("joins");
+    assert_eq!((reply.mtu(), one.mtu()), (5, 4092));
     let all = one.join(&mut case.lab, ipv4(PKEY, [224, 0, 0, 1]), FULL);
     assert_eq!(all.expect("joins").mtu(), 5);
-    let way = one.path(&mut case.lab, two).expect("a path");
-    assert_eq!(way[54] & 0x3F, 5, "the path takes them too");
+    let path = one.path(&mut case.lab, two).expect("a path");
+    assert_eq!(path[54] & 0x3F, 5, "path MTU is 4096");
     two.up(&mut case.lab).expect("joins");
 
-    // Faster than any port of this fabric.
+    // A rate above that of any port of this fabric.
     let rate = RateCode::ASCENDING.last().copied().expect("rates");
     let group = GroupSpec {
         rate,
         ..GroupSpec::ipoib(NUMBER)
     };
     let mut case = up_with(group);
-    let told = case.full[0].up(&mut case.lab);
-    assert_eq!(told, Err(Status::REQ_INVALID), "{rate:?}");
+    let reply = case.full[0].up(&mut case.lab);
+    assert_eq!(reply, Err(Status::REQ_INVALID), "{rate:?}");
 }
 
-/// A group of the partition that differs from its broadcast group in what RFC 4391 wants equal is not made, and one that is
-/// there is joined only with its own parameters.
+/// A group whose parameters differ from the broadcast group where RFC 4391 requires equality is not created. Joins of an existing
+/// group must match its parameters.
 #[test]
 fn wrong_group_parameters_are_rejected() {
     type Wrong = (&'static str, fn(&mut [u8; 52]));
@@ -466,7 +471,7 @@ fn wrong_group_parameters_are_rejected() {
         ("Q_Key", |r| r[35] ^= 1),
         ("MTU", |r| r[38] = EXACTLY | 1),
         ("TClass", |r| r[39] ^= 1),
-        ("P_Key of nobody", |r| r[41] ^= 1),
+        ("unknown P_Key", |r| r[41] ^= 1),
         ("rate", |r| r[42] = EXACTLY | 2),
         ("SL", |r| r[44] ^= 0x30),
         ("HopLimit", |r| r[47] ^= 1),
@@ -478,53 +483,55 @@ fn wrong_group_parameters_are_rejected() {
     };
     a.up(lab).expect("joins");
     b.up(lab).expect("joins");
-    let there = ipv4(PKEY, [224, 0, 0, 1]);
-    a.join(lab, there, FULL).expect("joins");
+    let existing_group = ipv4(PKEY, [224, 0, 0, 1]);
+    a.join(lab, existing_group, FULL).expect("joins");
     for (what, change) in wrong {
-        let mut asked = b.like_broadcast(there, FULL);
-        change(&mut asked.0);
-        let told = b.join_as(lab, GROUP_JOIN, &asked);
-        assert_eq!(told, Err(Status::REQ_INVALID), "{what}");
+        let mut request = b.like_broadcast(existing_group, FULL);
+        change(&mut request.0);
+        let reply = b.join_as(lab, GROUP_JOIN, &request);
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{what}");
     }
-    b.join(lab, there, FULL).expect("joins");
+    b.join(lab, existing_group, FULL).expect("joins");
     let new = ipv4(PKEY, [239, 1, 2, 3]);
-    // Nor is a new group for smaller, slower, larger or faster packets: hosts ask for exactly what the broadcast group has, and
-    // would be kept out.
+    // A new group with a smaller or larger MTU or rate is not created either: hosts request exactly the parameters of the broadcast
+    // group, and their joins would be rejected.
     let more: [Wrong; 2] = [
         ("more MTU", |r| r[38] = EXACTLY | 5),
         ("more rate", |r| r[42] = EXACTLY | 7),
     ];
     for (what, change) in wrong.into_iter().chain(more) {
-        let mut asked = b.like_broadcast(new, FULL);
-        change(&mut asked.0);
-        let told = b.join_as(lab, GROUP_JOIN, &asked);
-        assert_eq!(told, Err(Status::REQ_INVALID), "{what}");
+        let mut request = b.like_broadcast(new, FULL);
+        change(&mut request.0);
+        let reply = b.join_as(lab, GROUP_JOIN, &request);
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{what}");
     }
-    let made = b.join(lab, new, FULL).expect("is made");
-    // Who names neither MTU nor rate nor HopLimit gets those of the broadcast group.
-    let asked = b.like_broadcast(ipv4(PKEY, [239, 1, 2, 5]), FULL);
-    let few = GROUP_JOIN & !(0b11 << 4 | 0b11 << 8 | 1 << 14);
-    let told = b.join_as(lab, few, &asked).expect("is made");
-    let same = |m: &Member| [m.0[38], m.0[42], m.0[47]];
-    assert_eq!(same(&told), same(&made));
-    // A broadcast group has the P_Key in its name: nobody takes the name for another partition, or before it is there.
+    let created = b.join(lab, new, FULL).expect("is created");
+    // A join without MTU, rate and HopLimit gets those of the broadcast group.
+    let request = b.like_broadcast(ipv4(PKEY, [239, 1, 2, 5]), FULL);
+    let few_components = GROUP_JOIN & !(0b11 << 4 | 0b11 << 8 | 1 << 14);
+    let reply = b
+        .join_as(lab, few_components, &request)
+        .expect("is created");
+    let matches = |m: &Member| [m.0[38], m.0[42], m.0[47]];
+    assert_eq!(matches(&reply), matches(&created));
+    // The MGID of a broadcast group contains the P_Key. It cannot be created with another P_Key, or before its partition exists.
     for named in [PKEY + 1, 0xFFFF] {
-        let asked = b.like_broadcast(broadcast(named ^ 0x40), FULL);
-        let told = b.join_as(lab, GROUP_JOIN, &asked);
-        assert_eq!(told, Err(Status::REQ_INVALID), "{named:#x}");
+        let request = b.like_broadcast(broadcast(named ^ 0x40), FULL);
+        let reply = b.join_as(lab, GROUP_JOIN, &request);
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{named:#x}");
     }
-    // Without the parameters there is nothing to make a group of.
-    let bare = b.plain(ipv4(PKEY, [239, 1, 2, 4]), FULL);
-    let told = b.join_as(lab, BROADCAST_JOIN, &bare);
-    assert_eq!(told, Err(Status::INSUFFICIENT_COMPONENTS));
-    // The key of limited members names the same partition; the group goes by the full members' key.
-    let mut asked = b.like_broadcast(there, FULL);
-    asked.0[40] = 0;
-    let limited = b.send(lab, (Method::Set, id::MC_MEMBER), GROUP_JOIN, &asked.0);
+    // A join without the required components creates no group.
+    let incomplete = b.plain(ipv4(PKEY, [239, 1, 2, 4]), FULL);
+    let reply = b.join_as(lab, BROADCAST_JOIN, &incomplete);
+    assert_eq!(reply, Err(Status::INSUFFICIENT_COMPONENTS));
+    // The P_Key of limited members names the matches partition; the group has the full members' P_Key.
+    let mut request = b.like_broadcast(existing_group, FULL);
+    request.0[40] = 0;
+    let limited = b.send(lab, (Method::Set, id::MC_MEMBER), GROUP_JOIN, &request.0);
     assert_eq!(limited.map(|r| [r[40], r[41]]), Ok([0x80, 2]));
 }
 
-/// Send-only full members make a group and keep it, and receive nothing.
+/// Send-only full members create a group and keep it alive, and receive nothing.
 #[test]
 fn send_only_members_join_as_such() {
     const SEND_ONLY_FULL_MEMBER: u32 = 1 << 12;
@@ -537,41 +544,46 @@ fn send_only_members_join_as_such() {
     assert_ne!(can, 0, "otherwise the kernel joins as a full member");
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();
     for interface in [&mut *a, &mut *b, &mut *c] {
-        let told = interface.up(lab).expect("joins");
-        tables.entry(told.mlid()).or_default().0.push(interface.at);
+        let reply = interface.up(lab).expect("joins");
+        tables.entry(reply.mlid()).or_default().0.push(interface.at);
     }
     let mgid = ipv4(PKEY, [239, 7, 7, 7]);
-    let told = a.join(lab, mgid, SEND_ONLY_FULL).expect("makes the group");
-    assert_eq!(told.join_state(), SEND_ONLY_FULL);
-    tables.entry(told.mlid()).or_default().1.push(a.at);
-    let told = b.join(lab, mgid, FULL).expect("joins");
-    tables.entry(told.mlid()).or_default().0.push(b.at);
-    // A limited member may send too.
+    let reply = a
+        .join(lab, mgid, SEND_ONLY_FULL)
+        .expect("creates the group");
+    assert_eq!(reply.join_state(), SEND_ONLY_FULL);
+    tables.entry(reply.mlid()).or_default().1.push(a.at);
+    let reply = b.join(lab, mgid, FULL).expect("joins");
+    tables.entry(reply.mlid()).or_default().0.push(b.at);
+    // A limited member may be a send-only member too.
     let d = &mut case.limited[0];
     let at_broadcast = d.up(lab).expect("joins");
     tables.entry(at_broadcast.mlid()).or_default().0.push(d.at);
-    let told = d.join(lab, mgid, SEND_ONLY_FULL).expect("joins");
-    tables.entry(told.mlid()).or_default().1.push(d.at);
+    let reply = d.join(lab, mgid, SEND_ONLY_FULL).expect("joins");
+    tables.entry(reply.mlid()).or_default().1.push(d.at);
     assert_tables(&mut case, &tables);
 
-    // A member becomes a receiver too: both bits are set, and go one by one.
+    // A send-only member also joins as receiver: both JoinState bits are set, and are cleared one by one.
     let lab = &mut case.lab;
     let a = &mut case.full[0];
-    let told = a.join(lab, mgid, FULL).expect("joins");
-    assert_eq!(told.join_state(), FULL | SEND_ONLY_FULL);
+    let reply = a.join(lab, mgid, FULL).expect("joins");
+    assert_eq!(reply.join_state(), FULL | SEND_ONLY_FULL);
     a.leave(lab, mgid, FULL).expect("leaves");
     assert_tables(&mut case, &tables);
     let lab = &mut case.lab;
-    for who in [&mut case.full[0], &mut case.limited[0]] {
-        who.leave(lab, mgid, SEND_ONLY_FULL).expect("leaves");
+    for interface in [&mut case.full[0], &mut case.limited[0]] {
+        interface.leave(lab, mgid, SEND_ONLY_FULL).expect("leaves");
     }
     case.full[1].leave(lab, mgid, FULL).expect("leaves");
-    let gone = case.full[2].join(lab, mgid, 4);
-    assert_eq!(gone, Err(Status::REQ_INVALID), "nobody is left in it");
+    let rejoin = case.full[2].join(lab, mgid, 4);
+    assert_eq!(
+        rejoin,
+        Err(Status::REQ_INVALID),
+        "the group has no members left"
+    );
 }
 
-/// Another subnet manager, which knows of nobody: ports are told to register again. The kernel leaves what it was in, whatever
-/// it is answered, and joins as before.
+/// A new SM without registrations sets ClientReregister. The kernel leaves its groups, whatever the reply, and joins them again.
 #[test]
 fn members_rejoin_on_client_reregister() {
     let mut case = up();
@@ -583,7 +595,7 @@ fn members_rejoin_on_client_reregister() {
             interface.join(lab, mgid, FULL).expect("joins");
         }
     }
-    let told = |lab: &Lab| -> Vec<u32> {
+    let reregisters = |lab: &Lab| -> Vec<u32> {
         let fabric = lab.world.fabric();
         let hosts = hosts(lab);
         hosts
@@ -591,12 +603,12 @@ fn members_rejoin_on_client_reregister() {
             .map(|at| fabric.client_reregisters(*at))
             .collect()
     };
-    let before = told(lab);
+    let before = reregisters(lab);
     let cfg = config(lab, GroupSpec::ipoib(NUMBER));
     lab.world.kill(lab.sm);
     lab.restart_sm(cfg, RestoredState::default());
     assert!(lab.next_sweep(60).is_clean());
-    for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(told(lab))) {
+    for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(reregisters(lab))) {
         assert!(after > *before || *at == lab.at, "{at:?} {before} {after}");
     }
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();
@@ -606,11 +618,11 @@ fn members_rejoin_on_client_reregister() {
         }
         let mgid = broadcast(PKEY);
         assert_eq!(interface.leave(lab, mgid, FULL), Err(Status::REQ_INVALID));
-        let told = interface.up(lab).expect("joins");
-        tables.entry(told.mlid()).or_default().0.push(interface.at);
+        let reply = interface.up(lab).expect("joins");
+        tables.entry(reply.mlid()).or_default().0.push(interface.at);
         for mgid in usual(interface) {
-            let told = interface.join(lab, mgid, FULL).expect("joins");
-            let of_it = &mut tables.entry(told.mlid()).or_default().0;
+            let reply = interface.join(lab, mgid, FULL).expect("joins");
+            let of_it = &mut tables.entry(reply.mlid()).or_default().0;
             if !of_it.contains(&interface.at) {
                 of_it.push(interface.at);
             }

@@ -1,5 +1,5 @@
-//! Managers that lose their own link: what a master knows outlives it as it would a restart, unless another one was in charge
-//! meanwhile; and a standby that takes over does not go by a copy from before.
+//! SMs that lose their own link. A master keeps its state as across a restart, unless another SM was master meanwhile. A standby that
+//! takes over does not use a replica loaded before the loss.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
-/// A host far from the master's.
+/// A host far from the master's, where the standby runs.
 const THERE: PortAt = PortAt::new(7, 1);
-/// Longer than anybody needs to notice that a link is gone.
+/// Longer than any SM needs to detect a lost link.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Who is master stays it.
+/// Equal priorities while master prevent failback.
 fn cfg(priority: u8) -> SmConfig {
     SmConfig {
         priority,
@@ -46,8 +46,8 @@ fn up() -> (Lab, Members) {
 }
 
 fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
-    let told = members.join(lab, at, mgid, JoinState::FULL);
-    assert!(told.is_ok(), "{} {told:?}", lab.repeat());
+    let joined = members.join(lab, at, mgid, JoinState::FULL);
+    assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
 }
 
 fn standby(lab: &mut Lab) -> SmId {
@@ -68,35 +68,35 @@ fn act(lab: &mut Lab, action: FabricAction) {
     lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// All that a master kept, as a standby in step has it.
-fn whole_copy(lab: &Lab) -> RestoredState {
+/// The master's complete persisted state, as a standby in sync has it.
+fn complete_replica(lab: &Lab) -> RestoredState {
     RestoredState {
         complete: true,
         ..lab.manager().replicated_state(lab.world.now())
     }
 }
 
-fn give_copy(lab: &mut Lab, id: SmId, copy: Option<RestoredState>) {
-    lab.world.with_sm(id, |sm, _| sm.replica = copy);
+fn set_replica(lab: &mut Lab, id: SmId, replica: Option<RestoredState>) {
+    lab.world.with_sm(id, |sm, _| sm.replica = replica);
 }
 
-/// How often each host was told to register again.
-fn told(lab: &Lab) -> Vec<(PortAt, u32)> {
+/// ClientReregister count of each host.
+fn reregister_counts(lab: &Lab) -> Vec<(PortAt, u32)> {
     let fabric = lab.world.fabric();
-    let all = hosts_on_paper(lab).into_iter();
+    let all = all_hosts(lab).into_iter();
     all.map(|at| (at, fabric.client_reregisters(at))).collect()
 }
 
-/// Those without a link too.
-fn hosts_on_paper(lab: &Lab) -> Vec<PortAt> {
+/// All hosts, with or without a link.
+fn all_hosts(lab: &Lab) -> Vec<PortAt> {
     let fabric = lab.world.fabric();
     let ends = fabric.end_ports();
     ends.filter(|at| !fabric.is_switch(at.node)).collect()
 }
 
-/// Who was told since then.
-fn told_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
-    let now = told(lab);
+/// Hosts that received ClientReregister since `before`.
+fn reregistered_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
+    let now = reregister_counts(lab);
     let more = now.iter().zip(before).filter(|(now, was)| now.1 > was.1);
     more.map(|(now, _)| now.0).collect()
 }
@@ -107,7 +107,7 @@ fn assert_right(lab: &Lab, members: &Members) {
     }
 }
 
-/// A host wants to be told of all ports that come.
+/// Subscribes a host to trap 64 for all ports.
 fn subscribe(lab: &mut Lab, at: PortAt) {
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
@@ -124,7 +124,7 @@ fn subscribe(lab: &mut Lab, at: PortAt) {
     assert_eq!(status, Status::OK);
 }
 
-/// Reports that were sent and that nobody counted yet.
+/// Number of Report MADs sent since the last call.
 fn reports(lab: &mut Lab) -> usize {
     let taken = lab
         .world
@@ -139,42 +139,42 @@ fn until_master(lab: &mut Lab, id: SmId) {
     lab.until("a master", 120, |lab| role(lab, id) == SmState::Master);
 }
 
-/// The master's own cable is pulled, and comes back; nobody else was there. All is as before: registrations here and on the disk,
-/// tables and LIDs; and only the host whose link it was registers again.
+/// The master's own link is cut and restored, without another SM. Registrations in memory and in the store, tables and LIDs are
+/// unchanged; only the master's host registers again.
 #[test]
 fn master_keeps_its_view_across_a_link_loss() {
     let (mut lab, members) = up();
     let (sm, own) = (lab.sm, lab.at);
     subscribe(&mut lab, THERE);
-    let before = told(&lab);
-    let kept = lab.manager().persisted_records.clone();
+    let before = reregister_counts(&lab);
+    let persisted = lab.manager().persisted_records.clone();
     lab.world.fabric_mut().reset_counters();
     act(&mut lab, FabricAction::Cut(own));
     lab.world.run_for(LONG);
     assert_eq!(role(&lab, sm), SmState::Discovering);
-    assert!(lab.manager().core().view().is_none(), "nobody is answered");
+    assert!(lab.manager().core().view().is_none(), "no view is served");
     act(&mut lab, FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, sm), SmState::Master);
     assert_right(&lab, &members);
-    assert_eq!(lab.manager().persisted_records, kept);
-    assert_eq!(told_since(&lab, &before), [own]);
+    assert_eq!(lab.manager().persisted_records, persisted);
+    assert_eq!(reregistered_since(&lab, &before), [own]);
     let reports = reports(&mut lab);
-    assert_eq!(reports, 0, "nobody came or went, so nobody is told of it");
+    assert_eq!(reports, 0, "no port appeared or disappeared");
     let counters = lab.world.fabric().all_counters();
     let sets = [id::LFT, id::MFT, id::PKEY_TABLE].map(|attr| counters.sets(attr));
-    assert_eq!(sets, [0; 3], "tables stay as they were found");
+    assert_eq!(sets, [0; 3], "tables are not rewritten");
 }
 
-/// Another one became master meanwhile: it knows better, and what this one had is thrown away, on the disk too.
+/// Another SM became master meanwhile. The former master drops its own state, in memory and in the store.
 #[test]
 fn view_is_dropped_after_another_master_meanwhile() {
     let (mut lab, _) = up();
     let (first, own) = (lab.sm, lab.at);
     let second = standby(&mut lab);
-    let copy = whole_copy(&lab);
-    give_copy(&mut lab, second, Some(copy));
+    let replica = complete_replica(&lab);
+    set_replica(&mut lab, second, Some(replica));
     act(&mut lab, FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
@@ -185,55 +185,54 @@ fn view_is_dropped_after_another_master_meanwhile() {
         [SmState::Standby, SmState::Master]
     );
     assert!(lab.manager().core().registry().is_empty());
-    let kept = lab.manager().restored(lab.world.now());
-    assert!(kept.registrations.is_empty());
+    let persisted = lab.manager().restored(lab.world.now());
+    assert!(persisted.registrations.is_empty());
     assert!(lab.manager().persisted_view.is_none());
 }
 
-/// Another one became master meanwhile and is gone again: hosts that it told of itself may have registered with it alone, so they
-/// register again.
+/// Another SM was master meanwhile and is dead now. Hosts may have registered only with it, so they register again.
 #[test]
 fn hosts_reregister_after_another_master_meanwhile() {
     let (mut lab, _) = up();
     let (first, own) = (lab.sm, lab.at);
     let second = standby(&mut lab);
-    let copy = whole_copy(&lab);
-    give_copy(&mut lab, second, Some(copy));
+    let replica = complete_replica(&lab);
+    set_replica(&mut lab, second, Some(replica));
     act(&mut lab, FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
     lab.world.kill(second);
-    let before = told(&lab);
+    let before = reregister_counts(&lab);
     act(&mut lab, FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, first), SmState::Master);
-    assert_eq!(told_since(&lab, &before), hosts_on_paper(&lab));
+    assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
 }
 
-/// A standby loses its own link, believes for that that its master is dead, and recalls its copy. The master lives on, and a host
-/// joins. Then it does die, and the link is back: the new master has that host too, from the copy as it is then; or, where it
-/// cannot be had any more, all are asked to register again.
+/// A standby loses its own link, treats its master as dead and loads its replica. The master is alive, and a host joins. Then the master
+/// dies and the link returns. The new master has that host's registration from the current replica, or, if no replica is available, makes
+/// all hosts register again.
 #[test]
 fn isolated_standby_does_not_use_an_old_replica() {
     for again in [true, false] {
         let (mut lab, mut members) = up();
         let (first, at) = (lab.sm, hosts(&lab)[9]);
         let second = standby(&mut lab);
-        let copy = whole_copy(&lab);
-        give_copy(&mut lab, second, Some(copy));
+        let replica = complete_replica(&lab);
+        set_replica(&mut lab, second, Some(replica));
         act(&mut lab, FabricAction::Cut(THERE));
         lab.world.run_for(LONG);
         let taken = lab.world.with_sm(second, |sm, _| sm.replica.is_none());
-        assert_eq!(taken, Some(true), "it has recalled");
+        assert_eq!(taken, Some(true), "the standby has loaded its replica");
         assert_eq!(role(&lab, second), SmState::Discovering);
         members.remove_port(THERE);
         join(&mut lab, &mut members, at, plain(7));
         lab.world.run_for(Duration::from_secs(12));
-        let copy = whole_copy(&lab);
-        give_copy(&mut lab, second, Some(copy).filter(|_| again));
+        let replica = complete_replica(&lab);
+        set_replica(&mut lab, second, Some(replica).filter(|_| again));
         lab.world.kill(first);
-        let before = told(&lab);
+        let before = reregister_counts(&lab);
         act(&mut lab, FabricAction::Restore(THERE));
         until_master(&mut lab, second);
         (lab.sm, lab.at) = (second, THERE);
@@ -243,21 +242,21 @@ fn isolated_standby_does_not_use_an_old_replica() {
         lab.world.run_for(Duration::from_secs(15));
         if again {
             assert_right(&lab, &members);
-            assert_eq!(told_since(&lab, &before), [THERE]);
+            assert_eq!(reregistered_since(&lab, &before), [THERE]);
         } else {
-            assert_eq!(told_since(&lab, &before), hosts_on_paper(&lab));
+            assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
         }
     }
 }
 
-/// One begins with a whole copy of what another keeps, and has no link yet. That one lives on, and dies before the link is there:
-/// all are asked to register again.
+/// An SM without link starts with a complete replica. The master is alive and accepts a registration, and dies before the link comes up:
+/// all hosts register again.
 #[test]
 fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
     act(&mut lab, FabricAction::Cut(THERE));
-    let sm = Sm::new(cfg(0), whole_copy(&lab), lab.world.now());
+    let sm = Sm::new(cfg(0), complete_replica(&lab), lab.world.now());
     let second = lab.world.add_sm(Some(THERE), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(LONG);
@@ -265,7 +264,7 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
     lab.world.kill(first);
-    let before = told(&lab);
+    let before = reregister_counts(&lab);
     act(&mut lab, FabricAction::Restore(THERE));
     until_master(&mut lab, second);
     (lab.sm, lab.at) = (second, THERE);
@@ -273,35 +272,35 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
         !lab.manager().reports().is_empty()
     });
     lab.world.run_for(Duration::from_secs(15));
-    assert_eq!(told_since(&lab, &before), hosts_on_paper(&lab));
+    assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
 }
 
-/// The same of one whose process stood still before it was master.
+/// The same for a standby whose process stalls before it is master.
 #[test]
 fn stalled_sm_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
     let second = standby(&mut lab);
-    let old = whole_copy(&lab);
+    let old = complete_replica(&lab);
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
-    let copy = whole_copy(&lab);
+    let replica = complete_replica(&lab);
     lab.world
         .with_sm(second, |sm, _| sm.defers_replica_load = true);
     lab.world.kill(first);
-    let wants = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica);
-    lab.until("the question for the copy", 60, wants);
-    let before = told(&lab);
-    let recalled = |copy| Input::ReplicaLoaded(Some(Box::new(copy)));
+    let awaits_load = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica);
+    lab.until("a replica load request", 60, awaits_load);
+    let before = reregister_counts(&lab);
+    let loaded = |replica| Input::ReplicaLoaded(Some(Box::new(replica)));
     lab.world.with_sm(second, |sm, now| {
         sm.awaits_replica = false;
-        sm.command(recalled(old), now);
+        sm.command(loaded(old), now);
         sm.command(Input::Stalled, now);
     });
     lab.world.run_for(Duration::from_millis(1));
-    assert!(wants(&lab), "it asks again");
+    assert!(awaits_load(&lab), "the replica load is requested again");
     lab.world
-        .with_sm(second, |sm, now| sm.command(recalled(copy), now));
+        .with_sm(second, |sm, now| sm.command(loaded(replica), now));
     until_master(&mut lab, second);
     (lab.sm, lab.at) = (second, THERE);
     lab.until("the first sweep", 60, |lab| {
@@ -309,11 +308,11 @@ fn stalled_sm_does_not_use_an_old_replica() {
     });
     lab.world.run_for(Duration::from_secs(2));
     assert_right(&lab, &members);
-    assert_eq!(told_since(&lab, &before), []);
+    assert_eq!(reregistered_since(&lab, &before), []);
 }
 
-/// A standby whose way to the master is cut in its midst asks by another one, whichever cable it was, and goes on standing by: it does not
-/// even look whether it is alone.
+/// A standby polls its master on another route if the current one is cut, for every link of the route. It stays standby and never starts
+/// discovery.
 #[test]
 fn standby_polls_master_on_other_paths_before_takeover() {
     let mut cuts = 0;

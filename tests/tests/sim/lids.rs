@@ -1,4 +1,4 @@
-//! Who has which LID when masters change: what the last one gave out, and nothing that this one remembers from another time.
+//! LID assignment across master changes: the new master uses the last master's LID map, and no entry of its own earlier one.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
 
-/// A host far from the master's.
+/// A host far from the master's, where the standby runs.
 const THERE: PortAt = PortAt::new(7, 1);
-/// A port that is long gone, and goes before all others in a map.
-const GONE: PortGuid = PortGuid(1);
+/// A port that is no longer in the fabric. Its GUID sorts before all others in a LID map.
+const REMOVED_PORT: PortGuid = PortGuid(1);
 
 fn cfg(priority: u8) -> SmConfig {
     SmConfig {
@@ -24,16 +24,16 @@ fn cfg(priority: u8) -> SmConfig {
     }
 }
 
-/// A standby remembers from long ago who had a LID that its master gave to another since, who reboots just now. The standby takes
-/// over with that one's map: the LID waits for whom the master gave it to.
+/// A standby's old LID map assigns a LID to a removed port. Its master has since assigned that LID to another host, which is off. The
+/// standby takes over with the master's map: the LID stays reserved for that host.
 #[test]
 fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let away = hosts(&lab)[9];
-    let (lid, lmc) = lab.world.fabric().lid(away);
+    let absent_host = hosts(&lab)[9];
+    let (lid, lmc) = lab.world.fabric().lid(absent_host);
     assert_ne!(lid, Lid::NONE);
     let old = RestoredState {
-        lids: [(GONE, (lid, ferrosm_mad::ids::Lmc(lmc)))].into(),
+        lids: [(REMOVED_PORT, (lid, ferrosm_mad::ids::Lmc(lmc)))].into(),
         ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
@@ -41,20 +41,30 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
-    power(&mut lab, FabricAction::PowerOff(away.node));
+    power(&mut lab, FabricAction::PowerOff(absent_host.node));
     lab.world.run_for(Duration::from_secs(30));
-    let copy = RestoredState {
+    let replica = RestoredState {
         complete: true,
         ..lab.manager().replicated_state(lab.world.now())
     };
-    assert!(copy.lids.contains_key(&lab.world.fabric().port_guid(away)));
-    lab.world.with_sm(second, |sm, _| sm.replica = Some(copy));
+    assert!(
+        replica
+            .lids
+            .contains_key(&lab.world.fabric().port_guid(absent_host))
+    );
+    lab.world
+        .with_sm(second, |sm, _| sm.replica = Some(replica));
     lab.world.kill(lab.sm);
     (lab.sm, lab.at) = (second, THERE);
     lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
-    power(&mut lab, FabricAction::PowerOn(away.node));
+    power(&mut lab, FabricAction::PowerOn(absent_host.node));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(lab.world.fabric().lid(away), (lid, lmc), "{}", lab.repeat());
+    assert_eq!(
+        lab.world.fabric().lid(absent_host),
+        (lid, lmc),
+        "{}",
+        lab.repeat()
+    );
     lab.assert_correct();
 }

@@ -1,4 +1,4 @@
-//! Ports that protect themselves with an M_Key: whoever comes after the subnet manager that gave it knows it from what is kept.
+//! Ports protected by an M_Key: an SM that succeeds the one that set the keys knows them from the persisted records.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -26,8 +26,8 @@ fn with(key: u64) -> SmConfig {
     }
 }
 
-/// All ports have the key 0xAAAA.
-fn locked(seed: u64) -> Lab {
+/// A fabric in which all ports have the M_Key 0xAAAA.
+fn protected_lab(seed: u64) -> Lab {
     let mut lab = Lab::with(SPEC, seed, with(0xAAAA));
     assert!(lab.next_sweep(60).is_clean());
     lab.assert_correct();
@@ -35,7 +35,7 @@ fn locked(seed: u64) -> Lab {
     lab
 }
 
-/// Whether all end ports have this key, and how many have.
+/// Whether all end ports have this M_Key, and how many do.
 fn has(lab: &Lab, key: u64) -> (bool, usize) {
     let fabric = lab.world.fabric();
     let keys = fabric.end_ports().filter_map(|at| fabric.port_info(at));
@@ -44,7 +44,7 @@ fn has(lab: &Lab, key: u64) -> (bool, usize) {
     (count == keys.len(), count)
 }
 
-/// The M_Keys that a manager keeps, by port.
+/// M_Keys in the persisted records, by port.
 fn keys_of(records: &BTreeMap<RecordKey, Box<[u8]>>) -> BTreeMap<PortGuid, u64> {
     let all = records.iter();
     let all = all.filter_map(|(key, value)| match Record::decode(key, value, 0) {
@@ -54,69 +54,70 @@ fn keys_of(records: &BTreeMap<RecordKey, Box<[u8]>>) -> BTreeMap<PortGuid, u64> 
     all.collect()
 }
 
-fn keys_kept(lab: &Lab) -> BTreeMap<PortGuid, u64> {
+fn persisted_keys(lab: &Lab) -> BTreeMap<PortGuid, u64> {
     keys_of(&lab.manager().persisted_records)
 }
 
-fn of_all(key: u64) -> BTreeMap<PortGuid, u64> {
+fn same_for_all_ports(key: u64) -> BTreeMap<PortGuid, u64> {
     BTreeMap::from([(Record::ALL_PORTS, key)])
 }
 
-/// The manager is gone; what it kept.
+/// Kills the SM and returns its persisted state.
 fn kill(lab: &mut Lab) -> RestoredState {
     let now = lab.world.now();
-    let old = lab.world.kill(lab.sm).expect("it was there");
+    let old = lab.world.kill(lab.sm).expect("the SM runs");
     lab.world.run_for(Duration::from_millis(1));
     old.restored(now)
 }
 
-/// Without what was kept a manager with another key is answered by nobody, not even by its own port; with it, it gives every port
-/// its own key, and keeps that.
+/// Without the persisted keys, an SM with another M_Key gets no reply, not even from its own port. With them, it sets and persists its
+/// own M_Key on every port.
 #[test]
 fn m_key_change_needs_the_persisted_keys() {
-    let mut lab = locked(1);
+    let mut lab = protected_lab(1);
     kill(&mut lab);
     lab.restart_sm(with(0xBBBB), RestoredState::default());
     lab.world.run_for(Duration::from_secs(60));
     assert!(lab.manager().reports().is_empty());
     assert!(has(&lab, 0xAAAA).0);
 
-    let mut lab = locked(1);
-    assert_eq!(keys_kept(&lab), of_all(0xAAAA));
+    let mut lab = protected_lab(1);
+    assert_eq!(persisted_keys(&lab), same_for_all_ports(0xAAAA));
     let restored = kill(&mut lab);
     lab.restart_sm(with(0xBBBB), restored);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{report:?}");
     let timeouts: u64 = report.smps.values().map(|c| c.timeouts).sum();
-    assert_eq!(timeouts, 0, "the kept key is tried first");
+    assert_eq!(timeouts, 0, "the persisted key is tried first");
     assert!(has(&lab, 0xBBBB).0);
-    assert_eq!(keys_kept(&lab), of_all(0xBBBB));
+    assert_eq!(persisted_keys(&lab), same_for_all_ports(0xBBBB));
     lab.assert_correct();
 }
 
-/// The operator gives the key up: nothing is kept of it then, and ports are open.
+/// The operator removes the M_Key from the configuration: the SM clears it on all ports and deletes it from the records.
 #[test]
 fn abandoned_m_key_is_forgotten() {
-    let mut lab = locked(1);
+    let mut lab = protected_lab(1);
     let restored = kill(&mut lab);
     lab.restart_sm(SmConfig::default(), restored);
     assert!(lab.next_sweep(60).is_clean());
     lab.assert_correct();
     assert!(has(&lab, 0).0);
-    assert_eq!(keys_kept(&lab), BTreeMap::new());
+    assert_eq!(persisted_keys(&lab), BTreeMap::new());
 }
 
-/// The master dies while it gives ports another key, and the next one has a third in its settings: it knows who may have which.
+/// The master dies while it changes the M_Key, and its successor is configured with a third one. The successor knows the keys that each
+/// port may have.
 #[test]
 fn interrupted_m_key_change_is_completed() {
     let mut mixed = 0;
     for steps in (0..).step_by(4) {
-        let mut lab = locked(steps);
+        let mut lab = protected_lab(steps);
         let sm = lab.sm;
         lab.world.with_sm(sm, |m, now| {
             m.command(Input::Config(Box::new(with(0xBBBB))), now);
         });
-        lab.until("the first port has the other key", 60, |lab| {
+        lab.until("the first port has the new key", 60, |lab| {
             has(lab, 0xBBBB).1 > 0
         });
         for _ in 0..steps {
@@ -129,8 +130,8 @@ fn interrupted_m_key_change_is_completed() {
         lab.next_sweep(60);
         lab.run_until_correct(60);
         assert!(has(&lab, 0xCCCC).0, "after {steps} steps");
-        lab.until("a sweep that finds it", 60, |lab| {
-            keys_kept(lab) == of_all(0xCCCC)
+        lab.until("a sweep that discovers the host", 60, |lab| {
+            persisted_keys(lab) == same_for_all_ports(0xCCCC)
         });
         if done {
             break;
@@ -139,36 +140,42 @@ fn interrupted_m_key_change_is_completed() {
     assert!(mixed > 3, "{mixed}");
 }
 
-/// A host is away while the key changes, twice, over a restart; it comes back with its oldest key.
+/// A host is absent while the M_Key changes twice, with a restart in between; it returns with its first key.
 #[test]
 fn returning_host_is_addressed_with_its_old_m_key() {
     use ferrosm_sim::faults::FabricAction;
-    let mut lab = locked(1);
+    let mut lab = protected_lab(1);
     let fabric = lab.world.fabric();
-    let away = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
-    let away = away.last().expect("a host");
-    let guid = fabric.port_guid(away);
-    lab.world.act(FabricAction::Cut(away)).expect("a cable");
+    let absent_host = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
+    let absent_host = absent_host.last().expect("a host");
+    let guid = fabric.port_guid(absent_host);
+    lab.world
+        .act(FabricAction::Cut(absent_host))
+        .expect("a cable");
     lab.world.run_for(Duration::from_secs(15));
     for key in [0xBBBB, 0xCCCC] {
         let restored = kill(&mut lab);
         lab.restart_sm(with(key), restored);
         assert!(lab.next_sweep(60).is_clean());
-        let mut expected = of_all(key);
+        let mut expected = same_for_all_ports(key);
         expected.insert(guid, 0xAAAA);
-        assert_eq!(keys_kept(&lab), expected);
+        assert_eq!(persisted_keys(&lab), expected);
     }
-    lab.world.act(FabricAction::Restore(away)).expect("a cable");
+    lab.world
+        .act(FabricAction::Restore(absent_host))
+        .expect("a cable");
     lab.run_until_correct(60);
-    lab.until("all have it", 60, |lab| keys_kept(lab) == of_all(0xCCCC));
+    lab.until("one record for all ports", 60, |lab| {
+        persisted_keys(lab) == same_for_all_ports(0xCCCC)
+    });
     assert!(has(&lab, 0xCCCC).0);
 }
 
-/// Answers are lost all the time: what is believed of a port may be wrong, and is found out.
+/// With constant loss of replies, the SM may assume a wrong M_Key for a port, and corrects it.
 #[test]
 fn lost_responses_to_m_key_sets_are_harmless() {
     for seed in 0..4 {
-        let mut lab = locked(seed);
+        let mut lab = protected_lab(seed);
         let restored = kill(&mut lab);
         lab.world.set_faults(Faults {
             loss: 0.05,
@@ -178,12 +185,14 @@ fn lost_responses_to_m_key_sets_are_harmless() {
         lab.world.run_for(Duration::from_secs(60));
         lab.world.heal();
         lab.run_until_correct(120);
-        lab.until("all have it", 60, |lab| keys_kept(lab) == of_all(0xBBBB));
+        lab.until("one record for all ports", 60, |lab| {
+            persisted_keys(lab) == same_for_all_ports(0xBBBB)
+        });
         assert!(has(&lab, 0xBBBB).0);
     }
 }
 
-/// What a device is asked by hand, from the port of the manager.
+/// Sets the M_Key of a port by an SMP injected at the SM's port.
 fn set_key(lab: &mut Lab, path: DrPath, old: u64, mut info: PortInfo, key: u64) {
     info.m_key = MKey::new(key);
     (info.port_state, info.port_physical_state) = (PortState::NoChange, PhysState::NoChange);
@@ -196,9 +205,10 @@ fn set_key(lab: &mut Lab, path: DrPath, old: u64, mut info: PortInfo, key: u64) 
     lab.world.run_for(Duration::from_millis(10));
 }
 
-/// Every port has a key of its own, as OpenSM can leave them; nobody of ferrosm knows the fabric. The files are what OpenSM keeps.
+/// Every port has an M_Key of its own, as OpenSM can leave them, and ferrosm has no state. Returns OpenSM's `guid2mkey` and `neighbors`
+/// files.
 fn left_by_opensm() -> (Lab, String, String) {
-    let mut lab = locked(1);
+    let mut lab = protected_lab(1);
     let core = lab.manager().core();
     let ends: Vec<(PortGuid, DrPath)> = core
         .subnet()
@@ -219,14 +229,14 @@ fn left_by_opensm() -> (Lab, String, String) {
     let mut keys = String::new();
     for (n, (guid, path)) in (0x5000..).zip(ends) {
         let info = lab.world.fabric().port_info(places[&guid]);
-        // The own host was restarted: whoever runs on it may always do so.
+        // The SM's own host has rebooted: an SM can always set the key of its own port.
         let key = if guid == own { 0 } else { n };
         set_key(&mut lab, path, 0xAAAA, info.expect("a port"), key);
         if key != 0 {
             keys += &format!("{guid} 0x{key:016x}\n\n");
         }
     }
-    assert_eq!(has(&lab, 0xAAAA).1, 0, "all were changed");
+    assert_eq!(has(&lab, 0xAAAA).1, 0, "the keys of all ports were changed");
     let fabric = lab.world.fabric();
     let mut cables = String::new();
     for node in 0..fabric.num_nodes() {
@@ -262,8 +272,8 @@ fn imported(files: &[(StateFile, &str)]) -> RestoredState {
     restored
 }
 
-/// OpenSM's guid2mkey and neighbors open the fabric: neither alone does, because a port that was not asked yet is known only by the
-/// cable that leads to it.
+/// OpenSM's `guid2mkey` and `neighbors` give access to all ports. Both are required: until a port has replied, only the link to it
+/// identifies it.
 #[test]
 fn imported_opensm_keys_open_their_ports() {
     let (_, keys, cables) = left_by_opensm();
@@ -280,10 +290,10 @@ fn imported_opensm_keys_open_their_ports() {
             lab.assert_correct();
             lab.world.run_for(Duration::from_secs(20));
             assert!(has(&lab, 0xBBBB).0);
-            assert_eq!(keys_kept(&lab), of_all(0xBBBB));
-            let kept = lab.manager().persisted_records.keys();
-            let cables = kept.filter(|key| key.kind() == Some(RecordKind::Neighbour));
-            assert!(cables.count() > 0, "they are not ours to forget");
+            assert_eq!(persisted_keys(&lab), same_for_all_ports(0xBBBB));
+            let record_keys = lab.manager().persisted_records.keys();
+            let cables = record_keys.filter(|key| key.kind() == Some(RecordKind::Neighbour));
+            assert!(cables.count() > 0, "neighbour records are preserved");
         } else {
             lab.world.run_for(Duration::from_secs(60));
             assert!(!has(&lab, 0xBBBB).0);
@@ -291,10 +301,10 @@ fn imported_opensm_keys_open_their_ports() {
     }
 }
 
-/// One key for all, as OpenSM usually has it: its list is enough.
+/// One M_Key for all ports, as OpenSM usually has it: `guid2mkey` suffices.
 #[test]
 fn single_opensm_key_needs_no_link_map() {
-    let mut lab = locked(1);
+    let mut lab = protected_lab(1);
     kill(&mut lab);
     let fabric = lab.world.fabric();
     let guids = fabric.end_ports().map(|at| fabric.port_guid(at));
@@ -303,5 +313,7 @@ fn single_opensm_key_needs_no_link_map() {
     lab.next_sweep(60);
     lab.run_until_correct(60);
     assert!(has(&lab, 0xBBBB).0);
-    lab.until("all is told", 60, |lab| keys_kept(lab) == of_all(0xBBBB));
+    lab.until("one record for all ports", 60, |lab| {
+        persisted_keys(lab) == same_for_all_ports(0xBBBB)
+    });
 }

@@ -11,12 +11,14 @@ use rstest::rstest;
 /// The test that runs a single seed.
 const REPEAT: &str = "masters::named_or_saved_seeds";
 /// Seeds that failed once.
-const KEPT: &str = include_str!("../../seeds/masters.txt");
+const SAVED_SEEDS: &str = include_str!("../../seeds/masters.txt");
 
 /// Runs the seeds that failed once, or those that the environment names.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, KEPT, |seed, how| run(seed, how == Run::Traced).0);
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, how| {
+        run(seed, how == Run::Traced).0
+    });
 }
 
 #[rstest]

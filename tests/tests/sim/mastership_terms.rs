@@ -1,5 +1,5 @@
-//! What one reign leaves behind for the next: trees of an earlier time as master, tables that wait for packets to be gone, and ports
-//! that name an SM which was master for a moment and is not there any more.
+//! Effects of one mastership term on the next: multicast trees of an earlier term, table writes that wait for packets to drain, and ports
+//! whose MasterSMLID names an SM that was master only briefly.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -21,19 +21,19 @@ use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 /// A master on the first host and a standby on the last one.
 fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
-    let paper = Lab::with(spec, seed, cfg.clone());
-    let there = *hosts(&paper).last().expect("hosts");
-    let fabric = paper.world.fabric();
-    let peers = [paper.at, there].map(|at| fabric.port_guid(at));
+    let template = Lab::with(spec, seed, cfg.clone());
+    let there = *hosts(&template).last().expect("hosts");
+    let fabric = template.world.fabric();
+    let peers = [template.at, there].map(|at| fabric.port_guid(at));
     let cfg = SmConfig {
         peer_sms: Arc::new(peers.into()),
-        // Whoever has given the subnet away by order steps back to 0.
+        // An SM that hands over on command continues with priority 0.
         priority: 5,
         ..cfg
     };
     let mut lab = Lab::up(spec, seed, cfg.clone());
     let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(there), sm).expect("a place");
+    let second = lab.world.add_sm(Some(there), sm).expect("a port");
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(role(&lab, second), SmState::Standby, "{}", lab.repeat());
@@ -45,32 +45,32 @@ fn role(lab: &Lab, sm: SmId) -> SmState {
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-/// The master gives the subnet to the other one, which goes before it from now on and has a copy of all that it keeps. That one is the
-/// master of the lab then.
+/// The master hands over to the other SM, which gets the higher priority and a replica of the persisted state. Afterwards `lab.sm` is the
+/// new master.
 fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
-    let copy = lab.manager().replicated_state(lab.world.now());
-    let kept = lab.manager().persisted_records.clone();
+    let replica = lab.manager().replicated_state(lab.world.now());
+    let persisted = lab.manager().persisted_records.clone();
     let first = (lab.sm, lab.at);
     let cfg = SmConfig {
         priority,
         ..SmConfig::default()
     };
     lab.world.with_sm(other.0, |sm, now| {
-        (sm.replica, sm.persisted_records) = (Some(copy), kept);
+        (sm.replica, sm.persisted_records) = (Some(replica), persisted);
         sm.command(Input::Config(Box::new(cfg)), now);
     });
     (lab.sm, lab.at) = *other;
     *other = first;
     let before = lab.manager().reports().len();
-    lab.until("the other one is master", 20, |lab| {
+    lab.until("the other SM is master", 20, |lab| {
         role(lab, lab.sm) == SmState::Master && lab.manager().reports().len() > before
     });
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(role(lab, other.0), SmState::Standby, "{}", lab.repeat());
 }
 
-/// An SM is master, another one is, and then the first one again. What it takes on are the trees that the other one has made, not those
-/// of its own first time, which had other members: nothing is written.
+/// An SM is master, then another SM, then the first one again. It starts with the trees that the other SM has installed, not with those of
+/// its own earlier term, which had other members: no MFT is written.
 #[test]
 fn second_term_starts_with_the_installed_trees() {
     for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
@@ -97,8 +97,8 @@ fn second_term_starts_with_the_installed_trees() {
     }
 }
 
-/// Tables wait until no packet of before is under way, and meanwhile the subnet is given away: that wait is over, and the SM asks for no
-/// time that is past. The world ends a run in which one does.
+/// The mastership ends while table writes wait for old packets to drain. The wait ends with it, and the SM sets no timer in the past (the
+/// simulator would fail the test).
 #[test]
 fn drain_ends_with_the_mastership_term() {
     for command in [Command::Handover, Command::Stop] {
@@ -113,7 +113,7 @@ fn drain_ends_with_the_mastership_term() {
         let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
         lab.until("tables are written", 20, writes);
         lab.world.run_for(Duration::from_millis(200));
-        assert!(writes(&lab), "{} nothing waits", lab.repeat());
+        assert!(writes(&lab), "{} no table write is waiting", lab.repeat());
         let first = (lab.sm, lab.at);
         lab.world.with_sm(first.0, |sm, now| {
             sm.command(command.with_id(0), now);
@@ -127,11 +127,11 @@ fn drain_ends_with_the_mastership_term() {
     }
 }
 
-/// An end port, the way to it, and what it says.
-type Reached = (PortAt, DrPath, PortInfo);
+/// An end port, the directed route to it, and its PortInfo.
+type ReachablePort = (PortAt, DrPath, PortInfo);
 
-/// All end ports, from a host's.
-fn reachable(lab: &Lab, from: PortAt) -> Vec<Reached> {
+/// All end ports, with their routes from a host's port.
+fn reachable(lab: &Lab, from: PortAt) -> Vec<ReachablePort> {
     let fabric = lab.world.fabric();
     let mut seen = BTreeSet::from([from.node]);
     let mut todo = VecDeque::from([(from, DrPath::LOCAL)]);
@@ -157,11 +157,11 @@ fn reachable(lab: &Lab, from: PortAt) -> Vec<Reached> {
     all
 }
 
-/// Another SM becomes master between two looks, tells the ports of itself, writes a table, and is gone before it is asked anything.
-fn reign_for_a_moment(lab: &mut Lab, from: PortAt) {
+/// Another SM is master between two SMInfo scans: it writes MasterSMLID to all ports and one LFT entry, and ends before it is queried.
+fn simulate_brief_master(lab: &mut Lab, from: PortAt) {
     let own = lab.world.fabric().lid(from).0;
     for (at, path, info) in reachable(lab, from) {
-        let told = PortInfo {
+        let settings = PortInfo {
             master_sm_lid: own,
             client_reregister: true,
             port_state: PortState::NoChange,
@@ -169,7 +169,7 @@ fn reign_for_a_moment(lab: &mut Lab, from: PortAt) {
             ..info
         };
         let modifier = PortInfo::modifier(PortNum(at.port));
-        let set = SmpRequest::set(id::PORT_INFO, modifier, MKey::NONE, told.encode());
+        let set = SmpRequest::set(id::PORT_INFO, modifier, MKey::NONE, settings.encode());
         let mad = MadOut {
             to: Address::DIRECTED,
             mad: set.directed(&path, Tid(1)),
@@ -179,41 +179,51 @@ fn reign_for_a_moment(lab: &mut Lab, from: PortAt) {
     let node = lab.node("leaf-0-0");
     lab.world.fabric_mut().corrupt_lft(node, own, 255);
     lab.world.run_for(Duration::from_millis(1));
-    assert_eq!(masters(lab), BTreeSet::from([own]), "{}", lab.repeat());
+    assert_eq!(
+        master_sm_lids(lab),
+        BTreeSet::from([own]),
+        "{}",
+        lab.repeat()
+    );
 }
 
-/// Whom end ports name as their master.
-fn masters(lab: &Lab) -> BTreeSet<Lid> {
+/// The values of MasterSMLID on all end ports.
+fn master_sm_lids(lab: &Lab) -> BTreeSet<Lid> {
     let fabric = lab.world.fabric();
     let infos = fabric.end_ports().filter_map(|at| fabric.port_info(at));
     infos.map(|info| info.master_sm_lid).collect()
 }
 
-/// The master finds that its own port names another SM: it tells all ports again, reads what that one may have written, has hosts
-/// register again, and does so once.
+/// The master finds another SM's LID as MasterSMLID of its own port. It rewrites all ports, re-reads the tables that the other SM may have
+/// written and makes hosts register again, once.
 #[test]
 fn master_sm_lid_of_an_unseen_master_is_replaced() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     lab.world.run_for(Duration::from_secs(25));
     let there = *hosts(&lab).last().expect("hosts");
-    let asked = |lab: &Lab| -> Vec<u32> {
+    let reregisters = |lab: &Lab| -> Vec<u32> {
         let ends = hosts(lab).into_iter().filter(|at| *at != there);
         ends.map(|at| lab.world.fabric().client_reregisters(at))
             .collect()
     };
     for times in 1..=2 {
-        reign_for_a_moment(&mut lab, there);
-        let before = asked(&lab);
+        simulate_brief_master(&mut lab, there);
+        let before = reregisters(&lab);
         lab.run_until_correct(30);
         lab.world.run_for(Duration::from_secs(30));
         let own = lab.world.fabric().lid(lab.at).0;
-        assert_eq!(masters(&lab), BTreeSet::from([own]), "{}", lab.repeat());
+        assert_eq!(
+            master_sm_lids(&lab),
+            BTreeSet::from([own]),
+            "{}",
+            lab.repeat()
+        );
         lab.assert_correct();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
-        assert_eq!(asked(&lab), more, "{}", lab.repeat());
+        assert_eq!(reregisters(&lab), more, "{}", lab.repeat());
         let says = |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));
-        let told = lab.manager().events.iter().filter(says).count();
-        assert_eq!(told, times, "{}", lab.repeat());
+        let notices = lab.manager().events.iter().filter(says).count();
+        assert_eq!(notices, times, "{}", lab.repeat());
         let sweeps = lab.manager().reports().len();
         lab.world.run_for(Duration::from_secs(64));
         assert_eq!(lab.manager().reports().len(), sweeps, "{}", lab.repeat());

@@ -1,4 +1,4 @@
-//! Multicast: hosts join and leave, cables and switches are lost and come back; the oracle reads the tables in the switches.
+//! Multicast: hosts join and leave, links and switches fail and return. The test oracle reads the tables in the switches.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -32,7 +32,7 @@ fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
     lab
 }
 
-/// What a short while after the last request is in the tables is right.
+/// Checks that the tables are correct shortly after the last request.
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(200));
     assert_right(lab, members);
@@ -44,7 +44,7 @@ fn assert_right(lab: &Lab, members: &Members) {
     }
 }
 
-/// Waits until losses are dealt with.
+/// Runs until the tables are correct again after a failure.
 fn until_right(lab: &mut Lab, members: &Members, max_s: u64) {
     for _ in 0..max_s * 4 {
         lab.world.run_for(Duration::from_millis(250));
@@ -77,7 +77,7 @@ fn shuffled(mut all: Vec<PortAt>, dice: &mut Dice) -> Vec<PortAt> {
     all
 }
 
-/// ibmgtsim's multicast test and its join and leave test, on trees, tori with lanes, and cables at random.
+/// ibmgtsim's multicast test and its join and leave test, on fat trees, tori with several VLs, and random topologies.
 #[test]
 fn ports_join_in_random_order_then_leave_and_rejoin() {
     let shapes = [
@@ -111,15 +111,11 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
         }
         settle(&mut lab, &members);
         assert_empty(&lab, 1);
-        assert_eq!(
-            lab.manager().reports().len(),
-            1,
-            "a sweep because of a join"
-        );
+        assert_eq!(lab.manager().reports().len(), 1, "a join started a sweep");
     }
 }
 
-/// More groups than a block of the tables has, switches among the members.
+/// More groups than fit in one MFT block, with switches among the members.
 #[test]
 fn many_groups_are_created_and_deleted() {
     for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
@@ -140,7 +136,7 @@ fn many_groups_are_created_and_deleted() {
             }
             settle(&mut lab, &members);
             if round == 3 {
-                // Nothing is left of what everybody leaves.
+                // Tables have no entries for a group without members.
                 for gid in members.groups() {
                     for at in members.of(gid) {
                         if members.of(gid).contains(&at) {
@@ -156,7 +152,7 @@ fn many_groups_are_created_and_deleted() {
     }
 }
 
-/// Cables between switches go and come back, a switch restarts, a host goes.
+/// Links between switches fail and return, a switch reboots, a host disappears.
 #[test]
 fn trees_follow_lost_and_restored_links() {
     for (seed, spec) in (21..).zip([
@@ -187,7 +183,7 @@ fn trees_follow_lost_and_restored_links() {
         let root = lab.world.fabric().peer(all[0]).expect("a switch").node;
         lab.world.fabric_mut().reboot(root);
         lab.world.run_for(Duration::from_secs(40));
-        // Who was behind it is a member no more, unless it came back before it was missed.
+        // Hosts behind the switch are no longer members, unless the switch returned before the SM detected its absence.
         let core = lab.manager().core();
         let there = core
             .registry()
@@ -209,8 +205,7 @@ fn trees_follow_lost_and_restored_links() {
     }
 }
 
-/// Whatever part of the writes is in the switches, of multicast tables, routes or lanes: no packet to a group loops, and nothing
-/// waits in a circle.
+/// After every single write of MFTs, LFTs or SLtoVL tables, no multicast packet loops, and the channel dependency graph has no cycle.
 #[test]
 fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
@@ -227,7 +222,7 @@ fn no_multicast_loop_while_mfts_are_written() {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        let mut looks = 0;
+        let mut checks = 0;
         for round in 0..60 {
             let same_routes = round % 10 != 8;
             members.random_action(&mut lab, &all, &[plain(0), plain(1)], &mut dice);
@@ -241,24 +236,28 @@ fn no_multicast_loop_while_mfts_are_written() {
             while lab.world.now() < until {
                 lab.world.step();
                 if written.swap(false, Ordering::Relaxed) {
-                    looks += 1;
+                    checks += 1;
                     let mut expect = lab.expect();
                     expect.groups = None;
                     let verdict = judge_fabric(lab.world.fabric(), &expect);
                     for v in &verdict.violations {
                         let loops = matches!(v, Violation::Multicast(MulticastFault::Loop { .. }));
-                        let waits = matches!(v, Violation::CreditLoop(_));
-                        assert!(!loops && !waits, "{} round {round}: {v}", lab.repeat());
+                        let is_credit_loop = matches!(v, Violation::CreditLoop(_));
+                        assert!(
+                            !loops && !is_credit_loop,
+                            "{} round {round}: {v}",
+                            lab.repeat()
+                        );
                     }
                 }
             }
         }
         until_right(&mut lab, &members, 30);
-        assert!(looks > 60, "{looks} looks");
+        assert!(checks > 60, "{checks} checks");
     }
 }
 
-/// A join costs what its branch costs, and many at once no more than the switches that they concern.
+/// A join writes only the switches of its branch. Many concurrent requests write each affected switch at most twice.
 #[test]
 fn join_writes_only_its_branch() {
     let mut lab = up("fat-tree:8", 41);
@@ -269,7 +268,11 @@ fn join_writes_only_its_branch() {
         .join(&mut lab, all[0], BROADCAST, FULL)
         .expect("joins");
     lab.world.run_for(Duration::from_millis(50));
-    assert_eq!(mft_sets(&lab), before, "nobody hears the only member");
+    assert_eq!(
+        mft_sets(&lab),
+        before,
+        "a group with one member needs no entries"
+    );
     for at in &all[1..] {
         let before = mft_sets(&lab);
         members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
@@ -278,7 +281,7 @@ fn join_writes_only_its_branch() {
         assert!((1..=5).contains(&sets), "{sets} Sets for {at:?}");
     }
     settle(&mut lab, &members);
-    // All leave at once: each switch is written once, or twice if the first was already on its way.
+    // All hosts leave at once: each switch is written once, or twice if its first write was already in progress.
     let before = mft_sets(&lab);
     for at in &all {
         members.leave(&mut lab, *at, BROADCAST).expect("leaves");
@@ -289,7 +292,7 @@ fn join_writes_only_its_branch() {
     assert!(sets <= 2 * 80, "{sets} Sets");
 }
 
-/// A manager that takes over finds out what is in the tables, and empties what is nobody's.
+/// An SM that takes over reads the MFTs and clears entries of unknown groups.
 #[test]
 fn foreign_mft_entries_are_removed() {
     let mut lab = up("fat-tree:4", 51);
@@ -314,7 +317,7 @@ fn foreign_mft_entries_are_removed() {
     settle(&mut lab, &members);
 }
 
-/// A switch whose agent is silent keeps back nobody else; when it answers again it is put right.
+/// A switch whose agent does not reply does not delay other switches. Its MFT is corrected when it replies again.
 #[test]
 fn rejected_mft_blocks_are_retried() {
     let mut lab = up("fat-tree:4", 61);
@@ -350,7 +353,7 @@ fn rejected_mft_blocks_are_retried() {
     until_right(&mut lab, &members, 60);
 }
 
-/// MulticastForwardingTableRecord: block by block what is in the switches, a second after it changed.
+/// MulticastForwardingTableRecord equals the MFT blocks in the switches, one second after a change.
 #[test]
 fn mft_records_equal_the_switch_tables() {
     let mut lab = up("fat-tree:4", 71);
@@ -371,11 +374,11 @@ fn mft_records_equal_the_switch_tables() {
     for node in switches {
         let at = PortAt { node, port: 0 };
         let lid = lab.world.fabric().lid(at).0;
-        let asked = MftRecord {
+        let query = MftRecord {
             lid,
             ..MftRecord::default()
         };
-        let (status, data) = ask(&mut lab, all[0], table, 7, 1, &asked.encode());
+        let (status, data) = ask(&mut lab, all[0], table, 7, 1, &query.encode());
         let ports = lab.world.fabric().mft_ports(node, mlid);
         if ports.is_empty() {
             continue;

@@ -1,5 +1,5 @@
-//! Solicited-node groups of IPv6 that share a multicast LID: hosts come, go and restart, the manager restarts, and the oracle
-//! reads the tables in the switches.
+//! IPv6 solicited-node groups that share an MLID: hosts join, leave and restart, the SM restarts. The test oracle reads the tables in
+//! the switches.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -30,7 +30,7 @@ fn up(consolidate: bool) -> Lab {
     Lab::up("fat-tree:4", 3, config(consolidate))
 }
 
-/// FF1s:601B:FFFF::1:FFxx:xxxx, the group that neighbours look for an address in.
+/// FF1s:601B:FFFF::1:FFxx:xxxx, the solicited-node group of an address.
 fn solicited(scope: u8, low: [u8; 3]) -> Gid {
     let mut gid = Gid([0; 16]);
     gid.0[..6].copy_from_slice(&[0xFF, 0x10 | scope, 0x60, 0x1B, 0xFF, 0xFF]);
@@ -39,13 +39,13 @@ fn solicited(scope: u8, low: [u8; 3]) -> Gid {
     gid
 }
 
-/// The group of a host's own address.
+/// The solicited-node group of a host's own address.
 fn own(lab: &Lab, at: PortAt) -> Gid {
     let guid = lab.world.fabric().port_guid(at).0.to_be_bytes();
     solicited(2, [guid[5], guid[6], guid[7]])
 }
 
-/// All hosts of IPv6, but not their nodes.
+/// The IPv6 all-nodes group, which is no solicited-node group.
 const fn all_nodes() -> Gid {
     let mut gid = Gid([0; 16]);
     (gid.0[0], gid.0[1], gid.0[2], gid.0[3]) = (0xFF, 0x12, 0x60, 0x1B);
@@ -60,8 +60,8 @@ fn settle(lab: &mut Lab, members: &Members) {
     }
 }
 
-/// Every host is in the group of its own address, and half of them in that of a neighbour.
-fn everybody_joins(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
+/// Every host joins its own solicited-node group, and half of them that of a neighbour too.
+fn all_hosts_join(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
     let all = hosts(lab);
     let mut mlids = BTreeSet::new();
     for (n, at) in all.iter().enumerate() {
@@ -78,9 +78,9 @@ fn everybody_joins(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
 fn solicited_node_groups_share_one_mlid_if_configured() {
     let mut lab = up(true);
     let mut members = Members::new();
-    let mlids = everybody_joins(&mut lab, &mut members);
+    let mlids = all_hosts_join(&mut lab, &mut members);
     assert_eq!(mlids.len(), 1, "{mlids:?}");
-    // A group of IPv6 that is none of those has its own.
+    // An IPv6 group that is not a solicited-node group has its own MLID.
     let first = hosts(&lab)[0];
     let other = members
         .join(&mut lab, first, all_nodes(), FULL)
@@ -90,17 +90,17 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
 
     let mut lab = up(false);
     let mut members = Members::new();
-    let mlids = everybody_joins(&mut lab, &mut members);
+    let mlids = all_hosts_join(&mut lab, &mut members);
     assert_eq!(mlids.len(), hosts(&lab).len());
     settle(&mut lab, &members);
 }
 
-/// Who leaves one of the groups stays in the tables for another; the last one frees the LID.
+/// A port that leaves one of the groups stays in the MFT as member of another. The last leave frees the MLID.
 #[test]
 fn leaving_one_group_keeps_the_membership_of_another() {
     let mut lab = up(true);
     let mut members = Members::new();
-    let mlid = everybody_joins(&mut lab, &mut members).pop_first();
+    let mlid = all_hosts_join(&mut lab, &mut members).pop_first();
     let all = hosts(&lab);
     settle(&mut lab, &members);
     for at in all.iter().skip(1).step_by(2) {
@@ -121,10 +121,10 @@ fn leaving_one_group_keeps_the_membership_of_another() {
         .groups()
         .used_mlids()
         .collect();
-    assert!(!used.contains(&mlid.expect("was given")), "{used:?}");
+    assert!(!used.contains(&mlid.expect("an MLID")), "{used:?}");
 }
 
-/// A host with four LIDs may speak by any of them; it is one member.
+/// A host with four LIDs is one member, and may use any of its LIDs in requests.
 #[test]
 fn host_leaves_by_another_of_its_lids() {
     let mut lab = up(true);
@@ -148,11 +148,11 @@ fn host_leaves_by_another_of_its_lids() {
         data: record.encode().to_vec(),
         ..ferrosm_tests::sa_wire::Ask::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
     };
-    let told = ferrosm_tests::sa_wire::ask(&mut lab, &request);
-    assert_eq!(told.status, 0);
+    let reply = ferrosm_tests::sa_wire::ask(&mut lab, &request);
+    assert_eq!(reply.status, 0);
     members.remove_port(at);
     settle(&mut lab, &members);
-    // It is in no group any more.
+    // The host is no longer a member of any group.
     let what = (Method::Delete, id::MC_MEMBER);
     let (status, _) = ask(
         &mut lab,
@@ -165,23 +165,23 @@ fn host_leaves_by_another_of_its_lids() {
     assert_eq!(status, Status::REQ_INVALID);
 }
 
-/// After a restart they share as before, and no table is written.
+/// After a restart, the groups share the MLID as before, and no MFT is written.
 #[test]
 fn a_restart_changes_nothing() {
     for after in [true, false] {
         let mut lab = up(true);
         let mut members = Members::new();
-        let mlids = everybody_joins(&mut lab, &mut members);
+        let mlids = all_hosts_join(&mut lab, &mut members);
         lab.world.run_for(Duration::from_secs(3));
         let before = lab.world.fabric().all_counters().sets(attr::MFT);
-        let old = lab.world.kill(lab.sm).expect("it was there");
+        let old = lab.world.kill(lab.sm).expect("the SM runs");
         let restored = old.restored(lab.world.now());
         lab.restart_sm(config(after), restored);
         lab.next_sweep(60);
         settle(&mut lab, &members);
         assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);
-        // Hosts join again, as they are asked to; and a new address shares if that is still wanted.
-        assert_eq!(everybody_joins(&mut lab, &mut members), mlids);
+        // Hosts rejoin on ClientReregister. A group of a new address shares the MLID only if the option is still set.
+        assert_eq!(all_hosts_join(&mut lab, &mut members), mlids);
         let at = hosts(&lab)[0];
         let new = members
             .join(&mut lab, at, solicited(2, [1, 2, 3]), FULL)
