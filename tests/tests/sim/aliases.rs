@@ -66,8 +66,8 @@ fn send(lab: &mut Lab, ask: &SaRequest<'_>, tid: u64) {
 
 fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
     let all = lab.manager().replies.iter();
-    let of_it = all.filter(|(_, bytes)| header(bytes).tid == Tid(tid));
-    of_it.map(|(_, bytes)| &bytes[..]).collect()
+    let matching = all.filter(|(_, bytes)| header(bytes).tid == Tid(tid));
+    matching.map(|(_, bytes)| &bytes[..]).collect()
 }
 
 /// Sends a request and runs the simulation until the SM replies.
@@ -188,7 +188,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     lab.until("the device lost its aliases", 10, |lab| {
         in_device(lab, host, 1) == 0
     });
-    lab.until("the device has them again", 60, |lab| {
+    lab.until("the aliases are written again", 60, |lab| {
         in_device(lab, host, 3) == generated
     });
     assert_eq!(in_device(&lab, host, 1), ALIAS);

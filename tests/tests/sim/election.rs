@@ -1,5 +1,6 @@
 //! Elections among several ferrosm SMs in one fabric: planned and unplanned master changes, two subnet fragments, priorities and SMs
 //! that are not on the allow-list.
+//!
 //! The tests check the SMPs that devices receive, and whether hosts get replies at the LID that PortInfo:MasterSMLID of their port
 //! names.
 
@@ -539,13 +540,16 @@ fn sm_off_the_allow_list_raises_an_alarm() {
                 .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
             assert!(lab.next_sweep(60).is_clean());
         }
-        let gone = |e: &&Event| {
+        let is_gone_notice = |e: &&Event| {
             let Event::Notice(Notice::Election(about)) = e else {
                 return false;
             };
             matches!(about.what, election::ElectionNotice::IgnoredSmGone(_))
         };
-        assert_eq!(events(&lab, lab.sm).iter().filter(gone).count(), times);
+        assert_eq!(
+            events(&lab, lab.sm).iter().filter(is_gone_notice).count(),
+            times
+        );
     }
 }
 
@@ -652,15 +656,20 @@ fn sweep_replaces_a_pending_sminfo_scan() {
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(role(&lab, lab.sm), SmState::Master);
         let core = lab.manager().core();
-        let says = core.view().map(|view| view.managers[0].sm_state);
-        assert_eq!(says, Some(SmState::Master), "{} {deposed}", lab.repeat());
+        let own_state = core.view().map(|view| view.managers[0].sm_state);
+        assert_eq!(
+            own_state,
+            Some(SmState::Master),
+            "{} {deposed}",
+            lab.repeat()
+        );
         let joined = Members::new().join(&mut lab, OTHER_HOST, BROADCAST, JoinState::FULL);
         assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
     }
 }
 
 /// The master loses its lease, but no other SM acquires it. The master queries the other SMs, reads nothing else and writes nothing.
-/// A standby whose peer reports the master as silent polls the master with the usual SMP timeout, and stays standby.
+/// A standby that is notified of its master's silence polls the master with the usual SMP timeout, and stays standby.
 #[test]
 fn lost_lease_does_not_isolate_the_subnet() {
     let mut lab = up(5);

@@ -59,7 +59,7 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     lab.manager().reports().len() - before.1
 }
 
-/// A link between switches is cut and restored in a fabric of 1,024 hosts: SMPs go only to its two switches.
+/// A link between switches is cut and restored in a fabric of 1,024 hosts: the SM re-reads only its two switches.
 #[test]
 fn lost_link_costs_the_reread_of_its_two_switches() {
     let mut lab = stable("fat-tree:16");

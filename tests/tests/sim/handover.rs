@@ -13,7 +13,7 @@ use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broad
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
-const THERE: PortAt = PortAt::new(7, 1);
+const STANDBY_PORT: PortAt = PortAt::new(7, 1);
 const STEP: Duration = Duration::from_millis(10);
 /// Time within which the daemon exits, even without a successor.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 fn master_and_synchronising_standby() -> (Lab, SmId) {
     let template = Lab::new("fat-tree:4", 1);
     let fabric = template.world.fabric();
-    let peers = [template.at, THERE].map(|at| fabric.port_guid(at));
+    let peers = [template.at, STANDBY_PORT].map(|at| fabric.port_guid(at));
     let cfg = |priority| SmConfig {
         priority,
         peer_sms: Arc::new(peers.into()),
@@ -30,7 +30,7 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     command(&mut lab, second, Input::ReplicaIncomplete(true));
     lab.world.run_for(Duration::from_secs(30));
@@ -119,7 +119,7 @@ fn stop_waits_for_the_replica() {
     };
     assert_eq!(count_events(&lab, handed_over), 1);
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, STANDBY_PORT);
     lab.run_until_correct(30);
 }
 
@@ -226,7 +226,7 @@ fn standby_with_replica_outranks_standby_without() {
     const BETTER: PortAt = PortAt::new(9, 1);
     let template = Lab::new("fat-tree:4", 1);
     let fabric = template.world.fabric();
-    let peers = [template.at, THERE, BETTER].map(|at| fabric.port_guid(at));
+    let peers = [template.at, STANDBY_PORT, BETTER].map(|at| fabric.port_guid(at));
     let cfg = |priority| SmConfig {
         priority,
         peer_sms: Arc::new(peers.into()),
@@ -240,7 +240,7 @@ fn standby_with_replica_outranks_standby_without() {
         lab.world.run_for(Duration::from_secs(30));
         id
     };
-    let (ready, better) = (add(THERE, 1, false), add(BETTER, 9, true));
+    let (ready, better) = (add(STANDBY_PORT, 1, false), add(BETTER, 9, true));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
     assert_eq!(
         [ready, better].map(|id| role(&lab, id)),

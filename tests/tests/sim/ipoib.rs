@@ -385,10 +385,10 @@ fn ipoib_hosts_join_communicate_and_leave() {
             let reply = interface.join(lab, mgid, FULL).expect("joins");
             let again = interface.join(lab, mgid, FULL).expect("joins again");
             assert_eq!(reply, again, "a repeated join changes nothing");
-            let of_it = &mut tables.entry(reply.mlid()).or_default().0;
-            assert!(!of_it.contains(&interface.at) || mgid[2] == 0x60);
-            if !of_it.contains(&interface.at) {
-                of_it.push(interface.at);
+            let receivers = &mut tables.entry(reply.mlid()).or_default().0;
+            assert!(!receivers.contains(&interface.at) || mgid[2] == 0x60);
+            if !receivers.contains(&interface.at) {
+                receivers.push(interface.at);
             }
         }
     }
@@ -622,9 +622,9 @@ fn members_rejoin_on_client_reregister() {
         tables.entry(reply.mlid()).or_default().0.push(interface.at);
         for mgid in usual(interface) {
             let reply = interface.join(lab, mgid, FULL).expect("joins");
-            let of_it = &mut tables.entry(reply.mlid()).or_default().0;
-            if !of_it.contains(&interface.at) {
-                of_it.push(interface.at);
+            let receivers = &mut tables.entry(reply.mlid()).or_default().0;
+            if !receivers.contains(&interface.at) {
+                receivers.push(interface.at);
             }
         }
     }

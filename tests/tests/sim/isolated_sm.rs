@@ -17,7 +17,7 @@ use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, header, hosts, p
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
-const THERE: PortAt = PortAt::new(7, 1);
+const STANDBY_PORT: PortAt = PortAt::new(7, 1);
 /// Longer than any SM needs to detect a lost link.
 const LONG: Duration = Duration::from_mins(1);
 
@@ -52,7 +52,7 @@ fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
 
 fn standby(lab: &mut Lab) -> SmId {
     let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(lab, second), SmState::Standby);
@@ -145,7 +145,7 @@ fn until_master(lab: &mut Lab, id: SmId) {
 fn master_keeps_its_view_across_a_link_loss() {
     let (mut lab, members) = up();
     let (sm, own) = (lab.sm, lab.at);
-    subscribe(&mut lab, THERE);
+    subscribe(&mut lab, STANDBY_PORT);
     let before = reregister_counts(&lab);
     let persisted = lab.manager().persisted_records.clone();
     lab.world.fabric_mut().reset_counters();
@@ -221,28 +221,28 @@ fn isolated_standby_does_not_use_an_old_replica() {
         let second = standby(&mut lab);
         let replica = complete_replica(&lab);
         set_replica(&mut lab, second, Some(replica));
-        act(&mut lab, FabricAction::Cut(THERE));
+        act(&mut lab, FabricAction::Cut(STANDBY_PORT));
         lab.world.run_for(LONG);
-        let taken = lab.world.with_sm(second, |sm, _| sm.replica.is_none());
-        assert_eq!(taken, Some(true), "the standby has loaded its replica");
+        let loaded = lab.world.with_sm(second, |sm, _| sm.replica.is_none());
+        assert_eq!(loaded, Some(true), "the standby has loaded its replica");
         assert_eq!(role(&lab, second), SmState::Discovering);
-        members.remove_port(THERE);
+        members.remove_port(STANDBY_PORT);
         join(&mut lab, &mut members, at, plain(7));
         lab.world.run_for(Duration::from_secs(12));
         let replica = complete_replica(&lab);
         set_replica(&mut lab, second, Some(replica).filter(|_| again));
         lab.world.kill(first);
         let before = reregister_counts(&lab);
-        act(&mut lab, FabricAction::Restore(THERE));
+        act(&mut lab, FabricAction::Restore(STANDBY_PORT));
         until_master(&mut lab, second);
-        (lab.sm, lab.at) = (second, THERE);
+        (lab.sm, lab.at) = (second, STANDBY_PORT);
         lab.until("the first sweep", 60, |lab| {
             !lab.manager().reports().is_empty()
         });
         lab.world.run_for(Duration::from_secs(15));
         if again {
             assert_right(&lab, &members);
-            assert_eq!(reregistered_since(&lab, &before), [THERE]);
+            assert_eq!(reregistered_since(&lab, &before), [STANDBY_PORT]);
         } else {
             assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
         }
@@ -255,9 +255,9 @@ fn isolated_standby_does_not_use_an_old_replica() {
 fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
     let (first, at) = (lab.sm, hosts(&lab)[9]);
-    act(&mut lab, FabricAction::Cut(THERE));
+    act(&mut lab, FabricAction::Cut(STANDBY_PORT));
     let sm = Sm::new(cfg(0), complete_replica(&lab), lab.world.now());
-    let second = lab.world.add_sm(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(LONG);
     assert_eq!(role(&lab, second), SmState::Discovering);
@@ -265,9 +265,9 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
     lab.world.run_for(Duration::from_secs(12));
     lab.world.kill(first);
     let before = reregister_counts(&lab);
-    act(&mut lab, FabricAction::Restore(THERE));
+    act(&mut lab, FabricAction::Restore(STANDBY_PORT));
     until_master(&mut lab, second);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, STANDBY_PORT);
     lab.until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
@@ -302,7 +302,7 @@ fn stalled_sm_does_not_use_an_old_replica() {
     lab.world
         .with_sm(second, |sm, now| sm.command(loaded(replica), now));
     until_master(&mut lab, second);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, STANDBY_PORT);
     lab.until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });

@@ -11,7 +11,7 @@ use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
-const THERE: PortAt = PortAt::new(7, 1);
+const STANDBY_PORT: PortAt = PortAt::new(7, 1);
 /// A port that is no longer in the fabric. Its GUID sorts before all others in a LID map.
 const REMOVED_PORT: PortGuid = PortGuid(1);
 
@@ -37,7 +37,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
         ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
-    let second = lab.world.add_sm(Some(THERE), sm);
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
@@ -55,7 +55,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     lab.world
         .with_sm(second, |sm, _| sm.replica = Some(replica));
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, STANDBY_PORT);
     lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
     power(&mut lab, FabricAction::PowerOn(absent_host.node));

@@ -221,8 +221,14 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
         lab.assert_correct();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(reregisters(&lab), more, "{}", lab.repeat());
-        let says = |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));
-        let notices = lab.manager().events.iter().filter(says).count();
+        let is_foreign_master =
+            |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));
+        let notices = lab
+            .manager()
+            .events
+            .iter()
+            .filter(is_foreign_master)
+            .count();
         assert_eq!(notices, times, "{}", lab.repeat());
         let sweeps = lab.manager().reports().len();
         lab.world.run_for(Duration::from_secs(64));

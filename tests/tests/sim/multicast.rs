@@ -192,12 +192,12 @@ fn trees_follow_lost_and_restored_links() {
             .map(|g| g.members.clone());
         let guid = |at: &PortAt| lab.world.fabric().port_guid(*at);
         let there = there.unwrap_or_default();
-        let gone: Vec<PortAt> = members
+        let removed: Vec<PortAt> = members
             .of(plain(0))
             .into_iter()
             .filter(|at| !there.contains_key(&guid(at)))
             .collect();
-        for at in &gone {
+        for at in &removed {
             assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(root));
             members.remove_port(*at);
         }
