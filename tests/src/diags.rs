@@ -1,11 +1,11 @@
-//! What infiniband-diags print, read by parsers that share nothing with ferrosm.
+//! Parsers of infiniband-diags' output; they share no code with ferrosm.
 //!
-//! They read the text that Debian's `ibnetdiscover`, `dump_fts -a -n`, `iblinkinfo -l`, `ibtracert`, `sminfo` and
-//! `smpquery` print, and refuse lines that they do not know: a silent gap would make the judge too kind.
+//! They support the output of Debian's `ibnetdiscover`, `dump_fts -a -n`, `iblinkinfo -l`, `ibtracert`, `sminfo` and
+//! `smpquery`. They reject lines that they cannot parse: skipped lines could hide faults.
 
 use std::collections::BTreeMap;
 
-/// The three readings that a verdict needs.
+/// The outputs that [`crate::judge`] checks.
 #[derive(Debug)]
 pub struct Observed {
     /// `ibnetdiscover`.
@@ -19,11 +19,11 @@ pub struct Observed {
 /// Kinds of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Forwards by its tables.
+    /// A switch.
     Switch,
     /// A channel adapter.
     Ca,
-    /// A router: an end node of this subnet.
+    /// A router, which is an end node in the subnet.
     Router,
 }
 
@@ -47,7 +47,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// As ibsim and SIM_HOST know it.
+    /// The node ID in the format of ibsim and SIM_HOST.
     #[must_use]
     pub fn id(&self) -> String {
         let letter = match self.kind {
@@ -72,7 +72,7 @@ pub struct Port {
     pub lmc: u8,
 }
 
-/// The fabric as `ibnetdiscover` found it.
+/// The fabric in `ibnetdiscover`'s output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Net {
     /// By node GUID.
@@ -80,10 +80,10 @@ pub struct Net {
 }
 
 impl Net {
-    /// Reads `ibnetdiscover`'s text.
+    /// Parses `ibnetdiscover`'s output.
     ///
     /// # Errors
-    /// The line that is not understood.
+    /// The line that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut net = Self::default();
         let mut current = None;
@@ -112,17 +112,17 @@ impl Net {
         }
     }
 
-    /// Its switches.
+    /// The switches.
     pub fn switches(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values().filter(|node| node.kind == Kind::Switch)
     }
 
-    /// Its CAs and routers.
+    /// The CAs and routers.
     pub fn hosts(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values().filter(|node| node.kind != Kind::Switch)
     }
 
-    /// Base LIDs: of switches by (node GUID, 0), of other ports by (node GUID, port).
+    /// Base LIDs and LMCs by (node GUID, port); switches have port 0.
     #[must_use]
     pub fn lids(&self) -> BTreeMap<(u64, u8), (u16, u8)> {
         let switches = self
@@ -136,7 +136,7 @@ impl Net {
         switches.chain(ports).collect()
     }
 
-    /// Every link between two switches once, by its lower end.
+    /// The links between switches, each once; the lower (node GUID, port) comes first.
     #[must_use]
     pub fn switch_links(&self) -> Vec<((u64, u8), (u64, u8))> {
         let mut links = Vec::new();
@@ -153,10 +153,10 @@ impl Net {
     }
 }
 
-/// `Some(None)` for lines that are no node, `None` for a node that cannot be read.
+/// `Some(None)` for lines of other kinds, `None` for a node line that cannot be parsed.
 #[expect(
     clippy::option_option,
-    reason = "not a node, and not readable, are two things"
+    reason = "distinguishes other lines from malformed node lines"
 )]
 fn parse_node(line: &str) -> Option<Option<Node>> {
     let (kind, rest) = match line.split_once(['\t', ' ']) {
@@ -233,32 +233,32 @@ fn hex(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-/// Linear forwarding tables: by switch GUID, by LID, the out port. Entries without a port are not there.
+/// Linear forwarding tables: output ports by switch GUID and LID, without entries that mean "no port".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
 
-/// The one entry that `dump_fts` leaves out: the last one, where its LID is a multiple of 64.
+/// An entry that `dump_fts` omits: the last entry of a table, if its LID is a multiple of 64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The switch.
     pub switch: u64,
-    /// Its DR path, as `smpdump -D` takes it.
+    /// Its DR path in the format of `smpdump -D`.
     pub path: String,
-    /// The LID, first of its block.
+    /// The LID, the first one of its block.
     pub lid: u16,
 }
 
-/// Entries of an LFT block.
+/// Number of entries in an LFT block.
 pub const LFT_BLOCK: u16 = 64;
 
 /// The entry that means "no port".
 const NO_PORT: u8 = 255;
 
 impl Tables {
-    /// Reads `dump_fts -a -n`.
+    /// Parses the output of `dump_fts -a -n`.
     ///
     /// # Errors
-    /// The line that is not understood.
+    /// The line that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut tables = Self::default();
         let mut current = None;
@@ -286,10 +286,10 @@ impl Tables {
         Ok(tables)
     }
 
-    /// What `dump_fts` left out of `text`.
+    /// The entries that `dump_fts` omitted from `text`.
     ///
     /// # Errors
-    /// The line that is not understood.
+    /// The line that cannot be parsed.
     pub fn left_out(text: &str) -> Result<Vec<LeftOut>, String> {
         // Unicast lids [0x0-0x90] of switch DR path slid 0; dlid 0; 0,1,3 guid 0x... (name):
         let read = |line: &str| {
@@ -309,10 +309,10 @@ impl Tables {
         Ok(all)
     }
 
-    /// Adds an entry from the block that it begins, as `smpdump` prints it.
+    /// Adds an omitted entry: the first one of its block in the output of `smpdump`.
     ///
     /// # Errors
-    /// The text that is not understood.
+    /// The text that cannot be parsed.
     pub fn complete(&mut self, entry: &LeftOut, block: &str) -> Result<(), String> {
         let first = block
             .get(..2)
@@ -327,36 +327,36 @@ impl Tables {
         Ok(())
     }
 
-    /// The out port of a switch for a LID.
+    /// The output port of a switch for a LID.
     #[must_use]
     pub fn out(&self, switch: u64, lid: u16) -> Option<u8> {
         self.0.get(&switch)?.get(&lid).copied()
     }
 }
 
-/// A line of `iblinkinfo -l`: one end of a link, or a port without one.
+/// A line of `iblinkinfo -l`: a port, with or without a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Node GUID (a CA's port GUID).
     pub guid: u64,
     /// Name of the node.
     pub name: String,
-    /// LID of the end.
+    /// LID of the port.
     pub lid: u16,
     /// Port.
     pub port: u8,
-    /// Logical state, as `Active`.
+    /// Logical state, such as `Active`.
     pub state: String,
-    /// Physical state, as `LinkUp`.
+    /// Physical state, such as `LinkUp`.
     pub physical: String,
-    /// LID of the other end, where there is one.
+    /// LID of the peer, if the port has a link.
     pub peer_lid: Option<u16>,
 }
 
-/// Reads `iblinkinfo -l`.
+/// Parses the output of `iblinkinfo -l`.
 ///
 /// # Errors
-/// The line that is not understood.
+/// The line that cannot be parsed.
 pub fn parse_links(text: &str) -> Result<Vec<Link>, String> {
     text.lines()
         .filter(|line| line.contains("==("))
@@ -391,22 +391,22 @@ fn parse_link(line: &str) -> Option<Link> {
     })
 }
 
-/// A path as `ibtracert` walked it.
+/// A path in `ibtracert`'s output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// Node GUID at the start.
     pub from: u64,
-    /// Each hop: the port out of the last node, the node GUID that it leads to, the port in.
+    /// Each hop: output port of the previous node, GUID of the next node, and its input port.
     pub hops: Vec<(u8, u64, u8)>,
     /// Node GUID at the end.
     pub to: u64,
 }
 
 impl Trace {
-    /// Reads `ibtracert`.
+    /// Parses `ibtracert`'s output.
     ///
     /// # Errors
-    /// The line that is not understood, or a path that does not arrive.
+    /// The line that cannot be parsed, or a path without an end.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (mut from, mut to, mut hops): (_, _, Vec<(u8, u64, u8)>) = (None, None, Vec::new());
         let mut ends_at_host = false;
@@ -428,9 +428,9 @@ impl Trace {
             }
         }
         let (Some(from), Some(to)) = (from, to) else {
-            return Err(format!("ibtracert does not arrive: {text}"));
+            return Err(format!("ibtracert found no complete path: {text}"));
         };
-        // On a hop into a host it prints the port's GUID, elsewhere the node's.
+        // For a hop to a host ibtracert prints the port GUID, for others the node GUID.
         if let (true, Some(last)) = (ends_at_host, hops.last_mut()) {
             last.1 = to;
         }
@@ -443,26 +443,26 @@ fn braced(text: &str) -> Option<(u64, &str)> {
     Some((hex(guid)?, rest))
 }
 
-/// What `sminfo` prints.
+/// The output of `sminfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmInfo {
-    /// LID of the subnet manager's port.
+    /// LID of the SM's port.
     pub lid: u16,
-    /// GUID of the subnet manager's port.
+    /// GUID of the SM's port.
     pub guid: u64,
-    /// Its activity counter.
+    /// ActCount.
     pub activity: u64,
-    /// Its priority.
+    /// Priority.
     pub priority: u8,
-    /// `SMINFO_MASTER` and so on.
+    /// State, such as `SMINFO_MASTER`.
     pub state: String,
 }
 
 impl SmInfo {
-    /// Reads `sminfo`.
+    /// Parses the output of `sminfo`.
     ///
     /// # Errors
-    /// The text that is not understood.
+    /// The text that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let info = || {
             let text = text.replace(',', " ");
@@ -479,7 +479,7 @@ impl SmInfo {
     }
 }
 
-/// `Name:.......value` lines of `smpquery`; the first of a name counts.
+/// Parses the `Name:.......value` lines of `smpquery`; the first line of a name counts.
 #[must_use]
 pub fn parse_smpquery(text: &str) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();

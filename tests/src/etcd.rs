@@ -1,4 +1,4 @@
-//! A cluster of etcd (Debian's `etcd-server`) on free ports of this machine, with its data in a directory of its own.
+//! An etcd cluster (Debian's `etcd-server`) on free local ports, with its data in a temporary directory.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -9,15 +9,15 @@ use crate::loopback;
 use crate::process::{Launch, Running, Signal, poll_until};
 use crate::scratch::Scratch;
 
-/// Only a broken cluster takes so long.
-const GUARD: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(20);
+/// Timeout for all operations; only a broken cluster reaches it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The members; killed when dropped.
+/// A cluster; its members are killed when it is dropped.
 #[derive(Debug)]
 pub struct Etcd {
     members: Vec<Member>,
-    // Last: the directory goes after the processes that write into it.
+    // Last, so that the directory is removed after the processes have ended.
     scratch: Scratch,
 }
 
@@ -29,67 +29,67 @@ struct Member {
 }
 
 impl Etcd {
-    /// Starts so many members, and waits until they serve.
+    /// Starts a cluster, and waits until all members are healthy.
     ///
     /// # Panics
-    /// If they do not, or etcd is not installed.
+    /// If a member does not become healthy, or etcd is not installed.
     #[must_use]
     pub fn new(members: usize) -> Self {
-        let places = loopback::free(members * 2);
+        let addresses = loopback::free(members * 2);
         let member = |pair: &[SocketAddr]| Member {
             client: pair[0],
             peer: pair[1],
             process: None,
         };
         let mut etcd = Self {
-            members: places.chunks(2).map(member).collect(),
-            // What a disk does that others keep busy is not what is tried: etcd that hangs is a test of its own.
+            members: addresses.chunks(2).map(member).collect(),
+            // In memory, so that a busy disk cannot delay etcd; other tests cover a hanging etcd.
             scratch: Scratch::in_memory("etcd"),
         };
         etcd.start();
         etcd
     }
 
-    /// Where its members are.
+    /// The client URLs of the members.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
-        let place = |m: &Member| format!("http://{}", m.client);
-        self.members.iter().map(place).collect()
+        let url = |m: &Member| format!("http://{}", m.client);
+        self.members.iter().map(url).collect()
     }
 
-    /// kill -9.
+    /// Kills a member with SIGKILL.
     pub fn kill(&mut self, member: usize) {
         if let Some(process) = self.members[member].process.take() {
-            drop(process.stop(Signal::Kill, GUARD));
+            drop(process.stop(Signal::Kill, TIMEOUT));
         }
     }
 
-    /// All of them stand still, or go on: what a disk does that hangs, seen from outside.
+    /// Sends a signal to all members. Stopping them simulates a hanging disk.
     pub fn signal_all(&self, signal: Signal) {
         for process in self.members.iter().filter_map(|m| m.process.as_ref()) {
             process.signal(signal);
         }
     }
 
-    /// Kills all of them.
+    /// Kills all members with SIGKILL.
     pub fn kill_all(&mut self) {
         (0..self.members.len()).for_each(|n| self.kill(n));
     }
 
-    /// Starts those that do not run, with the data that they had; all serve then.
+    /// Starts the members that are not running, with their existing data, and waits until all members are healthy.
     ///
     /// # Panics
-    /// If they do not.
+    /// If a member does not become healthy.
     pub fn start(&mut self) {
-        // A cluster serves when most of it is there.
+        // Start all members before waiting: a member is healthy only if the cluster has a quorum.
         for n in 0..self.members.len() {
             if self.members[n].process.is_none() {
                 self.members[n].process = Some(self.launch(n));
             }
         }
         for n in 0..self.members.len() {
-            let serves = poll_until(GUARD, PAUSE, || self.serves(n));
-            serves.unwrap_or_else(|why| panic!("{why}"));
+            let healthy = poll_until(TIMEOUT, POLL_INTERVAL, || self.check_health(n));
+            healthy.unwrap_or_else(|why| panic!("{why}"));
         }
     }
 
@@ -114,44 +114,44 @@ impl Etcd {
             .start(self.scratch.path())
     }
 
-    /// The number of the member that leads the others.
+    /// The number of the leader.
     ///
     /// # Panics
-    /// If there is none for long.
+    /// If no leader is elected in time.
     #[must_use]
     pub fn leader(&self) -> usize {
-        let leads = |n: &usize| {
+        let is_leader = |n: &usize| {
             self.get(*n, "metrics")
                 .contains("\netcd_server_is_leader 1")
         };
-        let found = poll_until(GUARD, PAUSE, || {
-            let found = (0..self.members.len()).find(leads);
-            found.ok_or_else(|| "no member of etcd leads".to_owned())
+        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
+            let found = (0..self.members.len()).find(is_leader);
+            found.ok_or_else(|| "etcd has no leader".to_owned())
         });
         found.unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// A page of a member, or why there is none.
+    /// Fetches a page from a member; returns the error text if that fails.
     fn get(&self, n: usize, page: &str) -> String {
-        let ask = || -> std::io::Result<String> {
+        let request = || -> std::io::Result<String> {
             let mut socket = TcpStream::connect(self.members[n].client)?;
             socket.set_read_timeout(Some(Duration::from_secs(1)))?;
             socket.write_all(format!("GET /{page} HTTP/1.0\r\n\r\n").as_bytes())?;
-            let mut answer = String::new();
-            socket.read_to_string(&mut answer)?;
-            Ok(answer)
+            let mut response = String::new();
+            socket.read_to_string(&mut response)?;
+            Ok(response)
         };
-        ask().unwrap_or_else(|e| e.to_string())
+        request().unwrap_or_else(|e| e.to_string())
     }
 
-    /// Whether a member serves, with a leader.
-    fn serves(&self, n: usize) -> Result<(), String> {
-        let said = self.get(n, "health");
-        if said.contains("\"true\"") {
+    /// Succeeds if a member is healthy.
+    fn check_health(&self, n: usize) -> Result<(), String> {
+        let response = self.get(n, "health");
+        if response.contains("\"true\"") {
             return Ok(());
         }
         let log = self.members[n].process.as_ref().map(Running::stderr);
         let log = log.unwrap_or_default();
-        Err(format!("etcd's member {n} does not serve: {said}\n{log}"))
+        Err(format!("etcd member {n} is not healthy: {response}\n{log}"))
     }
 }

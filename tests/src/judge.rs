@@ -1,7 +1,7 @@
-//! The verdict on a fabric, from what infiniband-diags say about it.
+//! Checks a fabric by the output of infiniband-diags.
 //!
-//! It walks the forwarding tables as the switches would. It shares no code with ferrosm, and it is proven on
-//! OpenSM: it must find OpenSM's fat trees sound and its minhop tori deadlocked (`tests/judge_on_opensm.rs`).
+//! The checker follows the forwarding tables as switches do, and shares no code with ferrosm. `tests/ibsim/judge_on_opensm.rs`
+//! tests it on OpenSM: fat trees must pass, and minhop on a torus must have credit loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,47 +9,48 @@ use crate::diags::{Kind, Net, Node, Observed, Tables};
 
 /// Highest unicast LID.
 const LAST_UNICAST: u16 = 0xbfff;
-/// Faults that are told one by one; the rest is counted.
-const TOLD: usize = 12;
+/// Maximum number of faults in an error; further faults are only counted.
+const MAX_DESCRIBED: usize = 12;
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// A sentence each; none is a sound fabric.
+    /// Descriptions of the faults; empty for a correct fabric.
     pub faults: Vec<String>,
     /// Linked ports of CAs and routers.
     pub host_ports: usize,
     /// Switches.
     pub switches: usize,
-    /// LIDs, all paths of an LMC counted.
+    /// LIDs, including all LIDs of LMC ranges.
     pub lids: usize,
-    /// (switch, LID) pairs that were walked.
+    /// (switch, LID) pairs whose path was followed.
     pub walked: usize,
-    /// Most switches on a path between two hosts.
+    /// Highest number of switches on a path between two hosts.
     pub longest: usize,
-    /// Channels (switch and out port) on a cycle of the dependency graph of all host-to-host paths on one lane.
+    /// DependencyGraph (switch and output port) on a cycle of the dependency graph of all host-to-host paths on one VL, or reachable
+    /// from one.
     pub cyclic_channels: usize,
 }
 
 impl Verdict {
-    /// The faults as an error.
+    /// Succeeds if there are no faults.
     ///
     /// # Errors
-    /// If there are any.
+    /// The faults.
     pub fn sound(&self) -> Result<(), String> {
         if self.faults.is_empty() {
             return Ok(());
         }
-        let told = &self.faults[..self.faults.len().min(TOLD)];
+        let first = &self.faults[..self.faults.len().min(MAX_DESCRIBED)];
         Err(format!(
             "{} faults:\n{}",
             self.faults.len(),
-            told.join("\n")
+            first.join("\n")
         ))
     }
 }
 
-/// Judges a fabric: LIDs, link states, every path, loops, credit loops on one lane.
+/// Checks LIDs, link states, all paths, forwarding loops, and credit loops on one VL.
 #[must_use]
 pub fn examine(seen: &Observed) -> Verdict {
     let mut verdict = Verdict {
@@ -61,16 +62,17 @@ pub fn examine(seen: &Observed) -> Verdict {
     check_links(seen, &mut verdict);
     for switch in seen.net.switches() {
         if !seen.tables.0.contains_key(&switch.guid) {
-            verdict
-                .faults
-                .push(format!("no table of switch {}", switch.description));
+            verdict.faults.push(format!(
+                "no forwarding table of switch {}",
+                switch.description
+            ));
         }
     }
-    let mut channels = Channels::default();
+    let mut dependencies = DependencyGraph::default();
     for destination in &destinations {
-        walk_to(seen, destination, &mut channels, &mut verdict);
+        walk_to(seen, destination, &mut dependencies, &mut verdict);
     }
-    verdict.cyclic_channels = channels.on_cycles();
+    verdict.cyclic_channels = dependencies.on_cycles();
     if verdict.cyclic_channels > 0 {
         verdict.faults.push(format!(
             "{} channels in credit loops",
@@ -80,11 +82,11 @@ pub fn examine(seen: &Observed) -> Verdict {
     verdict
 }
 
-/// A LID and where it lives.
+/// A LID and its location.
 #[derive(Debug, Clone, Copy)]
 struct Destination {
     lid: u16,
-    /// The switch that delivers it, and its port: 0 for the switch itself.
+    /// The switch and port that deliver its packets; port 0 for the switch's own LID.
     home: (u64, u8),
     is_host: bool,
 }
@@ -113,7 +115,7 @@ fn check_lids(net: &Net, verdict: &mut Verdict) -> Vec<Destination> {
             if let Some(other) = owners.insert(lid, owner) {
                 verdict
                     .faults
-                    .push(format!("LID {lid} is {name}'s and also {other:x?}'s"));
+                    .push(format!("LID {lid} is assigned to {name} and to {other:x?}"));
             }
             if let Some(home) = home {
                 destinations.push(Destination {
@@ -128,7 +130,7 @@ fn check_lids(net: &Net, verdict: &mut Verdict) -> Vec<Destination> {
     destinations
 }
 
-/// `None` for a port that is cabled to another host.
+/// `None` for a port that is linked to another host.
 fn delivering_switch(net: &Net, node: &Node, port: u8) -> Option<(u64, u8)> {
     let port = node.ports.get(&port)?;
     let peer = net.nodes.get(&port.peer)?;
@@ -150,23 +152,26 @@ fn check_links(seen: &Observed, verdict: &mut Verdict) {
                 .push(format!("{end} has no link and is {}", link.state));
         }
         if link.lid == 0 || link.peer_lid == Some(0) {
-            verdict
-                .faults
-                .push(format!("{end} or its other end has LID 0"));
+            verdict.faults.push(format!("{end} or its peer has LID 0"));
         }
         active += usize::from(linked);
     }
     let ends: usize = seen.net.nodes.values().map(|node| node.ports.len()).sum();
-    // iblinkinfo tells every switch port once, and a host's port on a line of its own.
+    // iblinkinfo prints one line for each switch port and each host port.
     if active != ends {
         verdict.faults.push(format!(
-            "iblinkinfo has {active} link ends, ibnetdiscover {ends}"
+            "iblinkinfo lists {active} linked ports, ibnetdiscover {ends}"
         ));
     }
 }
 
-/// Follows one LID from every switch. Each switch is looked at once, whatever the number of sources.
-fn walk_to(seen: &Observed, to: &Destination, channels: &mut Channels, verdict: &mut Verdict) {
+/// Follows the paths to one LID from all switches. Results are cached, so each switch is visited once.
+fn walk_to(
+    seen: &Observed,
+    to: &Destination,
+    dependencies: &mut DependencyGraph,
+    verdict: &mut Verdict,
+) {
     let mut known: BTreeMap<u64, Result<usize, String>> = BTreeMap::new();
     for source in seen.net.switches() {
         let mut path = Vec::new();
@@ -176,7 +181,7 @@ fn walk_to(seen: &Observed, to: &Destination, channels: &mut Channels, verdict: 
                 break known.clone();
             }
             if path.contains(&at) {
-                break Err("goes round in a loop".to_owned());
+                break Err("forwarding loop".to_owned());
             }
             path.push(at);
             match next_switch(&seen.net, &seen.tables, at, to) {
@@ -197,15 +202,15 @@ fn walk_to(seen: &Observed, to: &Destination, channels: &mut Channels, verdict: 
     for source in seen.net.switches() {
         let hosts = hosts_at(&seen.net, source);
         match known.get(&source.guid) {
-            // A switch without hosts need not reach another switch: nothing sends there but management by
-            // directed route. It must reach hosts, for its traps and answers.
+            // A switch without hosts does not need a path to another switch's LID: only directed-route SMPs are sent
+            // there. It needs paths to hosts, for its traps and responses.
             Some(Err(reason)) if to.is_host || hosts > 0 => verdict.faults.push(format!(
                 "from {} to LID {}: {reason}",
                 source.description, to.lid
             )),
             Some(Ok(hops)) if to.is_host && hosts > 0 => {
                 verdict.longest = verdict.longest.max(*hops);
-                channels.follow(seen, source.guid, to);
+                dependencies.follow(seen, source.guid, to);
             }
             Some(_) | None => {}
         }
@@ -225,7 +230,7 @@ fn hosts_at(net: &Net, switch: &Node) -> usize {
         .count()
 }
 
-/// The switch after `at` on the way; `None` where it arrives.
+/// The switch after `at` on the path; `None` if `at` delivers the packet.
 fn next_switch(
     net: &Net,
     tables: &Tables,
@@ -255,15 +260,15 @@ fn next_switch(
     }
 }
 
-/// Channels (switch, out port) and which waits for which.
+/// The channel dependency graph; a channel is a switch and an output port.
 #[derive(Debug, Default)]
-struct Channels {
-    after: BTreeMap<(u64, u8), BTreeSet<(u64, u8)>>,
-    /// Per LID: switches whose way has been followed.
+struct DependencyGraph {
+    successors: BTreeMap<(u64, u8), BTreeSet<(u64, u8)>>,
+    /// Per LID: switches from which the path has been followed.
     followed: BTreeSet<(u16, u64)>,
 }
 
-impl Channels {
+impl DependencyGraph {
     fn follow(&mut self, seen: &Observed, source: u64, to: &Destination) {
         let mut before = None;
         let mut at = source;
@@ -272,7 +277,7 @@ impl Channels {
             next_switch(&seen.net, &seen.tables, at, to),
         ) {
             if let Some(before) = before {
-                self.after.entry(before).or_default().insert((at, out));
+                self.successors.entry(before).or_default().insert((at, out));
             }
             if !self.followed.insert((to.lid, at)) {
                 return;
@@ -282,25 +287,25 @@ impl Channels {
         }
     }
 
-    /// Takes away what nothing waits for, until nothing more goes.
+    /// Removes channels without predecessors until none is left; returns the number of remaining channels.
     fn on_cycles(&self) -> usize {
-        let mut waiting: BTreeMap<(u64, u8), usize> = BTreeMap::new();
-        for (channel, after) in &self.after {
-            waiting.entry(*channel).or_default();
-            for next in after {
-                *waiting.entry(*next).or_default() += 1;
+        let mut predecessors: BTreeMap<(u64, u8), usize> = BTreeMap::new();
+        for (channel, successors) in &self.successors {
+            predecessors.entry(*channel).or_default();
+            for next in successors {
+                *predecessors.entry(*next).or_default() += 1;
             }
         }
-        let mut free: Vec<(u64, u8)> = waiting
+        let mut free: Vec<(u64, u8)> = predecessors
             .iter()
             .filter(|(_, count)| **count == 0)
             .map(|(channel, _)| *channel)
             .collect();
-        let mut left = waiting.len();
+        let mut left = predecessors.len();
         while let Some(channel) = free.pop() {
             left -= 1;
-            for next in self.after.get(&channel).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(next) {
+            for next in self.successors.get(&channel).into_iter().flatten() {
+                if let Some(count) = predecessors.get_mut(next) {
                     *count -= 1;
                     if *count == 0 {
                         free.push(*next);
@@ -312,10 +317,11 @@ impl Channels {
     }
 }
 
-/// The way from a host's port to a LID by the tables: out port, node and port in of every hop, as `ibtracert` tells.
+/// The path from a host's port to a LID by the tables: output port, next node and its input port of each hop, as
+/// `ibtracert` prints them.
 ///
 /// # Errors
-/// If it does not arrive within as many hops as there are switches.
+/// If the path ends early, or has more hops than the fabric has nodes.
 pub fn path(
     net: &Net,
     tables: &Tables,
@@ -346,5 +352,5 @@ pub fn path(
             return Ok(hops);
         }
     }
-    Err(format!("the way to LID {lid} goes round"))
+    Err(format!("forwarding loop on the path to LID {lid}"))
 }

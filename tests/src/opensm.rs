@@ -1,4 +1,4 @@
-//! OpenSM as a program of others: started on a simulator, its log read, `osmtest` run against it.
+//! OpenSM on a simulator: runs it, reads its log, and runs `osmtest`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::clients::Clients;
 use crate::process::{Finished, Running, Signal, poll_until};
 use crate::scratch::unique_name;
 
-/// Longest time to bring a fabric up, or to take one over.
-const UP: Duration = Duration::from_secs(120);
-/// Longest time for a flow of osmtest: 100,000 queries of unoptimised programs on a busy machine.
-const FLOW: Duration = Duration::from_secs(600);
-const PAUSE: Duration = Duration::from_millis(20);
+/// Maximum time for the initialisation or the takeover of a subnet.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum time for an osmtest flow: 100,000 queries by unoptimised programs on a loaded machine.
+const FLOW_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running OpenSM; killed when dropped.
 #[derive(Debug)]
@@ -22,49 +22,49 @@ pub struct OpenSm {
 }
 
 impl OpenSm {
-    /// Starts it on a node (the simulator's choice where `None`).
+    /// Starts OpenSM on a node; `None` selects the simulator's default.
     #[must_use]
     pub fn start(sim: &impl Clients, node: Option<&str>, args: &[&str]) -> Self {
         let name = unique_name("opensm");
         let log = sim.dir().join(format!("{name}.log"));
         let process = sim
             .launch("opensm", node)
-            // -d 2: each line is written at once. -t: a busy machine lets answers wait for more than the default of 200 ms,
-            // and OpenSM then brings up a fabric without those nodes.
+            // -d 2 flushes the log after each line. -t: on a loaded machine responses can take longer than the default
+            // timeout of 200 ms, and OpenSM would bring up the subnet without these nodes.
             .args(&["-e", "-d", "2", "-t", "2000", "-f", &log.to_string_lossy()])
             .args(args)
             .start(sim.dir());
         Self { process, log }
     }
 
-    /// Everything that it has written.
+    /// The log so far.
     #[must_use]
     pub fn log(&self) -> String {
-        // Not there yet is nothing written.
+        // The file does not exist before the first line.
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Waits until it says so often that the subnet is up.
+    /// Waits until the log reports `times` times that the subnet is up.
     ///
     /// # Panics
-    /// If it does not, or ends.
+    /// On timeout, or if OpenSM ends.
     pub fn wait_until_up(&mut self, times: usize) {
-        self.wait_for("SUBNET UP", times);
+        self.wait_for("SUBNET TIMEOUT", times);
     }
 
-    /// Waits until its log has a word so often.
+    /// Waits until the log contains `word` at least `times` times.
     ///
     /// # Panics
-    /// If it does not come, or OpenSM ends.
+    /// On timeout, or if OpenSM ends.
     pub fn wait_for(&mut self, word: &str, times: usize) {
-        let waited = poll_until(UP, PAUSE, || {
+        let waited = poll_until(TIMEOUT, POLL_INTERVAL, || {
             if let Some(status) = self.process.ended() {
                 return Ok(Err(format!("OpenSM ended with {status}")));
             }
             if self.log().matches(word).count() >= times {
                 Ok(Ok(()))
             } else {
-                Err(format!("OpenSM has not said {word:?} {times} times"))
+                Err(format!("OpenSM has not logged {word:?} {times} times"))
             }
         });
         if let Err(reason) | Ok(Err(reason)) = waited {
@@ -72,14 +72,14 @@ impl OpenSm {
         }
     }
 
-    /// Stops it.
+    /// Stops OpenSM, and returns its log.
     pub fn stop(self, signal: Signal) -> String {
-        let _ = self.process.stop(signal, UP);
+        let _ = self.process.stop(signal, TIMEOUT);
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 
-/// What OpenSM has to complain about in a log: its lines with an error number, without time and thread.
+/// The error lines (`ERR`) of an OpenSM log, without time and thread.
 #[must_use]
 pub fn complaints(log: &str) -> Vec<String> {
     log.lines()
@@ -92,25 +92,25 @@ pub fn complaints(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs a flow of osmtest (`["-f", "c"]`) on a node, in a directory of its own for the inventory.
+/// Runs an osmtest flow (`["-f", "c"]`) on a node, in the directory `osmtest`.
 ///
 /// # Panics
-/// If it does not pass.
+/// If osmtest does not pass.
 pub fn osmtest(sim: &impl Clients, node: &str, flow: &[&str]) -> Finished {
     try_osmtest(sim, node, flow).unwrap_or_else(|reason| panic!("{reason}"))
 }
 
-/// The same for a flow that may fail.
+/// As [`osmtest`], for a flow that may fail.
 ///
 /// # Errors
-/// What it said where it did not pass.
+/// The output of osmtest, if it does not pass.
 pub fn try_osmtest(sim: &impl Clients, node: &str, flow: &[&str]) -> Result<Finished, String> {
-    // osmtest keeps its inventory where it runs.
+    // osmtest writes its inventory to the current directory.
     let done = sim
         .launch("osmtest", Some(node))
         .args(flow)
         .start(&sim.subdir("osmtest"))
-        .wait(FLOW);
+        .wait(FLOW_TIMEOUT);
     if done.stdout.contains("\" PASS") {
         Ok(done)
     } else {

@@ -1,7 +1,7 @@
-//! Recordings of runs in the simulated world: every MAD in order, with every byte, and between them every event of a manager.
+//! Recordings of simulated runs: all MADs with their bytes and all events of the SMs, in order.
 //!
-//! A run is recorded on its own thread, from [`record`] until its closure returns. Two recordings of one seed by different builds show
-//! whether a change of the manager's structure changed its behaviour.
+//! [`record`] records what its closure does on the calling thread. Comparing the recordings of one seed by two builds shows
+//! whether a refactoring changed the SM's behaviour.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ thread_local! {
     static MANAGERS: RefCell<Option<Vec<ManagerRecording>>> = const { RefCell::new(None) };
 }
 
-/// The bytes of a recording that `ferrosm replay` reads.
+/// A recording in the format of `ferrosm replay`.
 #[derive(Debug, Clone, Default)]
 struct ManagerRecording(Arc<Mutex<Vec<u8>>>);
 
@@ -32,7 +32,7 @@ impl RecordingSink for ManagerRecording {
     }
 }
 
-/// Runs `run`; the recordings of all managers that were started meanwhile on this thread, in order. They are complete if `run` does not
+/// Runs `run`, and returns the recordings of all SMs that it starts on this thread, in order. They are complete if `run` does not
 /// panic.
 pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
     MANAGERS.set(Some(Vec::new()));
@@ -41,7 +41,7 @@ pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
     all.iter().map(|r| r.with(core::mem::take)).collect()
 }
 
-/// A manager, recorded if this thread does so.
+/// Creates an SM, and records it within [`record_managers`].
 pub(crate) fn manager(cfg: SmConfig, restored: RestoredState, now: Instant) -> RecordedManager {
     let sink = MANAGERS.with_borrow_mut(|all| {
         let all = all.as_mut()?;
@@ -57,20 +57,20 @@ pub(crate) fn manager(cfg: SmConfig, restored: RestoredState, now: Instant) -> R
     }
 }
 
-/// Runs `run`; the lines that were recorded meanwhile on this thread.
+/// Runs `run`, and returns the lines that it records on this thread.
 pub fn record(run: impl FnOnce()) -> String {
     LINES.set(Some(String::new()));
     run();
     LINES.take().unwrap_or_default()
 }
 
-/// Whether this thread records.
+/// Whether this thread is recording.
 #[must_use]
 pub fn is_on() -> bool {
     LINES.with_borrow(Option::is_some)
 }
 
-/// Adds a line, if this thread records.
+/// Adds a line if this thread is recording.
 pub fn line(line: impl FnOnce() -> String) {
     LINES.with_borrow_mut(|lines| {
         if let Some(lines) = lines {
@@ -80,7 +80,7 @@ pub fn line(line: impl FnOnce() -> String) {
     });
 }
 
-/// Adds a line for what a manager tells its operator: `event TIME KIND: TEXT`. [`without_texts`] removes the text.
+/// Adds a line for an event of an SM: `event TIME KIND: TEXT`. [`without_texts`] removes the text.
 pub(crate) fn event(now: Instant, event: &Event) {
     line(|| {
         let mut text = format!("event {now:?} {}: ", kind(event));
@@ -91,22 +91,22 @@ pub(crate) fn event(now: Instant, event: &Event) {
     });
 }
 
-/// The same recording without the wording of events.
+/// The recording without the texts of events.
 #[must_use]
 pub fn without_texts(recording: &str) -> String {
-    let mut kept = String::with_capacity(recording.len());
+    let mut result = String::with_capacity(recording.len());
     for line in recording.lines() {
         let line = match line.split_once(": ") {
             Some((event, _)) if line.starts_with("event ") => event,
             _ => line,
         };
-        kept.push_str(line);
-        kept.push('\n');
+        result.push_str(line);
+        result.push('\n');
     }
-    kept
+    result
 }
 
-/// A name that stays when events get other types or texts.
+/// A stable name for the kind of an event. It must not change when event types or texts do.
 const fn kind(event: &Event) -> &'static str {
     match event {
         Event::PhaseStarted(_) => "phase",

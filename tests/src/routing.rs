@@ -1,7 +1,7 @@
-//! `ferrosm route` as a user runs it, and what three judges say of what it leaves behind.
+//! Runs `ferrosm route`, and verifies its routing with three checkers.
 //!
-//! The program's own proof is in its document; [`crate::routing_judge`] and `ibdmchk` read its dumps. All three must agree.
-//! Where a routing is refused, the reason is what the program said.
+//! The JSON document has the program's own proof; [`crate::routing_judge`] and `ibdmchk` read its dumps. All three must agree.
+//! If the program rejects a routing, its message is the reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,34 +18,34 @@ use crate::routing_dumps::Dumps;
 use crate::routing_judge::{self, Verdict};
 use crate::scratch::Scratch;
 
-/// Longest run of `ferrosm route`.
+/// Maximum run time of `ferrosm route`.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Asks for every shape, state and number of lanes, not only for those of every day (docs/routing.md).
-const FULL: &str = "FERROSM_ROUTING_MATRIX";
+/// Environment variable that selects all shapes, states and numbers of VLs in place of the daily subset (docs/routing.md).
+const MATRIX_VARIABLE: &str = "FERROSM_ROUTING_MATRIX";
 
-/// Whether the full matrix is asked for.
+/// Whether the full matrix is selected.
 #[must_use]
 pub fn full_matrix() -> bool {
-    std::env::var_os(FULL).is_some_and(|value| value == "full" || value == "write")
+    std::env::var_os(MATRIX_VARIABLE).is_some_and(|value| value == "full" || value == "write")
 }
 
-/// Whether the table of refusals is to be written from what is found.
+/// Whether the results replace the table of expected rejections.
 #[must_use]
 pub fn writes_table() -> bool {
-    std::env::var_os(FULL).is_some_and(|value| value == "write")
+    std::env::var_os(MATRIX_VARIABLE).is_some_and(|value| value == "write")
 }
 
-/// A fabric that is to be routed: its name in reports, and its text in ibnetdiscover's form.
+/// A fabric to route.
 #[derive(Debug, Clone)]
 pub struct Fabric {
-    /// A spec or a file name.
+    /// Name in reports: a spec or a file name.
     pub name: String,
-    /// The text.
+    /// The fabric in ibnetdiscover's format.
     pub text: String,
 }
 
 impl Fabric {
-    /// From the simulator's generators.
+    /// Generates a fabric from a spec of the simulator.
     #[must_use]
     pub fn of_spec(spec: &str) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Fabric {
         }
     }
 
-    /// Switches in it.
+    /// Number of switches.
     #[must_use]
     pub fn switches(&self) -> usize {
         self.text
@@ -64,34 +64,34 @@ impl Fabric {
     }
 }
 
-/// What came out of one run.
+/// Result of one run.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Tables, proven.
+    /// The fabric is routed and the routing proven.
     Routed(Routed),
-    /// The engine did not: its reason.
+    /// The engine rejected the fabric, for this reason.
     Refused(String),
 }
 
-/// Tables and what the program says of them.
+/// A routing, and the program's report of it.
 #[derive(Debug)]
 pub struct Routed {
-    /// The routing document.
+    /// The JSON document.
     pub document: Value,
-    /// Where the dumps are.
+    /// Directory of the dumps.
     pub dump: PathBuf,
 }
 
-/// Routes a fabric with an engine (`None`: the default) and so many lanes (`None`: the default).
+/// Routes a fabric with an engine and a number of VLs; `None` selects the default.
 ///
 /// # Panics
-/// If the program neither routes nor gives a reason.
+/// If the program neither routes the fabric nor reports a reason.
 #[must_use]
 pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &Scratch) -> Outcome {
     let file = scratch.join("fabric.net");
     fs::write(&file, &fabric.text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let dump = scratch.join("dump");
-    // What another run left is not this run's.
+    // Remove the dumps of an earlier run.
     let _ = fs::remove_dir_all(&dump);
     let (from, to) = (file.display().to_string(), dump.display().to_string());
     let mut launch = Launch::new(programs::ferrosm()).args(&[
@@ -108,38 +108,41 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
     if let Some(vls) = vls {
         launch = launch.args(&["--vls", &vls.to_string()]);
     }
-    let done = launch.start(scratch.path()).wait(DEADLINE);
-    if done.status.code() == Some(1) && !done.stderr.trim().is_empty() {
-        return Outcome::Refused(done.stderr.trim().to_owned());
+    let finished = launch.start(scratch.path()).wait(DEADLINE);
+    if finished.status.code() == Some(1) && !finished.stderr.trim().is_empty() {
+        return Outcome::Refused(finished.stderr.trim().to_owned());
     }
-    let done = done.expect_success();
-    let document: Value = serde_json::from_str(&done.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", done.stdout));
+    let finished = finished.expect_success();
+    let document: Value = serde_json::from_str(&finished.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", finished.stdout));
     let used = document["engine"].as_str().unwrap_or_default();
-    let Some(asked) = engine.filter(|&asked| asked != used && asked != "auto") else {
+    let Some(requested) = engine.filter(|&requested| requested != used && requested != "auto")
+    else {
         return Outcome::Routed(Routed { document, dump });
     };
-    let prefix = format!("{asked}: ");
-    let refused = document["rejected"]
+    let prefix = format!("{requested}: ");
+    let rejected = document["rejected"]
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(Value::as_str);
-    let reason = refused
+    let reason = rejected
         .into_iter()
-        .find_map(|said| said.strip_prefix(&prefix));
+        .find_map(|line| line.strip_prefix(&prefix));
     Outcome::Refused(
         reason
             .map(str::to_owned)
-            .unwrap_or_else(|| panic!("{used} instead of {asked}: {document}")),
+            .unwrap_or_else(|| panic!("engine {used} was used instead of {requested}: {document}")),
     )
 }
 
-/// Asks the two judges about a routing that the program has proven: sound, all three. `ibdmchk` does not know routers, and
-/// keeps SLs by node: it is not asked where routers, or nodes with ports on several switches, send on several SLs.
+/// Verifies a routing with both external checkers, and compares their results with the program's proof.
+///
+/// `ibdmchk` does not support routers, and stores SLs by node. It is skipped if routers, or nodes with ports on several
+/// switches, use several SLs.
 ///
 /// # Errors
-/// What is wrong, or on what they do not agree.
+/// The faults, or the difference between the checkers.
 pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Result<Verdict, String> {
     let document = &routed.document;
     let proof = &document["proof"];
@@ -151,20 +154,22 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
     let verdict = routing_judge::examine(&net, &dumps);
     verdict
         .sound(vls)
-        .map_err(|faults| format!("the judge: {faults}"))?;
+        .map_err(|faults| format!("routing checker: {faults}"))?;
     let switches = dumps.nodes.values().filter(|node| node.switch).count();
-    for (what, counted, told) in [
+    for (what, counted, reported) in [
         ("switches", switches, &document["switches"]),
-        ("lanes", usize::from(verdict.vls.max(1)), &document["vls"]),
+        ("VLs", usize::from(verdict.vls.max(1)), &document["vls"]),
     ] {
-        let told = told
+        let reported = reported
             .as_u64()
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(usize::MAX);
-        // A lane that no packet takes may be counted by the program.
-        if counted != told && (what != "lanes" || counted > told || told > usize::from(vls)) {
+        // The program may count a VL that no packet uses.
+        if counted != reported
+            && (what != "VLs" || counted > reported || reported > usize::from(vls))
+        {
             return Err(format!(
-                "the judge counts {counted} {what}, the program {told}"
+                "the routing checker counts {counted} {what}, the program reports {reported}"
             ));
         }
     }

@@ -1,44 +1,44 @@
-//! The verdict on a routing, from the files in which it was left.
+//! Checks a routing by its dump files.
 //!
-//! Every packet is followed as switches and channel adapters would send it on: from every port of every end node to every
-//! LID, by the tables, on the VL that the SL of the path takes at every switch. What waits for what is then looked at lane
-//! by lane. It shares no code with ferrosm, and is quick where `ibdmchk` is slow or crashes. It is proven on OpenSM's own
-//! dumps, and on dumps spoiled on purpose (`tests/routing_judges.rs`).
+//! The checker traces packets from every end port to every LID. It uses the LFTs, the path's SL and the SL-to-VL table of
+//! each switch, and looks for cycles in the resulting channel dependency graph. It shares no code with ferrosm, and works
+//! on fabrics on which `ibdmchk` is slow or crashes. `tests/ibsim/routing_judges.rs` tests it on dumps of OpenSM and on
+//! corrupted dumps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::diags::{Kind, Net};
 use crate::routing_dumps::{Dumps, End, NOWHERE};
 
-/// Faults that are told one by one; the rest is counted.
-const TOLD: usize = 8;
-/// The VL of packets that are dropped (IBA 7.6.6), and of management.
-const NO_DATA: u8 = 15;
+/// Maximum number of faults that are described; further faults are only counted.
+const MAX_DESCRIBED: usize = 8;
+/// VL 15: in an SL-to-VL table it means that packets are dropped (IBA 7.6.6).
+const VL15: u8 = 15;
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// A sentence each, a handful at most; none is a sound routing.
+    /// Descriptions of the first faults; empty for a correct routing.
     pub faults: Vec<String>,
-    /// How many faults there are.
+    /// Number of faults.
     pub num_faults: usize,
-    /// (switch, LID) pairs without a way.
+    /// (switch, LID) pairs without a path.
     pub unreachable: usize,
-    /// Ports of end nodes that are cabled to a switch.
+    /// Ports of end nodes that are attached to a switch.
     pub end_ports: usize,
-    /// Most switches on a path between two end ports.
+    /// Highest number of switches on a path between two end ports.
     pub longest: usize,
-    /// Lanes that packets between end ports take on cables between switches: highest VL + 1.
+    /// VLs that packets between end ports use on links between switches: highest VL + 1.
     pub vls: u8,
-    /// Channels (switch, port, VL) on a cycle of what waits for what.
+    /// Channels (switch, port, VL) on a cycle of the channel dependency graph, or reachable from one.
     pub cyclic: usize,
 }
 
 impl Verdict {
-    /// No faults, and no more lanes than allowed.
+    /// Succeeds if there are no faults and at most `vls` VLs are used.
     ///
     /// # Errors
-    /// The faults.
+    /// The faults, or the excess of VLs.
     pub fn sound(&self, vls: u8) -> Result<(), String> {
         if self.num_faults > 0 {
             return Err(format!(
@@ -48,32 +48,39 @@ impl Verdict {
             ));
         }
         if self.vls > vls {
-            return Err(format!("{} lanes are used, {vls} were allowed", self.vls));
+            return Err(format!("{} VLs are used, {vls} were allowed", self.vls));
         }
         Ok(())
     }
 
     fn fault(&mut self, what: impl FnOnce() -> String) {
         self.num_faults += 1;
-        if self.faults.len() < TOLD {
+        if self.faults.len() < MAX_DESCRIBED {
             self.faults.push(what());
         }
     }
 }
 
-/// Judges dumps of a routing of this fabric (or of its largest island).
+/// Checks the dumps of a routing of this fabric, or of its largest connected component.
 #[must_use]
 pub fn examine(fabric: &Net, dumps: &Dumps) -> Verdict {
     let mut verdict = Verdict::default();
-    same_cables(fabric, dumps, &mut verdict);
-    let plan = Plan::new(dumps);
-    verdict.end_ports = plan.senders.iter().map(Vec::len).sum();
-    let mut waits = Waits::default();
-    for to in plan.destinations(&mut verdict) {
-        let arrivals = arrive(&plan, &to, &mut verdict);
-        follow(&plan, dumps, &to, &arrivals, &mut waits, &mut verdict);
+    compare_cables(fabric, dumps, &mut verdict);
+    let topology = Topology::new(dumps);
+    verdict.end_ports = topology.senders.iter().map(Vec::len).sum();
+    let mut dependencies = DependencyGraph::default();
+    for to in topology.destinations(&mut verdict) {
+        let arrivals = count_hops(&topology, &to, &mut verdict);
+        trace_packets(
+            &topology,
+            dumps,
+            &to,
+            &arrivals,
+            &mut dependencies,
+            &mut verdict,
+        );
     }
-    verdict.cyclic = waits.on_cycles();
+    verdict.cyclic = dependencies.on_cycles();
     if verdict.cyclic > 0 {
         let cyclic = verdict.cyclic;
         verdict.fault(|| format!("{cyclic} channels in credit loops"));
@@ -81,8 +88,8 @@ pub fn examine(fabric: &Net, dumps: &Dumps) -> Verdict {
     verdict
 }
 
-/// The dumps tell of cables of the fabric, and of all cables of the nodes that they name.
-fn same_cables(fabric: &Net, dumps: &Dumps, verdict: &mut Verdict) {
+/// Checks that each link of the dumps exists in the fabric, and that the dumps have all links of their nodes.
+fn compare_cables(fabric: &Net, dumps: &Dumps, verdict: &mut Verdict) {
     let real: BTreeMap<End, End> = fabric
         .nodes
         .values()
@@ -107,32 +114,32 @@ fn same_cables(fabric: &Net, dumps: &Dumps, verdict: &mut Verdict) {
         .filter(|node| dumps.nodes.contains_key(&node.guid))
     {
         if (node.kind == Kind::Switch) != dumps.nodes.get(&node.guid).is_some_and(|n| n.switch) {
-            verdict.fault(|| format!("{} is no switch, or is one", node.description));
+            verdict.fault(|| format!("{} has the wrong node type in the dump", node.description));
         }
     }
 }
 
-/// The fabric by numbers.
-struct Plan<'a> {
+/// The fabric with switches numbered from 0.
+struct Topology<'a> {
     switches: Vec<u64>,
     tables: Vec<&'a [u8]>,
-    /// What is behind each port of each switch: a switch and its port.
+    /// By switch and port: the neighbour switch and its port.
     next: Vec<HashMap<u8, (usize, u8)>>,
-    /// Ports of end nodes at each switch, with the switch's port.
+    /// By switch: the attached ports of end nodes, with the switch's port.
     senders: Vec<Vec<(u8, End)>>,
     owners: Vec<(u16, End)>,
     index: HashMap<u64, usize>,
     cables: &'a BTreeMap<End, End>,
 }
 
-/// A LID, and the switch and port that deliver it: port 0 for the switch itself.
+/// A LID, and the switch and port that deliver its packets; port 0 for the switch's own LID.
 struct Destination {
     lid: u16,
     switch: usize,
     port: u8,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Topology<'a> {
     fn new(dumps: &'a Dumps) -> Self {
         let switches: Vec<u64> = dumps
             .nodes
@@ -186,12 +193,10 @@ impl<'a> Plan<'a> {
             } else {
                 self.cables.get(&end)
             };
-            let place = home.and_then(|&(guid, port)| Some((*self.index.get(&guid)?, port)));
-            if let Some((switch, port)) = place {
+            let location = home.and_then(|&(guid, port)| Some((*self.index.get(&guid)?, port)));
+            if let Some((switch, port)) = location {
                 if lid == 0 || !seen.insert(lid) {
-                    verdict.fault(|| {
-                        format!("{end:x?} has LID {lid}, which is nobody's or another's")
-                    });
+                    verdict.fault(|| format!("{end:x?} has LID {lid}, which is 0 or a duplicate"));
                 }
                 all.push(Destination { lid, switch, port });
             }
@@ -207,29 +212,33 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// How many switches packets for a LID cross from each switch, `None` where they are lost; faults where they must arrive
-/// and do not.
-fn arrive(plan: &Plan<'_>, to: &Destination, verdict: &mut Verdict) -> Vec<Option<usize>> {
+/// Counts the switches on the path from each switch to a LID; `None` without a path. A missing path is a fault if packets
+/// are sent from the switch to the LID.
+fn count_hops(
+    topology: &Topology<'_>,
+    to: &Destination,
+    verdict: &mut Verdict,
+) -> Vec<Option<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
         Open,
         Arrives(usize),
         Lost,
-        Circles,
+        Loops,
     }
-    let mut states = vec![State::New; plan.switches.len()];
-    for from in 0..plan.switches.len() {
-        let (mut at, mut way) = (from, Vec::new());
+    let mut states = vec![State::New; topology.switches.len()];
+    for from in 0..topology.switches.len() {
+        let (mut at, mut path) = (from, Vec::new());
         let mut end = loop {
             match states[at] {
                 State::New => {}
-                State::Open => break State::Circles,
-                known @ (State::Arrives(_) | State::Lost | State::Circles) => break known,
+                State::Open => break State::Loops,
+                known @ (State::Arrives(_) | State::Lost | State::Loops) => break known,
             }
             states[at] = State::Open;
-            way.push(at);
-            let out = plan.out(at, to.lid);
+            path.push(at);
+            let out = topology.out(at, to.lid);
             if at == to.switch {
                 break if out == to.port {
                     State::Arrives(0)
@@ -237,12 +246,12 @@ fn arrive(plan: &Plan<'_>, to: &Destination, verdict: &mut Verdict) -> Vec<Optio
                     State::Lost
                 };
             }
-            match plan.next[at].get(&out) {
+            match topology.next[at].get(&out) {
                 Some(&(next, _)) => at = next,
                 None => break State::Lost,
             }
         };
-        for s in way.into_iter().rev() {
+        for s in path.into_iter().rev() {
             if let State::Arrives(crossed) = end {
                 end = State::Arrives(crossed + 1);
             }
@@ -251,19 +260,19 @@ fn arrive(plan: &Plan<'_>, to: &Destination, verdict: &mut Verdict) -> Vec<Optio
     }
     let mut arrivals = Vec::with_capacity(states.len());
     for (switch, state) in states.into_iter().enumerate() {
-        // A switch without end nodes need not reach another switch's LID: nothing sends there.
-        let busy = !plan.senders[switch].is_empty();
+        // A switch without end nodes does not need a path to another switch's LID: no packets are sent on it.
+        let has_senders = !topology.senders[switch].is_empty();
         if let State::Arrives(crossed) = state {
-            if busy && to.port != 0 {
+            if has_senders && to.port != 0 {
                 verdict.longest = verdict.longest.max(crossed);
             }
             arrivals.push(Some(crossed));
             continue;
         }
         arrivals.push(None);
-        if to.port != 0 || busy {
+        if to.port != 0 || has_senders {
             verdict.unreachable += 1;
-            let how = if state == State::Circles {
+            let how = if state == State::Loops {
                 "circles"
             } else {
                 "does not arrive"
@@ -271,7 +280,7 @@ fn arrive(plan: &Plan<'_>, to: &Destination, verdict: &mut Verdict) -> Vec<Optio
             verdict.fault(|| {
                 format!(
                     "from switch {:016x} to LID {}: {how}",
-                    plan.switches[switch], to.lid
+                    topology.switches[switch], to.lid
                 )
             });
         }
@@ -279,30 +288,30 @@ fn arrive(plan: &Plan<'_>, to: &Destination, verdict: &mut Verdict) -> Vec<Optio
     arrivals
 }
 
-/// Follows the packets of all end nodes to a LID, lane by lane.
-fn follow(
-    plan: &Plan<'_>,
+/// Traces the packets of all end nodes to a LID, and adds the dependencies between their channels.
+fn trace_packets(
+    topology: &Topology<'_>,
     dumps: &Dumps,
     to: &Destination,
     arrivals: &[Option<usize>],
-    waits: &mut Waits,
+    dependencies: &mut DependencyGraph,
     verdict: &mut Verdict,
 ) {
     let mut followed: HashSet<(usize, u8, u8)> = HashSet::new();
-    // One lane: all packets of a switch to a LID go one way.
-    let alike = dumps.sls.is_none() && dumps.vls.is_none();
-    let mut done = vec![false; plan.switches.len()];
-    let starts = (0..plan.switches.len()).filter(|&s| arrivals[s].is_some());
+    // With one VL, all packets from a switch to a LID use the same path.
+    let is_single_vl = dumps.sls.is_none() && dumps.vls.is_none();
+    let mut done = vec![false; topology.switches.len()];
+    let starts = (0..topology.switches.len()).filter(|&s| arrivals[s].is_some());
     for (from, &(entry, sender)) in
-        starts.flat_map(|s| plan.senders[s].iter().map(move |sender| (s, sender)))
+        starts.flat_map(|s| topology.senders[s].iter().map(move |sender| (s, sender)))
     {
-        if alike && done[from] || (from, entry) == (to.switch, to.port) {
+        if is_single_vl && done[from] || (from, entry) == (to.switch, to.port) {
             continue;
         }
         done[from] = true;
         let sl = match dumps.sl(sender, to.lid) {
             Some(sl) => sl,
-            // Paths to a switch's own LID are management's, and files may leave them out.
+            // Only management packets are sent to a switch's LID; the files may omit these paths.
             None if to.port == 0 => continue,
             None => {
                 verdict.fault(|| format!("no SL from {sender:x?} to LID {}", to.lid));
@@ -311,16 +320,16 @@ fn follow(
         };
         let (mut at, mut input, mut before) = (from, entry, None);
         loop {
-            // Without a table of VLs it does not matter where a packet comes in.
-            let place = (at, if dumps.vls.is_some() { input } else { 0 }, sl);
-            let known = !followed.insert(place);
-            let out = plan.out(at, to.lid);
-            let vl = lane(dumps, plan.switches[at], input, out, sl);
-            if vl.is_none_or(|vl| vl >= NO_DATA) && out != 0 {
+            // Without SL-to-VL tables the VL does not depend on the input port.
+            let step = (at, if dumps.vls.is_some() { input } else { 0 }, sl);
+            let known = !followed.insert(step);
+            let out = topology.out(at, to.lid);
+            let vl = output_vl(dumps, topology.switches[at], input, out, sl);
+            if vl.is_none_or(|vl| vl >= VL15) && out != 0 {
                 verdict.fault(|| {
                     format!(
                         "switch {:016x} drops SL {sl} from port {input} to port {out}",
-                        plan.switches[at]
+                        topology.switches[at]
                     )
                 });
                 break;
@@ -330,15 +339,15 @@ fn follow(
             }
             let channel = (at, out, vl.unwrap_or(0));
             if let Some(before) = before {
-                waits.add(before, channel);
+                dependencies.add(before, channel);
             }
             verdict.vls = verdict.vls.max(channel.2 + 1);
             if known {
-                // The rest was followed before.
+                // The rest of the path has been traced.
                 break;
             }
             before = Some(channel);
-            let Some(&(next, port)) = plan.next[at].get(&out) else {
+            let Some(&(next, port)) = topology.next[at].get(&out) else {
                 break;
             };
             (at, input) = (next, port);
@@ -346,8 +355,8 @@ fn follow(
     }
 }
 
-/// The VL of an SL; `None` where the file has no row.
-fn lane(dumps: &Dumps, switch: u64, input: u8, out: u8, sl: u8) -> Option<u8> {
+/// The VL of an SL; `None` if the file has no row for these ports.
+fn output_vl(dumps: &Dumps, switch: u64, input: u8, out: u8, sl: u8) -> Option<u8> {
     match &dumps.vls {
         None => Some(sl),
         Some(maps) => maps
@@ -357,44 +366,46 @@ fn lane(dumps: &Dumps, switch: u64, input: u8, out: u8, sl: u8) -> Option<u8> {
     }
 }
 
-/// A channel and its lane: switch, port, VL.
+/// A channel: switch, output port, VL.
 type Channel = (usize, u8, u8);
 
-/// Which channel waits for which.
+/// The channel dependency graph.
 #[derive(Default)]
-struct Waits {
+struct DependencyGraph {
     number: HashMap<Channel, usize>,
-    after: Vec<HashSet<usize>>,
+    successors: Vec<HashSet<usize>>,
 }
 
-impl Waits {
+impl DependencyGraph {
     fn index(&mut self, channel: Channel) -> usize {
         let new = self.number.len();
         let index = *self.number.entry(channel).or_insert(new);
         if index == new {
-            self.after.push(HashSet::new());
+            self.successors.push(HashSet::new());
         }
         index
     }
 
-    fn add(&mut self, before: Channel, after: Channel) {
-        let (before, after) = (self.index(before), self.index(after));
-        self.after[before].insert(after);
+    fn add(&mut self, from: Channel, to: Channel) {
+        let (from, to) = (self.index(from), self.index(to));
+        self.successors[from].insert(to);
     }
 
-    /// Takes away what nothing waits for, until nothing more goes.
+    /// Removes channels without predecessors until none is left; returns the number of remaining channels.
     fn on_cycles(&self) -> usize {
-        let mut waiting = vec![0_usize; self.after.len()];
-        for next in self.after.iter().flatten() {
-            waiting[*next] += 1;
+        let mut predecessors = vec![0_usize; self.successors.len()];
+        for next in self.successors.iter().flatten() {
+            predecessors[*next] += 1;
         }
-        let mut free: Vec<usize> = (0..waiting.len()).filter(|&c| waiting[c] == 0).collect();
-        let mut left = waiting.len();
+        let mut free: Vec<usize> = (0..predecessors.len())
+            .filter(|&c| predecessors[c] == 0)
+            .collect();
+        let mut left = predecessors.len();
         while let Some(channel) = free.pop() {
             left -= 1;
-            for &next in &self.after[channel] {
-                waiting[next] -= 1;
-                if waiting[next] == 0 {
+            for &next in &self.successors[channel] {
+                predecessors[next] -= 1;
+                if predecessors[next] == 0 {
                     free.push(next);
                 }
             }

@@ -1,5 +1,5 @@
-//! What the tables of subnet administration should hold: read from the devices of the simulated world, MAD by MAD and cable by
-//! cable, and put together by the offsets of the specification.
+//! Expected contents of the SA tables, read from the simulated devices and links, and encoded by the offsets of the
+//! specification.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use ferrosm_sim::spec::PortAt;
 use crate::sa_wire::{put_field, read_device};
 use crate::simulated::Lab;
 
-/// A record that should be there.
+/// An expected record.
 #[derive(Debug, Clone)]
 pub struct Should {
-    /// The end ports that it is about: who shares no partition with one of them does not see it.
+    /// The end ports of the record. A client sees the record if it shares a partition with each of them.
     pub about: Vec<PortAt>,
     /// The record.
     pub record: Vec<u8>,
 }
 
-/// Bits of a record that depend on the way by which the device was asked: first bit and width.
+/// Bits of a record that depend on the port through which the device was read: first bit and width.
 pub type Free = (usize, usize);
 
 /// The end ports that have a LID.
@@ -41,7 +41,7 @@ pub fn lid(lab: &Lab, at: PortAt) -> u16 {
     lab.world.fabric().lid(at).0.0
 }
 
-/// Whether two end ports have keys of one partition, one of them as a full member.
+/// Whether two end ports share a partition in which at least one of them is a full member.
 #[must_use]
 pub fn share(lab: &Lab, a: PortAt, b: PortAt) -> bool {
     let fabric = lab.world.fabric();
@@ -53,7 +53,7 @@ pub fn share(lab: &Lab, a: PortAt, b: PortAt) -> bool {
         })
 }
 
-/// Whether a port has a key of a partition.
+/// Whether a port has a P_Key of a partition.
 #[must_use]
 pub fn is_member(lab: &Lab, at: PortAt, pkey: u16) -> bool {
     let keys = lab.world.fabric().pkeys(at);
@@ -87,7 +87,7 @@ fn read(lab: &mut Lab, at: PortAt, attr: u16, modifier: u32) -> [u8; 64] {
         .unwrap_or_else(|| panic!("{} {at:?}: attribute {attr:#x}", lab.repeat()))
 }
 
-/// NodeRecords. By which port a switch was reached is its LocalPortNum.
+/// NodeRecords. LocalPortNum of a switch depends on the port through which it was read.
 pub fn nodes(lab: &mut Lab) -> Vec<Should> {
     let mut all = Vec::new();
     for at in end_ports(lab) {
@@ -104,7 +104,7 @@ pub fn nodes(lab: &mut Lab) -> Vec<Should> {
     all
 }
 
-/// The ports that have records of their own, with the end port by whose LID they go.
+/// The ports that have PortInfoRecords, each with the end port whose LID it uses.
 fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
     let fabric = lab.world.fabric();
     end_ports(lab)
@@ -120,14 +120,14 @@ fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
         .collect()
 }
 
-/// PortInfoRecords as who knows extended speeds sees them.
+/// PortInfoRecords for clients that support extended speeds.
 pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
     let mut all = Vec::new();
     for (at, port) in ports(lab) {
         let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
         let is_switch = lab.world.fabric().is_switch(at.node);
         if info[32] & 0x0F == 1 && (port > 0 || !is_switch) {
-            // Only the states of a port that is down are valid; of one that never was up nothing else is known, with OpenSM too.
+            // Only the states of a port that is down are valid. OpenSM likewise has no other values of a port that was never up.
             let states = [info[32], info[33]];
             info.fill(0);
             info[32..34].copy_from_slice(&states);
@@ -178,14 +178,14 @@ pub fn lfts(lab: &mut Lab) -> Vec<Should> {
     all
 }
 
-/// MulticastForwardingTableRecords: blocks up to the last that has an entry.
+/// MulticastForwardingTableRecords: blocks up to the last one with an entry.
 pub fn mfts(lab: &mut Lab) -> Vec<Should> {
-    /// More MLIDs than tests use.
+    /// Enough for the MLIDs of the tests.
     const BLOCKS: u32 = 4;
     let mut all = Vec::new();
     for at in switches(lab) {
         let positions = u32::from(lab.world.fabric().num_ports(at.node)) / 16 + 1;
-        let mut of_it = Vec::new();
+        let mut tables = Vec::new();
         let mut last = None;
         for block in 0..BLOCKS {
             for position in 0..positions {
@@ -193,11 +193,11 @@ pub fn mfts(lab: &mut Lab) -> Vec<Should> {
                 if table != [0; 64] {
                     last = Some(block);
                 }
-                of_it.push((block, position, table));
+                tables.push((block, position, table));
             }
         }
         let base = u64::from(lid(lab, at));
-        for (block, position, table) in of_it {
+        for (block, position, table) in tables {
             if last.is_some_and(|last| block <= last) {
                 let fields = [
                     (0, 16, base),
@@ -214,7 +214,7 @@ pub fn mfts(lab: &mut Lab) -> Vec<Should> {
     all
 }
 
-/// LinkRecords: every cable in both directions.
+/// LinkRecords: each link in both directions.
 #[must_use]
 pub fn links(lab: &Lab) -> Vec<Should> {
     let fabric = lab.world.fabric();
@@ -248,7 +248,7 @@ pub fn links(lab: &Lab) -> Vec<Should> {
     all
 }
 
-/// GuidInfoRecords: all blocks of end ports, as many as GUIDCap says.
+/// GuidInfoRecords: the blocks of each end port, as many as its GUIDCap requires.
 pub fn guids(lab: &mut Lab) -> Vec<Should> {
     let mut all = Vec::new();
     for at in end_ports(lab) {
@@ -265,7 +265,7 @@ pub fn guids(lab: &mut Lab) -> Vec<Should> {
     all
 }
 
-/// SMInfoRecord of the only subnet manager, without its ActCount.
+/// SMInfoRecord of the only SM, without its ActCount.
 #[must_use]
 pub fn managers(lab: &Lab, priority: u8) -> Vec<Should> {
     const MASTER: u64 = 3;
@@ -282,8 +282,8 @@ pub fn managers(lab: &Lab, priority: u8) -> Vec<Should> {
     }]
 }
 
-/// What the device has in place of the table in a record of kinds 0x13, 0x33 and 0x36, whose records are only of what the
-/// subnet manager knows.
+/// Reads the table of the record `found` from the device. Applies to attributes 0x13, 0x33 and 0x36, whose records exist only
+/// for tables that the SM knows.
 pub fn table_there(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
     let number = |at: usize| u32::from(found[at]);
     let base = u16::from_be_bytes([found[0], found[1]]);
@@ -307,7 +307,7 @@ pub fn table_there(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The pairs of ports of switches that packets can cross: LID, input, output.
+/// The pairs of linked switch ports: LID, input port, output port.
 #[must_use]
 pub fn crossings(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
     let fabric = lab.world.fabric();
@@ -329,23 +329,22 @@ pub fn crossings(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
         .collect()
 }
 
-/// Sets bits that are free to 0.
+/// Clears the bits in `free`.
 pub fn blank(record: &mut [u8], free: &[Free]) {
     for (at, width) in free {
         put_field(record, *at, *width, 0);
     }
 }
 
-/// The default partition, in which hosts are limited members, and beside it 0x11, 0x12 and 0x13, for a `fat-tree:4`.
-/// Neighbours among them overlap, 0x13 has limited members only. With the hosts, in the order in which partitions take
-/// them: 1 to 6, 5 to 10, 9 to 13.
+/// Partitions for a `fat-tree:4`, and its hosts. In the default partition all hosts are limited members. Hosts 1 to 6 are full
+/// members of partition 0x11, hosts 5 to 10 of 0x12. Hosts 9 to 13 are limited members of 0x13.
 ///
 /// # Panics
-/// Never: the partitions are sound.
+/// If the partition configuration is invalid.
 #[must_use]
 pub fn partitions_that_overlap() -> (SmConfig, Vec<PortAt>) {
-    let paper = Lab::new("fat-tree:4", 5);
-    let fabric = paper.world.fabric();
+    let lab = Lab::new("fat-tree:4", 5);
+    let fabric = lab.world.fabric();
     let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
     let group = |number: u16, ports: &[PortAt], membership| Partition {
         name: format!("p{number}"),

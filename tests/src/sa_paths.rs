@@ -1,7 +1,7 @@
-//! Which paths a client may have, found by walking the tables of the simulated switches, and by the rules alone.
+//! Expected replies to path queries, computed from the LFTs of the simulated switches and the rules for PathRecords.
 //!
-//! Shares nothing with the administrator: ports are read from the devices, rates and selectors are worked out from the tables of
-//! the specification (wire reference 5.5).
+//! Shares no code with the SA: port attributes are read from the devices, and rates and selectors follow the tables of the
+//! specification (wire reference 5.5).
 
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;
@@ -10,20 +10,20 @@ use crate::sa_expected::{end_ports, share};
 use crate::sa_wire::field;
 use crate::simulated::Lab;
 
-/// Rates in megabits a second, by code from 2 on.
+/// Rates in Mbit/s by rate code, from code 2.
 const MBPS: [u32; 24] = [
     2_500, 10_000, 30_000, 5_000, 20_000, 40_000, 60_000, 80_000, 120_000, 14_000, 56_000, 112_000,
     168_000, 25_000, 100_000, 200_000, 300_000, 28_000, 50_000, 400_000, 600_000, 800_000,
     1_200_000, 1_600_000,
 ];
 
-/// Megabits a second of a rate code; `None` for a code that means nothing.
+/// Mbit/s of a rate code; `None` for a reserved code.
 #[must_use]
 pub fn mbps(code: u8) -> Option<u32> {
     MBPS.get(usize::from(code.checked_sub(2)?)).copied()
 }
 
-/// The code of the fastest rate that is not faster.
+/// The code of the highest rate that does not exceed `limit`.
 fn code_at_most(limit: u32) -> u8 {
     (2..=25u8)
         .filter(|c| mbps(*c).is_some_and(|m| m <= limit))
@@ -31,7 +31,7 @@ fn code_at_most(limit: u32) -> u8 {
         .unwrap_or(2)
 }
 
-/// What a way has.
+/// Properties of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
     /// MTU code.
@@ -42,7 +42,7 @@ pub struct Way {
     pub life: u8,
 }
 
-/// MTU code and megabits a second that a port lets through.
+/// MTU code and Mbit/s of a port.
 fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
     let fabric = lab.world.fabric();
     let Some(info) = fabric.port_info(at) else {
@@ -54,7 +54,7 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
     } else {
         info.neighbor_mtu.0
     };
-    let lanes = match info.link_width_active {
+    let width = match info.link_width_active {
         1 => 1,
         2 => 4,
         4 => 8,
@@ -62,7 +62,7 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
         16 => 2,
         _ => 0,
     };
-    let lane = match (
+    let lane_speed = match (
         info.link_speed_ext_active2,
         info.link_speed_ext_active,
         info.link_speed_active,
@@ -77,19 +77,19 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
         (_, _, 4) => 10_000,
         _ => 0,
     };
-    let rate = if own && lanes * lane == 0 {
+    let rate = if own && width * lane_speed == 0 {
         u32::MAX
     } else {
-        lanes * lane
+        width * lane_speed
     };
     (mtu, rate)
 }
 
-/// The ports that a packet from an end port to a LID meets, both ends of each cable; `None` where it does not arrive at `to`.
+/// The ports on the path from an end port to a LID, with both ends of each link; `None` if the path does not end at `to`.
 #[must_use]
 pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>> {
     let fabric = lab.world.fabric();
-    let mut met = vec![from];
+    let mut ports = vec![from];
     let mut at = from;
     let mut hops = 0;
     while at != to {
@@ -103,7 +103,7 @@ pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>
                 if own != to {
                     return None;
                 }
-                met.push(own);
+                ports.push(own);
                 break;
             }
             PortAt {
@@ -113,53 +113,53 @@ pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>
         } else if at == from {
             from
         } else {
-            // Another port of an adapter.
+            // The path ends at an end port other than `to`.
             return None;
         };
         let next = fabric.peer(out)?;
-        met.extend([out, next]);
+        ports.extend([out, next]);
         at = next;
         hops += 1;
         if hops > 64 {
             return None;
         }
     }
-    Some(met)
+    Some(ports)
 }
 
-/// What the way of a packet from an end port to a LID has; `None` where it does not arrive at `to`.
+/// Properties of the path from an end port to a LID; `None` if the path does not end at `to`.
 #[must_use]
 pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<Way> {
-    let met = met(lab, from, to, dlid)?;
-    let ports: Vec<(u8, u32)> = met.iter().map(|p| port(lab, *p)).collect();
+    let path = met(lab, from, to, dlid)?;
+    let ports: Vec<(u8, u32)> = path.iter().map(|p| port(lab, *p)).collect();
     let mtu = ports.iter().map(|p| p.0).min()?;
     let rate = code_at_most(ports.iter().map(|p| p.1).min()?);
     let life = if from == to { 0 } else { life };
     Some(Way { mtu, rate, life })
 }
 
-/// A selector and its value, where both are asked for.
+/// A selector and its value; `None` unless the request has both.
 pub type Limit = Option<(u8, u8)>;
 
-/// What a client asks of a path beside its ends.
+/// Requested properties of a path, apart from its endpoints.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demand {
     /// MTU.
     pub mtu: Limit,
     /// Rate.
     pub rate: Limit,
-    /// Life time.
+    /// PacketLifeTime.
     pub life: Limit,
-    /// Partition.
+    /// P_Key.
     pub pkey: Option<u16>,
     /// Service level.
     pub sl: Option<u8>,
-    /// The way back must be as good.
+    /// The reverse path must satisfy the request, too.
     pub reversible: bool,
 }
 
 impl Demand {
-    /// Whether all values exist.
+    /// Whether all MTU and rate codes are valid.
     #[must_use]
     pub fn is_legal(&self) -> bool {
         let mtu = self.mtu.is_none_or(|(s, v)| s == 3 || (1..=5).contains(&v));
@@ -167,7 +167,7 @@ impl Demand {
         mtu && rate
     }
 
-    /// What a client is told of a way; `None` if it may not have it.
+    /// The properties in the reply for a path; `None` if the path does not satisfy the request.
     #[must_use]
     pub fn told(&self, way: Way) -> Option<Way> {
         let mtu = match self.mtu {
@@ -196,7 +196,7 @@ impl Demand {
     }
 }
 
-/// The P_Key that a path between two ports has: the one that is asked for, or the first that both have, as the source has it.
+/// The P_Key of a path between two ports: the requested one, or the lowest common one, with the source's membership bit.
 #[must_use]
 pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u16> {
     let fabric = lab.world.fabric();
@@ -218,18 +218,18 @@ pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u
     bases.into_iter().find_map(common)
 }
 
-/// A path as a client is told of it, without NumbPath and Preference.
+/// A path in a reply, without NumbPath and Preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Told {
     /// Source and destination LID.
     pub lids: (u16, u16),
-    /// Partition.
+    /// P_Key.
     pub pkey: u16,
     /// Service level.
     pub sl: u8,
-    /// MTU, rate, life time.
+    /// MTU, rate, PacketLifeTime.
     pub values: (u8, u8, u8),
-    /// The way back is as good.
+    /// The reverse path satisfies the request, too.
     pub reversible: bool,
 }
 
@@ -240,8 +240,8 @@ pub fn lids(lab: &Lab, at: PortAt) -> Vec<u16> {
     (0..1u16 << lmc).map(|i| base.0 + i).collect()
 }
 
-/// All paths between two end ports that a client may have. `sl` is what the routing gives a path, and whether any other would
-/// do as well.
+/// All paths between two end ports that the SA should return to a client. `sl` returns the SL of a path, and whether any other
+/// SL is valid, too.
 #[must_use]
 pub fn between(
     lab: &Lab,
@@ -270,11 +270,11 @@ pub fn between(
             if demand.reversible && back.is_none() {
                 continue;
             }
-            let (given, any) = sl(from, dlid);
+            let (assigned, any) = sl(from, dlid);
             let sl = match demand.sl {
-                Some(asked) if any || asked == given => asked,
+                Some(requested) if any || requested == assigned => requested,
                 Some(_) => continue,
-                None => given,
+                None => assigned,
             };
             all.push(Told {
                 lids: (slid, dlid),
@@ -288,11 +288,11 @@ pub fn between(
     all
 }
 
-/// Where MTU's selector and value are in a PathRecord: component of the selector, first bit.
+/// Position of the MTU selector in a PathRecord: component number and first bit. The value follows.
 pub const MTU: (u32, usize) = (16, 432);
-/// The same of the rate.
+/// Position of the rate selector.
 pub const RATE: (u32, usize) = (18, 440);
-/// The same of PacketLifeTime.
+/// Position of the PacketLifeTime selector.
 pub const LIFE_TIME: (u32, usize) = (20, 448);
 
 /// The GID of an end port.
@@ -301,10 +301,10 @@ pub fn gid(lab: &Lab, at: PortAt) -> u128 {
     0xFE80 << 112 | u128::from(lab.world.fabric().port_guid(at).0)
 }
 
-/// A PathRecord as a client reads it; GIDs must be those of the LIDs.
+/// Decodes a PathRecord, and asserts that its GIDs belong to its LIDs.
 ///
 /// # Panics
-/// If a field says what no path has.
+/// If a field has an invalid value.
 #[must_use]
 pub fn decode(lab: &Lab, record: &[u8]) -> Told {
     let number = |at, width| field(record, at, width);
@@ -321,9 +321,9 @@ pub fn decode(lab: &Lab, record: &[u8]) -> Told {
         );
     }
     for (_, at) in [MTU, RATE, LIFE_TIME] {
-        assert_eq!(number(at, 2), 2, "answers say exactly what they have");
+        assert_eq!(number(at, 2), 2, "selectors of replies are `exactly`");
     }
-    // RawTraffic, FlowLabel, HopLimit, TClass and QoSClass of a path inside the subnet.
+    // RawTraffic, FlowLabel, HopLimit, TClass and QoSClass are 0 within the subnet.
     assert_eq!(
         (number(352, 32), number(384, 8), number(416, 12)),
         (0, 0, 0)
@@ -337,17 +337,17 @@ pub fn decode(lab: &Lab, record: &[u8]) -> Told {
     }
 }
 
-/// The SL that the routing gives a path, and whether any other would do.
+/// The SL that the routing assigns to a path, and whether any other SL is valid, too.
 #[must_use]
 pub fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
     let core = lab.manager().core();
-    let Some(lanes) = core.vl_plan().filter(|l| !l.is_single()) else {
+    let Some(vl_plan) = core.vl_plan().filter(|l| !l.is_single()) else {
         return (0, true);
     };
     let guid = lab.world.fabric().port_guid(from);
     let at = core.subnet().port_by_guid(guid);
     (
-        at.map_or(0, |at| lanes.sl(core.subnet(), at, Lid(to)).0),
+        at.map_or(0, |at| vl_plan.sl(core.subnet(), at, Lid(to)).0),
         false,
     )
 }

@@ -1,4 +1,4 @@
-//! A host that registers at subnet administration: the client `tests/clients/script.c`, and MADs for it, made byte by byte.
+//! A host that registers with the SA: the client `tests/clients/script.c`, and the MADs that it sends, as bytes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,33 +9,33 @@ use crate::process::Launch;
 use crate::programs::workspace;
 use crate::scratch::unique_name;
 
-/// Longest time for a compiler.
-const BUILT: Duration = Duration::from_secs(60);
+/// Maximum time for compiling the client.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(60);
 const SET: u8 = 2;
 
-/// The client, built.
+/// The compiled client.
 #[derive(Debug)]
 pub struct Script(PathBuf);
 
 impl Script {
-    /// Builds it where the fabric's files are.
+    /// Compiles the client into the simulator's directory.
     ///
     /// # Panics
-    /// If that fails.
+    /// If compilation fails.
     #[must_use]
     pub fn build(sim: &impl Clients) -> Self {
         let source = workspace().join("tests/clients/script.c");
         let program = sim.dir().join("script");
-        let built = Launch::new("cc")
+        let build = Launch::new("cc")
             .args(&["-O1", "-o", &program.to_string_lossy()])
             .args(&[&*source.to_string_lossy(), "-libumad"])
             .start(sim.dir())
-            .wait(BUILT);
-        drop(built.expect_success());
+            .wait(BUILD_TIMEOUT);
+        drop(build.expect_success());
         Self(program)
     }
 
-    /// Sends these lines from a node, and waits for no reply from another node.
+    /// Sends MADs, one per line, from a node, without waiting for replies.
     ///
     /// # Panics
     /// If the client fails.
@@ -43,7 +43,8 @@ impl Script {
         drop(self.run(sim, node, "", lines));
     }
 
-    /// Sends these lines from a node, each with up to `wait_ms` for its reply. Returns whether the SA acknowledged all of them.
+    /// Sends MADs, one per line, from a node, and waits up to `wait_ms` for each reply. Returns whether the SA acknowledged all
+    /// of them.
     ///
     /// # Panics
     /// If the client fails.
@@ -64,7 +65,7 @@ impl Script {
         acknowledged.count() == lines.lines().count()
     }
 
-    /// The output of the client for these lines.
+    /// Runs the client with these lines, and returns its output.
     fn run(&self, sim: &impl Clients, node: &str, args: &str, lines: &str) -> String {
         let input = sim.dir().join(unique_name("lines"));
         fs::write(&input, lines).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
@@ -74,7 +75,7 @@ impl Script {
     }
 }
 
-/// A MAD to subnet administration at the LID `sm` as a line.
+/// A line with a MAD to the SA at the LID `sm`.
 #[must_use]
 pub fn line(name: &str, sm: &str, method: u8, attr: u16, mask: u64, data: &[u8]) -> String {
     let mut mad = [0; 256];
@@ -93,11 +94,11 @@ fn gid(guid: u64) -> [u8; 16] {
     gid
 }
 
-/// The port of this GUID joins the broadcast group and makes a group of its own.
+/// Requests that join the port with this GUID to the broadcast group, and create another group.
 #[must_use]
 pub fn joins(sm: &str, guid: u64) -> String {
     const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
-    // MTU and rate as Linux asks for them: those of the broadcast group.
+    // MTU and rate of the broadcast group, as Linux requests them.
     const CREATE: u64 = JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13;
     let member = |low: [u8; 4]| {
         let mut record = [0; 52];
@@ -115,7 +116,7 @@ pub fn joins(sm: &str, guid: u64) -> String {
     text
 }
 
-/// It offers a service, for ever. The first character of its name is in its number too.
+/// A request that registers a service with an unlimited lease. The ServiceID depends on the first character of the name.
 #[must_use]
 pub fn offers(sm: &str, guid: u64, name: &str) -> String {
     let mut service = [0; 176];
@@ -127,11 +128,11 @@ pub fn offers(sm: &str, guid: u64, name: &str) -> String {
     service[48..48 + name.len()].copy_from_slice(name.as_bytes());
     service[112] = 7;
     service[128..130].copy_from_slice(&[1, 2]);
-    let given = 0b101_0111 | 1 << 7 | 1 << 23;
-    line("service", sm, SET, 0x31, given, &service)
+    let mask = 0b101_0111 | 1 << 7 | 1 << 23;
+    line("service", sm, SET, 0x31, mask, &service)
 }
 
-/// It wants to hear of everything.
+/// A request that subscribes to all traps and notices.
 #[must_use]
 pub fn subscribes(sm: &str) -> String {
     let mut inform = [0; 36];
