@@ -81,7 +81,7 @@ fn client(stream: &UnixStream) {
         }
         let elapsed = start.elapsed();
         println!(
-            "client spins {spin_us:2} us, {window:2} under way: {:8.0} round trips/s, {:6.2} us each",
+            "client spins {spin_us:2} us, {window:2} in flight: {:8.0} round trips/s, {:6.2} us each",
             f64::from(messages) / elapsed.as_secs_f64(),
             elapsed.as_secs_f64() * 1e6 / f64::from(messages),
         );

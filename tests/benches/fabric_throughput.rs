@@ -41,7 +41,7 @@ fn main() -> Result<(), Failure> {
     );
     let paths = shortest_paths(&fabric, at);
     let mut out = Vec::new();
-    let (mut sent, mut answered) = (0u64, 0u64);
+    let (mut sent, mut replies) = (0u64, 0u64);
     let started = Clock::now();
     let mut ask = |fabric: &mut Fabric, path: &DrPath, request: &SmpRequest| {
         sent += 1;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Failure> {
             mad: request.directed(path, Tid(sent)),
         };
         fabric.handle(at, &mad, Instant::START, &mut out);
-        answered += u64::try_from(out.len()).unwrap_or(0);
+        replies += u64::try_from(out.len()).unwrap_or(0);
         out.clear();
     };
     let get = |attr: AttrId, modifier: AttrMod| SmpRequest::get(attr, modifier, MKey::NONE);
@@ -84,7 +84,7 @@ fn main() -> Result<(), Failure> {
     let took = started.elapsed();
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = sent as f64 / took.as_secs_f64();
-    println!("fabric alone: {sent} MADs, {answered} answers in {took:.1?}: {rate:.0} MADs/s");
+    println!("fabric alone: {sent} MADs, {replies} replies in {took:.1?}: {rate:.0} MADs/s");
     through_port(fabric, at, &paths)?;
     through_net(&text, &paths)?;
     through_world(&text, &paths)
@@ -95,7 +95,7 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
     fabric.detach(at)?;
     let mut port = SimNet::new(fabric).attach(Some(at))?;
     let started = Clock::now();
-    let mut answered = 0u64;
+    let mut replies = 0u64;
     for (round, (_, path)) in (0..20).flat_map(|r| paths.iter().map(move |p| (r, p))) {
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
         let mad = MadOut {
@@ -103,11 +103,11 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
             mad: request.directed(path, Tid(round)),
         };
         port.send(&mad)?;
-        answered += u64::from(matches!(port.receive(Duration::ZERO)?, Received::Mad(_)));
+        replies += u64::from(matches!(port.receive(Duration::ZERO)?, Received::Mad(_)));
     }
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = answered as f64 / started.elapsed().as_secs_f64();
-    println!("through a port: {answered} answers: {rate:.0} MADs/s");
+    let rate = replies as f64 / started.elapsed().as_secs_f64();
+    println!("through a port: {replies} replies: {rate:.0} MADs/s");
     Ok(())
 }
 
@@ -118,7 +118,7 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let at = net.fabric().default_port();
     net.fabric_mut().attach(at)?;
     let mut out = Vec::new();
-    let mut answered = 0;
+    let mut replies = 0;
     let started = Clock::now();
     for (round, (_, path)) in (0..20).flat_map(|r| paths.iter().map(move |p| (r, p))) {
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
@@ -127,12 +127,12 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
             mad: request.directed(path, Tid(round)),
         };
         net.send(Packet::new(at, &mad), Instant::from_nanos(round), &mut out);
-        answered += out.len();
+        replies += out.len();
         out.clear();
     }
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = answered as f64 / started.elapsed().as_secs_f64();
-    println!("through a net: {answered} answers: {rate:.0} MADs/s");
+    let rate = replies as f64 / started.elapsed().as_secs_f64();
+    println!("through SimNet: {replies} replies: {rate:.0} MADs/s");
     Ok(())
 }
 
@@ -142,13 +142,13 @@ struct Asker {
     next: usize,
     end: usize,
     credit: usize,
-    answered: usize,
+    replies: usize,
 }
 
 impl HostedSm for Asker {
     fn handle_mad(&mut self, _: MadIn, _: Instant) {
         self.credit += 1;
-        self.answered += 1;
+        self.replies += 1;
     }
     fn handle_timeout(&mut self, _: Instant) {}
     fn poll_send(&mut self) -> Option<MadOut> {
@@ -182,15 +182,15 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
             next: 0,
             end,
             credit: 64,
-            answered: 0,
+            replies: 0,
         },
     )?;
     while world.step().is_some() {}
-    let answered = world.sm(id).map_or(0, |m| m.answered);
+    let replies = world.sm(id).map_or(0, |m| m.replies);
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = answered as f64 / started.elapsed().as_secs_f64();
+    let rate = replies as f64 / started.elapsed().as_secs_f64();
     println!(
-        "in a world: {answered} answers in {:?} of its time: {rate:.0} MADs/s",
+        "in virtual time: {replies} replies in {:?}: {rate:.0} MADs/s",
         world.now()
     );
     Ok(())

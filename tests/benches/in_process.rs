@@ -10,7 +10,7 @@
     clippy::expect_used,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a benchmark prints, and ends where its own fabric is wrong"
+    reason = "a benchmark prints, and panics on unexpected results"
 )]
 
 use std::collections::VecDeque;
@@ -67,10 +67,10 @@ struct Bench {
 
 impl Bench {
     fn new(spec: &FabricSpec) -> Self {
-        let mut fabric = Fabric::new(spec).expect("a generated fabric");
+        let mut fabric = Fabric::new(spec).expect("valid fabric");
         let at = fabric.default_port();
-        fabric.attach(at).expect("the default port");
-        fabric.set_is_sm(at, true).expect("the default port");
+        fabric.attach(at).expect("default port");
+        fabric.set_is_sm(at, true).expect("default port");
         // No timers: the SM runs explicitly requested sweeps only.
         let cfg = SmConfig {
             sweep_interval: Duration::ZERO,
@@ -104,7 +104,7 @@ impl Bench {
                     Output::Send(mad) => {
                         let now = self.now();
                         self.fabric.handle(self.at, &mad, now, &mut self.arrived);
-                        self.take_in();
+                        self.receive_replies();
                     }
                     Output::Compute(job) => {
                         let start = Clock::now();
@@ -134,13 +134,13 @@ impl Bench {
                 return (began.elapsed(), report);
             } else {
                 self.fabric.advance(now, &mut self.arrived);
-                self.take_in();
+                self.receive_replies();
                 self.sm.handle(Input::Timeout, now);
             }
         }
     }
 
-    fn take_in(&mut self) {
+    fn receive_replies(&mut self) {
         let at = self.at;
         self.inbox
             .extend(self.arrived.drain(..).filter(|d| d.at == at).map(|d| d.mad));
@@ -157,7 +157,7 @@ struct Sample {
 
 fn measure(name: &str, spec: &FabricSpec) {
     let mut samples = Vec::new();
-    let (mut reports, mut asked) = (None, None);
+    let (mut reports, mut sa) = (None, None);
     for _ in 0..RUNS {
         let mut bench = Bench::new(spec);
         let (cold, first) = bench.sweep();
@@ -165,7 +165,7 @@ fn measure(name: &str, spec: &FabricSpec) {
         let now = bench.now();
         bench.sm.handle(Command::Sweep.with_id(0), now);
         let (again, second) = bench.sweep();
-        asked = Some(ask(&bench));
+        sa = Some(measure_sa(&bench));
         let cable = spec
             .links
             .iter()
@@ -174,7 +174,7 @@ fn measure(name: &str, spec: &FabricSpec) {
         if let Some(cable) = cable {
             let now = bench.now();
             bench.fabric.set_now(now);
-            bench.fabric.cut(cable.a).expect("a cable of the fabric");
+            bench.fabric.cut(cable.a).expect("link");
             let (took, report) = bench.sweep();
             lost_link = took;
             third = Some(report);
@@ -226,13 +226,13 @@ fn measure(name: &str, spec: &FabricSpec) {
         );
     }
     floor(spec, &first);
-    if let Some(asked) = asked {
-        asked.print();
+    if let Some(sa) = sa {
+        sa.print();
     }
 }
 
 /// SA throughput without a transport.
-struct Asked {
+struct SaThroughput {
     view: Duration,
     paths_one: f64,
     paths_all: f64,
@@ -245,7 +245,7 @@ const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
 /// Queries per thread.
 const QUERIES: usize = 400_000;
 
-fn ask(bench: &Bench) -> Asked {
+fn measure_sa(bench: &Bench) -> SaThroughput {
     let began = Clock::now();
     let view = bench.sm.make_view();
     let took = began.elapsed();
@@ -255,17 +255,17 @@ fn ask(bench: &Bench) -> Asked {
         std::thread::scope(|scope| {
             for n in 0..threads {
                 let view = &view;
-                scope.spawn(move || ask_paths(view, n));
+                scope.spawn(move || query_paths(view, n));
             }
         });
         (threads * QUERIES) as f64 / began.elapsed().as_secs_f64()
     };
     let began = Clock::now();
-    let nodes = answer_len(
+    let nodes = reply_len(
         &view,
-        &question(&view, 0, Method::GetTable, sa::id::NODE, 0, &[]),
+        &sa_request(&view, 0, Method::GetTable, sa::id::NODE, 0, &[]),
     );
-    Asked {
+    SaThroughput {
         view: took,
         nodes: (began.elapsed(), nodes),
         paths_one: rate(1),
@@ -275,7 +275,7 @@ fn ask(bench: &Bench) -> Asked {
 }
 
 /// Queries paths by GID between end ports in an order unrelated to the topology.
-fn ask_paths(view: &View, thread: usize) {
+fn query_paths(view: &View, thread: usize) {
     let ports: Vec<EndPortIdx> = view.end_port_indices().collect();
     for n in 0..QUERIES {
         let (a, b) = (n * 7_919 + thread * 31, n * 104_729 + 13);
@@ -287,7 +287,7 @@ fn ask_paths(view: &View, thread: usize) {
             numb_path: 1,
             ..PathRecord::default()
         };
-        let bytes = question(
+        let bytes = sa_request(
             view,
             a % ports.len(),
             Method::Get,
@@ -295,11 +295,11 @@ fn ask_paths(view: &View, thread: usize) {
             KERNEL,
             &wanted.encode(),
         );
-        std::hint::black_box(answer_len(view, &bytes));
+        std::hint::black_box(reply_len(view, &bytes));
     }
 }
 
-fn question(
+fn sa_request(
     view: &View,
     from: usize,
     method: Method,
@@ -332,8 +332,8 @@ fn question(
 }
 
 /// Size of the complete reply in bytes.
-fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
-    let request = SaRequest::parse(*from, bytes).expect("a request");
+fn reply_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
+    let request = SaRequest::parse(*from, bytes).expect("valid request");
     match ferrosm_sa::answer(view, &request) {
         Disposition::Reply(reply) => {
             assert!(reply.status.is_ok(), "{}", reply.status);
@@ -343,11 +343,11 @@ fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
     }
 }
 
-impl Asked {
+impl SaThroughput {
     fn print(&self) {
-        println!("  {:22} {:9.1} ms", "view made", ms(self.view));
+        println!("  {:22} {:9.1} ms", "view built", ms(self.view));
         println!(
-            "  {:22} {:9.0} a second by one thread, {:.0} by {}",
+            "  {:22} {:9.0}/s with one thread, {:.0}/s with {}",
             "PathRecord Get", self.paths_one, self.paths_all, self.threads
         );
         println!(
@@ -394,5 +394,5 @@ fn floor(spec: &FabricSpec, report: &SweepReport) {
     line("PortInfo set", sent(id::PORT_INFO).sets, 2 * live_ends);
     line("LFT set", sent(id::LFT).sets, blocks);
     let all = live_ends + ports + 2 * live_ends + blocks;
-    line("all, others included", report.smps_sent(), all);
+    line("total", report.smps_sent(), all);
 }

@@ -9,7 +9,7 @@
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a benchmark prints, and ends where its own fabric is wrong"
+    reason = "a benchmark prints, and panics on unexpected results"
 )]
 
 use core::ops::ControlFlow;
@@ -57,7 +57,10 @@ fn main() {
     let spec = given.next().unwrap_or_else(|| "fat-tree:36".to_owned());
     let only: Vec<String> = given.collect();
     let bench = Bench::start(&spec);
-    println!("\n{spec}: {} hosts, {HOSTS} of them ask", bench.hosts.len());
+    println!(
+        "\n{spec}: {} hosts, {HOSTS} send requests",
+        bench.hosts.len()
+    );
     let rows: [Row; 6] = [
         ("paths", Bench::paths),
         ("mpi", Bench::mpi),
@@ -85,10 +88,10 @@ struct Host {
 }
 
 /// The n-th request of a window slot. The slot modulo the number of hosts selects the host.
-type Question = dyn Fn(usize, u64) -> Vec<u8> + Send + Sync;
+type RequestGenerator = dyn Fn(usize, u64) -> Vec<u8> + Send + Sync;
 
 /// In-memory transport of the hosts. Each reply triggers the next request.
-struct Line {
+struct Transport {
     inbox: Mutex<VecDeque<(Peer, Vec<u8>)>>,
     ready: Condvar,
     storm: RwLock<Option<Arc<Storm>>>,
@@ -97,7 +100,7 @@ struct Line {
 /// The requests in progress and their results.
 struct Storm {
     hosts: Vec<Host>,
-    question: Box<Question>,
+    requests: Box<RequestGenerator>,
     /// Requests left to send on replies, always 0 in open loop.
     left: AtomicU64,
     answered: AtomicU64,
@@ -106,10 +109,10 @@ struct Storm {
     bytes: AtomicU64,
     began: Instant,
     /// Send time of the request in each window slot.
-    asked: Vec<AtomicU64>,
-    waits: ReplyTimes,
+    sent_at: Vec<AtomicU64>,
+    reply_times: ReplyTimes,
     /// Replies with an unexpected status.
-    wrong: AtomicU64,
+    errors: AtomicU64,
     closed_loop: bool,
 }
 
@@ -158,26 +161,27 @@ impl Storm {
     }
 
     /// The n-th request of a window slot.
-    fn ask(&self, place: usize, n: u64) -> (Peer, Vec<u8>) {
-        let host = place % self.hosts.len();
-        let mut bytes = (self.question)(place, n);
-        bytes[8..16].copy_from_slice(&((n << 24) | place as u64).to_be_bytes());
-        self.asked[place].store(self.elapsed_ns(), Ordering::Relaxed);
+    fn request(&self, slot: usize, n: u64) -> (Peer, Vec<u8>) {
+        let host = slot % self.hosts.len();
+        let mut bytes = (self.requests)(slot, n);
+        bytes[8..16].copy_from_slice(&((n << 24) | slot as u64).to_be_bytes());
+        self.sent_at[slot].store(self.elapsed_ns(), Ordering::Relaxed);
         (self.peer(host), bytes)
     }
 
     /// Processes a reply and returns the next request, if any.
     fn answered(&self, bytes: &[u8]) -> Option<(Peer, Vec<u8>)> {
         let header = MadHeader::decode_slice(bytes)?;
-        let place = usize::try_from(header.tid.0 & 0xFF_FFFF).unwrap_or(0);
-        let asked = self.asked.get(place)?.load(Ordering::Relaxed);
-        self.waits.add(self.elapsed_ns().saturating_sub(asked));
+        let slot = usize::try_from(header.tid.0 & 0xFF_FFFF).unwrap_or(0);
+        let sent_at = self.sent_at.get(slot)?.load(Ordering::Relaxed);
+        self.reply_times
+            .add(self.elapsed_ns().saturating_sub(sent_at));
         let status = Status(header.status);
         if status == Status::BUSY {
             self.refused.fetch_add(1, Ordering::Relaxed);
         } else {
             self.answered.fetch_add(1, Ordering::Relaxed);
-            self.wrong
+            self.errors
                 .fetch_add(u64::from(!status.is_ok()), Ordering::Relaxed);
         }
         self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -187,7 +191,8 @@ impl Storm {
         let left = self
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        left.ok().map(|_| self.ask(place, (header.tid.0 >> 24) + 1))
+        left.ok()
+            .map(|_| self.request(slot, (header.tid.0 >> 24) + 1))
     }
 
     fn done(&self) -> u64 {
@@ -195,7 +200,7 @@ impl Storm {
     }
 }
 
-impl Line {
+impl Transport {
     fn push(&self, messages: impl IntoIterator<Item = (Peer, Vec<u8>)>) {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         let was_empty = inbox.is_empty();
@@ -207,7 +212,7 @@ impl Line {
     }
 }
 
-struct ServerSide(Arc<Line>);
+struct ServerSide(Arc<Transport>);
 
 impl GmpSender for ServerSide {
     fn send(&self, _: &Peer, bytes: &[u8], _: Option<Duration>) -> Result<(), TransportError> {
@@ -267,7 +272,7 @@ impl Shell for Operator {
 
 struct Bench {
     net: SimNet,
-    line: Arc<Line>,
+    transport: Arc<Transport>,
     hosts: Vec<Host>,
     sweeps: Arc<AtomicU64>,
     heavy: Arc<AtomicBool>,
@@ -278,9 +283,9 @@ struct Bench {
 impl Bench {
     /// Brings up a subnet and starts the SA server.
     fn start(spec: &str) -> Self {
-        let fabric = ferrosm_sim::generate::from_spec(spec).expect("a spec");
-        let net = SimNet::new(Fabric::new(&fabric).expect("a fabric"));
-        let line = Arc::new(Line {
+        let fabric = ferrosm_sim::generate::from_spec(spec).expect("valid spec");
+        let net = SimNet::new(Fabric::new(&fabric).expect("valid fabric"));
+        let transport = Arc::new(Transport {
             inbox: Mutex::default(),
             ready: Condvar::new(),
             storm: RwLock::default(),
@@ -291,21 +296,21 @@ impl Bench {
         );
         let (control, orders) = mpsc::channel(16);
         let thread = {
-            let (net, line, control) = (net.clone(), Arc::clone(&line), control.clone());
+            let (net, transport, control) = (net.clone(), Arc::clone(&transport), control.clone());
             let (sweeps, heavy) = (Arc::clone(&sweeps), Arc::clone(&heavy));
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()
-                    .expect("a runtime");
+                    .expect("runtime built");
                 runtime.block_on(async {
                     let clock = Clock::start();
-                    let (sender, receiver) = net.attach(None).expect("the default port").split();
+                    let (sender, receiver) = net.attach(None).expect("default port").split();
                     let port = SimulatedPort::new(net, Box::new(sender), Box::new(receiver));
-                    let (there, here) = (ServerSide(Arc::clone(&line)), ServerSide(line));
+                    let (there, here) = (ServerSide(Arc::clone(&transport)), ServerSide(transport));
                     let limits = AdmissionLimits::default();
-                    let server =
-                        SaServer::start(Box::new(there), Box::new(here), limits).expect("threads");
+                    let server = SaServer::start(Box::new(there), Box::new(here), limits)
+                        .expect("server threads started");
                     // Only explicitly requested sweeps.
                     let cfg = SmConfig {
                         sweep_interval: Duration::ZERO,
@@ -319,7 +324,7 @@ impl Bench {
                     };
                     let mut driver =
                         Driver::new(sm, clock, port, shell, orders).with_sa_server(Some(server));
-                    driver.run().await.expect("a port that stays");
+                    driver.run().await.expect("attached port");
                 });
             })
         };
@@ -336,7 +341,7 @@ impl Bench {
         });
         Self {
             net,
-            line,
+            transport,
             hosts,
             sweeps,
             heavy,
@@ -362,23 +367,23 @@ impl Bench {
         window: usize,
         left: u64,
         closed_loop: bool,
-        question: Box<Question>,
+        requests: Box<RequestGenerator>,
     ) -> Arc<Storm> {
         let storm = Arc::new(Storm {
             hosts: self.requesters(),
-            question,
+            requests,
             left: AtomicU64::new(left),
             answered: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             began: Instant::now(),
-            asked: (0..window).map(|_| AtomicU64::new(0)).collect(),
-            waits: ReplyTimes::new(),
-            wrong: AtomicU64::new(0),
+            sent_at: (0..window).map(|_| AtomicU64::new(0)).collect(),
+            reply_times: ReplyTimes::new(),
+            errors: AtomicU64::new(0),
             closed_loop,
         });
         *self
-            .line
+            .transport
             .storm
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&storm));
@@ -386,11 +391,17 @@ impl Bench {
     }
 
     /// Keeps `open` requests in flight per host until `total` replies have arrived. Returns the elapsed time.
-    fn run(&self, open: usize, total: u64, question: Box<Question>) -> (Arc<Storm>, Duration) {
+    fn run(
+        &self,
+        open: usize,
+        total: u64,
+        requests: Box<RequestGenerator>,
+    ) -> (Arc<Storm>, Duration) {
         let window = open * self.requesters().len();
         let window = window.min(usize::try_from(total).unwrap_or(usize::MAX));
-        let storm = self.storm(window, total - window as u64, true, question);
-        self.line.push((0..window).map(|place| storm.ask(place, 0)));
+        let storm = self.storm(window, total - window as u64, true, requests);
+        self.transport
+            .push((0..window).map(|slot| storm.request(slot, 0)));
         while storm.done() < total {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -398,11 +409,11 @@ impl Bench {
         (storm, took)
     }
 
-    fn path_question(&self) -> Box<Question> {
+    fn path_requests(&self) -> Box<RequestGenerator> {
         let (requesters, all) = (self.requesters(), self.hosts.clone());
         let template = message(Method::Get, sa::id::PATH, KERNEL, &[]);
-        Box::new(move |place, n| {
-            let host = place % requesters.len();
+        Box::new(move |slot, n| {
+            let host = slot % requesters.len();
             let to = &all[(host * 7919 + usize::try_from(n).unwrap_or(0) * 104_729) % all.len()];
             let wanted = PathRecord {
                 sgid: gid(requesters[host].guid),
@@ -419,17 +430,17 @@ impl Bench {
     }
 
     fn paths(&self) {
-        let (storm, took) = self.run(OPEN, 1_000_000, self.path_question());
-        tell("PathRecord Get, 16 open each", &storm, took);
+        let (storm, took) = self.run(OPEN, 1_000_000, self.path_requests());
+        print_result("PathRecord Get, 16 in flight", &storm, took);
         self.sweep_meanwhile(|| {
-            let (storm, took) = self.run(OPEN, 1_000_000, self.path_question());
-            tell("  the same during sweeps", &storm, took);
+            let (storm, took) = self.run(OPEN, 1_000_000, self.path_requests());
+            print_result("  the same during sweeps", &storm, took);
         });
     }
 
     fn mpi(&self) {
-        let (storm, took) = self.run(OPEN, MPI, self.path_question());
-        tell("MPI start, 1,000 x 4", &storm, took);
+        let (storm, took) = self.run(OPEN, MPI, self.path_requests());
+        print_result("MPI start, 1,000 x 4", &storm, took);
         println!("  {:32} {:10.2} s", "", took.as_secs_f64());
     }
 
@@ -437,16 +448,17 @@ impl Bench {
     fn at_rate(&self, rate: u64, seconds: u64) -> Arc<Storm> {
         let total = rate * seconds;
         let window = usize::try_from(total).unwrap_or(usize::MAX);
-        let storm = self.storm(window, 0, false, self.path_question());
+        let storm = self.storm(window, 0, false, self.path_requests());
         let began = Instant::now();
-        let mut asked = 0;
-        while asked < total {
+        let mut sent = 0;
+        while sent < total {
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let due = (rate * ms / 1000).min(total);
-            let from = usize::try_from(asked).unwrap_or(0);
+            let from = usize::try_from(sent).unwrap_or(0);
             let to = usize::try_from(due).unwrap_or(0);
-            self.line.push((from..to).map(|place| storm.ask(place, 0)));
-            asked = due;
+            self.transport
+                .push((from..to).map(|slot| storm.request(slot, 0)));
+            sent = due;
             std::thread::sleep(Duration::from_micros(500));
         }
         while storm.done() < total && began.elapsed() < Duration::from_secs(seconds + 10) {
@@ -458,24 +470,24 @@ impl Bench {
     fn waiting(&self) {
         for rate in [MODERATE, 5 * MODERATE] {
             let storm = self.at_rate(rate, 3);
-            tell(
-                &format!("PathRecord Get, {rate} a second"),
+            print_result(
+                &format!("PathRecord Get, {rate}/s"),
                 &storm,
                 Duration::from_secs(3),
             );
             self.sweep_meanwhile(|| {
                 let storm = self.at_rate(rate, 3);
-                tell("  the same during sweeps", &storm, Duration::from_secs(3));
+                print_result("  the same during sweeps", &storm, Duration::from_secs(3));
             });
         }
     }
 
-    /// Runs `something` during continuous full sweeps.
-    fn sweep_meanwhile(&self, something: impl FnOnce()) {
+    /// Runs `workload` during continuous full sweeps.
+    fn sweep_meanwhile(&self, workload: impl FnOnce()) {
         let before = self.sweeps.load(Ordering::SeqCst);
         self.heavy.store(true, Ordering::SeqCst);
         let _ = self.control.blocking_send(Control::Reload);
-        something();
+        workload();
         self.heavy.store(false, Ordering::SeqCst);
         let began = Instant::now();
         let mut seen = before;
@@ -488,7 +500,7 @@ impl Bench {
             }
             seen = now;
         }
-        println!("  {:32} {:10} sweeps meanwhile", "", seen - before);
+        println!("  {:32} {:10} sweeps", "", seen - before);
     }
 
     /// Every window slot joins and leaves four groups of its own sixteenth of all groups, one after the other.
@@ -501,11 +513,11 @@ impl Bench {
             Gid(gid)
         };
         let requesters = self.requesters();
-        let record = move |place: usize, n: u64| {
-            let (slot, host) = (place / requesters.len(), place % requesters.len());
+        let record = move |slot: usize, n: u64| {
+            let (index, host) = (slot / requesters.len(), slot % requesters.len());
             let turn = usize::try_from(n).unwrap_or(0);
             McMemberRecord {
-                mgid: mgid(slot % OPEN * 4 + (host + turn) % 4),
+                mgid: mgid(index % OPEN * 4 + (host + turn) % 4),
                 port_gid: gid(requesters[host].guid),
                 join_state: JoinState(1),
                 qkey: 0x0B1B,
@@ -516,32 +528,32 @@ impl Bench {
         // The first join creates the group and has the components for that.
         let create = JOIN | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
         let leave = record.clone();
-        let join = move |place, n| {
-            let data = record(place, n).encode();
+        let join = move |slot, n| {
+            let data = record(slot, n).encode();
             message(Method::Set, sa::id::MC_MEMBER, create, &data)
         };
         let again = join.clone();
         let joins = 4 * (OPEN * self.requesters().len()) as u64;
         self.with_tables("joins", joins, Box::new(join.clone()));
-        self.with_tables("the same again", joins, Box::new(join));
+        self.with_tables("repeated joins", joins, Box::new(join));
         // Members leave and join again.
-        let turns = move |place, n: u64| {
+        let turns = move |slot, n: u64| {
             if n.is_multiple_of(2) {
-                let data = leave(place, n / 2).encode();
+                let data = leave(slot, n / 2).encode();
                 message(Method::Delete, sa::id::MC_MEMBER, JOIN, &data)
             } else {
-                again(place, n / 2)
+                again(slot, n / 2)
             }
         };
-        self.with_tables("leaves and joins by turns", 500_000, Box::new(turns));
+        self.with_tables("alternate leaves and joins", 500_000, Box::new(turns));
     }
 
     /// Runs the requests and counts the MFT blocks written for them.
-    fn with_tables(&self, what: &str, total: u64, question: Box<Question>) {
+    fn with_tables(&self, what: &str, total: u64, requests: Box<RequestGenerator>) {
         let (before, sets) = self.multicast();
-        let (storm, took) = self.run(OPEN, total, question);
-        tell(what, &storm, took);
-        self.settle();
+        let (storm, took) = self.run(OPEN, total, requests);
+        print_result(what, &storm, took);
+        self.wait_for_mft_writes();
         let (after, sets_after) = self.multicast();
         let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
         let written = sets_after - sets;
@@ -551,8 +563,8 @@ impl Bench {
         );
     }
 
-    /// ReplyTimes until no further table is written.
-    fn settle(&self) {
+    /// Waits until no further table is written.
+    fn wait_for_mft_writes(&self) {
         let mut last = self.multicast().1;
         loop {
             std::thread::sleep(Duration::from_millis(1500));
@@ -587,8 +599,8 @@ impl Bench {
 
     fn services(&self) {
         let requesters = self.requesters();
-        let question = move |place: usize, n: u64| {
-            let host = place % requesters.len();
+        let requests = move |slot: usize, n: u64| {
+            let host = slot % requesters.len();
             let record = ServiceRecord {
                 service_id: 0x1000_0000 + host as u64 * 64 + n % 64,
                 service_gid: gid(requesters[host].guid),
@@ -598,18 +610,18 @@ impl Bench {
             };
             message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode())
         };
-        let (storm, took) = self.run(OPEN, 200_000, Box::new(question));
-        tell("ServiceRecord Set", &storm, took);
+        let (storm, took) = self.run(OPEN, 200_000, Box::new(requests));
+        print_result("ServiceRecord Set", &storm, took);
     }
 
     fn tables(&self) {
         let nodes = message(Method::GetTable, sa::id::NODE, 0, &[]);
-        let question = move |_: usize, _: u64| nodes.clone();
+        let requests = move |_: usize, _: u64| nodes.clone();
         for n in [1, 16, 1000] {
-            let (storm, took) = self.run(1, n, Box::new(question.clone()));
+            let (storm, took) = self.run(1, n, Box::new(requests.clone()));
             let answered = storm.answered.load(Ordering::Relaxed).max(1);
             let bytes = storm.bytes.load(Ordering::Relaxed) / answered;
-            tell(&format!("NodeRecord GetTable, {n} at once"), &storm, took);
+            print_result(&format!("NodeRecord GetTable, {n} in flight"), &storm, took);
             println!("  {:32} {bytes:10} bytes each", "");
         }
     }
@@ -619,16 +631,16 @@ fn gid(guid: PortGuid) -> Gid {
     Gid::new(GidPrefix::DEFAULT, guid)
 }
 
-fn tell(what: &str, storm: &Storm, took: Duration) {
+fn print_result(what: &str, storm: &Storm, took: Duration) {
     let answered = storm.answered.load(Ordering::Relaxed);
-    let (busy, wrong) = (
+    let (busy, errors) = (
         storm.refused.load(Ordering::Relaxed),
-        storm.wrong.load(Ordering::Relaxed),
+        storm.errors.load(Ordering::Relaxed),
     );
     println!(
-        "  {what:32} {:10.0} a second, waited {:8.3} ms (half), {:8.3} ms (99 of 100); {busy} busy, {wrong} refused",
+        "  {what:32} {:10.0} replies/s, reply time {:8.3} ms (median), {:8.3} ms (99th percentile); {busy} busy, {errors} errors",
         answered as f64 / took.as_secs_f64(),
-        storm.waits.within(0.5),
-        storm.waits.within(0.99),
+        storm.reply_times.within(0.5),
+        storm.reply_times.within(0.99),
     );
 }

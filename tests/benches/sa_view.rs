@@ -68,10 +68,10 @@ fn main() {
     }
 }
 
-/// Prints the time of `something` and the growth of allocated bytes.
-fn cost<T>(what: &str, something: impl FnOnce() -> T) -> T {
+/// Prints the time of `operation` and the growth of allocated bytes.
+fn cost<T>(what: &str, operation: impl FnOnce() -> T) -> T {
     let (held, began) = (HELD.load(Ordering::Relaxed), Instant::now());
-    let result = something();
+    let result = operation();
     let took = began.elapsed();
     let more = HELD.load(Ordering::Relaxed).saturating_sub(held);
     println!(
@@ -96,7 +96,7 @@ fn measure(spec: &str) {
     let view = Arc::new(cost("a view of its own", || {
         lab.manager().core().make_view()
     }));
-    let before = Arc::clone(lab.manager().core().view().expect("a view"));
+    let before = Arc::clone(lab.manager().core().view().expect("SA view"));
     let same = cost("the next one, nothing changed", || {
         lab.manager().core().view_after(Some(&before))
     });
@@ -106,8 +106,8 @@ fn measure(spec: &str) {
     let cable = links
         .rev()
         .find(|l| is_switch(l.a.node) && is_switch(l.b.node));
-    let cable = cable.expect("a cable between switches").a;
-    lab.world.fabric_mut().cut(cable).expect("a cable");
+    let cable = cable.expect("inter-switch link").a;
+    lab.world.fabric_mut().cut(cable).expect("link");
     lab.next_sweep(600);
     let next = cost("the next one, one lost link", || {
         lab.manager().core().view_after(Some(&before))
@@ -149,7 +149,7 @@ fn register(registry: &mut Registry, view: &View) {
         let bytes = message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode());
         refused += ask(registry, view, end.lid, &bytes);
     }
-    println!("  {:40} {refused:9}", "of them refused");
+    println!("  {:40} {refused:9}", "rejected registrations");
 }
 
 fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: &[u8]) -> usize {
@@ -157,7 +157,7 @@ fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: 
         lid,
         ..Peer::default()
     };
-    let request = SaRequest::parse(from, bytes).expect("a request");
+    let request = SaRequest::parse(from, bytes).expect("valid request");
     let reply = registry.handle(view, &request, ferrosm_mad::time::Instant::START);
     usize::from(reply.is_none_or(|r| !r.status.is_ok()))
 }

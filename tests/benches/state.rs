@@ -44,7 +44,7 @@ fn join(port: u64) -> Vec<RecordUpdate> {
 }
 
 fn open(path: &Path) -> StateDir {
-    StateDir::open(path).expect("a state directory")
+    StateDir::open(path).expect("state directory opened")
 }
 
 fn wait_for(writer: &StateWriter, ticket: u64) {
@@ -62,12 +62,10 @@ fn main() {
     let named = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let dir = named.map_or_else(std::env::temp_dir, PathBuf::from);
     let dir = dir.join(format!("ferrosm-bench-state-{}", std::process::id()));
-    let writer = open(&dir).writer().expect("a thread");
+    let writer = open(&dir).writer().expect("writer thread started");
     let all = (0..PORTS).map(lid).collect();
     let began = Instant::now();
-    let ticket = writer
-        .submit(PersistRequest::Updates(all))
-        .expect("a ticket");
+    let ticket = writer.submit(PersistRequest::Updates(all)).expect("ticket");
     wait_for(&writer, ticket);
     println!("{PORTS} LIDs written in {:.1?}", began.elapsed());
     drop(writer);
@@ -87,13 +85,13 @@ fn main() {
         percentile(&times, 50)
     );
 
-    let writer = open(&dir).writer().expect("a thread");
+    let writer = open(&dir).writer().expect("writer thread started");
     let mut times: Vec<Duration> = (0..JOINS)
         .map(|port| {
             let began = Instant::now();
             let ticket = writer
                 .submit(PersistRequest::Updates(join(port)))
-                .expect("a ticket");
+                .expect("ticket");
             wait_for(&writer, ticket);
             began.elapsed()
         })
@@ -108,7 +106,7 @@ fn main() {
     for port in 0..CROWD {
         let ticket = writer
             .submit(PersistRequest::Updates(join(port)))
-            .expect("a ticket");
+            .expect("ticket");
         waiting.push_back((ticket, Instant::now()));
         while waiting.len() >= IN_FLIGHT || port + 1 == CROWD && !waiting.is_empty() {
             let reached = writer.durability().durable_ticket();

@@ -66,10 +66,7 @@ fn main() -> Result<(), Failure> {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    println!(
-        "{read} round trips, {:.2} M a second",
-        read as f64 / seconds / 1e6
-    );
+    println!("{read} round trips, {:.2} M/s", read as f64 / seconds / 1e6);
     tables(&mut umad, &mut fabric, at)
 }
 
@@ -89,28 +86,28 @@ fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), F
     };
     let started = Clock::now();
     for tid in 0..TABLES {
-        let mut question = to(1000).encode().to_vec();
-        question.resize(64 + 256, 0);
-        question[64..68].copy_from_slice(&[1, 3, 2, 0x12]);
-        question[72..80].copy_from_slice(&tid.to_be_bytes());
-        umad.write(fabric, client, &question, NOW)?;
+        let mut request = to(1000).encode().to_vec();
+        request.resize(64 + 256, 0);
+        request[64..68].copy_from_slice(&[1, 3, 2, 0x12]);
+        request[72..80].copy_from_slice(&tid.to_be_bytes());
+        umad.write(fabric, client, &request, NOW)?;
         carry(umad, fabric);
-        let asked = umad.front(server).ok_or("no question")?.body[..56].to_vec();
+        let header = umad.front(server).ok_or("no request")?.body[..56].to_vec();
         umad.pop(server);
-        let mut answer = to(0).encode().to_vec();
-        answer.extend_from_slice(&asked);
-        answer[67] = 0x92;
-        answer[88..91].copy_from_slice(&[1, 1, 1]);
-        answer.resize(64 + 56 + LEN, 0xA5);
-        umad.write(fabric, server, &answer, NOW)?;
+        let mut reply = to(0).encode().to_vec();
+        reply.extend_from_slice(&header);
+        reply[67] = 0x92;
+        reply[88..91].copy_from_slice(&[1, 1, 1]);
+        reply.resize(64 + 56 + LEN, 0xA5);
+        umad.write(fabric, server, &reply, NOW)?;
         carry(umad, fabric);
-        let got = umad.front(client).ok_or("no answer")?.len();
+        let got = umad.front(client).ok_or("no reply")?.len();
         umad.pop(client);
-        assert_eq!(got, 64 + 56 + LEN, "the whole table");
+        assert_eq!(got, 64 + 56 + LEN, "complete table");
     }
     let megabytes = (TABLES * LEN as u64) as f64 / 1e6;
     println!(
-        "{TABLES} tables of 10 MB, {:.0} MB a second",
+        "{TABLES} tables of 10 MB, {:.0} MB/s",
         megabytes / started.elapsed().as_secs_f64()
     );
     Ok(())

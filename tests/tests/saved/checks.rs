@@ -117,7 +117,9 @@ fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
     let connected = directed::connected(&spec, from);
     if found != connected {
         let apart: Vec<_> = found.symmetric_difference(&connected).collect();
-        return Err(format!("nodes {apart:?} are only in one of both"));
+        return Err(format!(
+            "nodes {apart:?} are connected or discovered, but not both"
+        ));
     }
     Ok(())
 }

@@ -115,11 +115,11 @@ fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
     let client = hosts(&lab)[2];
     subscribe(&mut lab, client, 0xFFFF);
-    let cable = lab.redundant_link(0);
+    let near = lab.redundant_link(0);
     let fabric = lab.world.fabric();
-    let far = fabric.peer(cable).expect("connected port");
-    let ends = [cable, far].map(|at| PortAt { port: 0, ..at });
-    act(&mut lab, FabricAction::Cut(cable));
+    let far = fabric.peer(near).expect("connected port");
+    let ends = [near, far].map(|at| PortAt { port: 0, ..at });
+    act(&mut lab, FabricAction::Cut(near));
     lab.world.run_for(Duration::from_secs(20));
     let expected: BTreeSet<_> = ends.iter().map(|at| (128, gid(&lab, *at))).collect();
     assert_eq!(reports_received(&mut lab, client), expected);
@@ -131,9 +131,9 @@ fn lost_link_is_reported_for_its_switches() {
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
     let all = hosts(&lab);
-    let (curious, choosy, issuer) = (all[2], all[3], all[9]);
-    subscribe(&mut lab, curious, 0xFFFF);
-    subscribe(&mut lab, choosy, 128);
+    let (any_trap, only_128, issuer) = (all[2], all[3], all[9]);
+    subscribe(&mut lab, any_trap, 0xFFFF);
+    subscribe(&mut lab, only_128, 128);
     for number in [129, 130, 131, 257] {
         act(&mut lab, FabricAction::Trap(issuer, TrapNumber(number)));
         lab.world.run_for(Duration::from_secs(1));
@@ -141,10 +141,10 @@ fn each_trap_is_forwarded_to_its_subscribers() {
     lab.world.run_for(Duration::from_secs(20));
     let sent = lab.world.with_sm(lab.sm, |sm, _| sm.replies.clone());
     let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
-    assert_eq!(reports_received(&mut lab, curious), expected);
+    assert_eq!(reports_received(&mut lab, any_trap), expected);
     lab.world
         .with_sm(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
-    assert_eq!(reports_received(&mut lab, choosy), BTreeSet::new());
+    assert_eq!(reports_received(&mut lab, only_128), BTreeSet::new());
 }
 
 /// The SM limits the rate of reports about a trap storm to the rate of its own reads.

@@ -289,15 +289,15 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             let mut before = vec![PKey(0); usize::from(lab.world.fabric().pkey_cap(*at))];
             before[0] = PKey::DEFAULT_FULL;
             for filler in 1..dice.below(6) {
-                let place = 1 + dice.index(before.len() - 1);
-                before[place] = PKey(0x100 + u16::try_from(filler).expect("small"));
+                let index = 1 + dice.index(before.len() - 1);
+                before[index] = PKey(0x100 + u16::try_from(filler).expect("fits into 16 bits"));
             }
             for key in keys_of(*group) {
                 if dice.one_in(3) {
                     continue;
                 }
-                let place = 1 + dice.index(before.len() - 1);
-                before[place] = PKey(*key);
+                let index = 1 + dice.index(before.len() - 1);
+                before[index] = PKey(*key);
             }
             let there = before.iter().enumerate();
             let there = there.filter(|(_, k)| keys_of(*group).contains(&k.0));
@@ -358,7 +358,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
 /// disables enforcement there.
 #[test]
 fn full_p_key_tables_are_reported() {
-    let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("a fabric");
+    let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("valid fabric");
     for node in &mut paper.nodes {
         let mut caps = node.caps();
         if node.kind == NodeType::Switch {
@@ -368,10 +368,10 @@ fn full_p_key_tables_are_reported() {
         }
         node.options.caps = Some(caps);
     }
-    let everybody = |number| partition(number, vec![(MemberSelector::AllCas, Membership::Full)]);
+    let all_cas = |number| partition(number, vec![(MemberSelector::AllCas, Membership::Full)]);
     let cfg = |numbers: &[u16]| {
         config(
-            numbers.iter().map(|n| everybody(*n)).collect(),
+            numbers.iter().map(|n| all_cas(*n)).collect(),
             Enforcement::Both,
         )
     };
@@ -386,14 +386,14 @@ fn full_p_key_tables_are_reported() {
     reload(&mut lab, cfg(&[1, 2]));
     let report = lab.next_sweep(60);
     assert!(report.is_clean());
-    let told = |kind: ProblemKind, report: &ferrosm_core::SweepReport| {
+    let count_of = |kind: ProblemKind, report: &ferrosm_core::SweepReport| {
         report.problems.iter().filter(|p| p.kind == kind).count()
     };
     let too_small = ProblemKind::PKeysNotEnforced {
         needed: 3,
         capacity: 2,
     };
-    assert_eq!(told(too_small, &report), hosts(&lab).len());
+    assert_eq!(count_of(too_small, &report), hosts(&lab).len());
     let expect = expecting(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
     assert_correct(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
@@ -402,7 +402,7 @@ fn full_p_key_tables_are_reported() {
         count: 1,
         capacity: 3,
     };
-    assert_eq!(told(left_out, &report), hosts(&lab).len());
+    assert_eq!(count_of(left_out, &report), hosts(&lab).len());
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
@@ -431,7 +431,7 @@ fn p_key_and_group_records_match_the_configuration() {
         let owner = fabric
             .end_ports()
             .find(|p| fabric.lid(*p).0 == record.lid)
-            .expect("an end port");
+            .expect("end port");
         let at = PortAt {
             node: owner.node,
             port: record.port_num.raw(),
@@ -526,7 +526,7 @@ fn removed_partition_member_leaves_its_groups() {
     let mlid = mlid.expect("group has members left");
     let leads_to = |at: PortAt| {
         let fabric = lab.world.fabric();
-        let by = fabric.peer(at).expect("a switch");
+        let by = fabric.peer(at).expect("switch");
         fabric
             .mft_ports(by.node, mlid)
             .iter()

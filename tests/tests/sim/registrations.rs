@@ -43,7 +43,7 @@ fn cut(lab: &mut Lab, at: PortAt) {
     lab.world.run_for(Duration::from_millis(1));
 }
 
-fn assert_right(lab: &Lab, members: &Members) {
+fn assert_memberships_correct(lab: &Lab, members: &Members) {
     if let Err(why) = lab.verdict(&members.expect(lab)) {
         panic!("{} {why}", lab.repeat());
     }
@@ -79,7 +79,7 @@ fn members_keep_their_mlids_and_nothing_is_written() {
     lab.world.run_for(Duration::from_secs(2));
     let before = mft_sets(&lab);
     restart(&mut lab, Duration::from_secs(5), |_| {});
-    assert_right(&lab, &members);
+    assert_memberships_correct(&lab, &members);
     assert_eq!(mft_sets(&lab), before, "an MFT block was written");
     // A repeated join, as after a client reregister request, changes nothing either.
     for at in &all {
@@ -87,7 +87,7 @@ fn members_keep_their_mlids_and_nothing_is_written() {
         assert_eq!(mlid, Ok(mlid_before));
     }
     lab.world.run_for(Duration::from_secs(1));
-    assert_right(&lab, &members);
+    assert_memberships_correct(&lab, &members);
     assert_eq!(mft_sets(&lab), before);
 }
 
@@ -108,7 +108,7 @@ fn members_that_left_meanwhile_are_removed() {
         cut(lab, all[3]);
     });
     members.remove_port(all[3]);
-    assert_right(&lab, &members);
+    assert_memberships_correct(&lab, &members);
     let registry = lab.manager().core().registry();
     assert!(
         registry.groups().get(plain(1)).is_none(),
@@ -219,7 +219,7 @@ fn alias_guids_survive_a_restart() {
         GuidInfoRecord::decode_slice(&data).unwrap().guids[2],
         record.guids[2]
     );
-    let view = lab.manager().core().view().expect("a view").clone();
+    let view = lab.manager().core().view().expect("SA view").clone();
     let owner = view.by_guid(record.guids[2]).expect("alias owner");
     assert_eq!(view.end_port(owner).lid, lid);
 }
@@ -248,16 +248,16 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         let all = hosts(&lab);
         let fabric = lab.world.fabric();
         let leaf = |at: PortAt| fabric.peer(at).map(|far| far.node);
-        let far = leaf(all[all.len() - 1]).expect("a leaf");
-        let behind: Vec<PortAt> = all
+        let far = leaf(all[all.len() - 1]).expect("leaf switch");
+        let isolated: Vec<PortAt> = all
             .iter()
             .copied()
             .filter(|at| leaf(*at) == Some(far))
             .collect();
         let mut members = Members::new();
-        for at in &behind {
-            let told = members.join(&mut lab, *at, plain(0), JoinState::FULL);
-            told.expect("join accepted");
+        for at in &isolated {
+            let joined = members.join(&mut lab, *at, plain(0), JoinState::FULL);
+            joined.expect("join accepted");
         }
         let lids = |lab: &Lab| {
             all.iter()
@@ -278,7 +278,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         } else {
             let first = lab.sm;
             let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-            let second = lab.world.add_sm(Some(all[2]), sm).expect("a port");
+            let second = lab.world.add_sm(Some(all[2]), sm).expect("valid port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
                 let input = Command::Handover.with_id(0);
@@ -288,19 +288,24 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
                 assert_eq!(role, Some(SmState::Master));
             }
         }
-        let told = |lab: &Lab| {
-            let each = behind.iter();
+        let reregisters = |lab: &Lab| {
+            let each = isolated.iter();
             each.map(|at| lab.world.fabric().client_reregisters(*at))
                 .collect::<Vec<_>>()
         };
-        let before = told(&lab);
+        let before = reregisters(&lab);
         for at in &cables {
-            lab.world.act(FabricAction::Restore(*at)).expect("a cable");
+            lab.world.act(FabricAction::Restore(*at)).expect("link");
         }
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(lids(&lab), lids_before);
         let once: Vec<u32> = before.iter().map(|n| n + 1).collect();
-        assert_eq!(told(&lab), once, "{} restarts: {restarts}", lab.repeat());
+        assert_eq!(
+            reregisters(&lab),
+            once,
+            "{} restarts: {restarts}",
+            lab.repeat()
+        );
     }
 }
 
@@ -328,7 +333,7 @@ fn sm_that_finds_a_master_drops_its_records() {
     let second = lab
         .world
         .add_sm(Some(all[5]), Sm::new(cfg, restored, now))
-        .expect("a port");
+        .expect("valid port");
     lab.world.run_for(Duration::from_secs(20));
     let sm = lab.world.sm(second).expect("running SM");
     assert_eq!(sm.core().role(), SmState::Standby);
@@ -343,8 +348,8 @@ fn lost_client_reregister_is_repeated() {
     let mut lab = up("fat-tree:4");
     let host = hosts(&lab)[5];
     lab.world.run_for(Duration::from_secs(2));
-    let told = |lab: &Lab| lab.world.fabric().client_reregisters(host);
-    let before = told(&lab);
+    let reregisters = |lab: &Lab| lab.world.fabric().client_reregisters(host);
+    let before = reregisters(&lab);
     drop(lab.world.kill(lab.sm));
     lab.restart_sm(SmConfig::default(), RestoredState::default());
     while lab.manager().core().progress().phase != Phase::WriteTables {
@@ -356,8 +361,8 @@ fn lost_client_reregister_is_repeated() {
     };
     lab.world.set_node_faults(host.node, Some(deaf));
     lab.next_sweep(60);
-    assert_eq!(told(&lab), before, "the lost Set reached the host");
+    assert_eq!(reregisters(&lab), before, "the lost Set reached the host");
     lab.world.set_node_faults(host.node, None);
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(told(&lab), before + 1);
+    assert_eq!(reregisters(&lab), before + 1);
 }

@@ -95,20 +95,21 @@ fn each_message_is_counted_once() {
         ..AdmissionLimits::default()
     };
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
-    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    let server =
+        SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("server threads started");
     server.publish(view);
 
     let mut dice = Dice::new(7);
-    let mut asked: BTreeMap<Lid, u64> = BTreeMap::new();
+    let mut requests: BTreeMap<Lid, u64> = BTreeMap::new();
     for _ in 0..MESSAGES {
         let [from, to] = [0; 2].map(|_| lids[dice.index(lids.len())]);
         let bytes = message(&mut dice, from, to);
-        *asked.entry(Lid(from)).or_default() += 1;
+        *requests.entry(Lid(from)).or_default() += 1;
         let from = Peer {
             lid: Lid(from),
             ..Peer::default()
         };
-        to_server.send((from, bytes)).expect("a server");
+        to_server.send((from, bytes)).expect("running server");
     }
     let all = |server: &SaServer| {
         let of = server.counters();
@@ -128,7 +129,7 @@ fn each_message_is_counted_once() {
         std::thread::yield_now();
     }
 
-    assert_eq!(hosts(&server), asked, "counters per host");
+    assert_eq!(hosts(&server), requests, "counters per host");
     let all = all(&server);
     assert_eq!(all.total(), MESSAGES);
     let of_hosts = server.clients().into_values();
@@ -142,7 +143,7 @@ fn each_message_is_counted_once() {
     assert_eq!(sum, all);
     let owned = core::iter::from_fn(|| server.take_request()).count() as u64;
     assert_eq!(owned, all.forwarded);
-    let sent = sent.lock().expect("a lock");
+    let sent = sent.lock().expect("lock not poisoned");
     let too_large = sent
         .iter()
         .filter(|(_, status)| *status == NO_RESOURCES)
@@ -165,7 +166,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
     let sent = Sent::default();
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
     let server = SaServer::start(outbox, Box::new(Inbox(inbox)), AdmissionLimits::default());
-    let server = server.expect("threads");
+    let server = server.expect("server threads started");
     server.publish(lab.manager().core().view().cloned());
     let mut registry = Registry::default();
     for revision in 1..=3 {
@@ -177,13 +178,13 @@ fn registry_reads_wait_for_a_current_snapshot() {
             ..Peer::default()
         };
         let bytes = Ask::new(lid, method::GET_TABLE, MEMBER).to_bytes(revision);
-        to_server.send((from, bytes)).expect("a server");
+        to_server.send((from, bytes)).expect("running server");
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while !server.wants_snapshot() {
             assert!(std::time::Instant::now() < until, "no snapshot requested");
             std::thread::yield_now();
         }
-        let replies = || sent.lock().expect("a lock").len() as u64;
+        let replies = || sent.lock().expect("lock not poisoned").len() as u64;
         assert_eq!(replies(), revision - 1, "no reply from an older snapshot");
         server.publish_registrations(registry.snapshot(), Instant::START);
         while replies() < revision {

@@ -18,9 +18,9 @@ use ferrosm_tests::simulated::{Dice, Lab};
 const REQUESTS: u64 = 1500;
 const SM_KEY: u64 = 1;
 /// Seeds that failed once.
-const KEPT: &str = include_str!("../../seeds/sa-fuzz.txt");
+const SAVED_SEEDS: &str = include_str!("../../seeds/sa-fuzz.txt");
 /// Number of other seeds in a normal run.
-const USUAL: u64 = 12;
+const SEED_COUNT: u64 = 12;
 
 fn up(spec: &str) -> Lab {
     let mut lab = Lab::with(spec, 2, SmConfig::default());
@@ -81,13 +81,13 @@ fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
             "the view's reply differs from the SM's reply"
         );
     }
-    let told = Told::parse(&reply, tid(&sent));
+    let parsed = Told::parse(&reply, tid(&sent));
     assert!(
         reply.len() < 1 << 20,
         "{} bytes for {sent:02x?}",
         reply.len()
     );
-    Some(told)
+    Some(parsed)
 }
 
 fn peer(lab: &Lab, dice: &mut Dice) -> Peer {
@@ -108,14 +108,14 @@ fn peer(lab: &Lab, dice: &mut Dice) -> Peer {
     }
 }
 
-fn noise(dice: &mut Dice, len: u64) -> Vec<u8> {
+fn random_bytes(dice: &mut Dice, len: u64) -> Vec<u8> {
     (0..len).map(|_| dice.next().to_le_bytes()[0]).collect()
 }
 
 /// Random bytes, most of them with a plausible header.
 fn any_bytes(dice: &mut Dice) -> Vec<u8> {
     let len = if dice.one_in(3) { dice.below(600) } else { 256 };
-    let mut bytes = noise(dice, len);
+    let mut bytes = random_bytes(dice, len);
     if !dice.one_in(8) {
         for (at, value) in [(0, 1), (1, 3), (2, 2)] {
             if let Some(b) = bytes.get_mut(at) {
@@ -145,7 +145,7 @@ const METHODS: [u8; 6] = [
 /// A valid request with a random record.
 fn request(dice: &mut Dice) -> Ask {
     let small = |v: u64| u8::try_from(v).unwrap_or(0);
-    let mut data = noise(dice, 200);
+    let mut data = random_bytes(dice, 200);
     if dice.one_in(2) {
         for byte in &mut data {
             *byte = small(u64::from(*byte) & 3);
@@ -212,7 +212,7 @@ fn mutated(dice: &mut Dice) -> Vec<u8> {
 
 #[test]
 fn random_bytes_and_malformed_requests() {
-    let seeds = seeds::named_or(KEPT, USUAL);
+    let seeds = seeds::named_or(SAVED_SEEDS, SEED_COUNT);
     seeds::run_all(
         "sa_fuzz::random_bytes_and_malformed_requests",
         seeds,
@@ -300,7 +300,7 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
 }
 
 /// A spoofed sender: an unassigned LID, or the GID of another port with its own LID.
-fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
+fn spoofed_peer(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
     let ends = world::end_ports(lab);
     let others: Vec<PortAt> = ends.into_iter().filter(|e| *e != about).collect();
     let other = others[dice.index(others.len())];
@@ -325,7 +325,7 @@ fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
 
 #[test]
 fn random_registrations() {
-    let seeds = seeds::named_or(KEPT, USUAL);
+    let seeds = seeds::named_or(SAVED_SEEDS, SEED_COUNT);
     seeds::run_all("sa_fuzz::random_registrations", seeds, |seed| {
         let mut dice = Dice::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
@@ -336,7 +336,7 @@ fn random_registrations() {
             let request = registration(&lab, about, &mut dice);
             let spoofed = dice.one_in(4);
             let from = if spoofed {
-                impostor(&lab, about, &mut dice)
+                spoofed_peer(&lab, about, &mut dice)
             } else {
                 Peer {
                     lid: Lid(world::lid(&lab, about)),
@@ -346,15 +346,15 @@ fn random_registrations() {
             };
             let before = registered(&lab);
             let number = dice.next();
-            let told = send(&mut lab, from, request.to_bytes(number));
-            let told = told.map(|told| told.status);
+            let outcome = send(&mut lab, from, request.to_bytes(number));
+            let outcome = outcome.map(|outcome| outcome.status);
             if spoofed {
                 // The SA drops requests from unassigned LIDs.
                 let refused = from.grh.is_some().then_some(status::REQ_INVALID);
-                assert_eq!(told, refused, "seed {seed} {from:?} {request:?}");
+                assert_eq!(outcome, refused, "seed {seed} {from:?} {request:?}");
                 assert_eq!(registered(&lab), before, "seed {seed} {from:?} {request:?}");
             }
-            done += u64::from(told == Some(status::OK));
+            done += u64::from(outcome == Some(status::OK));
         }
         assert!(done > REQUESTS / 5, "seed {seed}: {done} registrations");
         let (groups, members, services, subscriptions) = registered(&lab);
@@ -373,7 +373,7 @@ fn random_registrations() {
 fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
     let ends = world::end_ports(&lab);
-    let (greedy, modest) = (ends[0], ends[1]);
+    let (heavy, other) = (ends[0], ends[1]);
     let mut offer = |at: PortAt, n: u64| {
         let mut data = vec![0; 176];
         put_field(&mut data, 0, 64, n);
@@ -385,17 +385,15 @@ fn one_port_cannot_exhaust_registrations() {
         };
         ask(&mut lab, &request).status
     };
-    let taken = (0..9000)
-        .filter(|n| offer(greedy, *n) == status::OK)
-        .count();
-    assert_eq!(taken, 8192);
-    assert_eq!(offer(greedy, 9001), status::NO_RESOURCES);
+    let accepted = (0..9000).filter(|n| offer(heavy, *n) == status::OK).count();
+    assert_eq!(accepted, 8192);
+    assert_eq!(offer(heavy, 9001), status::NO_RESOURCES);
     assert_eq!(
-        offer(greedy, 7),
+        offer(heavy, 7),
         status::OK,
         "updates of existing registrations are accepted"
     );
-    assert_eq!(offer(modest, 9001), status::OK);
+    assert_eq!(offer(other, 9001), status::OK);
     let mut subscribe = |at: PortAt, n: u64| {
         let mut data = vec![0; 40];
         put_field(&mut data, 128, 16, 1 + n);
@@ -406,9 +404,9 @@ fn one_port_cannot_exhaust_registrations() {
         };
         ask(&mut lab, &request).status
     };
-    let taken = (0..1100)
-        .filter(|n| subscribe(greedy, *n) == status::OK)
+    let accepted = (0..1100)
+        .filter(|n| subscribe(heavy, *n) == status::OK)
         .count();
-    assert_eq!(taken, 1024);
-    assert_eq!(subscribe(modest, 1), status::OK);
+    assert_eq!(accepted, 1024);
+    assert_eq!(subscribe(other, 1), status::OK);
 }

@@ -57,7 +57,7 @@ fn hostile(lid: u16, how: u8) -> Vec<u8> {
     ask.to_bytes(1)
 }
 
-fn innocent(from: u16, to: u16) -> Vec<u8> {
+fn path_query(from: u16, to: u16) -> Vec<u8> {
     let mut ask = Ask {
         mask: DLID | SLID,
         data: vec![0; 64],
@@ -73,7 +73,7 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
     lab.next_sweep(60);
     let lids = world::end_ports(&lab).into_iter();
     let lids = lids.map(|at| world::lid(&lab, at)).collect();
-    (lab.manager().core().view().cloned().expect("a view"), lids)
+    (lab.manager().core().view().cloned().expect("SA view"), lids)
 }
 
 /// 100 clients send endless whole-table path queries as Get and GetTable. The server rejects GetTable without a slice
@@ -85,8 +85,9 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     let mut queue = AdmissionQueue::new(AdmissionLimits::default());
     let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
     let offer = |queue: &mut AdmissionQueue<Work>, lid: u16, bytes: Vec<u8>| {
-        let class =
-            RequestClass::from_request(&SaRequest::parse(peer(lid), &bytes).expect("a request"));
+        let class = RequestClass::from_request(
+            &SaRequest::parse(peer(lid), &bytes).expect("valid request"),
+        );
         let work = Work::Request(peer(lid), bytes);
         let refused = queue.offer(Lid(lid), class, work, Instant::START).is_err();
         (class, refused)
@@ -110,15 +111,15 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     );
     let (a, b) = (lids[HOSTILE], lids[HOSTILE + 1]);
     while slices < 500 {
-        offer(&mut queue, a, innocent(a, b));
+        offer(&mut queue, a, path_query(a, b));
         let mut waited = 0;
         loop {
-            let (class, work) = queue.take(AllowedClasses::ALL).expect("work");
+            let (class, work) = queue.take(AllowedClasses::ALL).expect("queued work");
             let (from, bytes, query) = match work {
                 Work::Request(from, bytes) => (from, bytes, None),
                 Work::Scan(from, bytes, query) => (from, bytes, Some(query)),
             };
-            let request = SaRequest::parse(from, &bytes).expect("a request");
+            let request = SaRequest::parse(from, &bytes).expect("valid request");
             if class == RequestClass::Read {
                 let Disposition::Reply(reply) = answer(&view, &request) else {
                     panic!("expected a reply from the view");
@@ -161,13 +162,13 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
 fn slices_do_not_change_the_reply() {
     let (view, lids) = view_of("fat-tree:4");
     let ask = Ask::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
-    let request = SaRequest::parse(peer(lids[0]), &ask).expect("a request");
+    let request = SaRequest::parse(peer(lids[0]), &ask).expect("valid request");
     let Disposition::Reply(whole) = answer(&view, &request) else {
         panic!("expected a reply from the view");
     };
     assert_eq!(whole.count(), lids.len() * lids.len());
     for slice in [1, 7, SLICE] {
-        let mut query = PathQuery::new(&view, &request).expect("a scan");
+        let mut query = PathQuery::new(&view, &request).expect("scan");
         let mut slices = 1;
         let reply = loop {
             match query.advance(&view, &request, slice) {
@@ -222,16 +223,19 @@ fn path_query_does_not_wait_for_a_hundred_scans() {
     let sent = Outbox::default();
     let outbox = Box::new(sent.clone());
     let limits = AdmissionLimits::default();
-    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    let server =
+        SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("server threads started");
     server.publish(Some(view));
     for &lid in hostile_lids.iter().cycle().take(4 * HOSTILE) {
         let message = hostile(lid, method::GET);
-        to_server.send((peer(lid), message)).expect("a server");
+        to_server
+            .send((peer(lid), message))
+            .expect("running server");
     }
     for &to in &hostile_lids[..QUERIES] {
         let before = sent.count(from).0;
-        let message = (peer(from), innocent(from, to));
-        to_server.send(message).expect("a server");
+        let message = (peer(from), path_query(from, to));
+        to_server.send(message).expect("running server");
         while sent.count(from).0 == before {
             std::thread::yield_now();
         }

@@ -30,28 +30,28 @@ fn from_env(name: &str, default: u64) -> u64 {
 }
 
 /// A fabric after bring-up, with client registrations.
-struct Scene {
+struct TestSubnet {
     lab: Lab,
     dice: Dice,
     /// Host that sends the queries.
     client: PortAt,
 }
 
-impl Scene {
+impl TestSubnet {
     fn new(spec: &str, cfg: SmConfig) -> Self {
         let mut lab = Lab::with(spec, 5, cfg);
         lab.next_sweep(120);
         let seed = from_env("FERROSM_SA_SEED", 1);
-        let mut scene = Self {
+        let mut subnet = Self {
             client: lab.at,
             lab,
             dice: Dice::new(seed),
         };
-        scene.register();
+        subnet.register();
         // Wait until the MFTs are written and the view is published.
-        scene.lab.world.run_for(core::time::Duration::from_secs(5));
-        println!("{} masks from seed {seed}", scene.lab.repeat());
-        scene
+        subnet.lab.world.run_for(core::time::Duration::from_secs(5));
+        println!("{} masks from seed {seed}", subnet.lab.repeat());
+        subnet
     }
 
     fn hosts(&self) -> Vec<PortAt> {
@@ -87,23 +87,23 @@ impl Scene {
 
     /// Records of a GetTable reply.
     fn table(&mut self, layout: &Layout, key: u64, mask: u64, data: &[u8]) -> Vec<Vec<u8>> {
-        let told = self.ask(layout, method::GET_TABLE, key, mask, data);
+        let reply = self.ask(layout, method::GET_TABLE, key, mask, data);
         assert_eq!(
-            (told.status, told.method),
+            (reply.status, reply.method),
             (status::OK, 0x92),
             "{}",
             layout.name
         );
-        assert_eq!(told.attr, layout.attr);
-        if let Some(first) = told.records.first() {
+        assert_eq!(reply.attr, layout.attr);
+        if let Some(first) = reply.records.first() {
             assert_eq!(first.len(), layout.stride, "{}", layout.name);
         }
-        let mut records = told.records;
+        let mut records = reply.records;
         records.sort();
         records
     }
 
-    fn noise(&mut self, layout: &Layout) -> Vec<u8> {
+    fn random_record(&mut self, layout: &Layout) -> Vec<u8> {
         let mut data: Vec<u8> = (0..200)
             .map(|_| self.dice.next().to_le_bytes()[0])
             .collect();
@@ -152,8 +152,13 @@ impl Scene {
             data,
             ..Ask::new(world::lid(&self.lab, at), method::SET, attr)
         };
-        let told = ask(&mut self.lab, &request);
-        assert_eq!(told.status, status::OK, "{} {request:?}", self.lab.repeat());
+        let reply = ask(&mut self.lab, &request);
+        assert_eq!(
+            reply.status,
+            status::OK,
+            "{} {request:?}",
+            self.lab.repeat()
+        );
     }
 
     fn join(&mut self, at: PortAt, n: u64) {
@@ -232,7 +237,7 @@ fn lids_of(kind: &Layout) -> &'static [(u8, usize)] {
 
 /// Checks GetTable and Get for one query: all, one or no records.
 fn check_query(
-    scene: &mut Scene,
+    subnet: &mut TestSubnet,
     kind: &Layout,
     key: u64,
     all: &[Vec<u8>],
@@ -244,35 +249,35 @@ fn check_query(
     for (component, at) in lids_of(kind) {
         let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
         if mask >> component & 1 != 0
-            && let Some((base, count)) = scene.range_of(lid)
+            && let Some((base, count)) = subnet.range_of(lid)
         {
-            let other = usize::from(base) + scene.dice.index(usize::from(count));
+            let other = usize::from(base) + subnet.dice.index(usize::from(count));
             put_field(&mut data, *at, 16, u64::from(base));
             put_field(&mut asked, *at, 16, other as u64);
         }
     }
     let data = &data;
-    let switches = scene.switches();
+    let switches = subnet.switches();
     let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
     let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
-    let found = scene.table(kind, key, mask, &asked);
-    let told = scene.ask(kind, method::GET, key, mask, &asked);
+    let found = subnet.table(kind, key, mask, &asked);
+    let reply = subnet.ask(kind, method::GET, key, mask, &asked);
     let why = || {
         format!(
             "{} {} mask {mask:#x} asked {:02x?}",
-            scene.lab.repeat(),
+            subnet.lab.repeat(),
             kind.name,
             &asked[..kind.stride.min(asked.len())]
         )
     };
     assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", why());
     match expected.as_slice() {
-        [] => assert_eq!(told.status, status::NO_RECORDS, "{}", why()),
+        [] => assert_eq!(reply.status, status::NO_RECORDS, "{}", why()),
         [one] => {
-            assert_eq!(told.status, status::OK, "{}", why());
-            assert_eq!(told.records, [(*one).clone()], "{}", why());
+            assert_eq!(reply.status, status::OK, "{}", why());
+            assert_eq!(reply.records, [(*one).clone()], "{}", why());
         }
-        _ => assert_eq!(told.status, status::TOO_MANY_RECORDS, "{}", why()),
+        _ => assert_eq!(reply.status, status::TOO_MANY_RECORDS, "{}", why()),
     }
 }
 
@@ -292,14 +297,14 @@ fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
 /// A component value that occurs in no record, if one exists.
 fn absent(dice: &mut Dice, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
     (0..16).find_map(|_| {
-        let noise: Vec<u8> = (0..200).map(|_| dice.next().to_le_bytes()[0]).collect();
-        let taken = all.iter().any(|r| component.same(r, &noise));
-        (!taken).then_some(noise)
+        let random_record: Vec<u8> = (0..200).map(|_| dice.next().to_le_bytes()[0]).collect();
+        let taken = all.iter().any(|r| component.same(r, &random_record));
+        (!taken).then_some(random_record)
     })
 }
 
 /// Each component alone, with values that occur and values that do not.
-fn single_components(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>]) {
+fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>]) {
     const VALUES: usize = 6;
     for component in &kind.components {
         let mut values: Vec<&Vec<u8>> = Vec::new();
@@ -308,67 +313,67 @@ fn single_components(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>]
                 values.push(record);
             }
         }
-        let skip = scene.dice.index(values.len().saturating_sub(VALUES) + 1);
+        let skip = subnet.dice.index(values.len().saturating_sub(VALUES) + 1);
         let mut donors: Vec<Vec<u8>> = values
             .into_iter()
             .skip(skip)
             .take(VALUES)
             .cloned()
             .collect();
-        donors.extend(absent(&mut scene.dice, component, all));
+        donors.extend(absent(&mut subnet.dice, component, all));
         for donor in donors {
-            let mut data = scene.noise(kind);
+            let mut data = subnet.random_record(kind);
             component.copy(&donor, &mut data);
-            check_query(scene, kind, key, all, 1 << component.number, &data);
+            check_query(subnet, kind, key, all, 1 << component.number, &data);
         }
     }
     for number in kind.no_criterion.iter().copied().chain([62]) {
-        let data = scene.noise(kind);
-        check_query(scene, kind, key, all, 1 << number, &data);
+        let data = subnet.random_record(kind);
+        check_query(subnet, kind, key, all, 1 << number, &data);
     }
 }
 
 /// Random masks, with most values taken from one record so that queries match.
-fn random_masks(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>], how_many: u64) {
+fn random_masks(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>], how_many: u64) {
     for _ in 0..how_many {
-        let mut data = scene.noise(kind);
+        let mut data = subnet.random_record(kind);
         let mut mask = 0;
-        let donor = scene.dice.index(all.len());
-        for _ in 0..1 + scene.dice.upto(7) {
-            let component = kind.components[scene.dice.index(kind.components.len())];
-            let other = if scene.dice.one_in(8) {
-                scene.dice.index(all.len())
+        let donor = subnet.dice.index(all.len());
+        for _ in 0..1 + subnet.dice.upto(7) {
+            let component = kind.components[subnet.dice.index(kind.components.len())];
+            let other = if subnet.dice.one_in(8) {
+                subnet.dice.index(all.len())
             } else {
                 donor
             };
-            if let Some(record) = all.get(other).filter(|_| !scene.dice.one_in(20)) {
+            if let Some(record) = all.get(other).filter(|_| !subnet.dice.one_in(20)) {
                 component.copy(record, &mut data);
             }
             mask |= 1 << component.number;
         }
-        if scene.dice.one_in(4) && !kind.no_criterion.is_empty() {
-            mask |= 1 << kind.no_criterion[scene.dice.index(kind.no_criterion.len())];
+        if subnet.dice.one_in(4) && !kind.no_criterion.is_empty() {
+            mask |= 1 << kind.no_criterion[subnet.dice.index(kind.no_criterion.len())];
         }
-        check_query(scene, kind, key, all, mask, &data);
+        check_query(subnet, kind, key, all, mask, &data);
     }
 }
 
 /// Compares a table with the devices, restricted to what the client may see.
 fn compare(
-    scene: &mut Scene,
+    subnet: &mut TestSubnet,
     kind: &Layout,
     found: &[Vec<u8>],
     should: &[Should],
     free: &[world::Free],
 ) {
-    let mut expected = world::seen_by(&scene.lab, scene.client, should);
+    let mut expected = world::seen_by(&subnet.lab, subnet.client, should);
     let mut found = found.to_vec();
     for record in expected.iter_mut().chain(&mut found) {
         world::blank(record, free);
     }
     expected.sort();
     found.sort();
-    let why = format!("{} {}", scene.lab.repeat(), kind.name);
+    let why = format!("{} {}", subnet.lab.repeat(), kind.name);
     assert_eq!(found.len(), expected.len(), "{why}");
     for (a, b) in found.iter().zip(&expected) {
         assert_eq!(a, b, "{why}");
@@ -376,10 +381,10 @@ fn compare(
 }
 
 /// Every record that the SM reports equals the device's table.
-fn compare_known(scene: &mut Scene, kind: &Layout, found: &[Vec<u8>]) {
+fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) {
     for record in found {
         // Absent device tables are reported as zeros, as OpenSM does.
-        let there = world::table_there(&mut scene.lab, kind.attr, record);
+        let there = world::table_there(&mut subnet.lab, kind.attr, record);
         let there = there.unwrap_or_else(|| vec![0; record.len() - 8]);
         assert_eq!(there.as_slice(), &record[8..], "{} {record:?}", kind.name);
     }
@@ -398,8 +403,8 @@ fn as_qdr(should: &mut [Should]) {
 }
 
 /// Checks the tables of device attributes.
-fn devices(scene: &mut Scene, masks: u64) {
-    let lab = &mut scene.lab;
+fn devices(subnet: &mut TestSubnet, masks: u64) {
+    let lab = &mut subnet.lab;
     let mut infos = world::port_infos(lab);
     as_qdr(&mut infos);
     let should: Vec<(Layout, Vec<Should>, Vec<world::Free>)> = vec![
@@ -415,11 +420,11 @@ fn devices(scene: &mut Scene, masks: u64) {
         (layout::sm_info(), world::managers(lab, 0), vec![(160, 32)]),
     ];
     for (kind, should, free) in should {
-        let noise = scene.noise(&kind);
-        let all = scene.table(&kind, 0, 0, &noise);
-        compare(scene, &kind, &all, &should, &free);
-        single_components(scene, &kind, 0, &all);
-        random_masks(scene, &kind, 0, &all, masks);
+        let random_record = subnet.random_record(&kind);
+        let all = subnet.table(&kind, 0, 0, &random_record);
+        compare(subnet, &kind, &all, &should, &free);
+        single_components(subnet, &kind, 0, &all);
+        random_masks(subnet, &kind, 0, &all, masks);
     }
     for kind in [
         layout::sl_to_vl(),
@@ -427,15 +432,15 @@ fn devices(scene: &mut Scene, masks: u64) {
         layout::pkey_table(),
     ] {
         let key = if kind.attr == 0x33 { SM_KEY } else { 0 };
-        let all = scene.table(&kind, key, 0, &[]);
-        compare_known(scene, &kind, &all);
-        single_components(scene, &kind, key, &all);
-        random_masks(scene, &kind, key, &all, masks);
+        let all = subnet.table(&kind, key, 0, &[]);
+        compare_known(subnet, &kind, &all);
+        single_components(subnet, &kind, key, &all);
+        random_masks(subnet, &kind, key, &all, masks);
     }
 }
 
 /// Checks the tables of client registrations.
-fn registered(scene: &mut Scene, masks: u64) {
+fn registered(subnet: &mut TestSubnet, masks: u64) {
     for (kind, keys) in [
         (layout::mc_member(), [0, SM_KEY].as_slice()),
         (layout::inform_info(), &[0, SM_KEY]),
@@ -447,33 +452,33 @@ fn registered(scene: &mut Scene, masks: u64) {
                 // PortGID is hidden but may be queried: see `groups_of_a_member`.
                 kind.components.retain(|c| c.number != 1);
             }
-            let all = scene.table(&kind, key, 0, &[]);
+            let all = subnet.table(&kind, key, 0, &[]);
             assert!(
                 all.len() > 4,
                 "{} {}: {}",
-                scene.lab.repeat(),
+                subnet.lab.repeat(),
                 kind.name,
                 all.len()
             );
-            single_components(scene, &kind, key, &all);
-            random_masks(scene, &kind, key, &all, masks);
+            single_components(subnet, &kind, key, &all);
+            random_masks(subnet, &kind, key, &all, masks);
         }
     }
-    groups_of_a_member(scene);
+    groups_of_a_member(subnet);
 }
 
 /// An untrusted client that queries by PortGID gets the member's groups with a zero PortGID (docs/sm-behaviour.md,
 /// 10.11).
-fn groups_of_a_member(scene: &mut Scene) {
+fn groups_of_a_member(subnet: &mut TestSubnet) {
     let kind = layout::mc_member();
-    let members = scene.table(&kind, SM_KEY, 0, &[]);
+    let members = subnet.table(&kind, SM_KEY, 0, &[]);
     let of_group = |r: &Vec<u8>| r[..16].to_vec();
     let ports: std::collections::BTreeSet<Vec<u8>> =
         members.iter().map(|r| r[16..32].to_vec()).collect();
     for port in ports.into_iter().filter(|p| p[0] != 0) {
-        let mut data = scene.noise(&kind);
+        let mut data = subnet.random_record(&kind);
         data[16..32].copy_from_slice(&port);
-        let found = scene.table(&kind, 0, 1 << 1, &data);
+        let found = subnet.table(&kind, 0, 1 << 1, &data);
         let expected: Vec<Vec<u8>> = members
             .iter()
             .filter(|r| r[16..32] == port)
@@ -488,25 +493,25 @@ fn groups_of_a_member(scene: &mut Scene) {
     }
 }
 
-fn whole(spec: &str, cfg: SmConfig) -> Scene {
-    let mut scene = Scene::new(spec, cfg);
+fn whole(spec: &str, cfg: SmConfig) -> TestSubnet {
+    let mut subnet = TestSubnet::new(spec, cfg);
     // The masks are divided among sixteen kinds of query.
     let masks = from_env("FERROSM_SA_MASKS", 2000) / 16;
-    devices(&mut scene, masks);
-    registered(&mut scene, masks);
-    scene
+    devices(&mut subnet, masks);
+    registered(&mut subnet, masks);
+    subnet
 }
 
 #[test]
 fn fat_tree() {
-    let mut scene = whole("fat-tree:4", SmConfig::default());
+    let mut subnet = whole("fat-tree:4", SmConfig::default());
     // A client at a switch gets the same replies.
-    let ends = world::end_ports(&scene.lab);
-    scene.client = ends
+    let ends = world::end_ports(&subnet.lab);
+    subnet.client = ends
         .into_iter()
         .find(|at| at.port == 0)
-        .unwrap_or(scene.client);
-    devices(&mut scene, 20);
+        .unwrap_or(subnet.client);
+    devices(&mut subnet, 20);
 }
 
 #[test]
@@ -516,20 +521,24 @@ fn torus_with_vls_and_lmc() {
         lmc: Lmc(1),
         ..SmConfig::default()
     };
-    let mut scene = whole("torus:3,3,1", cfg);
+    let mut subnet = whole("torus:3,3,1", cfg);
     let kind = layout::sl_to_vl();
-    let maps = scene.table(&kind, 0, 0, &[]);
+    let maps = subnet.table(&kind, 0, 0, &[]);
     let there: std::collections::BTreeSet<_> = maps
         .iter()
         .map(|r| (u16::from_be_bytes([r[0], r[1]]), r[2], r[3]))
         .collect();
-    let crossings = world::crossings(&scene.lab);
+    let crossings = world::crossings(&subnet.lab);
     let missing: Vec<_> = crossings.difference(&there).collect();
     assert!(
         missing.is_empty(),
         "no SLtoVLMappingTableRecord of {missing:?}"
     );
-    assert!(!scene.table(&layout::vl_arbitration(), 0, 0, &[]).is_empty());
+    assert!(
+        !subnet
+            .table(&layout::vl_arbitration(), 0, 0, &[])
+            .is_empty()
+    );
 }
 
 #[test]
@@ -549,13 +558,13 @@ fn routers_two_ports_and_speeds() {
 #[test]
 fn partitions() {
     let (cfg, hosts) = world::partitions_that_overlap();
-    let mut scene = whole("fat-tree:4", cfg);
+    let mut subnet = whole("fat-tree:4", cfg);
     let mut seen = BTreeMap::new();
     for client in [hosts[2], hosts[6], hosts[10], hosts[13]] {
-        scene.client = client;
-        devices(&mut scene, 20);
-        let links = scene.table(&layout::link(), 0, 0, &[]).len();
-        let nodes = scene.table(&layout::node(), 0, 0, &[]).len();
+        subnet.client = client;
+        devices(&mut subnet, 20);
+        let links = subnet.table(&layout::link(), 0, 0, &[]).len();
+        let nodes = subnet.table(&layout::node(), 0, 0, &[]).len();
         seen.insert(client, (nodes, links));
     }
     assert!(seen.values().any(|s| *s != seen[&hosts[2]]), "{seen:?}");
@@ -564,24 +573,24 @@ fn partitions() {
 /// Attribute modifier bit 31: CapabilityMask and CapabilityMask2 match if all bits of the query are set.
 #[test]
 fn port_info_records_by_capability_mask_bits() {
-    let mut scene = Scene::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());
+    let mut subnet = TestSubnet::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());
     let kind = layout::port_info();
-    let all = scene.table(&kind, 0, 0, &[0; 72]);
+    let all = subnet.table(&kind, 0, 0, &[0; 72]);
     for (number, at, width) in [(7u32, 32 + 160, 32usize), (53, 32 + 480, 16)] {
         for wanted in (0..width).map(|i| 1u64 << i).chain([0, u64::MAX, 0x0802]) {
-            let mut data = scene.noise(&kind);
+            let mut data = subnet.random_record(&kind);
             put_field(&mut data, at, width, wanted);
             let request = Ask {
                 modifier: 1 << 31,
                 mask: 1 << number,
                 data: data.clone(),
                 ..Ask::new(
-                    world::lid(&scene.lab, scene.client),
+                    world::lid(&subnet.lab, subnet.client),
                     method::GET_TABLE,
                     kind.attr,
                 )
             };
-            let mut found = ask(&mut scene.lab, &request).records;
+            let mut found = ask(&mut subnet.lab, &request).records;
             found.sort();
             let has = |r: &&Vec<u8>| (at..at + width).all(|i| !bit(&data, i) || bit(r, i));
             let expected: Vec<Vec<u8>> = all.iter().filter(has).cloned().collect();

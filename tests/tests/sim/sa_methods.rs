@@ -14,7 +14,7 @@ const READ: &[u8] = &[method::GET, method::GET_TABLE];
 const ALL: &[u8] = &[method::GET, method::GET_TABLE, method::SET, method::DELETE];
 
 /// Supported attributes. A TraceRecord query may use the attribute ID of TraceRecord or of PathRecord.
-const THERE: [(u16, &[u8]); 19] = [
+const SUPPORTED: [(u16, &[u8]); 19] = [
     (0x01, &[method::GET]),
     (0x03, &[method::SET]),
     (0x11, READ),
@@ -41,7 +41,7 @@ const THERE: [(u16, &[u8]); 19] = [
 
 /// The SA only sends Notice. RandomForwardingTableRecord and the attributes after it are optional and unsupported.
 /// The others are invalid.
-const NOT_THERE: [u16; 12] = [
+const UNSUPPORTED: [u16; 12] = [
     0x00, 0x02, 0x10, 0x16, 0x19, 0x3B, 0x3C, 0x3D, 0x3E, 0x34, 0x1234, 0xFFFF,
 ];
 
@@ -56,7 +56,7 @@ fn up() -> (Lab, u16) {
 fn every_method_with_every_attribute() {
     const TRAP_REPRESS: u8 = 0x07;
     let (mut lab, from) = up();
-    let attributes = THERE.iter().map(|t| t.0).chain(NOT_THERE);
+    let attributes = SUPPORTED.iter().map(|t| t.0).chain(UNSUPPORTED);
     for attr in attributes {
         for how in 0..=u8::MAX {
             for mask in [0, u64::MAX] {
@@ -65,25 +65,27 @@ fn every_method_with_every_attribute() {
                     data: vec![0; 200],
                     ..Ask::new(from, how, attr)
                 };
-                let told = try_ask(&mut lab, &request);
+                let reply = try_ask(&mut lab, &request);
                 if how & method::RESPONSE != 0 || how == TRAP_REPRESS {
-                    assert_eq!(told, None, "{how:#x} of {attr:#x}");
+                    assert_eq!(reply, None, "{how:#x} of {attr:#x}");
                     continue;
                 }
-                let told = told.unwrap_or_else(|| panic!("no reply: {how:#x} of {attr:#x}"));
-                let is_there = THERE.iter().any(|(a, m)| *a == attr && m.contains(&how));
+                let reply = reply.unwrap_or_else(|| panic!("no reply: {how:#x} of {attr:#x}"));
+                let is_supported = SUPPORTED
+                    .iter()
+                    .any(|(a, m)| *a == attr && m.contains(&how));
                 assert_eq!(
-                    told.status != status::BAD_METHOD_ATTR,
-                    is_there,
+                    reply.status != status::BAD_METHOD_ATTR,
+                    is_supported,
                     "{how:#x} of {attr:#x}: {:#x}",
-                    told.status
+                    reply.status
                 );
                 let answer = match how {
                     method::SET => 0x81,
                     method::GET_TRACE_TABLE => 0x92,
                     other => other | method::RESPONSE,
                 };
-                assert_eq!(told.method, answer);
+                assert_eq!(reply.method, answer);
             }
         }
     }
@@ -94,13 +96,13 @@ fn every_method_with_every_attribute() {
 #[test]
 fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
-    for (attr, methods) in THERE {
+    for (attr, methods) in SUPPORTED {
         for how in methods {
             let mut request = Ask::new(0x2FFF, *how, attr);
             request.mask = 0x3_FFFF;
-            let told = try_ask(&mut lab, &request).map(|told| told.status);
+            let reply = try_ask(&mut lab, &request).map(|reply| reply.status);
             let expected = (attr == 0x01).then_some(status::OK);
-            assert_eq!(told, expected, "{how:#x} of {attr:#x}");
+            assert_eq!(reply, expected, "{how:#x} of {attr:#x}");
             request.from = from;
             request.sm_key = 0xBAD;
             assert_eq!(try_ask(&mut lab, &request), None);
@@ -118,9 +120,9 @@ fn only_trusted_clients_see_members_and_keys() {
     let mut request = Ask::new(from, method::GET_TABLE, 0x33);
     assert_eq!(ask(&mut lab, &request).status, status::REQ_INVALID);
     request.sm_key = 1;
-    let told = ask(&mut lab, &request);
-    assert_eq!(told.status, status::OK);
-    assert!(!told.records.is_empty());
+    let reply = ask(&mut lab, &request);
+    assert_eq!(reply.status, status::OK);
+    assert!(!reply.records.is_empty());
 }
 
 fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
@@ -140,11 +142,11 @@ fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;
     let (mut lab, _) = up();
     let ends = world::end_ports(&lab);
-    let (owner, there, stranger) = (ends[0], ends[1], ends[2]);
+    let (owner, service_port, stranger) = (ends[0], ends[1], ends[2]);
     let set = |lab: &mut Lab, at: PortAt, how: u8, key: u64| {
         let request = Ask {
             mask: MASK,
-            data: service(lab, there, key, 100),
+            data: service(lab, service_port, key, 100),
             ..Ask::new(world::lid(lab, at), how, 0x31)
         };
         ask(lab, &request).status
@@ -154,13 +156,13 @@ fn client_cannot_delete_the_service_of_another() {
     assert_eq!(set(&mut lab, stranger, method::SET, 0), DENIED);
     assert_eq!(set(&mut lab, stranger, method::DELETE, 6), DENIED);
     assert_eq!(set(&mut lab, stranger, method::SET, 5), status::OK);
-    assert_eq!(set(&mut lab, there, method::DELETE, 0), status::OK);
+    assert_eq!(set(&mut lab, service_port, method::DELETE, 0), status::OK);
     assert_eq!(set(&mut lab, owner, method::DELETE, 5), status::NO_RECORDS);
     assert_eq!(set(&mut lab, owner, method::SET, 0), status::OK);
     lab.world.run_for(Duration::from_secs(40));
     let request = Ask::new(world::lid(&lab, stranger), method::GET, 0x31);
-    let told = ask(&mut lab, &request);
-    assert_eq!(told.records[0][28..32], 60u32.to_be_bytes());
+    let reply = ask(&mut lab, &request);
+    assert_eq!(reply.records[0][28..32], 60u32.to_be_bytes());
     lab.world.run_for(Duration::from_secs(61));
     assert_eq!(ask(&mut lab, &request).status, status::NO_RECORDS);
 }

@@ -86,22 +86,22 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
         data,
         ..Ask::new(from, method::GET_TABLE, PATH)
     };
-    let told = ask(lab, &request);
+    let reply = ask(lab, &request);
     request.method = method::GET;
     let one = ask(lab, &request);
     let why = format!("{} from {client:?} {query:?}", lab.repeat());
     if !query.demand.is_legal() {
         assert_eq!(
-            (told.status, one.status),
+            (reply.status, one.status),
             (status::REQ_INVALID, status::REQ_INVALID),
             "{why}"
         );
         return 0;
     }
-    assert_eq!(told.status, status::OK, "{why}");
+    assert_eq!(reply.status, status::OK, "{why}");
     let all = world::end_ports(lab);
     let ends = |end: &End| end.port.map_or_else(|| all.clone(), |p| vec![p]);
-    let mut found: Vec<Told> = told.records.iter().map(|r| decode(lab, r)).collect();
+    let mut found: Vec<Told> = reply.records.iter().map(|r| decode(lab, r)).collect();
     let distinct: BTreeSet<Told> = found.iter().copied().collect();
     assert_eq!(distinct.len(), found.len(), "{why}: duplicate path");
     let mut expected = Vec::new();
@@ -327,9 +327,9 @@ fn path_queries_for_unknown_ends() {
         };
         assert_eq!(ask(&mut lab, &request).status, expected, "{mask:#x}");
         request.method = method::GET_TABLE;
-        let told = ask(&mut lab, &request);
+        let reply = ask(&mut lab, &request);
         let is_nobody = expected == status::NO_RECORDS || expected == status::INVALID_GID;
         let table = if is_nobody { status::OK } else { expected };
-        assert_eq!((told.status, told.records.len()), (table, 0), "{mask:#x}");
+        assert_eq!((reply.status, reply.records.len()), (table, 0), "{mask:#x}");
     }
 }

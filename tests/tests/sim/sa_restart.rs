@@ -51,7 +51,7 @@ fn start(lab: &mut Lab, restored: RestoredState) {
 
 /// Runs until the SA replies, which has to be before the first sweep completes.
 fn until_answering(lab: &mut Lab) {
-    lab.until("answers from the past", 60, |lab| {
+    lab.until("replies from the restored view", 60, |lab| {
         lab.manager().core().view().is_some()
     });
     assert!(
@@ -87,7 +87,7 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
 
 /// Queries a path and checks that the fabric has it.
 fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
-    let told = get_path(lab, (a, b));
+    let reply = get_path(lab, (a, b));
     let demand = Demand {
         reversible: true,
         ..Demand::default()
@@ -95,7 +95,7 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
     let there = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
         (0, true)
     });
-    let path = &told.records[0];
+    let path = &reply.records[0];
     let lids = (field(path, 336, 16), field(path, 320, 16));
     let values = [434, 442, 450].map(|at| field(path, at, 6));
     assert!(
@@ -112,9 +112,9 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
 
 fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
     let lid = world::lid(lab, client);
-    let told = ask(lab, &Ask::new(lid, method::GET_TABLE, attr));
-    assert_eq!(told.status, status::OK);
-    let mut records = told.records;
+    let reply = ask(lab, &Ask::new(lid, method::GET_TABLE, attr));
+    assert_eq!(reply.status, status::OK);
+    let mut records = reply.records;
     records.sort();
     records
 }
@@ -221,10 +221,10 @@ fn changed_devices_are_removed_from_the_restored_view() {
         let own = lab.at;
         let mut others: Vec<PortAt> = all.iter().copied().filter(|at| *at != own).collect();
         let now = lab.world.now();
-        let gone: Vec<PortAt> = (0..3)
+        let removed: Vec<PortAt> = (0..3)
             .map(|_| others.swap_remove(dice.index(others.len())))
             .collect();
-        for at in &gone {
+        for at in &removed {
             lab.world.schedule(now, FabricAction::Cut(*at));
         }
         // Two hosts swapped their LIDs, a third has none.
@@ -232,8 +232,8 @@ fn changed_devices_are_removed_from_the_restored_view() {
         let (lx, ly) = (lab.world.fabric().lid(x), lab.world.fabric().lid(y));
         lab.world.run_for(Duration::from_millis(1));
         let fabric = lab.world.fabric_mut();
-        fabric.set_lid(x, ly.0, Lmc(ly.1)).expect("a port");
-        fabric.set_lid(y, lx.0, Lmc(lx.1)).expect("a port");
+        fabric.set_lid(x, ly.0, Lmc(ly.1)).expect("valid port");
+        fabric.set_lid(y, lx.0, Lmc(lx.1)).expect("valid port");
         fabric.reboot(z.node);
         start(&mut lab, restored);
         until_answering(&mut lab);
@@ -249,7 +249,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                 }
             }
             let master = core.role() == ferrosm_mad::attr::SmState::Master;
-            let view = Arc::clone(core.view().expect("answers"));
+            let view = Arc::clone(core.view().expect("SA view"));
             for at in [x, y].into_iter().filter(|at| known.contains(at)) {
                 let lid = lid_of(&view, &lab, at);
                 assert!(
@@ -258,7 +258,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                 );
             }
             if master {
-                for at in &gone {
+                for at in &removed {
                     assert_eq!(
                         lid_of(&view, &lab, *at),
                         None,
@@ -275,7 +275,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
             assert_path(&mut lab, (pair[0], pair[1]));
         }
         assert_path(&mut lab, (z, own));
-        assert_eq!(get_path(&mut lab, (own, gone[0])).records.len(), 0);
+        assert_eq!(get_path(&mut lab, (own, removed[0])).records.len(), 0);
     }
 }
 
@@ -314,11 +314,11 @@ fn many_contradictions_drop_the_restored_view() {
         lab.world
             .fabric_mut()
             .set_lid(*at, lid, Lmc(lmc))
-            .expect("a port");
+            .expect("valid port");
     }
     start(&mut lab, restored);
     until_answering(&mut lab);
-    lab.until("no answers", 60, |lab| {
+    lab.until("no replies", 60, |lab| {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
@@ -348,7 +348,7 @@ fn a_foreign_snapshot_is_not_used() {
             lab.world
                 .fabric_mut()
                 .set_lid(at, Lid(0x777), Lmc(lmc))
-                .expect("a port");
+                .expect("valid port");
         }),
         (ViewMismatch::AnotherNeighbour, |lab, restored| {
             // The same tree with two hosts at swapped switch ports.
@@ -356,10 +356,10 @@ fn a_foreign_snapshot_is_not_used() {
             let own = lab.at.node;
             let of =
                 |node| move |l: &ferrosm_sim::spec::LinkSpec| l.a.node == node || l.b.node == node;
-            let mine = spec.links.iter().position(of(own)).expect("a cable");
-            let yours = hosts(lab)[9].node;
-            let theirs = spec.links.iter().position(of(yours)).expect("a cable");
-            for (link, from, to) in [(mine, own, yours), (theirs, yours, own)] {
+            let own_link = spec.links.iter().position(of(own)).expect("link");
+            let other_host = hosts(lab)[9].node;
+            let other_link = spec.links.iter().position(of(other_host)).expect("link");
+            for (link, from, to) in [(own_link, own, other_host), (other_link, other_host, own)] {
                 let link = &mut spec.links[link];
                 let end = if link.a.node == from {
                     &mut link.a
@@ -377,7 +377,7 @@ fn a_foreign_snapshot_is_not_used() {
             lab.world
                 .fabric_mut()
                 .set_lid(here, lid, Lmc(lmc))
-                .expect("a port");
+                .expect("valid port");
         }),
         (ViewMismatch::AnotherMaster, |lab, restored| {
             let at = hosts(lab)[5];
@@ -386,7 +386,7 @@ fn a_foreign_snapshot_is_not_used() {
                 let (cfg, lids) = above(lids);
                 Sm::new(cfg, lids, now)
             };
-            let other = lab.world.add_sm(Some(at), other).expect("a port");
+            let other = lab.world.add_sm(Some(at), other).expect("valid port");
             lab.world.run_for(Duration::from_secs(20));
             let _ = lab.world.kill(other);
         }),
@@ -405,8 +405,8 @@ fn a_foreign_snapshot_is_not_used() {
             !lab.manager().reports().is_empty()
         });
         let notice = Notice::RestoredViewRejected(mismatch);
-        let told = has_notice(&lab, |n| *n == notice);
-        assert!(told, "{notice}: {:?}", lab.manager().events);
+        let reported = has_notice(&lab, |n| *n == notice);
+        assert!(reported, "{notice}: {:?}", lab.manager().events);
     }
 }
 
@@ -416,17 +416,17 @@ fn a_foreign_snapshot_is_not_used() {
 fn damaged_store_is_quarantined() {
     let mut lab = up("fat-tree:4");
     lab.world.run_for(Duration::from_secs(12));
-    let view = Arc::clone(lab.manager().core().view().expect("a view"));
+    let view = Arc::clone(lab.manager().core().view().expect("SA view"));
     let scratch = Scratch::in_memory("torn-store");
     let dir = scratch.path().join("state");
     let file = dir.join("store.redb");
     let save = |state: StateDir| {
-        let writer = state.writer().expect("a thread");
+        let writer = state.writer().expect("writer thread started");
         let _ = writer.submit(PersistRequest::View(Some(Arc::clone(&view))));
     };
-    save(StateDir::open(&dir).expect("a state directory"));
-    let whole = std::fs::read(&file).expect("a store");
-    let (mut quarantined, mut taken) = (0, 0);
+    save(StateDir::open(&dir).expect("state directory opened"));
+    let whole = std::fs::read(&file).expect("store file");
+    let (mut quarantined, mut restored_views) = (0, 0);
     for seed in 0..200 {
         let mut dice = Dice::new(seed);
         let mut torn = whole.clone();
@@ -445,23 +445,25 @@ fn damaged_store_is_quarantined() {
             }
         }
         std::fs::remove_dir_all(&dir).expect("removed");
-        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::create_dir_all(&dir).expect("directory opened");
         std::fs::write(&file, &torn).expect("written");
-        let mut state = StateDir::open(&dir).expect("a state directory");
+        let mut state = StateDir::open(&dir).expect("state directory opened");
         match state.restored().snapshot {
             Some(snapshot) => {
-                taken += 1;
+                restored_views += 1;
                 assert_same(&snapshot, &view, seed);
             }
             None => quarantined += usize::from(dir.join("store.redb.broken-1").exists()),
         }
         save(state);
-        let restored = StateDir::open(&dir).expect("a state directory").restored();
-        assert_same(&restored.snapshot.expect("a view"), &view, seed);
+        let restored = StateDir::open(&dir)
+            .expect("state directory opened")
+            .restored();
+        assert_same(&restored.snapshot.expect("SA view"), &view, seed);
     }
     assert!(
-        quarantined > 50 && taken > 10,
-        "{quarantined} quarantined, {taken} restored"
+        quarantined > 50 && restored_views > 10,
+        "{quarantined} quarantined, {restored_views} restored"
     );
 }
 
@@ -486,7 +488,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     start(&mut lab, restored);
     let (cfg, lids) = above(lids);
     let other = Sm::new(cfg, lids, now);
-    lab.world.add_sm(Some(at), other).expect("a port");
+    lab.world.add_sm(Some(at), other).expect("valid port");
     until_answering(&mut lab);
     lab.until("the standby's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Standby

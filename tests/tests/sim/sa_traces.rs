@@ -48,18 +48,18 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
         data,
         ..Ask::new(world::lid(lab, client), method::GET_TRACE_TABLE, PATH)
     };
-    let told = ask(lab, &request);
-    if told.status == status::NO_RECORDS {
+    let reply = ask(lab, &request);
+    if reply.status == status::NO_RECORDS {
         return None;
     }
     assert_eq!(
-        (told.status, told.attr),
+        (reply.status, reply.attr),
         (status::OK, TRACE),
         "{}",
         lab.repeat()
     );
     let fabric = lab.world.fabric();
-    let steps = told.records.iter().map(|r| {
+    let steps = reply.records.iter().map(|r| {
         let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
         assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
         let ends = world::end_ports(lab);
@@ -85,9 +85,9 @@ fn all_traces(lab: &mut Lab) {
         for to in &all {
             for dlid in lids(lab, *to) {
                 let expected = walk(lab, *from, *to, dlid);
-                let told = trace(lab, client, *from, dlid);
-                assert_eq!(told, expected, "{} {from:?} {to:?} {dlid}", lab.repeat());
-                long += usize::from(told.is_some_and(|t| t.len() > 3));
+                let reply = trace(lab, client, *from, dlid);
+                assert_eq!(reply, expected, "{} {from:?} {to:?} {dlid}", lab.repeat());
+                long += usize::from(reply.is_some_and(|t| t.len() > 3));
             }
         }
     }
@@ -140,14 +140,14 @@ fn multi(
         data,
         ..Ask::new(world::lid(lab, client), method::GET_MULTI, MULTI_PATH)
     };
-    let told = ask(lab, &request);
+    let reply = ask(lab, &request);
     assert_eq!(
-        (told.status, told.attr),
+        (reply.status, reply.attr),
         (status::OK, PATH),
         "{}",
         lab.repeat()
     );
-    told.records.iter().map(|r| decode(lab, r)).collect()
+    reply.records.iter().map(|r| decode(lab, r)).collect()
 }
 
 fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
@@ -161,7 +161,7 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
         let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
         let numb_path = (!dice.one_in(4)).then(|| u8::try_from(1 + dice.below(8)).unwrap_or(1));
         let reversible = dice.one_in(2);
-        let told = multi(lab, client, (sources, destinations), numb_path, reversible);
+        let reply = multi(lab, client, (sources, destinations), numb_path, reversible);
         let demand = Demand {
             reversible,
             ..Demand::default()
@@ -181,15 +181,15 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
             "{} {sources:?} {destinations:?} {numb_path:?}",
             lab.repeat()
         );
-        let distinct: BTreeSet<Told> = told.iter().copied().collect();
-        assert_eq!(distinct.len(), told.len(), "{why}: duplicate path");
+        let distinct: BTreeSet<Told> = reply.iter().copied().collect();
+        assert_eq!(distinct.len(), reply.len(), "{why}: duplicate path");
         assert!(distinct.is_subset(&there), "{why}");
         let most = numb_path.map_or(127, usize::from);
-        assert_eq!(told.len(), there.len().min(most), "{why}");
+        assert_eq!(reply.len(), there.len().min(most), "{why}");
 
         // Disjoint paths number at most the smaller set of ends, and each pair has a path here.
         let scarce = sources.len().min(destinations.len());
-        let first = &told[..told.len().min(scarce)];
+        let first = &reply[..reply.len().min(scarce)];
         let port = |lid: u16| all.iter().position(|at| lids(lab, *at).contains(&lid));
         let from: BTreeSet<_> = first.iter().map(|t| port(t.lids.0)).collect();
         let to: BTreeSet<_> = first.iter().map(|t| port(t.lids.1)).collect();

@@ -34,7 +34,7 @@ const TABLES: [AttrId; 12] = [
 ];
 
 /// The view's reply, or the component that has to reply instead.
-fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
+fn reply(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
     let from = Peer {
         lid: from,
         ..Peer::default()
@@ -42,8 +42,8 @@ fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
     let request = SaRequest::parse(from, bytes).ok_or("no request")?;
     match answer(view, &request) {
         Disposition::Reply(reply) => Ok(reply.to_bytes(&request)),
-        Disposition::ForwardToSm => Err("the owner"),
-        Disposition::Drop => Err("nobody"),
+        Disposition::ForwardToSm => Err("forwarded to the SM"),
+        Disposition::Drop => Err("dropped"),
     }
 }
 
@@ -52,17 +52,17 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
     let why = format!("{} {what}", lab.repeat());
     let ends = view.end_ports();
     // Restored node indices are compact. Their order is unchanged.
-    let replies_of = |v: &View| -> Vec<_> {
+    let end_ports_of = |v: &View| -> Vec<_> {
         let ends = v.end_ports().iter();
         ends.map(|e| (e.guid, e.lid, e.lmc, e.pkeys.clone()))
             .collect()
     };
-    assert_eq!(replies_of(restored), replies_of(view), "{why}");
+    assert_eq!(end_ports_of(restored), end_ports_of(view), "{why}");
     let clients = [0, ends.len() / 2, ends.len() - 1].map(|i| ends[i].lid);
     for attr in TABLES {
         for client in clients {
             let all = message(Method::GetTable, attr, 0, &[]);
-            let (is, was) = (told(restored, client, &all), told(view, client, &all));
+            let (is, was) = (reply(restored, client, &all), reply(view, client, &all));
             assert!(is == was, "{why}: {attr:?} for {client}");
         }
     }
@@ -76,7 +76,7 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
                 (Method::GetTraceTable, 0b11 << 4),
             ] {
                 let path = message(method, id::PATH, mask, &data);
-                let (is, was) = (told(restored, a.lid, &path), told(view, a.lid, &path));
+                let (is, was) = (reply(restored, a.lid, &path), reply(view, a.lid, &path));
                 assert!(was.is_ok() && is == was, "{why}: {} to {}", a.lid, b.lid);
             }
         }
@@ -176,7 +176,7 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
             }
         };
         let what = format!("step {step}, {what}");
-        let view = Arc::clone(lab.manager().core().view().expect("a view"));
+        let view = Arc::clone(lab.manager().core().view().expect("SA view"));
         records.save(&view);
         let mut whole = Records::default();
         whole.save(&view);
@@ -185,11 +185,11 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
             "{} {what}: incremental records differ from the full record set",
             lab.repeat()
         );
-        let back = restored(&lab, &records, &view);
-        assert_same(&lab, &view, &back, &what);
+        let restored_view = restored(&lab, &records, &view);
+        assert_same(&lab, &view, &restored_view, &what);
         // The restored view produces the same records, apart from node indices.
         let mut again = Records::default();
-        again.save(&Arc::new(back));
+        again.save(&Arc::new(restored_view));
         assert_eq!(again.all.len(), whole.all.len());
         records.save(&view);
         assert_eq!(records.written, (0, 0), "nothing changed");
@@ -223,7 +223,7 @@ fn lost_link_changes_few_records() {
     let mut lab = Lab::new("fat-tree:8", 1);
     lab.next_sweep(600);
     let mut records = Records::default();
-    let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("a view"));
+    let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("SA view"));
     records.save(&view(&lab));
     let whole = records.written;
     let cable = lab.redundant_link(3);
@@ -243,7 +243,7 @@ fn lost_link_changes_few_records() {
 fn damaged_records_cause_no_panic() {
     let mut lab = Lab::with("torus:3,3,1,1", 1, engine("dfsssp"));
     lab.next_sweep(600);
-    let view = Arc::clone(lab.manager().core().view().expect("a view"));
+    let view = Arc::clone(lab.manager().core().view().expect("SA view"));
     let mut records = Records::default();
     records.save(&view);
     let mut views = 0;
@@ -255,7 +255,7 @@ fn damaged_records_cause_no_panic() {
         for _ in 0..=dice.index(3) {
             let keys: Vec<_> = broken.all.keys().copied().collect();
             let key = keys[dice.index(keys.len())];
-            let bytes = broken.all.get_mut(&key).expect("a record");
+            let bytes = broken.all.get_mut(&key).expect("record");
             match dice.index(8) {
                 0 => bytes.truncate(dice.index(bytes.len())),
                 1 => {
@@ -275,36 +275,40 @@ fn damaged_records_cause_no_panic() {
                 }
             }
         }
-        let Ok(back) = broken.restore() else {
+        let Ok(restored_view) = broken.restore() else {
             continue;
         };
         views += 1;
-        let back = back.with_settings(cfg_of(&lab).sa_settings());
+        let restored_view = restored_view.with_settings(cfg_of(&lab).sa_settings());
         for attr in TABLES {
             for lid in [1, 5, 0xBFFF] {
-                let _ = told(&back, Lid(lid), &message(Method::GetTable, attr, 0, &[]));
+                let _ = reply(
+                    &restored_view,
+                    Lid(lid),
+                    &message(Method::GetTable, attr, 0, &[]),
+                );
             }
         }
-        for end in back.end_ports() {
+        for end in restored_view.end_ports() {
             let mut data = vec![0; 64];
             put_field(&mut data, 320, 16, u64::from(end.lid.0));
             put_field(&mut data, 336, 16, 1);
             let path = message(Method::GetTable, id::PATH, 0b11 << 4, &data);
-            let _ = told(&back, Lid(1), &path);
+            let _ = reply(&restored_view, Lid(1), &path);
         }
         let _ = (
-            back.identity(),
-            back.gid_changes(Some(&view)),
-            back.with_end_ports(|_| true),
+            restored_view.identity(),
+            restored_view.gid_changes(Some(&view)),
+            restored_view.with_end_ports(|_| true),
         );
         let mut again = Records::default();
-        again.save(&Arc::new(back));
+        again.save(&Arc::new(restored_view));
         assert!(
             again.restore().is_ok(),
             "[seed {seed}] the restored view cannot be persisted"
         );
     }
-    assert!(views > 50, "{views} views are too few to prove anything");
+    assert!(views > 50, "{views} views restored");
 }
 
 #[test]

@@ -53,8 +53,8 @@ fn two_hundred_and_forty_actions() {
 /// Long form. `FERROSM_ACTIONS` sets the number of actions.
 #[test]
 fn a_hundred_thousand_actions() {
-    let said = std::env::var("FERROSM_ACTIONS").ok();
-    let actions = said.and_then(|n| n.parse().ok()).unwrap_or(10_000);
+    let actions = std::env::var("FERROSM_ACTIONS").ok();
+    let actions = actions.and_then(|n| n.parse().ok()).unwrap_or(10_000);
     run("fat-tree:4", 101, actions, 5);
 }
 
@@ -81,7 +81,7 @@ fn storm(
     mut each: impl FnMut(&mut Lab, &mut Members, usize),
     hosts: usize,
 ) -> (u32, u32) {
-    let mlids = u16::try_from(hosts).expect("few") + 64;
+    let mlids = u16::try_from(hosts).expect("fits into 16 bits") + 64;
     let (before, sets) = (blocks(lab, mlids), mft_sets(lab));
     for host in 0..hosts {
         each(lab, members, host);
@@ -96,7 +96,7 @@ fn storm(
         all.filter(|at| before.get(*at) != after.get(*at)).collect();
     (
         mft_sets(lab) - sets,
-        u32::try_from(differ.len()).expect("few"),
+        u32::try_from(differ.len()).expect("fits into 32 bits"),
     )
 }
 
@@ -122,13 +122,17 @@ fn all_hosts_join_register_again_and_leave_at_once() {
         let mut own = Gid([
             0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1, 0xFF, 0, 0, 0,
         ]);
-        own.0[14..].copy_from_slice(&u16::try_from(host).expect("few").to_be_bytes());
+        own.0[14..].copy_from_slice(
+            &u16::try_from(host)
+                .expect("fits into 16 bits")
+                .to_be_bytes(),
+        );
         [BROADCAST, all_hosts, own]
     };
     let join = |lab: &mut Lab, members: &mut Members, host: usize| {
         for gid in groups(host) {
-            let told = members.join(lab, hosts[host], gid, JoinState::FULL);
-            told.expect("join accepted");
+            let joined = members.join(lab, hosts[host], gid, JoinState::FULL);
+            joined.expect("join accepted");
         }
     };
     let leave = |lab: &mut Lab, members: &mut Members, host: usize| {

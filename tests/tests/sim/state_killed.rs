@@ -21,7 +21,7 @@ type Records = BTreeMap<RecordKey, Box<[u8]>>;
 #[test]
 fn acknowledged_records_survive_kill_9() {
     let kills = std::env::var("FERROSM_KILLS").ok();
-    let kills: u64 = kills.map_or(40, |n| n.parse().expect("a number"));
+    let kills: u64 = kills.map_or(40, |n| n.parse().expect("valid number"));
     let scratch = Scratch::new("state-killed");
     let (mut model, mut done) = (Records::new(), 0);
     let mut sequence = 0;
@@ -33,36 +33,36 @@ fn acknowledged_records_survive_kill_9() {
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        let words = dice.upto(30);
+        let lines = dice.upto(30);
         let mut acknowledged = done;
-        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut out = BufReader::new(child.stdout.take().expect("piped stdout"));
         let mut take = |line: &str| {
             // Ignore a line truncated by the kill.
             let number = line
                 .strip_suffix('\n')
                 .and_then(|l| l.strip_prefix("durable "));
-            acknowledged = number.map_or(acknowledged, |n| n.parse().expect("a number"));
+            acknowledged = number.map_or(acknowledged, |n| n.parse().expect("valid number"));
             u64::from(number.is_some())
         };
-        let (mut heard, mut line) = (0, String::new());
-        while heard < words && out.read_line(&mut line).expect("read") > 0 {
-            heard += take(&line);
+        let (mut lines_read, mut line) = (0, String::new());
+        while lines_read < lines && out.read_line(&mut line).expect("read") > 0 {
+            lines_read += take(&line);
             line.clear();
         }
         assert!(
-            heard == words,
+            lines_read == lines,
             "[seed {seed}] the writer exited before the kill"
         );
         for _ in 0..dice.upto(200_000) {
             core::hint::spin_loop();
         }
         child.kill().expect("killed");
-        child.wait().expect("gone");
+        child.wait().expect("process exited");
         while out.read_line(&mut line).expect("read") > 0 {
             take(&line);
             line.clear();
         }
-        let dir = StateDir::open(scratch.path()).expect("it opens");
+        let dir = StateDir::open(scratch.path()).expect("state directory opened");
         let has = last_change(&dir);
         assert!(
             has >= acknowledged,
@@ -89,8 +89,8 @@ fn acknowledged_records_survive_kill_9() {
         sequence = batches;
     }
     assert!(done > kills, "{done} changes in {kills} runs");
-    let quarantined = std::fs::read_dir(scratch.path()).expect("a directory");
-    let names = quarantined.map(|e| e.expect("an entry").file_name());
+    let quarantined = std::fs::read_dir(scratch.path()).expect("directory opened");
+    let names = quarantined.map(|e| e.expect("directory entry").file_name());
     let broken: Vec<_> = names
         .filter(|n| n.to_string_lossy().contains("broken"))
         .collect();

@@ -32,7 +32,7 @@ fn set_fault(lab: &mut Lab, fault: StoreFault) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |sm, now| sm.set_store_fault(fault, now))
-        .expect("an SM");
+        .expect("running SM");
 }
 
 /// Sends a host's join of a new group.
@@ -53,7 +53,7 @@ fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |sm, now| sm.command(Input::Gmp { from, bytes }, now))
-        .expect("an SM");
+        .expect("running SM");
 }
 
 /// Transaction IDs of the replies sent since the last call.
@@ -62,7 +62,7 @@ fn take_replies(lab: &mut Lab) -> Vec<u64> {
     let taken = lab
         .world
         .with_sm(sm, |sm, _| core::mem::take(&mut sm.replies));
-    let taken = taken.expect("an SM");
+    let taken = taken.expect("running SM");
     taken.iter().map(|(_, bytes)| header(bytes).tid.0).collect()
 }
 
@@ -148,7 +148,7 @@ fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
         }
         let header = event.mad.header();
         let is_sm_info = header.attr_id == smp_id::SM_INFO;
-        let mut sent = counts.lock().expect("no panic");
+        let mut sent = counts.lock().expect("lock not poisoned");
         match event.mad.method() {
             Method::Get => sent.gets += 1,
             Method::Set if !is_sm_info => sent.sets += 1,
@@ -161,8 +161,10 @@ fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
 
 /// Another SM's Get(SMInfo) arrives at the SM.
 fn query_sm_info(lab: &mut Lab, m_key: MKey) {
-    let master = lab.world.fabric().peer(lab.at).expect("a cable");
-    let path = DrPath::LOCAL.extend(PortNum(master.port)).expect("a path");
+    let master = lab.world.fabric().peer(lab.at).expect("link");
+    let path = DrPath::LOCAL
+        .extend(PortNum(master.port))
+        .expect("valid path");
     let request = SmpRequest::get(smp_id::SM_INFO, AttrMod(0), m_key);
     let mad = request.directed(&path, Tid(0x77));
     let to = Address::DIRECTED;
@@ -183,12 +185,12 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
             sm.command(config, now);
             sm.command(Command::Reroute.with_id(0), now);
         })
-        .expect("an SM");
+        .expect("running SM");
     lab.until("a record that is not durable", 60, |lab| {
         lab.manager().is_pending(kind)
     });
     let counts = count_sent(&mut lab);
-    let sent = || *counts.lock().expect("no panic");
+    let sent = || *counts.lock().expect("lock not poisoned");
     lab.world.run_for(ms(200));
     query_sm_info(&mut lab, m_key);
     lab.world.run_for(ms(199));

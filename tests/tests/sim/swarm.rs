@@ -16,7 +16,7 @@ use rstest::rstest;
 /// The test that runs a single seed.
 const REPEAT: &str = "swarm::named_or_saved_seeds";
 /// Seeds that failed once.
-const KEPT: &str = include_str!("../../seeds/swarm.txt");
+const SAVED_SEEDS: &str = include_str!("../../seeds/swarm.txt");
 /// Seeds that still fail, with the reason.
 const KNOWN_FAILING: &str = include_str!("../../seeds/known-failing.txt");
 /// Number of seeds of one test.
@@ -25,7 +25,7 @@ const RANGE: u64 = 50;
 /// Runs the seeds that failed once, or those named by the environment.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, KEPT, |seed, how| match how {
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, how| match how {
         Run::Traced => run(seed, Mode::Traced),
         Run::Judged => judge(seed),
     });

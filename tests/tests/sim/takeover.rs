@@ -42,7 +42,7 @@ fn with(engine: &str) -> SmConfig {
 
 /// Parts of the old master's persisted state that the new master has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Persisted {
     /// The complete state.
     All,
     /// LIDs, registrations and routing.
@@ -50,7 +50,7 @@ enum Kept {
     /// LIDs and registrations.
     NoView,
     /// No state.
-    Nothing,
+    None,
 }
 
 /// A fabric with history: links and a switch went down and came back, hosts joined and left groups.
@@ -97,8 +97,8 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
 }
 
 /// The restored state that results from an SM's persisted changes.
-fn restored_from(sm: &Sm, kept: Kept, now: Instant) -> RestoredState {
-    if kept == Kept::Nothing {
+fn restored_from(sm: &Sm, persisted: Persisted, now: Instant) -> RestoredState {
+    if persisted == Persisted::None {
         return RestoredState::default();
     }
     let unix_s = now.as_nanos() / 1_000_000_000;
@@ -109,8 +109,8 @@ fn restored_from(sm: &Sm, kept: Kept, now: Instant) -> RestoredState {
     let batch = ViewPersister::default().batch(sm.core().view(), unix_s);
     for change in batch.changes {
         if let RecordChange::Put(key, value) = change
-            && (kept == Kept::All
-                || kept == Kept::Routing && key.kind() == Some(RecordKind::Routing))
+            && (persisted == Persisted::All
+                || persisted == Persisted::Routing && key.kind() == Some(RecordKind::Routing))
         {
             restorer.put(&key, &value);
         }
@@ -146,14 +146,14 @@ fn tables(lab: &Lab) -> Bytes {
             all.insert(("P_Key", n, u32::from(port)), keys);
             for high in [false, true] {
                 if let Some(arb) = fabric.vl_arb(at, high) {
-                    let place = u32::from(port) * 2 + u32::from(high);
-                    all.insert(("VLArb", n, place), arb.encode().to_vec());
+                    let index = u32::from(port) * 2 + u32::from(high);
+                    all.insert(("VLArb", n, index), arb.encode().to_vec());
                 }
             }
             for input in 0..=fabric.num_ports(n) {
                 if let Some(map) = fabric.sl_to_vl(at, input) {
-                    let place = u32::from(port) << 8 | u32::from(input);
-                    all.insert(("SLtoVL", n, place), map.encode().to_vec());
+                    let index = u32::from(port) << 8 | u32::from(input);
+                    all.insert(("SLtoVL", n, index), map.encode().to_vec());
                 }
             }
         }
@@ -197,17 +197,17 @@ fn active_ports(lab: &Lab) -> usize {
 /// Location and state of the new master.
 #[derive(Debug, Clone, Copy)]
 struct TakeoverCase {
-    kept: Kept,
+    persisted: Persisted,
     /// The new master runs on another host.
     elsewhere: bool,
 }
 
 const SAME_HOST: TakeoverCase = TakeoverCase {
-    kept: Kept::All,
+    persisted: Persisted::All,
     elsewhere: false,
 };
 const OTHER_HOST: TakeoverCase = TakeoverCase {
-    kept: Kept::All,
+    persisted: Persisted::All,
     elsewhere: true,
 };
 
@@ -216,24 +216,24 @@ fn take_over(
     lab: &mut Lab,
     members: &Members,
     cfg: SmConfig,
-    way: TakeoverCase,
+    case: TakeoverCase,
     meanwhile: &dyn Fn(&mut Lab),
 ) -> Cost {
-    let asked = reregistered(lab);
+    let reregistered_before = reregistered(lab);
     // The hosts keep sending on the SLs and LIDs of the old master.
     let expect = members.expect(lab);
     let now = lab.world.now();
     let old = lab.world.kill(lab.sm).expect("running SM");
-    let restored = restored_from(&old, way.kept, now);
+    let restored = restored_from(&old, case.persisted, now);
     meanwhile(lab);
-    if way.elsewhere {
+    if case.elsewhere {
         let all = hosts(lab);
         let other = all.into_iter().rev().find(|at| *at != lab.at);
         lab.at = other.expect("another host");
     }
     lab.world.run_for(Duration::from_millis(1));
     let before = tables(lab);
-    let unharmed = lab.verdict(&expect).is_ok();
+    let was_correct = lab.verdict(&expect).is_ok();
     lab.world.fabric_mut().reset_counters();
     lab.restart_sm(cfg, restored);
     let up = active_ports(lab);
@@ -244,14 +244,15 @@ fn take_over(
         if steps.is_multiple_of(500) {
             assert_eq!(active_ports(lab), up, "{} a link went down", lab.repeat());
             // With incomplete state, the new master has to drop some entries first.
-            let telling = matches!(lab.manager().core().phase(), Phase::Arm | Phase::Activate);
+            let writing_sm_lids =
+                matches!(lab.manager().core().phase(), Phase::Arm | Phase::Activate);
             // At the end the SM writes the master SM LID to one host after the other.
-            if unharmed
-                && !telling
-                && matches!(way.kept, Kept::All | Kept::Routing)
+            if was_correct
+                && !writing_sm_lids
+                && matches!(case.persisted, Persisted::All | Persisted::Routing)
                 && let Err(why) = lab.verdict(&expect)
             {
-                panic!("{} {way:?} during the takeover: {why}", lab.repeat());
+                panic!("{} {case:?} during the takeover: {why}", lab.repeat());
             }
         }
     }
@@ -267,15 +268,15 @@ fn take_over(
     };
     let sets = TABLES.map(|(name, attr)| (counters.sets(attr), changed(name)));
     lab.assert_correct();
-    if way.kept != Kept::Nothing
+    if case.persisted != Persisted::None
         && let Err(why) = lab.verdict(&members.expect(lab))
     {
-        panic!("{} {way:?} after the takeover: {why}", lab.repeat());
+        panic!("{} {case:?} after the takeover: {why}", lab.repeat());
     }
     Cost {
         sets,
         port_info: counters.sets(id::PORT_INFO),
-        reregistered: reregistered(lab) - asked,
+        reregistered: reregistered(lab) - reregistered_before,
         gets: counters.all_gets(),
         notes: report.engine_messages,
     }
@@ -300,7 +301,7 @@ const CASES: [(&str, &str); 16] = [
     ("random:12,5,2,3", "updn"),
 ];
 
-const NOTHING: [(u32, usize); 5] = [(0, 0); 5];
+const NO_WRITES: [(u32, usize); 5] = [(0, 0); 5];
 
 fn unchanged(_: &mut Lab) {}
 
@@ -310,16 +311,16 @@ fn unchanged(_: &mut Lab) {}
 #[test]
 fn nothing_is_written_on_an_unchanged_fabric() {
     for (spec, engine) in CASES {
-        for way in [SAME_HOST, OTHER_HOST] {
+        for case in [SAME_HOST, OTHER_HOST] {
             let (mut lab, members) = fabric_with_history(spec, engine, 1);
-            let cost = take_over(&mut lab, &members, with(engine), way, &unchanged);
-            println!("{spec:18} {engine:10} {way:?} {cost:?}");
-            assert_eq!(cost.sets, NOTHING, "{spec} {engine} {way:?}");
-            assert_eq!(cost.reregistered, 0, "{spec} {engine} {way:?}");
+            let cost = take_over(&mut lab, &members, with(engine), case, &unchanged);
+            println!("{spec:18} {engine:10} {case:?} {cost:?}");
+            assert_eq!(cost.sets, NO_WRITES, "{spec} {engine} {case:?}");
+            assert_eq!(cost.reregistered, 0, "{spec} {engine} {case:?}");
             assert!(cost.gets > 0, "the SM read no table");
             let ends = lab.world.fabric().end_ports().count();
             let most = u32::try_from(ends).expect("number of end ports fits");
-            assert!(cost.port_info <= most, "{spec} {engine} {way:?} {cost:?}");
+            assert!(cost.port_info <= most, "{spec} {engine} {case:?} {cost:?}");
             assert!(cost.has_note("installed LFTs adopted"), "{:?}", cost.notes);
         }
     }
@@ -329,20 +330,20 @@ fn nothing_is_written_on_an_unchanged_fabric() {
 #[test]
 fn fewer_persisted_records_mean_more_writes() {
     for (spec, engine) in CASES {
-        for kept in [Kept::Routing, Kept::NoView, Kept::Nothing] {
-            let way = TakeoverCase {
-                kept,
+        for persisted in [Persisted::Routing, Persisted::NoView, Persisted::None] {
+            let case = TakeoverCase {
+                persisted,
                 elsewhere: true,
             };
             let (mut lab, members) = fabric_with_history(spec, engine, 1);
-            let cost = take_over(&mut lab, &members, with(engine), way, &unchanged);
-            println!("{spec:18} {engine:10} {way:?} {cost:?}");
+            let cost = take_over(&mut lab, &members, with(engine), case, &unchanged);
+            println!("{spec:18} {engine:10} {case:?} {cost:?}");
             let [lft, mft, keys, ..] = cost.sets;
-            assert_eq!(keys, (0, 0), "{spec} {engine} {way:?}");
-            if kept == Kept::Routing {
-                assert_eq!((lft, mft), ((0, 0), (0, 0)), "{spec} {engine} {way:?}");
+            assert_eq!(keys, (0, 0), "{spec} {engine} {case:?}");
+            if persisted == Persisted::Routing {
+                assert_eq!((lft, mft), ((0, 0), (0, 0)), "{spec} {engine} {case:?}");
                 // VL tables were correct, but the new master could not know.
-                assert_eq!(cost.reregistered, 0, "{spec} {engine} {way:?}");
+                assert_eq!(cost.reregistered, 0, "{spec} {engine} {case:?}");
             }
         }
     }
@@ -366,19 +367,19 @@ fn links_lost_meanwhile_are_repaired() {
                 .filter(|n| lab.world.fabric().is_switch(*n))
                 .map(|n| u32::try_from(lab.world.fabric().lft(n).len() / 64).unwrap_or(0))
                 .sum();
-            let way = if seed == 1 { SAME_HOST } else { OTHER_HOST };
-            let cost = take_over(&mut lab, &members, with(engine), way, &|lab| {
+            let case = if seed == 1 { SAME_HOST } else { OTHER_HOST };
+            let cost = take_over(&mut lab, &members, with(engine), case, &|lab| {
                 let at = (0..).map(|skip| lab.redundant_link(skip));
                 let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
                 let at = up.next().expect("link");
                 lab.world.act(FabricAction::Cut(at)).expect("link");
                 lab.world.run_for(Duration::from_secs(1));
             });
-            println!("{spec:18} {engine:10} {way:?} {all} {cost:?}");
+            println!("{spec:18} {engine:10} {case:?} {all} {cost:?}");
             if cost.has_note("persisted routing continued") {
                 repaired += 1;
                 assert!(cost.sets[0].0 < all, "{spec} {engine} {cost:?}");
-                assert_eq!(cost.sets[3..], NOTHING[3..], "{spec} {engine} {cost:?}");
+                assert_eq!(cost.sets[3..], NO_WRITES[3..], "{spec} {engine} {cost:?}");
             }
         }
     }
@@ -402,16 +403,16 @@ fn takeover_from_a_master_that_died_while_writing() {
                 lab.world.step();
             }
         }
-        let way = if dice.one_in(2) {
+        let case = if dice.one_in(2) {
             SAME_HOST
         } else {
             OTHER_HOST
         };
-        take_over(&mut lab, &members, with("auto"), way, &unchanged);
+        take_over(&mut lab, &members, with("auto"), case, &unchanged);
         lab.world.run_for(Duration::from_secs(20));
         lab.assert_correct();
-        let cost = take_over(&mut lab, &members, with("auto"), way, &unchanged);
-        assert_eq!(cost.sets, NOTHING, "[seed {seed}] {cost:?}");
+        let cost = take_over(&mut lab, &members, with("auto"), case, &unchanged);
+        assert_eq!(cost.sets, NO_WRITES, "[seed {seed}] {cost:?}");
     }
 }
 
@@ -423,11 +424,11 @@ fn looping_lfts_are_not_adopted() {
         let (mut lab, members) = fabric_with_history(spec, engine, 3);
         let cost = take_over(&mut lab, &members, with(engine), SAME_HOST, &|lab| {
             let fabric = lab.world.fabric();
-            let cable = |l: &&LinkSpec| {
+            let link = |l: &&LinkSpec| {
                 let switches = [l.a, l.b].iter().all(|p| fabric.is_switch(p.node));
                 switches && fabric.link_up(l.a)
             };
-            let LinkSpec { a, b, .. } = lab.spec.links.iter().find(cable).expect("link");
+            let LinkSpec { a, b, .. } = lab.spec.links.iter().find(link).expect("link");
             let (a, b) = (*a, *b);
             let far = hosts(lab).into_iter().map(|at| fabric.lid(at).0);
             let mut far = far.filter(|lid| fabric.lft_entry(a.node, *lid) == PortNum(a.port));
@@ -438,7 +439,7 @@ fn looping_lfts_are_not_adopted() {
         let (written, changed) = cost.sets[0];
         assert_eq!(changed, 1, "{spec} {engine} {cost:?}");
         assert!(written <= 2, "{spec} {engine} {cost:?}");
-        assert_eq!(cost.sets[1..], NOTHING[1..], "{spec} {engine} {cost:?}");
+        assert_eq!(cost.sets[1..], NO_WRITES[1..], "{spec} {engine} {cost:?}");
         assert!(cost.has_note("persisted routing continued"));
     }
 }

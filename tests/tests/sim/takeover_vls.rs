@@ -139,7 +139,7 @@ fn assert_as_planned(lab: &Lab) {
     let mut wrong = Vec::new();
     for ((at, input), has) in &there {
         let guid = fabric.node_guid(at.node);
-        let n = core.subnet().node_by_guid(guid).expect("a switch");
+        let n = core.subnet().node_by_guid(guid).expect("switch");
         let pair = u8::try_from(*input)
             .map(|input| SlToVlSelector::Pair(PortNum(input), PortNum(at.port)));
         if let (true, Ok(pair)) = (fabric.is_switch(at.node), pair) {

@@ -112,7 +112,7 @@ fn foreign_vl_tables_are_overwritten() {
     ] {
         for short_forms in [true, false] {
             let what = format!("{spec} {engine} VL {vl} short forms {short_forms}");
-            let mut paper = ferrosm_sim::generate::from_spec(spec).expect("a fabric");
+            let mut paper = ferrosm_sim::generate::from_spec(spec).expect("valid fabric");
             for node in &mut paper.nodes {
                 let mut caps = node.caps();
                 caps.optimized_sl_to_vl = u8::from(short_forms);
@@ -150,8 +150,11 @@ fn foreign_vl_tables_are_overwritten() {
                 .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
             let again = lab.next_sweep(60);
             assert!(again.is_clean(), "{what}: {again:?}");
-            let asked = |attr| again.smps.contains_key(&attr);
-            assert!(!asked(id::SL_TO_VL) && !asked(id::VL_ARBITRATION), "{what}");
+            let queried = |attr| again.smps.contains_key(&attr);
+            assert!(
+                !queried(id::SL_TO_VL) && !queried(id::VL_ARBITRATION),
+                "{what}"
+            );
         }
     }
 }
@@ -174,12 +177,12 @@ fn maps_are_as_planned(lab: &Lab) {
         let at = (0..lab.spec.nodes.len())
             .find(|i| fabric.node_guid(*i) == node.info.node_guid)
             .expect("the switch is in the fabric");
-        let cabled: Vec<PortNum> = node
+        let connected: Vec<PortNum> = node
             .physical_ports()
             .filter(|p| core.subnet().peer(PortRef::new(n, *p)).is_some())
             .collect();
-        for &output in &cabled {
-            for &input in cabled.iter().filter(|i| **i != output) {
+        for &output in &connected {
+            for &input in connected.iter().filter(|i| **i != output) {
                 let wanted = plan.switch_map(n, SlToVlSelector::Pair(input, output));
                 let out = PortAt {
                     node: at,

@@ -37,10 +37,10 @@ struct Observed {
     /// Number of the batch with the epoch record.
     epoch_batch: Option<u64>,
     /// Set(SLtoVLMappingTable) received by devices before the first poll.
-    told: Option<u32>,
+    sets_at_first_poll: Option<u32>,
 }
 
-fn told(net: &SimNet) -> u32 {
+fn sl_to_vl_sets(net: &SimNet) -> u32 {
     net.with(|fabric| fabric.all_counters().sets(id::SL_TO_VL))
 }
 
@@ -58,9 +58,9 @@ impl CommitObserver for DelayedStandby {
 
     fn acknowledged(&self) -> u64 {
         let mut state = self.state.lock().expect("lock not poisoned");
-        match (state.epoch_batch, state.told) {
+        match (state.epoch_batch, state.sets_at_first_poll) {
             (Some(epoch_batch), None) => {
-                state.told = Some(told(&self.net));
+                state.sets_at_first_poll = Some(sl_to_vl_sets(&self.net));
                 self.durable.wake();
                 epoch_batch - 1
             }
@@ -106,17 +106,17 @@ fn bring_up(
     dir: &Scratch,
     follow: impl FnOnce(&Arc<DurabilityTracker>) -> Arc<dyn CommitObserver>,
 ) {
-    let state = StateDir::open(dir.path()).expect("a directory");
-    let writer = state.writer().expect("a thread");
+    let state = StateDir::open(dir.path()).expect("directory opened");
+    let writer = state.writer().expect("writer thread started");
     let durable = Arc::clone(writer.durability());
     durable.set_observer(Some(follow(&durable)));
     let (_control, orders) = mpsc::channel::<Control>(1);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
+        .expect("runtime built");
     let report = runtime.block_on(async {
-        let (sender, receiver) = net.attach(None).expect("the default port").split();
+        let (sender, receiver) = net.attach(None).expect("default port").split();
         let port = SimulatedPort::new(net.clone(), Box::new(sender), Box::new(receiver));
         let cfg = SmConfig {
             engines: vec!["lash".to_owned()],
@@ -129,13 +129,13 @@ fn bring_up(
         driver.run().await.expect("attached port")
     });
     durable.set_observer(None);
-    assert!(report.expect("a sweep").is_clean());
-    assert!(told(net) > 0, "the test needs several VLs");
+    assert!(report.expect("sweep report").is_clean());
+    assert!(sl_to_vl_sets(net) > 0, "the test needs several VLs");
 }
 
 fn torus() -> SimNet {
-    let spec = ferrosm_sim::generate::from_spec("torus:5,5,1").expect("a fabric");
-    SimNet::new(Fabric::new(&spec).expect("a fabric"))
+    let spec = ferrosm_sim::generate::from_spec("torus:5,5,1").expect("valid fabric");
+    SimNet::new(Fabric::new(&spec).expect("valid fabric"))
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn device_writes_wait_for_durable_records() {
             state: Arc::clone(&state),
         })
     });
-    let before = state.lock().expect("lock not poisoned").told;
+    let before = state.lock().expect("lock not poisoned").sets_at_first_poll;
     assert_eq!(before, Some(0), "SL-to-VL Sets before the acknowledgement");
 }
 
 /// A standby that acknowledges the epoch after the test has seen that the master still replies.
 struct GatedStandby {
     epoch_batch: Mutex<Option<u64>>,
-    begun: Sender<()>,
+    committed_tx: Sender<()>,
     seen: Arc<AtomicBool>,
 }
 
@@ -165,7 +165,7 @@ impl CommitObserver for GatedStandby {
     fn committed(&self, number: u64, batch: &RecordBatch) {
         if has_epoch(batch) {
             *self.epoch_batch.lock().expect("lock not poisoned") = Some(number);
-            self.begun.send(()).expect("test waits");
+            self.committed_tx.send(()).expect("test waits");
         }
     }
 
@@ -183,10 +183,10 @@ impl CommitObserver for GatedStandby {
 fn query_sm_info(net: &SimNet) -> u32 {
     let (at, port) = net.with(|fabric| {
         let master = fabric.default_port();
-        let next = fabric.peer(master).expect("a cable");
+        let next = fabric.peer(master).expect("link");
         (PortAt::new(next.node, 0), next.port)
     });
-    let (mut sender, mut receiver) = net.attach(Some(at)).expect("a port").split();
+    let (mut sender, mut receiver) = net.attach(Some(at)).expect("valid port").split();
     let path = DrPath::LOCAL.extend(PortNum(port)).expect("valid path");
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
     let to = Address::DIRECTED;
@@ -194,7 +194,7 @@ fn query_sm_info(net: &SimNet) -> u32 {
     sender.send(&MadOut { to, mad }).expect("attached port");
     loop {
         match receiver.receive(GUARD).expect("attached port") {
-            Received::Mad(mad) if mad.mad.method() == Method::GetResp => return told(net),
+            Received::Mad(mad) if mad.mad.method() == Method::GetResp => return sl_to_vl_sets(net),
             Received::Mad(_) => {}
             other @ (Received::SendFailed(_) | Received::TimedOut) => {
                 panic!("no reply: {other:?}")
@@ -209,25 +209,25 @@ fn query_sm_info(net: &SimNet) -> u32 {
 fn other_sms_are_answered_meanwhile() {
     let net = torus();
     let dir = Scratch::in_memory("written-ahead-asked");
-    let (begun, begins) = channel();
+    let (committed_tx, committed_rx) = channel();
     let seen = Arc::new(AtomicBool::new(false));
     let (asking, has_seen) = (net.clone(), Arc::clone(&seen));
     let mut other = None;
     bring_up(&net, &dir, |durable| {
         let durable = Arc::clone(durable);
         other = Some(std::thread::spawn(move || {
-            begins.recv().expect("SL-to-VL epoch commit");
-            let told = query_sm_info(&asking);
+            committed_rx.recv().expect("SL-to-VL epoch commit");
+            let sets = query_sm_info(&asking);
             has_seen.store(true, Ordering::SeqCst);
             durable.wake();
-            told
+            sets
         }));
         Arc::new(GatedStandby {
             epoch_batch: Mutex::default(),
-            begun,
+            committed_tx,
             seen,
         })
     });
-    let told = other.and_then(|other| other.join().ok());
-    assert_eq!(told, Some(0), "the reply came after the Sets");
+    let sets = other.and_then(|other| other.join().ok());
+    assert_eq!(sets, Some(0), "the reply came after the Sets");
 }

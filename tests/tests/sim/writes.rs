@@ -59,7 +59,7 @@ fn config(lab: &mut Lab, engine: &str, vls: u8) {
 
 /// The simulated switch of this node.
 fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
-    let node = lab.manager().core().subnet().get(n).expect("a node");
+    let node = lab.manager().core().subnet().get(n).expect("known node");
     (0..lab.spec.nodes.len())
         .find(|i| lab.world.fabric().node_guid(*i) == node.info.node_guid)
         .expect("the switch is in the fabric")
@@ -119,11 +119,11 @@ fn rejected_lft_block_delays_later_stages() {
             answer(&mut lab);
             let report = lab.next_sweep(60);
             assert!(!report.is_clean(), "{what}: {report:?}");
-            let told = report
+            let is_reported = report
                 .engine_messages
                 .iter()
                 .any(|n| n.contains("rejected a table"));
-            assert!(told, "{what}: {:?}", report.engine_messages);
+            assert!(is_reported, "{what}: {:?}", report.engine_messages);
             assert!(blocks(&lab) == before, "{what}: a later stage was written");
             lab.assert_correct();
             lab.world.set_node_faults(bad, None);
@@ -191,7 +191,7 @@ fn no_deadlock_while_vls_change() {
     ] {
         let name = |e: &str| {
             let (engine, vls) = e.split_once(':').expect("engine and VLs");
-            (engine.to_owned(), vls.parse::<u8>().expect("a number"))
+            (engine.to_owned(), vls.parse::<u8>().expect("valid number"))
         };
         let (first, vls) = name(engines[0]);
         let mut lab = bring_up(spec, &first, vls);
