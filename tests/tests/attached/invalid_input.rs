@@ -255,7 +255,7 @@ fn invalid_statements_are_rejected() {
         ("cut 0[77]", "77"),
         ("loss much", "much"),
         ("unplug 0[200]", "200"),
-        ("judge", "no subnet manager"),
+        ("judge", "no SM has configured the fabric"),
         ("cut \"open", "unterminated quoted text"),
     ] {
         refused(&sim.try_tell(statement), 1, &[word]);
