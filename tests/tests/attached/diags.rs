@@ -16,7 +16,7 @@ use ferrosm_tests::ibnetdiscover::compare;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::poll_until;
 
-const SETTLE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The records of a text by name, without comments and order.
@@ -44,7 +44,7 @@ fn records(text: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Topologies with every kind of node and link that the generators support.
-const SHAPES: [&str; 15] = [
+const TOPOLOGIES: [&str; 15] = [
     "star:3;speed=FDR",
     "star:3;speed=NDR",
     "star:3;speed=XDR",
@@ -66,7 +66,7 @@ const SHAPES: [&str; 15] = [
 #[test]
 fn ibnetdiscover_reproduces_the_fabric_file() {
     let mut wrong = Vec::new();
-    for spec in SHAPES {
+    for spec in TOPOLOGIES {
         let text = by_spec(spec);
         let found = FabricServer::serve(&text)
             .run("ibnetdiscover", &[])
@@ -101,8 +101,8 @@ fn ibnetdiscover_reproduces_unusual_node_names() {
     sim.tell(&format!("rename \"host-1 mlx5_0\" {:?}", names[1]));
     let found = sim.run("ibnetdiscover", &[]).expect_success().stdout;
     let net = Net::parse(&found).unwrap();
-    let told: BTreeSet<&str> = net.nodes.values().map(|n| &*n.description).collect();
-    assert_eq!(told, BTreeSet::from(names), "{found}");
+    let descriptions: BTreeSet<&str> = net.nodes.values().map(|n| &*n.description).collect();
+    assert_eq!(descriptions, BTreeSet::from(names), "{found}");
 }
 
 /// A fabric under OpenSM and a host far from it. Counters start at 0.
@@ -122,7 +122,7 @@ impl Managed {
         // sweeps again: SwitchInfo:MulticastFDBTop differs between the first and a later sweep.
         sm.wait_until_up(2);
         // Those links count LinkDowned.
-        let net = poll_until(SETTLE, PAUSE, || {
+        let net = poll_until(TIMEOUT, PAUSE, || {
             let net = sim.net()?;
             let all = net.hosts().all(|node| node.ports[&1].lid != 0);
             if all {
@@ -148,11 +148,11 @@ impl Managed {
     }
 
     fn run(&self, program: &str, args: &[&str]) -> String {
-        said(&self.sim, program, args)
+        output(&self.sim, program, args)
     }
 }
 
-fn said(sim: &FabricServer, program: &str, args: &[&str]) -> String {
+fn output(sim: &FabricServer, program: &str, args: &[&str]) -> String {
     sim.run(program, args).expect_success().stdout
 }
 
@@ -348,7 +348,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
     };
     let _servers = (start("ibping"), start("ibsysstat"));
     // A program connects before it opens its device; only an open device has a receive queue.
-    poll_until(SETTLE, PAUSE, || {
+    poll_until(TIMEOUT, PAUSE, || {
         let clients = fabric.sim.tell("clients");
         let open = |program: &str| {
             clients.lines().any(|line| {
@@ -362,13 +362,13 @@ fn ibping_and_ibsysstat_reach_their_servers() {
         }
     })
     .unwrap();
-    poll_until(SETTLE, PAUSE, || {
-        let said = fabric.sim.run("ibping", &["-f", "-c", "50", &far]).stdout;
-        let whole = said.contains("50 packets transmitted, 50 received, 0% packet loss");
-        if whole { Ok(()) } else { Err(said) }
+    poll_until(TIMEOUT, PAUSE, || {
+        let output = fabric.sim.run("ibping", &["-f", "-c", "50", &far]).stdout;
+        let whole = output.contains("50 packets transmitted, 50 received, 0% packet loss");
+        if whole { Ok(()) } else { Err(output) }
     })
     .unwrap();
-    let said = poll_until(SETTLE, PAUSE, || {
+    let output = poll_until(TIMEOUT, PAUSE, || {
         let done = fabric.sim.run("ibsysstat", &[&far, "cpu"]);
         if done.status.success() {
             Ok(done.stdout)
@@ -376,7 +376,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
             Err(done.describe())
         }
     });
-    assert!(said.unwrap().contains("cpu 0:"));
+    assert!(output.unwrap().contains("cpu 0:"));
 }
 
 /// Ports are disabled and enabled, and their speed changed, at both ends.
@@ -385,7 +385,7 @@ fn ibportstate_changes_both_ends() {
     let fabric = Managed::new();
     let leaf = fabric.lid("leaf-3-1");
     let cable = |words: &[&str]| {
-        poll_until(SETTLE, PAUSE, || {
+        poll_until(TIMEOUT, PAUSE, || {
             let links = fabric.sim.tell("links");
             let line = links
                 .lines()
@@ -488,8 +488,8 @@ fn saquery_answers_agree_with_the_fabric() {
 /// The stages of ibdiagnet's summary, with errors and warnings.
 fn ibdiagnet(sim: &FabricServer) -> (String, BTreeMap<String, (u64, u64)>) {
     let out = sim.subdir("ibutils").display().to_string();
-    let said = sim.run("ibdiagnet", &["-o", &out]).stdout;
-    let stages = said.lines().filter_map(|line| {
+    let output = sim.run("ibdiagnet", &["-o", &out]).stdout;
+    let stages = output.lines().filter_map(|line| {
         let mut words = line.split_whitespace().rev();
         let warnings = words.next()?.parse().ok()?;
         let errors = words.next()?.parse().ok()?;
@@ -500,7 +500,7 @@ fn ibdiagnet(sim: &FabricServer) -> (String, BTreeMap<String, (u64, u64)>) {
         is_stage.then(|| (stage.join(" "), (errors, warnings)))
     });
     let stages = stages.collect();
-    (said, stages)
+    (output, stages)
 }
 
 /// ibdiagnet of ibutils completes all stages and finds a duplicate GUID. The fabric is QDR: the program predates extended speeds and
@@ -510,7 +510,7 @@ fn ibdiagnet_checks_the_fabric() {
     let sim = FabricServer::shape("star:3;speed=QDR");
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
-    let (said, stages) = ibdiagnet(&sim);
+    let (output, stages) = ibdiagnet(&sim);
     let healthy = [
         ("Bad GUIDs/LIDs Check", (0, 0)),
         ("Link State Active Check", (0, 0)),
@@ -525,12 +525,12 @@ fn ibdiagnet_checks_the_fabric() {
         .into_iter()
         .map(|(stage, found)| (stage.to_owned(), found))
         .collect();
-    assert_eq!(stages, healthy, "{said}");
+    assert_eq!(stages, healthy, "{output}");
 
     sim.tell("guid \"host-2 mlx5_0\" 0x0002c90400000020");
-    let (said, _) = ibdiagnet(&sim);
+    let (output, _) = ibdiagnet(&sim);
     assert!(
-        said.contains("2 Devices with identical NodeGUID=0x0002c90400000020"),
-        "{said}"
+        output.contains("2 Devices with identical NodeGUID=0x0002c90400000020"),
+        "{output}"
     );
 }

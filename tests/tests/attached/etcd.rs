@@ -16,13 +16,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after one second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
-const FROM_COPY: &str = "restored view used until the first sweep completes";
+const RESTORED_VIEW: &str = "restored view used until the first sweep completes";
 const DEPOSED: &str = "replaced by another master";
-const BEHIND: &str = "replica out of sync";
-const WHOLE: &str = "replica in sync";
+const OUT_OF_SYNC: &str = "replica out of sync";
+const IN_SYNC: &str = "replica in sync";
 
 /// Two SMs with an etcd cluster, and a host that registers.
-struct Site {
+struct EtcdPair {
     pair: SmPair,
     etcd: Etcd,
     script: Script,
@@ -30,7 +30,7 @@ struct Site {
     guid: u64,
 }
 
-impl Site {
+impl EtcdPair {
     fn new() -> Self {
         let etcd = Etcd::new(3);
         let mut members = etcd.endpoints();
@@ -43,10 +43,10 @@ impl Site {
         });
         pair.assert_master(0);
         let script = Script::build(&pair.sim);
-        let said = pair.sim.run_at(CLIENT, "saquery", &["-G", CLIENT]);
-        let said = said.expect_success().stdout;
-        let digits = said.trim().trim_start_matches("0x");
-        let guid = u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{said}: {e}"));
+        let output = pair.sim.run_at(CLIENT, "saquery", &["-G", CLIENT]);
+        let output = output.expect_success().stdout;
+        let digits = output.trim().trim_start_matches("0x");
+        let guid = u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{output}: {e}"));
         Self {
             pair,
             etcd,
@@ -55,39 +55,42 @@ impl Site {
         }
     }
 
-    fn ask(&self, args: &[&str]) -> String {
-        let said = self.pair.sim.run_at(CLIENT, "saquery", args);
-        said.expect_success().stdout
+    fn saquery(&self, args: &[&str]) -> String {
+        let output = self.pair.sim.run_at(CLIENT, "saquery", args);
+        output.expect_success().stdout
     }
 
     /// LID of the master, as the host's PortInfo has it.
     fn sm(&self) -> String {
-        let said = self.pair.sim.run_at(CLIENT, "sminfo", &[]);
-        let said = said.expect_success().stdout;
-        let mut words = said.split_whitespace().skip_while(|word| *word != "lid");
-        words.nth(1).unwrap_or_else(|| panic!("{said}")).to_owned()
+        let output = self.pair.sim.run_at(CLIENT, "sminfo", &[]);
+        let output = output.expect_success().stdout;
+        let mut words = output.split_whitespace().skip_while(|word| *word != "lid");
+        words
+            .nth(1)
+            .unwrap_or_else(|| panic!("{output}"))
+            .to_owned()
     }
 
     /// The host joins, creates a group, registers a service and subscribes, until the SA has acknowledged all of it.
     fn register(&self) {
         let (sm, guid) = (self.sm(), self.guid);
         let lines = joins(&sm, guid) + &offers(&sm, guid, "example") + &subscribes(&sm);
-        self.until_acknowledged(&lines);
-        self.has("-S", 1);
-        self.has("-I", 1);
-        self.has("-g", 2);
+        self.send_until_acknowledged(&lines);
+        self.wait_for_records("-S", 1);
+        self.wait_for_records("-I", 1);
+        self.wait_for_records("-g", 2);
     }
 
     /// Registers another service, repeated until the SA acknowledges it. A query may show a registration before it is durable; the SA
     /// acknowledges it when it is durable, or after an alarm.
     fn offer(&self, name: &str, then: usize) {
         let line = offers(&self.sm(), self.guid, name);
-        self.until_acknowledged(&line);
-        self.has("-S", then);
+        self.send_until_acknowledged(&line);
+        self.wait_for_records("-S", then);
     }
 
     /// Sends these registrations until the SA has acknowledged all of them.
-    fn until_acknowledged(&self, lines: &str) {
+    fn send_until_acknowledged(&self, lines: &str) {
         let acknowledged = poll_until(GUARD, PAUSE, || {
             let sim = &self.pair.sim;
             let done = self.script.is_acknowledged(sim, CLIENT, lines, REPLY_MS);
@@ -98,25 +101,25 @@ impl Site {
     }
 
     /// Waits until the SA returns `count` records of a kind.
-    fn has(&self, kind: &str, count: usize) {
-        let found = poll_until(GUARD, PAUSE, || self.are_there(kind, count));
+    fn wait_for_records(&self, kind: &str, count: usize) {
+        let found = poll_until(GUARD, PAUSE, || self.check_records(kind, count));
         found.unwrap_or_else(|why| panic!("{count} of {kind}: {why}"));
     }
 
     /// Checks the number of records; the error is saquery's output. The SA does not reply while the master verifies its role, so the
     /// query is repeated.
-    fn are_there(&self, kind: &str, count: usize) -> Result<(), String> {
-        let said = self.pair.sim.run_at(CLIENT, "saquery", &[kind]);
-        if !said.status.success() {
-            return Err(said.describe());
+    fn check_records(&self, kind: &str, count: usize) -> Result<(), String> {
+        let output = self.pair.sim.run_at(CLIENT, "saquery", &[kind]);
+        if !output.status.success() {
+            return Err(output.describe());
         }
-        let is_it = said.stdout.matches(" dump:").count() >= count;
-        is_it.then_some(()).ok_or(said.stdout)
+        let complete = output.stdout.matches(" dump:").count() >= count;
+        complete.then_some(()).ok_or(output.stdout)
     }
 
     /// All records that hosts have registered, as the SA returns them.
     fn registered(&self) -> [String; 4] {
-        ["-g", "-m", "-S", "-I"].map(|kind| self.ask(&[kind]))
+        ["-g", "-m", "-S", "-I"].map(|kind| self.saquery(&[kind]))
     }
 
     /// LIDs and forwarding tables, as the devices report them.
@@ -130,7 +133,7 @@ impl Site {
     }
 
     /// The first SM is still master, and the other never took over.
-    fn assert_quiet(&self) {
+    fn assert_no_failover(&self) {
         assert_eq!(self.count(0, "role changed"), 1, "{}", self.pair.log(0));
         assert_eq!(self.count(0, DEPOSED), 0, "{}", self.pair.log(0));
         // It may have verified its role, if etcd was slow to confirm the lease.
@@ -150,211 +153,215 @@ impl Site {
 /// The master is killed and the SM with the replica takes over; nothing else on the fabric changes.
 #[test]
 fn standby_replaces_killed_master_without_losing_records() {
-    let mut site = Site::new();
-    site.register();
-    let (registered, fabric) = (site.registered(), site.fabric());
+    let mut setup = EtcdPair::new();
+    setup.register();
+    let (registered, fabric) = (setup.registered(), setup.fabric());
     let began = Instant::now();
-    site.pair.end(0, Signal::Kill);
-    site.pair.wait(1, FROM_COPY, 1);
-    let answers = began.elapsed();
-    site.pair.assert_master(1);
-    let asked = began.elapsed();
-    println!("master killed: replies after {answers:?}, lease expiry detected after {asked:?}");
+    setup.pair.end(0, Signal::Kill);
+    setup.pair.wait(1, RESTORED_VIEW, 1);
+    let loaded = began.elapsed();
+    setup.pair.assert_master(1);
+    let confirmed = began.elapsed();
+    println!(
+        "master killed: replica loaded after {loaded:?}, master per sminfo after {confirmed:?}"
+    );
     // The standby detects the death by the expired lease. It detects it by polling only if etcd is too slow on a busy machine.
-    let log = site.pair.log(1);
+    let log = setup.pair.log(1);
     let by_lease = log.contains("master silent");
     assert!(by_lease || log.contains("etcd at"), "{log}");
-    assert_eq!(site.registered(), registered);
-    site.pair.wait(1, "role=Master", 1);
-    site.pair.assert_no_tables_written(1);
-    assert_eq!(site.fabric(), fabric);
+    assert_eq!(setup.registered(), registered);
+    setup.pair.wait(1, "role=Master", 1);
+    setup.pair.assert_no_tables_written(1);
+    assert_eq!(setup.fabric(), fabric);
 }
 
 /// An SM that was down while another accepted registrations, and that starts after the other's death, restores its state from etcd.
 #[test]
 fn sm_that_starts_alone_restores_records_from_etcd() {
-    let mut site = Site::new();
-    site.register();
-    site.pair.end(1, Signal::Kill);
-    site.offer("further", 2);
-    let (registered, fabric) = (site.registered(), site.fabric());
-    site.pair.end(0, Signal::Kill);
+    let mut setup = EtcdPair::new();
+    setup.register();
+    setup.pair.end(1, Signal::Kill);
+    setup.offer("further", 2);
+    let (registered, fabric) = (setup.registered(), setup.fabric());
+    setup.pair.end(0, Signal::Kill);
     let began = Instant::now();
-    site.pair.start(1);
-    site.pair.wait(1, "role=Master", 1);
-    site.pair.assert_master(1);
+    setup.pair.start(1);
+    setup.pair.wait(1, "role=Master", 1);
+    setup.pair.assert_master(1);
     println!("started alone: master after {:?}", began.elapsed());
-    assert_eq!(site.registered(), registered);
-    assert_eq!(site.fabric(), fabric);
+    assert_eq!(setup.registered(), registered);
+    assert_eq!(setup.fabric(), fabric);
 }
 
 /// The etcd member to which both SMs are connected dies, without effect. Then the leader dies, and the election takes longer than a
 /// lease: there is still no failover, and replication continues, as the next failover shows.
 #[test]
 fn loss_of_one_etcd_member_changes_nothing() {
-    let mut site = Site::new();
-    site.register();
-    let fabric = site.fabric();
-    let sweeps = site.count(0, "sweep complete");
-    let leader = site.etcd.leader();
-    site.etcd.kill((leader + 1) % 3);
+    let mut setup = EtcdPair::new();
+    setup.register();
+    let fabric = setup.fabric();
+    let sweeps = setup.count(0, "sweep complete");
+    let leader = setup.etcd.leader();
+    setup.etcd.kill((leader + 1) % 3);
     let began = Instant::now();
-    site.offer("further", 2);
+    setup.offer("further", 2);
     let answered = began.elapsed();
-    site.pair.wait(1, WHOLE, 2);
+    setup.pair.wait(1, IN_SYNC, 2);
     let whole = began.elapsed();
     println!("member killed: reply after {answered:?}, standby in sync after {whole:?}");
-    site.pair.assert_master(0);
-    site.assert_quiet();
+    setup.pair.assert_master(0);
+    setup.assert_no_failover();
     for what in [LEASE_LOST, ALARM] {
-        assert_eq!(site.count(0, what), 0, "{}", site.pair.log(0));
+        assert_eq!(setup.count(0, what), 0, "{}", setup.pair.log(0));
     }
     assert_eq!(
-        site.count(0, "sweep complete"),
+        setup.count(0, "sweep complete"),
         sweeps,
         "{}",
-        site.pair.log(0)
+        setup.pair.log(0)
     );
 
-    site.etcd.start();
-    let leader = site.etcd.leader();
-    let copies = site.count(1, WHOLE);
-    site.etcd.kill(leader);
+    setup.etcd.start();
+    let leader = setup.etcd.leader();
+    let in_sync = setup.count(1, IN_SYNC);
+    setup.etcd.kill(leader);
     let began = Instant::now();
-    site.offer("good", 3);
+    setup.offer("good", 3);
     let answered = began.elapsed();
-    site.pair.wait(1, WHOLE, copies + 1);
+    setup.pair.wait(1, IN_SYNC, in_sync + 1);
     let whole = began.elapsed();
     println!("leader killed: reply after {answered:?}, standby in sync after {whole:?}");
-    site.pair.assert_master(0);
-    site.assert_quiet();
+    setup.pair.assert_master(0);
+    setup.assert_no_failover();
     // A replica may be unavailable briefly but must become available again.
-    let alarms = site.count(0, ALARM);
-    site.pair.wait(0, RESTORED, alarms);
-    assert_eq!(site.fabric(), fabric);
+    let alarms = setup.count(0, ALARM);
+    setup.pair.wait(0, RESTORED, alarms);
+    assert_eq!(setup.fabric(), fabric);
 
-    let registered = site.registered();
-    site.pair.end(0, Signal::Kill);
-    site.pair.wait(1, FROM_COPY, 1);
-    site.pair.assert_master(1);
-    assert_eq!(site.registered(), registered);
+    let registered = setup.registered();
+    setup.pair.end(0, Signal::Kill);
+    setup.pair.wait(1, RESTORED_VIEW, 1);
+    setup.pair.assert_master(1);
+    assert_eq!(setup.registered(), registered);
 }
 
 /// Without etcd the SM continues to serve the fabric and raises one alarm. When etcd is back, the replica is complete again, as the
 /// next failover shows.
 #[test]
 fn fabric_is_served_without_etcd() {
-    let mut site = Site::new();
-    site.register();
-    let fabric = site.fabric();
-    site.etcd.kill_all();
+    let mut setup = EtcdPair::new();
+    setup.register();
+    let fabric = setup.fabric();
+    setup.etcd.kill_all();
     let began = Instant::now();
-    site.pair.wait(0, ALARM, 1);
+    setup.pair.wait(0, ALARM, 1);
     println!("etcd killed: alarm after {:?}", began.elapsed());
-    site.pair.wait(1, BEHIND, 1);
+    setup.pair.wait(1, OUT_OF_SYNC, 1);
     // `replica out of sync` is logged after the standby has queried the master without a reply for longer than a lease.
-    site.pair.assert_master(0);
-    site.offer("further", 2);
-    site.pair.assert_master(0);
-    assert_eq!(site.fabric(), fabric);
-    let registered = site.registered();
+    setup.pair.assert_master(0);
+    setup.offer("further", 2);
+    setup.pair.assert_master(0);
+    assert_eq!(setup.fabric(), fabric);
+    let registered = setup.registered();
     let began = Instant::now();
-    site.etcd.start();
+    setup.etcd.start();
     let served = began.elapsed();
-    site.pair.wait(0, RESTORED, 1);
+    setup.pair.wait(0, RESTORED, 1);
     let restored = began.elapsed();
-    site.pair.wait(1, WHOLE, 2);
+    setup.pair.wait(1, IN_SYNC, 2);
     let whole = began.elapsed();
     println!(
         "etcd restarted after {served:?}: protected after {restored:?}, replica in sync after {whole:?}"
     );
-    site.pair.assert_master(0);
-    assert_eq!(site.count(0, ALARM), 1, "{}", site.pair.log(0));
-    assert_eq!(site.count(0, RESTORED), 1, "{}", site.pair.log(0));
-    site.assert_quiet();
-    site.pair.end(0, Signal::Kill);
-    site.pair.wait(1, FROM_COPY, 1);
-    site.pair.assert_master(1);
-    assert_eq!(site.registered(), registered);
-    assert_eq!(site.fabric(), fabric);
+    setup.pair.assert_master(0);
+    assert_eq!(setup.count(0, ALARM), 1, "{}", setup.pair.log(0));
+    assert_eq!(setup.count(0, RESTORED), 1, "{}", setup.pair.log(0));
+    setup.assert_no_failover();
+    setup.pair.end(0, Signal::Kill);
+    setup.pair.wait(1, RESTORED_VIEW, 1);
+    setup.pair.assert_master(1);
+    assert_eq!(setup.registered(), registered);
+    assert_eq!(setup.fabric(), fabric);
 }
 
 /// All etcd members hang, for longer than a lease and for exactly a lease: there is no failover, no sweep, and the fabric is unchanged.
 #[test]
 fn hanging_etcd_causes_no_failover() {
-    let site_sweeps = |site: &Site| site.count(0, "local=false");
-    let mut site = Site::new();
-    site.register();
-    let (registered, fabric) = (site.registered(), site.fabric());
+    let nonlocal_sweeps = |setup: &EtcdPair| setup.count(0, "local=false");
+    let mut setup = EtcdPair::new();
+    setup.register();
+    let (registered, fabric) = (setup.registered(), setup.fabric());
     for long in [true, false] {
-        let (lost, alarms) = (site.count(0, LEASE_LOST), site.count(0, ALARM));
-        let (copies, sweeps) = (site.count(1, WHOLE), site_sweeps(&site));
-        let behind = site.count(1, BEHIND);
-        site.etcd.signal_all(Signal::Stop);
-        site.pair.wait(0, LEASE_LOST, lost + 1);
+        let (lost, alarms) = (setup.count(0, LEASE_LOST), setup.count(0, ALARM));
+        let (in_sync, sweeps) = (setup.count(1, IN_SYNC), nonlocal_sweeps(&setup));
+        let behind = setup.count(1, OUT_OF_SYNC);
+        setup.etcd.signal_all(Signal::Stop);
+        setup.pair.wait(0, LEASE_LOST, lost + 1);
         if long {
-            site.pair.wait(0, ALARM, alarms + 1);
+            setup.pair.wait(0, ALARM, alarms + 1);
         }
-        site.pair.wait(1, BEHIND, behind + 1);
-        site.etcd.signal_all(Signal::Continue);
+        setup.pair.wait(1, OUT_OF_SYNC, behind + 1);
+        setup.etcd.signal_all(Signal::Continue);
         let began = Instant::now();
-        site.pair.wait(1, WHOLE, copies + 1);
+        setup.pair.wait(1, IN_SYNC, in_sync + 1);
         println!(
             "hung ({}): copied again after {:?}",
             if long { "until the alarm" } else { "a lease" },
             began.elapsed()
         );
-        site.pair.assert_master(0);
-        site.assert_quiet();
-        let alarms = site.count(0, ALARM);
-        site.pair.wait(0, RESTORED, alarms);
-        assert_eq!(site_sweeps(&site), sweeps, "{}", site.pair.log(0));
+        setup.pair.assert_master(0);
+        setup.assert_no_failover();
+        let alarms = setup.count(0, ALARM);
+        setup.pair.wait(0, RESTORED, alarms);
+        assert_eq!(nonlocal_sweeps(&setup), sweeps, "{}", setup.pair.log(0));
     }
-    assert_eq!(site.registered(), registered);
-    assert_eq!(site.fabric(), fabric);
-    site.pair.end(0, Signal::Kill);
-    site.pair.wait(1, FROM_COPY, 1);
-    site.pair.assert_master(1);
-    assert_eq!(site.registered(), registered);
+    assert_eq!(setup.registered(), registered);
+    assert_eq!(setup.fabric(), fabric);
+    setup.pair.end(0, Signal::Kill);
+    setup.pair.wait(1, RESTORED_VIEW, 1);
+    setup.pair.assert_master(1);
+    assert_eq!(setup.registered(), registered);
 }
 
 /// A stalled master is replaced. When it resumes, it verifies its role before any write, stands by and replicates. It has the lower
 /// priority, because a higher one would make it master again.
 #[test]
 fn stalled_master_writes_nothing_after_losing_its_lease() {
-    let mut site = Site::new();
-    site.register();
-    let fabric = site.fabric();
-    let state = site.pair.sim.dir().join("state0").display().to_string();
-    let done = site.pair.sim.ferrosm(&["handover", "--state-dir", &state]);
+    let mut setup = EtcdPair::new();
+    setup.register();
+    let fabric = setup.fabric();
+    let state = setup.pair.sim.dir().join("state0").display().to_string();
+    let done = setup.pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     drop(done.expect_success());
-    site.pair.assert_master(1);
-    site.pair.wait(0, WHOLE, 1);
+    setup.pair.assert_master(1);
+    setup.pair.wait(0, IN_SYNC, 1);
     let began = Instant::now();
-    site.pair.signal(1, Signal::Stop);
-    site.pair.wait(0, FROM_COPY, 1);
-    let answers = began.elapsed();
-    site.pair.assert_master(0);
+    setup.pair.signal(1, Signal::Stop);
+    setup.pair.wait(0, RESTORED_VIEW, 1);
+    let loaded = began.elapsed();
+    setup.pair.assert_master(0);
     println!(
-        "master stopped: replies after {answers:?}, lease expiry detected after {:?}",
+        "master stopped: replica loaded after {loaded:?}, master per sminfo after {:?}",
         began.elapsed()
     );
-    site.offer("further", 2);
-    let registered = site.registered();
-    let before = site.pair.log(1);
+    setup.offer("further", 2);
+    let registered = setup.registered();
+    let before = setup.pair.log(1);
     let began = Instant::now();
-    site.pair.signal(1, Signal::Continue);
-    site.pair.wait(1, WHOLE, before.matches(WHOLE).count() + 1);
+    setup.pair.signal(1, Signal::Continue);
+    setup
+        .pair
+        .wait(1, IN_SYNC, before.matches(IN_SYNC).count() + 1);
     println!(
         "master resumed: replica in sync after {:?}",
         began.elapsed()
     );
-    let log = site.pair.log(1);
+    let log = setup.pair.log(1);
     let since = log.strip_prefix(&before).unwrap_or(&log);
     assert!(!since.contains("role=Master"), "{log}");
     assert!(since.contains("role changed role=Standby"), "{log}");
     assert!(!since.contains("role changed role=Master"), "{log}");
-    site.pair.assert_master(0);
-    assert_eq!(site.registered(), registered);
-    assert_eq!(site.fabric(), fabric);
+    setup.pair.assert_master(0);
+    assert_eq!(setup.registered(), registered);
+    assert_eq!(setup.fabric(), fabric);
 }

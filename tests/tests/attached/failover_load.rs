@@ -19,7 +19,7 @@ use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, certified, 
 const PAUSE: Duration = Duration::from_millis(50);
 /// The fabric is quiet after this time without writes.
 const QUIET: Duration = Duration::from_millis(500);
-const ASKS: &str = "host-3-0-0 mlx5_0";
+const PATH_CLIENT: &str = "host-3-0-0 mlx5_0";
 const REGISTER: [&str; 4] = [
     "host-0-1-0 mlx5_0",
     "host-1-1-0 mlx5_0",
@@ -46,8 +46,8 @@ const CABLES: [&str; 16] = [
     "core-3[3]",
     "core-3[4]",
 ];
-const WHOLE: &str = "replica in sync";
-const FROM_COPY: &str = "restored view used until the first sweep completes";
+const IN_SYNC: &str = "replica in sync";
+const RESTORED_VIEW: &str = "restored view used until the first sweep completes";
 /// Longest time in seconds that a host may wait for a reply. A busy machine stays below it; a client that gave up does not.
 const SILENT_S: f64 = 20.0;
 /// Attributes whose Sets change the path of traffic.
@@ -63,12 +63,12 @@ type Smps = BTreeMap<String, (u64, u64)>;
     clippy::print_stdout,
     reason = "figures are half of what these tests are for"
 )]
-fn tell(figures: &str) {
+fn print_figures(figures: &str) {
     println!("{figures}");
 }
 
 /// The SMs under test and the load.
-struct Site {
+struct LoadTest {
     pair: SmPair,
     witness: PathQueryClient,
     /// Path of the registering client, compiled for this test.
@@ -80,14 +80,14 @@ struct Site {
     flaps: Option<LinkFlaps>,
 }
 
-impl Site {
+impl LoadTest {
     /// SMs that replicate directly to each other.
-    fn new(managers: usize) -> Self {
-        Self::with(managers, |dir| certified(dir, managers))
+    fn new(sms: usize) -> Self {
+        Self::with(sms, |dir| certified(dir, sms))
     }
 
     /// Two SMs that replicate through an etcd cluster.
-    fn through(etcd: &Etcd) -> Self {
+    fn with_etcd(etcd: &Etcd) -> Self {
         let mut members = etcd.endpoints();
         // Both connect to the first member first; it is a follower.
         members.rotate_left((etcd.leader() + 1) % 3);
@@ -95,12 +95,12 @@ impl Site {
         Self::with(2, |dir| (0..2).for_each(|n| configure(dir, n, &keys)))
     }
 
-    fn with(managers: usize, prepare: impl FnOnce(&Path)) -> Self {
-        let pair = SmPair::with_count(managers, prepare);
+    fn with(sms: usize, prepare: impl FnOnce(&Path)) -> Self {
+        let pair = SmPair::with_count(sms, prepare);
         pair.assert_master(0);
         let asks = build(&pair.sim, "benches/compare/sa-witness.c");
         let registrar = build(&pair.sim, "clients/registrar.c");
-        let witness = PathQueryClient::start(&pair.sim, &asks, ASKS);
+        let witness = PathQueryClient::start(&pair.sim, &asks, PATH_CLIENT);
         Self {
             pair,
             witness,
@@ -126,22 +126,24 @@ impl Site {
 
     /// Waits until the SA at a LID has acknowledged a registration of each registering host.
     fn wait_acknowledged(&self, lid: u16) {
-        self.wait_acknowledged_more(lid, &[0; REGISTER.len()]);
+        self.wait_for_more_acknowledged(lid, &[0; REGISTER.len()]);
     }
 
     fn acknowledged(&self, lid: u16) -> Vec<usize> {
-        let told = self.registrars.iter().map(|r| r.acknowledged_by(lid));
-        told.collect()
+        let acknowledged_counts = self.registrars.iter().map(|r| r.acknowledged_by(lid));
+        acknowledged_counts.collect()
     }
 
     /// Waits until the SA at a LID has acknowledged more registrations of each host than `before`.
-    fn wait_acknowledged_more(&self, lid: u16, before: &[usize]) {
+    fn wait_for_more_acknowledged(&self, lid: u16, before: &[usize]) {
         let found = poll_until(GUARD, PAUSE, || {
-            let told = self.acknowledged(lid);
-            let is_it = told.iter().zip(before).all(|(n, was)| *n >= was + 20);
-            is_it
-                .then_some(())
-                .ok_or_else(|| format!("by {lid}: {told:?}"))
+            let acknowledged_counts = self.acknowledged(lid);
+            let done = acknowledged_counts
+                .iter()
+                .zip(before)
+                .all(|(n, was)| *n >= was + 20);
+            done.then_some(())
+                .ok_or_else(|| format!("by {lid}: {acknowledged_counts:?}"))
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
@@ -150,10 +152,8 @@ impl Site {
         let Some(flaps) = &self.flaps else { return };
         let until = flaps.cycles() + times;
         let found = poll_until(GUARD, PAUSE, || {
-            let is_it = flaps.cycles() >= until;
-            is_it
-                .then_some(())
-                .ok_or_else(|| "no link flaps".to_owned())
+            let done = flaps.cycles() >= until;
+            done.then_some(()).ok_or_else(|| "no link flaps".to_owned())
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
@@ -195,22 +195,22 @@ impl Site {
                 if is_master && other != n {
                     panic!("two masters: {said:?}");
                 }
-                let is_it = is_master || other != n && said.state == "SMINFO_STANDBY";
-                is_it.then_some(()).ok_or_else(|| format!("{said:?}"))
+                let done = is_master || other != n && said.state == "SMINFO_STANDBY";
+                done.then_some(()).ok_or_else(|| format!("{said:?}"))
             });
             found.unwrap_or_else(|why| panic!("{other}: {why}"));
         }
     }
 
     /// Kills the master under the current load. The next SM takes over, replies to every host, and cables continue to flap.
-    fn kill(&mut self, dead: usize, heir: usize, what: &str) -> Smps {
-        let (old, new) = (self.lid_of(dead), self.lid_of(heir));
+    fn kill(&mut self, killed: usize, successor: usize, what: &str) -> Smps {
+        let (old, new) = (self.lid_of(killed), self.lid_of(successor));
         let sim = &self.pair.sim;
         let asked = self.witness.answers().len();
         let before = count_smps(sim);
         let began = Instant::now();
-        self.pair.end(dead, Signal::Kill);
-        self.pair.wait(heir, FROM_COPY, 1);
+        self.pair.end(killed, Signal::Kill);
+        self.pair.wait(successor, RESTORED_VIEW, 1);
         let taken = began.elapsed();
         let answered = poll_until(GUARD, PAUSE, || {
             let answers = self.witness.answers();
@@ -219,10 +219,10 @@ impl Site {
                 .then_some(())
                 .ok_or_else(|| "no replies to path queries".to_owned())
         });
-        answered.unwrap_or_else(|why| panic!("{why}: {}", self.pair.log(heir)));
+        answered.unwrap_or_else(|why| panic!("{why}: {}", self.pair.log(successor)));
         self.wait_acknowledged(new);
         self.wait_flapped(2);
-        self.pair.wait(heir, "role=Master", 1);
+        self.pair.wait(successor, "role=Master", 1);
         let spent: Smps = count_smps(&self.pair.sim)
             .into_iter()
             .map(|(name, (gets, sets))| {
@@ -242,11 +242,11 @@ impl Site {
             silent.is_some_and(|silent| silent < SILENT_S),
             "{what}: {silent:?} s without a reply"
         );
-        tell(&format!(
+        print_figures(&format!(
             "{what}: takeover after {taken:?}; no path reply for {silent:.3?} s (longest gap {longest:.3} s, {} replies)",
             answers.len()
         ));
-        tell(&format!("{what}: SMPs (Gets, Sets) {spent:?}"));
+        print_figures(&format!("{what}: SMPs (Gets, Sets) {spent:?}"));
         spent
     }
 
@@ -259,7 +259,7 @@ impl Site {
         let there = poll_until(GUARD, PAUSE, || query_registrations(&self.pair.sim, CLIENT));
         let there = there.unwrap_or_else(|why| panic!("{why}"));
         let (lost, returned) = ledger.differences(&there);
-        tell(&format!(
+        print_figures(&format!(
             "{what}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
             ledger.acknowledged,
             ledger.refused,
@@ -316,14 +316,14 @@ impl Site {
     }
 
     /// Starts registrations and flapping cables.
-    fn load(&mut self) {
+    fn start_load(&mut self) {
         self.flaps = Some(LinkFlaps::start(&self.pair.sim, &CABLES));
         self.register("joins");
         self.wait_flapped(1);
     }
 
     /// Stops the load; SM `master` is master and has every acknowledged record.
-    fn settle(&mut self, master: usize, what: &str) {
+    fn finish_load(&mut self, master: usize, what: &str) {
         self.stop_registering();
         if let Some(flaps) = self.flaps.take() {
             flaps.end();
@@ -334,17 +334,17 @@ impl Site {
 }
 
 /// Masters are killed one after the other under full load, until one SM is left.
-fn masters_die(managers: usize) {
-    let mut site = Site::new(managers);
-    for heir in 1..managers {
-        let what = format!("{managers} managers, {heir} dead");
-        site.load();
-        if heir > 1 {
+fn kill_masters(sms: usize) {
+    let mut test = LoadTest::new(sms);
+    for successor in 1..sms {
+        let what = format!("{sms} SMs, {successor} killed");
+        test.start_load();
+        if successor > 1 {
             // Only records that another SM has replicated can survive.
-            site.pair.wait(heir, WHOLE, heir);
+            test.pair.wait(successor, IN_SYNC, successor);
         }
-        drop(site.kill(heir - 1, heir, &what));
-        site.settle(heir, &what);
+        drop(test.kill(successor - 1, successor, &what));
+        test.finish_load(successor, &what);
     }
 }
 
@@ -352,53 +352,53 @@ fn masters_die(managers: usize) {
 #[test]
 fn master_killed_under_load_loses_no_record_with_etcd() {
     let etcd = Etcd::new(3);
-    let mut site = Site::through(&etcd);
-    site.load();
-    drop(site.kill(0, 1, "etcd"));
-    site.settle(1, "etcd");
+    let mut test = LoadTest::with_etcd(&etcd);
+    test.start_load();
+    drop(test.kill(0, 1, "etcd"));
+    test.finish_load(1, "etcd");
 }
 
 /// The etcd leader dies first: replies wait for the new leader, and no record is lost.
 #[test]
 fn master_and_etcd_member_killed_under_load_lose_no_record() {
     let mut etcd = Etcd::new(3);
-    let mut site = Site::through(&etcd);
-    site.load();
-    let lid = site.master_lid();
+    let mut test = LoadTest::with_etcd(&etcd);
+    test.start_load();
+    let lid = test.master_lid();
     etcd.kill(etcd.leader());
     // The remaining members have elected a leader, and the master has connected to it.
-    let before = site.acknowledged(lid);
-    site.wait_acknowledged_more(lid, &before);
+    let before = test.acknowledged(lid);
+    test.wait_for_more_acknowledged(lid, &before);
     // A split vote may delay the election for seconds. The master then acknowledges without a replica, with an alarm, until etcd is
     // available.
-    let alarms = site.pair.log(0).matches(ALARM).count();
-    site.pair.wait(0, RESTORED, alarms);
-    let before = site.acknowledged(lid);
-    site.wait_acknowledged_more(lid, &before);
-    site.pair.assert_master(0);
+    let alarms = test.pair.log(0).matches(ALARM).count();
+    test.pair.wait(0, RESTORED, alarms);
+    let before = test.acknowledged(lid);
+    test.wait_for_more_acknowledged(lid, &before);
+    test.pair.assert_master(0);
     assert!(
-        !site.pair.log(1).contains("role changed role=Master"),
+        !test.pair.log(1).contains("role changed role=Master"),
         "{}",
-        site.pair.log(1)
+        test.pair.log(1)
     );
-    drop(site.kill(0, 1, "etcd without a member"));
-    site.settle(1, "etcd without a member");
+    drop(test.kill(0, 1, "etcd without a member"));
+    test.finish_load(1, "etcd without a member");
 }
 
 /// Without etcd the same master continues to serve the fabric and raises an alarm for the missing replica.
 #[test]
 fn sa_load_is_served_without_etcd() {
     let mut etcd = Etcd::new(3);
-    let mut site = Site::through(&etcd);
-    site.load();
-    let lid = site.master_lid();
+    let mut test = LoadTest::with_etcd(&etcd);
+    test.start_load();
+    let lid = test.master_lid();
     etcd.kill_all();
-    site.pair.wait(0, ALARM, 1);
-    let before = site.acknowledged(lid);
-    site.wait_acknowledged_more(lid, &before);
-    site.wait_flapped(2);
-    site.settle(0, "etcd gone");
-    let [first, second] = [0, 1].map(|n| site.pair.log(n));
+    test.pair.wait(0, ALARM, 1);
+    let before = test.acknowledged(lid);
+    test.wait_for_more_acknowledged(lid, &before);
+    test.wait_flapped(2);
+    test.finish_load(0, "etcd killed");
+    let [first, second] = [0, 1].map(|n| test.pair.log(n));
     assert_eq!(first.matches("role changed").count(), 1, "{first}");
     assert!(!second.contains("role changed role=Master"), "{second}");
 }
@@ -406,32 +406,32 @@ fn sa_load_is_served_without_etcd() {
 /// No record acknowledged by two SMs is lost when the master is killed.
 #[test]
 fn master_killed_under_load_loses_no_record() {
-    masters_die(2);
+    kill_masters(2);
 }
 
 /// No record is lost when the SM that took over is killed as well.
 #[test]
 fn two_masters_killed_under_load_lose_no_record() {
-    masters_die(3);
+    kill_masters(3);
 }
 
 /// Without flapping cables or joins, under path queries and service registrations only, the new master writes no forwarding tables.
 #[test]
 fn new_master_on_an_unchanged_fabric_writes_no_tables() {
-    let mut site = Site::new(2);
-    site.register("joins");
-    site.stop_registering();
-    site.wait_quiet();
-    let lids = site.pair.sim.tell("lids");
-    site.register("services");
-    let spent = site.kill(0, 1, "calm");
-    site.stop_registering();
-    site.assert_only_master(1);
-    site.assert_nothing_lost("calm");
-    site.pair.assert_no_tables_written(1);
+    let mut test = LoadTest::new(2);
+    test.register("joins");
+    test.stop_registering();
+    test.wait_quiet();
+    let lids = test.pair.sim.tell("lids");
+    test.register("services");
+    let spent = test.kill(0, 1, "calm");
+    test.stop_registering();
+    test.assert_only_master(1);
+    test.assert_nothing_lost("calm");
+    test.pair.assert_no_tables_written(1);
     for name in TABLES {
         let sets = spent.get(name).map_or(0, |(_, sets)| *sets);
         assert_eq!(sets, 0, "{name}: {spent:?}");
     }
-    assert_eq!(site.pair.sim.tell("lids"), lids);
+    assert_eq!(test.pair.sim.tell("lids"), lids);
 }

@@ -14,11 +14,11 @@ use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
 use ferrosm_tests::programs;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Hosts of a star, and hosts on different leaves of a tree.
 const HOSTS: [&str; 2] = ["host-0 mlx5_0", "host-1 mlx5_0"];
-const APART: [&str; 2] = ["host-0-0 mlx5_0", "host-1-1 mlx5_0"];
+const ON_DIFFERENT_LEAVES: [&str; 2] = ["host-0-0 mlx5_0", "host-1-1 mlx5_0"];
 
 /// Command prefix for mount and user namespaces, which need no privilege.
 fn own_namespace(command: &'static str) -> Vec<&'static str> {
@@ -81,7 +81,7 @@ impl<'s> IbAcm<'s> {
 
     /// Waits until its log contains a line `times` times.
     fn wait_for(&mut self, word: &str, times: usize) {
-        let waited = poll_until(PATIENCE, PAUSE, || {
+        let waited = poll_until(TIMEOUT, PAUSE, || {
             let log = fs::read_to_string(&self.log).unwrap_or_default();
             if let Some(status) = self.process.ended() {
                 return Ok(Err(format!("ibacm ended with {status}")));
@@ -98,7 +98,7 @@ impl<'s> IbAcm<'s> {
     }
 
     /// Runs `ib_acme` against it.
-    fn ask(&self, args: &[&str]) -> Finished {
+    fn resolve(&self, args: &[&str]) -> Finished {
         Launch::new("nsenter")
             .args(&own_namespace("nsenter"))
             .args(&["--target", &self.process.pid().to_string(), "--"])
@@ -106,7 +106,7 @@ impl<'s> IbAcm<'s> {
             .args(&["ib_acme"])
             .args(args)
             .start(self.sim.dir())
-            .wait(PATIENCE)
+            .wait(TIMEOUT)
     }
 }
 
@@ -132,7 +132,7 @@ fn run(sim: &FabricServer, node: &str, program: &str, args: &[&str]) -> String {
     sim.launch(program, Some(node))
         .args(args)
         .start(sim.dir())
-        .wait(PATIENCE)
+        .wait(TIMEOUT)
         .expect_success()
         .stdout
 }
@@ -149,19 +149,19 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
     assert_eq!(value(&before, "state:"), "PORT_INIT (2)");
     let mut sm = OpenSm::start(&sim, Some(HOSTS[0]), &[]);
     sm.wait_until_up(1);
-    let told = run(&sim, HOSTS[1], "ibv_devinfo", &["-v"]);
-    let asked = run(&sim, HOSTS[1], "smpquery", &["-D", "portinfo", "0", "1"]);
-    assert_eq!(value(&told, "port_lid:"), dotted(&asked, "Lid:"));
-    assert_eq!(value(&told, "sm_lid:"), dotted(&asked, "SMLid:"));
-    assert_eq!(value(&told, "state:"), "PORT_ACTIVE (4)");
-    assert_eq!(dotted(&asked, "LinkState:"), "Active");
-    let capabilities = dotted(&asked, "CapMask:");
-    assert_eq!(value(&told, "port_cap_flags:"), capabilities);
-    let mtu = dotted(&asked, "NeighborMTU:");
-    assert_eq!(value(&told, "active_mtu:").split(' ').next(), Some(mtu));
+    let devinfo = run(&sim, HOSTS[1], "ibv_devinfo", &["-v"]);
+    let smpquery = run(&sim, HOSTS[1], "smpquery", &["-D", "portinfo", "0", "1"]);
+    assert_eq!(value(&devinfo, "port_lid:"), dotted(&smpquery, "Lid:"));
+    assert_eq!(value(&devinfo, "sm_lid:"), dotted(&smpquery, "SMLid:"));
+    assert_eq!(value(&devinfo, "state:"), "PORT_ACTIVE (4)");
+    assert_eq!(dotted(&smpquery, "LinkState:"), "Active");
+    let capabilities = dotted(&smpquery, "CapMask:");
+    assert_eq!(value(&devinfo, "port_cap_flags:"), capabilities);
+    let mtu = dotted(&smpquery, "NeighborMTU:");
+    assert_eq!(value(&devinfo, "active_mtu:").split(' ').next(), Some(mtu));
     let nodes = run(&sim, HOSTS[1], "smpquery", &["-D", "nodeinfo", "0"]);
     let guid = dotted(&nodes, "Guid:").trim_start_matches("0x");
-    assert_eq!(value(&told, "node_guid:").replace(':', ""), guid);
+    assert_eq!(value(&devinfo, "node_guid:").replace(':', ""), guid);
     let listed = run(&sim, HOSTS[1], "ibv_devices", &[]);
     assert_eq!(value(&listed, "mlx5_0"), guid);
 }
@@ -170,8 +170,8 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
 /// the other through the group. The path comes from the SA.
 fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
     let sim = FabricServer::shape("fat-tree2:4,2,2");
-    let mut first = IbAcm::start(&sim, APART[0], "one");
-    let mut second = IbAcm::start(&sim, APART[1], "two");
+    let mut first = IbAcm::start(&sim, ON_DIFFERENT_LEAVES[0], "one");
+    let mut second = IbAcm::start(&sim, ON_DIFFERENT_LEAVES[1], "two");
     first.wait_for("started", 1);
     second.wait_for("started", 1);
     let _sm = in_charge(&sim);
@@ -180,23 +180,27 @@ fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
     }
     let lid = |node| value(&run(&sim, node, "ibv_devinfo", &[]), "port_lid:").to_owned();
     let gid = |node| value(&run(&sim, node, "ibv_devinfo", &["-v"]), "GID[  0]:").to_owned();
-    let (from, to) = (lid(APART[0]), lid(APART[1]));
+    let (from, to) = (lid(ON_DIFFERENT_LEAVES[0]), lid(ON_DIFFERENT_LEAVES[1]));
     let questions = [
         ("n", "one".to_owned(), "two".to_owned()),
         ("l", from.clone(), to.clone()),
-        ("g", gid(APART[0]), gid(APART[1])),
+        (
+            "g",
+            gid(ON_DIFFERENT_LEAVES[0]),
+            gid(ON_DIFFERENT_LEAVES[1]),
+        ),
     ];
     for (format, source, destination) in &questions {
-        let asked = first.ask(&["-f", format, "-s", source, "-d", destination, "-v"]);
-        let text = asked.expect_success().stdout;
+        let resolved = first.resolve(&["-f", format, "-s", source, "-d", destination, "-v"]);
+        let text = resolved.expect_success().stdout;
         assert!(text.contains("SA verification: success"), "{text}");
         assert_eq!(value(&text, "slid:"), from, "{text}");
         assert_eq!(value(&text, "dlid:"), to, "{text}");
     }
-    let unknown = first.ask(&["-f", "n", "-s", "one", "-d", "nobody", "-v"]);
+    let unknown = first.resolve(&["-f", "n", "-s", "one", "-d", "nobody", "-v"]);
     assert!(!unknown.stdout.contains("Path information"), "{unknown:?}");
     for ibacm in [first, second] {
-        let ended = ibacm.process.stop(Signal::Terminate, PATIENCE);
+        let ended = ibacm.process.stop(Signal::Terminate, TIMEOUT);
         assert!(ended.stderr.is_empty(), "{}", ended.describe());
     }
 }
@@ -229,12 +233,12 @@ fn queue_pairs_behave_as_documented() {
         .args(&["-Wall", "-Werror", "-o", &program.to_string_lossy()])
         .args(&[&*source.to_string_lossy(), "-libverbs"])
         .start(sim.dir())
-        .wait(PATIENCE)
+        .wait(TIMEOUT)
         .expect_success();
     let mut sm = OpenSm::start(&sim, Some(HOSTS[0]), &[]);
     sm.wait_until_up(1);
     let launch = sim.launch(&program.to_string_lossy(), Some(HOSTS[1]));
-    let ended = launch.start(sim.dir()).wait(PATIENCE).expect_success();
+    let ended = launch.start(sim.dir()).wait(TIMEOUT).expect_success();
     let complaint = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
     assert_eq!(ended.stderr, complaint);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();

@@ -31,7 +31,7 @@ fn run(dir: &Path, args: &[&str]) -> Finished {
 }
 
 /// Asserts that the command failed with this status and printed these words.
-fn refused(done: &Finished, status: i32, words: &[&str]) {
+fn assert_fails(done: &Finished, status: i32, words: &[&str]) {
     assert_eq!(done.status.code(), Some(status), "{}", done.describe());
     for word in words {
         assert!(
@@ -45,18 +45,18 @@ fn refused(done: &Finished, status: i32, words: &[&str]) {
 }
 
 /// Asserts that the fabric is unchanged for other programs.
-fn lives(sim: &FabricServer) {
+fn assert_fabric_serves(sim: &FabricServer) {
     let status = sim.tell("status");
     assert!(status.contains(" switches, "), "{status}");
     let net = sim.run("ibnetdiscover", &[]).expect_success();
     assert!(net.stdout.contains("Switch\t"), "{}", net.describe());
 }
 
-fn ready(server: &mut Running) {
+fn wait_until_ready(server: &mut Running) {
     poll_until(LONG, PAUSE, || {
-        let said = server.stdout();
+        let output = server.stdout();
         assert!(server.ended().is_none(), "ended: {}", server.stderr());
-        said.contains("serving on ").then_some(()).ok_or(said)
+        output.contains("serving on ").then_some(()).ok_or(output)
     })
     .unwrap_or_else(|e| panic!("{e}"));
 }
@@ -131,20 +131,20 @@ fn invalid_fabric_files_are_rejected() {
     ];
     for (name, text, words) in cases {
         fs::write(dir.join(name), text).unwrap();
-        refused(&run(dir, &["sim", name, "--socket", "s"]), 1, words);
+        assert_fails(&run(dir, &["sim", name, "--socket", "s"]), 1, words);
     }
-    refused(
+    assert_fails(
         &run(dir, &["sim", "not-there.net"]),
         2,
         &["there is no file not-there.net"],
     );
-    refused(&run(dir, &["sim", "."]), 1, &["cannot read .", "directory"]);
-    refused(
+    assert_fails(&run(dir, &["sim", "."]), 1, &["cannot read .", "directory"]);
+    assert_fails(
         &run(dir, &["sim", "no-shape:3"]),
         2,
         &["no-shape", "docs/topologies.md"],
     );
-    refused(
+    assert_fails(
         &run(dir, &["sim", "fat-tree3:80,80,80"]),
         2,
         &["A fabric is a file"],
@@ -157,7 +157,7 @@ fn invalid_fabric_files_are_rejected() {
 fn fabric_with_more_hosts_than_lids_is_rejected() {
     let scratch = Scratch::new("trouble");
     let done = run(scratch.path(), &["sim", "fat-tree:60", "--socket", "s"]);
-    refused(&done, 2, &["LID"]);
+    assert_fails(&done, 2, &["LID"]);
 }
 
 /// Sockets that are in use, stale, or cannot be created.
@@ -167,20 +167,20 @@ fn unusable_sockets_are_reported() {
     let dir = scratch.path();
     let serve = ["sim", "star:2", "--socket", "s"];
     let mut first = start(dir, &serve);
-    ready(&mut first);
-    refused(&run(dir, &serve), 1, &["served on s already", "--socket"]);
+    wait_until_ready(&mut first);
+    assert_fails(&run(dir, &serve), 1, &["served on s already", "--socket"]);
     let status = ["sim-ctl", "--socket", "s", "status"];
     drop(run(dir, &status).expect_success());
     // A killed server leaves socket and directory behind; the next server replaces them.
     drop(first.stop(Signal::Kill, LONG));
     assert!(dir.join("s").exists() && dir.join("s.d").is_dir());
-    refused(
+    assert_fails(
         &run(dir, &status),
         1,
         &["no simulated fabric at s", "ferrosm sim"],
     );
     let mut second = start(dir, &serve);
-    ready(&mut second);
+    wait_until_ready(&mut second);
     drop(run(dir, &status).expect_success());
     // A server that is stopped removes both.
     let done = second.stop(Signal::Terminate, LONG);
@@ -189,26 +189,26 @@ fn unusable_sockets_are_reported() {
 
     fs::write(dir.join("file"), "mine").unwrap();
     let serve_at = |socket: &str| run(dir, &["sim", "star:2", "--socket", socket]);
-    refused(
+    assert_fails(
         &serve_at("file/s"),
         1,
         &["cannot listen on file/s", "--socket"],
     );
-    refused(
+    assert_fails(
         &serve_at("no/such/dir"),
         1,
         &["cannot listen on no/such/dir"],
     );
     // A file that is not a socket is not removed.
-    refused(&serve_at("file"), 1, &["cannot listen on file"]);
+    assert_fails(&serve_at("file"), 1, &["cannot listen on file"]);
     assert_eq!(fs::read(dir.join("file")).unwrap(), b"mine");
     // A directory that happens to have the name of the server's directory is not removed either.
     fs::create_dir(dir.join("conf.d")).unwrap();
     fs::write(dir.join("conf.d/file"), "mine").unwrap();
-    refused(&serve_at("conf"), 1, &["conf.d is there already"]);
+    assert_fails(&serve_at("conf"), 1, &["conf.d is there already"]);
     assert!(dir.join("conf.d/file").exists() && !dir.join("conf").exists());
     let long = "x".repeat(120);
-    refused(&serve_at(&long), 1, &["too long for a socket: 120 bytes"]);
+    assert_fails(&serve_at(&long), 1, &["too long for a socket: 120 bytes"]);
     assert!(!dir.join(format!("{long}.d")).exists());
     let args = [
         "sim",
@@ -218,7 +218,7 @@ fn unusable_sockets_are_reported() {
         "--capture",
         "file/c.pcapng",
     ];
-    refused(
+    assert_fails(
         &run(dir, &args),
         1,
         &["cannot create capture file/c.pcapng"],
@@ -240,13 +240,13 @@ fn invalid_statements_are_rejected() {
             dir,
             &["sim", "star:2", "--socket", "s", "--scenario", "plan"],
         );
-        refused(&done, 1, &["plan: line ", word]);
+        assert_fails(&done, 1, &["plan: line ", word]);
     }
     let done = run(
         dir,
         &["sim", "star:2", "--socket", "s", "--scenario", "none"],
     );
-    refused(&done, 1, &["none: No such file"]);
+    assert_fails(&done, 1, &["none: No such file"]);
 
     let sim = FabricServer::shape("star:2");
     for (statement, word) in [
@@ -258,8 +258,8 @@ fn invalid_statements_are_rejected() {
         ("judge", "no SM has configured the fabric"),
         ("cut \"open", "unterminated quoted text"),
     ] {
-        refused(&sim.try_tell(statement), 1, &[word]);
-        lives(&sim);
+        assert_fails(&sim.try_tell(statement), 1, &[word]);
+        assert_fabric_serves(&sim);
     }
 }
 
@@ -277,22 +277,22 @@ fn failed_attach_is_reported() {
         run(scratch.path(), &[&head[..], rest].concat())
     };
     let nobody = ["no node \"nobody\"", "for example"];
-    refused(&attach(&["--node", "nobody", "--", "true"]), 1, &nobody);
+    assert_fails(&attach(&["--node", "nobody", "--", "true"]), 1, &nobody);
     let several = [
         "several nodes are called \"same name\"",
         "0x0000000000000011",
     ];
-    refused(&attach(&["--node", "same name", "--", "true"]), 1, &several);
+    assert_fails(&attach(&["--node", "same name", "--", "true"]), 1, &several);
     let twice = ["--node", "0x11", "--node", "0x11", "--", "true"];
-    refused(&attach(&twice), 1, &["named twice"]);
+    assert_fails(&attach(&twice), 1, &["named twice"]);
     drop(attach(&["--node", "0x22", "--", "true"]).expect_success());
-    refused(
+    assert_fails(
         &attach(&["--", "/no/such"]),
         127,
         &["cannot run /no/such", "No such file"],
     );
     fs::write(scratch.join("text"), "no program").unwrap();
-    refused(
+    assert_fails(
         &attach(&["--", "./text"]),
         126,
         &["cannot run ./text", "Permission denied"],
@@ -302,7 +302,7 @@ fn failed_attach_is_reported() {
         .args(&["attach", "--socket", &socket, "--", "true"])
         .start(scratch.path())
         .wait(LONG);
-    refused(
+    assert_fails(
         &without,
         1,
         &["/no/library.so does not exist", "FERROSM_ATTACH_LIB"],
@@ -311,7 +311,7 @@ fn failed_attach_is_reported() {
         scratch.path(),
         &["attach", "--socket", "nowhere", "--", "true"],
     );
-    refused(
+    assert_fails(
         &nowhere,
         1,
         &[
@@ -324,7 +324,7 @@ fn failed_attach_is_reported() {
     assert_eq!(nothing.status.code(), Some(2), "{}", nothing.describe());
     // `attach` exits with the status of the program.
     assert_eq!(attach(&["--", "sh", "-c", "exit 7"]).status.code(), Some(7));
-    lives(&sim);
+    assert_fabric_serves(&sim);
 }
 
 /// Clients are killed at seeded random moments during the transfer of megabytes of records.
@@ -354,7 +354,7 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
         midway >= 4,
         "only {midway} of 12 were killed during the transfer"
     );
-    lives(&sim);
+    assert_fabric_serves(&sim);
     let whole = sim
         .run_at("host-9 mlx5_0", "saquery", &["PR"])
         .expect_success();
@@ -410,20 +410,20 @@ fn writes_that_are_no_mad_are_rejected() {
     let sim = FabricServer::shape("star:2");
     let program = build(sim.dir(), "halves");
     let done = sim.run_at("host-1 mlx5_0", &program, &[]).expect_success();
-    let said: Vec<&str> = done
+    let output: Vec<&str> = done
         .stdout
         .lines()
         .filter_map(|line| line.split_once(' '))
         .map(|(_, what)| what)
         .collect();
-    assert_eq!(said.len(), 5, "{}", done.describe());
-    assert_eq!(said[..4], [EINVAL; 4], "{}", done.describe());
+    assert_eq!(output.len(), 5, "{}", done.describe());
+    assert_eq!(output[..4], [EINVAL; 4], "{}", done.describe());
     // A longer write without RMPP is rejected.
-    lives(&sim);
+    assert_fabric_serves(&sim);
 }
 
 /// A client connection after the handshake.
-fn greeted(sim: &FabricServer) -> UnixStream {
+fn connect_client(sim: &FabricServer) -> UnixStream {
     let stream = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
     frames::send_magic(&stream).unwrap_or_else(|e| panic!("{e}"));
     let hello = Request::Hello {
@@ -432,11 +432,11 @@ fn greeted(sim: &FabricServer) -> UnixStream {
         pid: 1,
         program: "hostile".to_owned(),
     };
-    assert_eq!(ask(&stream, &hello), Some(Reply::Done));
+    assert_eq!(request_reply(&stream, &hello), Some(Reply::Done));
     stream
 }
 
-fn ask(stream: &UnixStream, request: &Request) -> Option<Reply> {
+fn request_reply(stream: &UnixStream, request: &Request) -> Option<Reply> {
     frames::send(stream, &request.encode(), &[]).ok()?;
     let (frame, _) = frames::receive(stream).ok()??;
     Reply::decode(&frame).ok()
@@ -448,7 +448,7 @@ fn garbage_in_shared_memory_disconnects_the_client() {
     let sim = FabricServer::shape("star:2");
     let mut seed = 5_u64;
     for round in 0..20 {
-        let stream = greeted(&sim);
+        let stream = connect_client(&sim);
         frames::send(&stream, &Request::OpenUmad { index: 0 }.encode(), &[]).unwrap();
         let (frame, fds) = frames::receive(&stream).unwrap().unwrap();
         assert_eq!(Reply::decode(&frame), Ok(Reply::Opened));
@@ -465,9 +465,9 @@ fn garbage_in_shared_memory_disconnects_the_client() {
         assert!(memory.set_len(0).is_err());
         sim.tell("status");
         // A request is pending: the server replies or disconnects, and does not hang.
-        let _ = ask(&stream, &Request::ListFiles);
+        let _ = request_reply(&stream, &Request::ListFiles);
     }
-    lives(&sim);
+    assert_fabric_serves(&sim);
     poll_until(LONG, PAUSE, || {
         let clients = sim.tell("clients");
         if clients.contains("hostile") {
@@ -493,28 +493,28 @@ fn invalid_connections_are_closed() {
         answer.is_empty() || answer.contains("error: the line is too long"),
         "{answer}"
     );
-    lives(&sim);
+    assert_fabric_serves(&sim);
 
     let mut half = UnixStream::connect(sim.socket()).unwrap();
     half.write_all(&[0, b'f']).unwrap();
-    let mut frame = greeted(&sim);
+    let mut frame = connect_client(&sim);
     frame.write_all(&[200, 0, 0]).unwrap();
-    let mut huge = greeted(&sim);
+    let mut huge = connect_client(&sim);
     huge.write_all(&[0xFF; 4]).unwrap();
     assert_eq!(huge.read(&mut [0; 8]).unwrap_or(0), 0, "a frame of 4 GB");
-    let unknown = greeted(&sim);
+    let unknown = connect_client(&sim);
     frames::send(&unknown, &99_u32.to_le_bytes(), &[]).unwrap();
-    let told = frames::receive(&unknown)
+    let reply = frames::receive(&unknown)
         .unwrap()
         .map(|(frame, _)| Reply::decode(&frame));
-    assert!(matches!(told, Some(Ok(Reply::Refused(_)))), "{told:?}");
-    lives(&sim);
+    assert!(matches!(reply, Some(Ok(Reply::Refused(_)))), "{reply:?}");
+    assert_fabric_serves(&sim);
     drop((half, frame));
 
     let many: Vec<UnixStream> = (0..200)
         .map(|_| UnixStream::connect(sim.socket()).unwrap())
         .collect();
-    lives(&sim);
+    assert_fabric_serves(&sim);
     drop(many);
     let threads = format!("/proc/{}/task", sim.pid());
     poll_until(LONG, PAUSE, || {
@@ -526,7 +526,7 @@ fn invalid_connections_are_closed() {
         }
     })
     .unwrap();
-    lives(&sim);
+    assert_fabric_serves(&sim);
 }
 
 /// The server is killed: its clients end with an error and do not hang.
@@ -560,7 +560,7 @@ fn clients_report_a_killed_server() {
         assert_eq!(done.status.code(), Some(3), "{}", done.describe());
     }
     assert_eq!(control.read(&mut [0; 8]).unwrap_or(0), 0);
-    refused(&sim.try_tell("status"), 1, &["no simulated fabric"]);
+    assert_fails(&sim.try_tell("status"), 1, &["no simulated fabric"]);
 }
 
 /// Concurrent threads receive the replies to their own requests.
@@ -576,5 +576,5 @@ fn concurrent_control_requests_are_answered() {
             });
         }
     });
-    lives(&sim);
+    assert_fabric_serves(&sim);
 }

@@ -80,8 +80,8 @@ fn metrics_are_labelled_by_fabric() {
     // SA queries of hosts on one fabric are counted for that fabric only.
     let answered = "ferrosm_sa_requests_total{fabric=\"compute\",outcome=\"answered\"}";
     let before = page.get(answered).unwrap();
-    let asked = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
-    drop(asked);
+    let query = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
+    drop(query);
     let after = monitor.page();
     assert!(after.get(answered).unwrap() > before, "{after:?}");
     // The fabric is served once its port exists.
@@ -178,7 +178,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_lids_changed_total{}", Some(0.0)),
         ("ferrosm_lft_blocks_written_total{}", Some(0.0)),
     ]);
-    let said = pair.sim.sm_info(CLIENT).unwrap();
-    assert_eq!(said.state, "SMINFO_MASTER", "{said:?}");
+    let sm_info = pair.sim.sm_info(CLIENT).unwrap();
+    assert_eq!(sm_info.state, "SMINFO_MASTER", "{sm_info:?}");
     assert_eq!(seen, documented());
 }

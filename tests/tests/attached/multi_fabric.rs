@@ -68,11 +68,15 @@ impl Planes {
     }
 
     /// Waits until `sminfo` through a port prints this text.
-    fn wait_for(&self, port: &str, said: &str) {
+    fn wait_for(&self, port: &str, text: &str) {
         let found = poll_until(GUARD, PAUSE, || {
-            let told = self.sim.run("sminfo", &["-P", port]);
-            let is_it = told.stdout.contains("SMINFO_MASTER") && told.stdout.contains(said);
-            if is_it { Ok(()) } else { Err(told.describe()) }
+            let sminfo = self.sim.run("sminfo", &["-P", port]);
+            let matches = sminfo.stdout.contains("SMINFO_MASTER") && sminfo.stdout.contains(text);
+            if matches {
+                Ok(())
+            } else {
+                Err(sminfo.describe())
+            }
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
@@ -88,9 +92,9 @@ fn wait_log(sm: &Running, what: &str) {
 
 /// Log lines of a fabric that contain these words.
 fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
-    let whose = format!("fabric=\"{fabric}\"");
+    let label = format!("fabric=\"{fabric}\"");
     let log = sm.stderr();
-    let lines = log.lines().filter(|l| l.contains(&whose));
+    let lines = log.lines().filter(|l| l.contains(&label));
     lines
         .filter(|l| l.contains(what))
         .map(str::to_owned)

@@ -15,7 +15,7 @@ const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// One topology of each generator with a suitable routing engine, and some unusual ones.
-const SHAPES: [(&str, &str); 18] = [
+const TOPOLOGIES: [(&str, &str); 18] = [
     ("back-to-back", "minhop"),
     ("star:6", "minhop"),
     ("fat-tree:4", "minhop"),
@@ -40,7 +40,7 @@ const SHAPES: [(&str, &str); 18] = [
 #[test]
 fn opensm_brings_up_every_topology_without_errors() {
     let mut wrong = Vec::new();
-    for (spec, engine) in SHAPES {
+    for (spec, engine) in TOPOLOGIES {
         let sim = FabricServer::shape(spec);
         let done = sim.opensm_once(&["-R", engine]);
         let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
@@ -178,8 +178,11 @@ fn two_opensms_elect_a_master_and_fail_over() {
     drop(master.stop(Signal::Kill));
     standby.wait_for("Entering MASTER state", 1);
     standby.wait_until_up(1);
-    let told = state(Some(&far));
-    assert!(told.contains("state 3 SMINFO_MASTER"), "{told}");
+    let standby_state = state(Some(&far));
+    assert!(
+        standby_state.contains("state 3 SMINFO_MASTER"),
+        "{standby_state}"
+    );
     // The killed SM's host clears IsSM, as the Linux kernel does.
     let unexpected: Vec<String> = complaints(&standby.log())
         .into_iter()

@@ -29,10 +29,10 @@ const SWEEPS: usize = 5;
 struct Host(&'static str, u64);
 
 const LOW: Host = Host("host-0-0-0 mlx5_0", 0x0002_c904_0000_0011);
-const ASKS: Host = Host("host-0-1-0 mlx5_0", 0x0002_c904_0000_0031);
+const QUERIER: Host = Host("host-0-1-0 mlx5_0", 0x0002_c904_0000_0031);
 const HIGH: Host = Host("host-1-1-0 mlx5_0", 0x0002_c904_0000_0071);
-/// In the other half of the square than `ASKS`.
-const ASKS_TOO: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
+/// In the other half of the square than `QUERIER`.
+const OTHER_QUERIER: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
 
 /// The fabric that the test runs on.
 trait Fabric: Clients {
@@ -48,9 +48,9 @@ impl Fabric for FabricServer {
     const RECORDS: bool = true;
 }
 
-struct Ours(Running);
+struct Ferrosm(Running);
 
-impl Ours {
+impl Ferrosm {
     /// Starts ferrosm with frequent polls, so that it detects the death of a foreign master within a second.
     fn start(sim: &impl Fabric, at: Host, settings: &str) -> Self {
         let name = unique_name("ours");
@@ -90,10 +90,10 @@ fn opensm(sim: &impl Fabric, at: Host, priority: &str, settings: &str) -> OpenSm
 }
 
 /// GUIDs and SMState (3 is Master) of the SMInfoRecords in saquery's output.
-fn records(said: &str) -> Vec<(u64, u8)> {
+fn records(output: &str) -> Vec<(u64, u8)> {
     let mut found = Vec::new();
     let mut guid = None;
-    for line in said.lines() {
+    for line in output.lines() {
         let Some((name, value)) = line.trim().split_once("..") else {
             continue;
         };
@@ -108,10 +108,10 @@ fn records(said: &str) -> Vec<(u64, u8)> {
 }
 
 /// LID and master SM LID of each port on which an SM runs, as `saquery -s` prints them.
-fn ports_with_an_sm(said: &str) -> Vec<(u32, u32)> {
-    let said = said.split("IsSMdisabled").next().unwrap_or_default();
+fn ports_with_an_sm(output: &str) -> Vec<(u32, u32)> {
+    let output = output.split("IsSMdisabled").next().unwrap_or_default();
     let values = |name: &'static str| {
-        said.lines().filter_map(move |line| {
+        output.lines().filter_map(move |line| {
             let value = line.trim().strip_prefix(name)?.trim_start_matches('.');
             value.parse().ok()
         })
@@ -122,36 +122,36 @@ fn ports_with_an_sm(said: &str) -> Vec<(u32, u32)> {
 }
 
 /// Waits until `sminfo` and the SMInfoRecords agree that `master` is the only master.
-fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
+fn assert_master<F: Fabric>(sim: &F, querier: Host, master: Host) {
     let found = poll_until(GUARD, PAUSE, || {
-        let info = sim.sm_info(asks.0)?;
+        let info = sim.sm_info(querier.0)?;
         if info.guid != master.1 || info.state != "SMINFO_MASTER" {
             return Err(format!("{info:?}"));
         }
         if !F::RECORDS {
             return Ok(());
         }
-        let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "SMIR"]);
-        let told = records(&said.stdout);
-        let masters: Vec<u64> = told.iter().filter(|r| r.1 == 3).map(|r| r.0).collect();
+        let output = sim.run_at(querier.0, "saquery", &["--timeout", "500", "SMIR"]);
+        let states = records(&output.stdout);
+        let masters: Vec<u64> = states.iter().filter(|r| r.1 == 3).map(|r| r.0).collect();
         if masters != [master.1] {
-            return Err(format!("{told:x?} {}", said.describe()));
+            return Err(format!("{states:x?} {}", output.describe()));
         }
         // Its port reports an SM (IsSM), and every such port names this SM as master.
-        let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "-s"]);
-        let there = ports_with_an_sm(&said.stdout);
+        let output = sim.run_at(querier.0, "saquery", &["--timeout", "500", "-s"]);
+        let sm_ports = ports_with_an_sm(&output.stdout);
         let lid = u32::from(info.lid);
-        if there.iter().any(|p| p.0 == lid) && there.iter().all(|p| p.1 == lid) {
+        if sm_ports.iter().any(|p| p.0 == lid) && sm_ports.iter().all(|p| p.1 == lid) {
             Ok(())
         } else {
-            Err(format!("{lid}: {there:?} {}", said.describe()))
+            Err(format!("{lid}: {sm_ports:?} {}", output.describe()))
         }
     });
     found.unwrap_or_else(|why| panic!("{:#x} is not master: {why}", master.1));
 }
 
 /// Waits until the SM at host `of`, queried by its LID, reports `state`.
-fn assert_state(sim: &impl Fabric, asks: Host, of: Host, state: &str) {
+fn assert_state(sim: &impl Fabric, querier: Host, of: Host, state: &str) {
     let found = poll_until(GUARD, PAUSE, || {
         let net = sim.net()?;
         let ports = net.hosts().flat_map(|node| {
@@ -162,7 +162,7 @@ fn assert_state(sim: &impl Fabric, asks: Host, of: Host, state: &str) {
         });
         let lid = ports.filter(|(guid, _)| *guid == of.1).map(|(_, p)| p.lid);
         let lid = lid.last().ok_or_else(|| "no such port".to_owned())?;
-        let info = sim.sm_info_of(asks.0, lid)?;
+        let info = sim.sm_info_of(querier.0, lid)?;
         (info.state == state && info.guid == of.1)
             .then_some(())
             .ok_or_else(|| format!("{info:?}"))
@@ -179,65 +179,65 @@ fn lids(sim: &impl Fabric) -> BTreeMap<(u64, u8), (u16, u8)> {
 
 /// OpenSM is master and ferrosm stands by. After OpenSM is killed, ferrosm is master and no LID has changed.
 fn killed_opensm_is_replaced(sim: &impl Fabric) {
-    let mut theirs = opensm(sim, HIGH, "12", "");
-    theirs.wait_until_up(1);
-    let ours = Ours::start(sim, LOW, "priority = 3");
-    ours.wait("role changed role=Standby", 1);
-    assert_master(sim, ASKS, HIGH);
+    let mut other_sm = opensm(sim, HIGH, "12", "");
+    other_sm.wait_until_up(1);
+    let ferrosm = Ferrosm::start(sim, LOW, "priority = 3");
+    ferrosm.wait("role changed role=Standby", 1);
+    assert_master(sim, QUERIER, HIGH);
     let before = lids(sim);
-    let _ = theirs.stop(Signal::Kill);
-    ours.wait("role changed role=Master", 1);
-    assert_master(sim, ASKS, LOW);
+    let _ = other_sm.stop(Signal::Kill);
+    ferrosm.wait("role changed role=Master", 1);
+    assert_master(sim, QUERIER, LOW);
     assert_eq!(lids(sim), before);
 }
 
 /// ferrosm is master and hands over to a higher-priority OpenSM. After OpenSM is killed, ferrosm is master again.
 fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
-    let ours = Ours::start(sim, LOW, "priority = 3");
-    ours.wait("sweep complete", 1);
-    assert_master(sim, ASKS, LOW);
+    let ferrosm = Ferrosm::start(sim, LOW, "priority = 3");
+    ferrosm.wait("sweep complete", 1);
+    assert_master(sim, QUERIER, LOW);
     let before = lids(sim);
-    let mut theirs = opensm(sim, HIGH, "12", "");
-    theirs.wait_until_up(1);
-    ours.wait("role changed role=Standby", 1);
-    assert_master(sim, ASKS, HIGH);
-    assert_state(sim, ASKS, LOW, "SMINFO_STANDBY");
-    let _ = theirs.stop(Signal::Kill);
-    ours.wait("role changed role=Master", 2);
-    assert_master(sim, ASKS, LOW);
+    let mut other_sm = opensm(sim, HIGH, "12", "");
+    other_sm.wait_until_up(1);
+    ferrosm.wait("role changed role=Standby", 1);
+    assert_master(sim, QUERIER, HIGH);
+    assert_state(sim, QUERIER, LOW, "SMINFO_STANDBY");
+    let _ = other_sm.stop(Signal::Kill);
+    ferrosm.wait("role changed role=Master", 2);
+    assert_master(sim, QUERIER, LOW);
     assert_eq!(lids(sim), before);
 }
 
 /// OpenSM is master and hands over to a higher-priority ferrosm. After ferrosm is killed, OpenSM is master again.
 fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
-    let mut theirs = opensm(sim, HIGH, "3", "");
-    theirs.wait_until_up(1);
-    let ours = Ours::start(sim, LOW, "priority = 12");
-    ours.wait("role changed role=Master", 1);
-    assert_master(sim, ASKS, LOW);
-    assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
-    drop(ours.0.stop(Signal::Kill, GUARD));
-    theirs.wait_until_up(2);
-    assert_master(sim, ASKS, HIGH);
+    let mut other_sm = opensm(sim, HIGH, "3", "");
+    other_sm.wait_until_up(1);
+    let ferrosm = Ferrosm::start(sim, LOW, "priority = 12");
+    ferrosm.wait("role changed role=Master", 1);
+    assert_master(sim, QUERIER, LOW);
+    assert_state(sim, QUERIER, HIGH, "SMINFO_STANDBY");
+    drop(ferrosm.0.stop(Signal::Kill, GUARD));
+    other_sm.wait_until_up(2);
+    assert_master(sim, QUERIER, HIGH);
 }
 
 /// At equal priority the SM with the lower GUID is master, whatever the start order.
 fn the_lower_guid_decides(sim: &impl Fabric) {
-    let mut theirs = opensm(sim, HIGH, "5", "");
-    theirs.wait_until_up(1);
-    let low = Ours::start(sim, LOW, "priority = 5");
+    let mut other_sm = opensm(sim, HIGH, "5", "");
+    other_sm.wait_until_up(1);
+    let low = Ferrosm::start(sim, LOW, "priority = 5");
     low.wait("role changed role=Master", 1);
-    assert_master(sim, ASKS, LOW);
+    assert_master(sim, QUERIER, LOW);
     drop(low.0.stop(Signal::Kill, GUARD));
-    let _ = theirs.stop(Signal::Kill);
+    let _ = other_sm.stop(Signal::Kill);
 
-    let high = Ours::start(sim, HIGH, "priority = 5");
+    let high = Ferrosm::start(sim, HIGH, "priority = 5");
     high.wait("role changed role=Master", 1);
-    let mut theirs = opensm(sim, LOW, "5", "");
-    theirs.wait_until_up(1);
+    let mut other_sm = opensm(sim, LOW, "5", "");
+    other_sm.wait_until_up(1);
     high.wait("role changed role=Standby", 1);
-    assert_master(sim, ASKS, LOW);
-    assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
+    assert_master(sim, QUERIER, LOW);
+    assert_state(sim, QUERIER, HIGH, "SMINFO_STANDBY");
     // It was not master, so no SM could have taken over.
     let ended = high.0.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
@@ -296,20 +296,20 @@ fn joined_subnet_fragments_elect_one_master() {
         for cable in cables {
             let _ = sim.tell(&format!("cut {cable}"));
         }
-        let ours = Ours::start(&sim, LOW, &format!("priority = {ours_at}"));
-        ours.wait("role changed role=Master", 1);
-        let mut theirs = opensm(&sim, HIGH, theirs_at, "");
-        theirs.wait_until_up(1);
-        assert_master(&sim, ASKS, LOW);
-        assert_master(&sim, ASKS_TOO, HIGH);
+        let ferrosm = Ferrosm::start(&sim, LOW, &format!("priority = {ours_at}"));
+        ferrosm.wait("role changed role=Master", 1);
+        let mut other_sm = opensm(&sim, HIGH, theirs_at, "");
+        other_sm.wait_until_up(1);
+        assert_master(&sim, QUERIER, LOW);
+        assert_master(&sim, OTHER_QUERIER, HIGH);
         for cable in cables {
             let _ = sim.tell(&format!("restore {cable}"));
         }
-        assert_master(&sim, ASKS, priority);
-        assert_master(&sim, ASKS_TOO, priority);
+        assert_master(&sim, QUERIER, priority);
+        assert_master(&sim, OTHER_QUERIER, priority);
         let other = if priority.1 == LOW.1 { HIGH } else { LOW };
-        assert_state(&sim, ASKS, other, "SMINFO_STANDBY");
-        drop(theirs);
+        assert_state(&sim, QUERIER, other, "SMINFO_STANDBY");
+        drop(other_sm);
     }
 }
 
@@ -318,22 +318,22 @@ fn joined_subnet_fragments_elect_one_master() {
 #[test]
 fn sm_with_another_sm_key_raises_an_alarm() {
     let sim = FabricServer::shape(SPEC);
-    let ours = Ours::start(&sim, LOW, "priority = 3");
-    ours.wait("sweep complete", 1);
+    let ferrosm = Ferrosm::start(&sim, LOW, "priority = 3");
+    ferrosm.wait("sweep complete", 1);
     // OpenSM reconfigures the whole subnet every second.
     let settings = "sm_key 0x0000000000000007\nsweep_interval 1\nforce_heavy_sweep TRUE";
-    let mut theirs = opensm(&sim, HIGH, "12", settings);
-    theirs.wait_for("sm_key", 1);
-    ours.wait("ignored: SM_Key mismatch", 1);
-    let count = |what: &str| ours.0.stderr().matches(what).count();
-    theirs.wait_until_up(SWEEPS);
+    let mut other_sm = opensm(&sim, HIGH, "12", settings);
+    other_sm.wait_for("sm_key", 1);
+    ferrosm.wait("ignored: SM_Key mismatch", 1);
+    let count = |what: &str| ferrosm.0.stderr().matches(what).count();
+    other_sm.wait_until_up(SWEEPS);
     for more in 1..=SWEEPS {
         let swept = count("sweep complete");
-        ours.0.signal(Signal::Hangup);
-        ours.wait("configuration unchanged", more);
-        ours.wait("sweep complete", swept + 1);
+        ferrosm.0.signal(Signal::Hangup);
+        ferrosm.wait("configuration unchanged", more);
+        ferrosm.wait("sweep complete", swept + 1);
     }
-    let log = ours.0.stderr();
+    let log = ferrosm.0.stderr();
     assert_eq!(count("ERROR alarm"), 1, "{log}");
     assert_eq!(count("role changed"), 1, "{log}");
     // ferrosm re-reads devices that report a change, and does not rewrite what the other SM left unchanged.

@@ -55,8 +55,8 @@ fn state_files_written_by_opensm_are_imported() {
         })
         .collect();
     let batch = opensm_state::parse(&files).unwrap_or_else(|problems| {
-        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        panic!("{}", told.join("\n"))
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", messages.join("\n"))
     });
     let mut records = BTreeMap::new();
     batch.apply(&mut records);

@@ -203,23 +203,23 @@ fn value<'a>(block: &[&'a str], key: &str) -> Option<&'a str> {
 
 fn without_lids(block: &[&str], names: &BTreeMap<&str, &str>) -> String {
     let down = value(block, "port_state") == Some("DOWN");
-    let mut kept = Vec::new();
+    let mut out = Vec::new();
     for line in block {
         let mut words = line.split_whitespace();
         let (Some(key), Some(value)) = (words.next(), words.next()) else {
-            kept.push((*line).to_owned());
+            out.push((*line).to_owned());
             continue;
         };
         // The port through which the SM read the switch.
-        let way = key == "local_port_num";
+        let sm_route = key == "local_port_num";
         // For a port without a cable OpenSM records only the port state.
         let unread = down && matches!(key, "link_speed_supported" | "state_info2");
         if key.contains("lid") {
             let name = names.get(value).copied();
-            kept.push(format!("{key} {}", name.unwrap_or("of nobody")));
-        } else if !way && !unread {
-            kept.push((*line).to_owned());
+            out.push(format!("{key} {}", name.unwrap_or("unassigned")));
+        } else if !sm_route && !unread {
+            out.push((*line).to_owned());
         }
     }
-    kept.join("\n")
+    out.join("\n")
 }

@@ -119,8 +119,8 @@ fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
         "--ca NAME --port N, or --port-guid GUID",
         "port.ca and port.number, or port.guid",
     ] {
-        let said = &refused.stderr;
-        assert!(said.contains(words), "no {words:?} in {said}");
+        let stderr = &refused.stderr;
+        assert!(stderr.contains(words), "no {words:?} in {stderr}");
     }
 
     let config = rails.0.dir().join("rail-1.toml");

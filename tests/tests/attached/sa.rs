@@ -18,9 +18,9 @@ fn saquery_reads_records_from_ferrosm() {
         ("-g", "MCMemberRecord group dump"),
         ("-s", "PortInfoRecord dump"),
     ] {
-        let asked = lab.sim.run("saquery", &[flag]);
-        if !asked.status.success() || !asked.stdout.contains(word) {
-            wrong.push(format!("{flag}: {}", asked.describe()));
+        let result = lab.sim.run("saquery", &[flag]);
+        if !result.status.success() || !result.stdout.contains(word) {
+            wrong.push(format!("{flag}: {}", result.describe()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -28,7 +28,7 @@ const NAMES: [(&str, &str); 4] = [
 const BROADCAST: &str = "ff12:401b:ffff::ffff:ffff";
 /// Separates the queries before clients have registered from those after.
 const REGISTERED: &str = "[registered]";
-const PATIENCE: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(900);
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -89,10 +89,10 @@ fn words(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
 }
 
 /// Runs all queries on the SM's host in one shell; each result begins with its query.
-fn answers(sim: &FabricServer, questions: &[&str], words: &BTreeMap<String, String>) -> Answers {
+fn answers(sim: &FabricServer, queries: &[&str], words: &BTreeMap<String, String>) -> Answers {
     let mut script = String::new();
-    for question in questions {
-        let command = question.split(' ').map(|word| {
+    for query in queries {
+        let command = query.split(' ').map(|word| {
             let word = words
                 .iter()
                 .fold(word.to_owned(), |w, (k, v)| w.replace(k, v));
@@ -102,23 +102,23 @@ fn answers(sim: &FabricServer, questions: &[&str], words: &BTreeMap<String, Stri
         // Writing into a String cannot fail, here and below.
         let _ = writeln!(
             script,
-            "echo '### {question}'; saquery{command} 2>&1; echo \"= $?\""
+            "echo '### {query}'; saquery{command} 2>&1; echo \"= $?\""
         );
     }
-    let file = sim.dir().join("questions.sh");
+    let file = sim.dir().join("queries.sh");
     fs::write(&file, script).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let launch = sim.launch("sh", None).args(&[file.to_string_lossy()]);
-    let done = launch.start(sim.dir()).wait(PATIENCE).expect_success();
+    let done = launch.start(sim.dir()).wait(TIMEOUT).expect_success();
     let mut all = Answers::new();
     let mut current = None;
     for line in done.stdout.lines() {
-        if let Some(question) = line.strip_prefix("### ") {
-            current = Some(all.entry(question.to_owned()).or_default());
+        if let Some(query) = line.strip_prefix("### ") {
+            current = Some(all.entry(query.to_owned()).or_default());
         } else if let Some(lines) = &mut current {
             lines.extend(normal(line));
         }
     }
-    assert_eq!(all.len(), questions.len(), "duplicate query");
+    assert_eq!(all.len(), queries.len(), "duplicate query");
     all
 }
 
@@ -187,17 +187,17 @@ fn listed() -> Listed {
     let mut all = Listed::new();
     for block in text.split("\n\n") {
         let mut reason = String::new();
-        let (mut questions, mut lines) = (Vec::new(), BTreeSet::new());
+        let (mut queries, mut lines) = (Vec::new(), BTreeSet::new());
         for line in block.lines().filter(|l| !l.starts_with('#')) {
             match line.split_once(' ') {
                 Some(("=", name)) => name.clone_into(&mut reason),
-                Some(("?", question)) => questions.push(question.to_owned()),
+                Some(("?", query)) => queries.push(query.to_owned()),
                 _ => drop(lines.insert(line.to_owned())),
             }
         }
-        for question in questions {
-            let twice = all.insert(question.clone(), (reason.clone(), lines.clone()));
-            assert!(twice.is_none(), "{question} is listed twice");
+        for query in queries {
+            let twice = all.insert(query.clone(), (reason.clone(), lines.clone()));
+            assert!(twice.is_none(), "{query} is listed twice");
         }
     }
     all
@@ -239,21 +239,21 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
     let (before, after) = queries
         .split_once(REGISTERED)
         .unwrap_or_else(|| panic!("two parts"));
-    let questions = |part: &str| -> Vec<String> {
+    let parse_queries = |part: &str| -> Vec<String> {
         let lines = part
             .lines()
             .filter(|l| !l.is_empty() && !l.starts_with('#'));
         lines.map(str::to_owned).collect()
     };
-    let (before, after) = (questions(before), questions(after));
-    let ask_all = |of: &[String]| {
+    let (before, after) = (parse_queries(before), parse_queries(after));
+    let run_all = |of: &[String]| {
         let of: Vec<&str> = of.iter().map(String::as_str).collect();
         answers(sim, &of, &words)
     };
-    let mut all = ask_all(&before);
+    let mut all = run_all(&before);
     register(sim, &ports);
-    for (question, lines) in ask_all(&after) {
-        all.insert(format!("{REGISTERED} {question}"), lines);
+    for (query, lines) in run_all(&after) {
+        all.insert(format!("{REGISTERED} {query}"), lines);
     }
     all
 }
@@ -271,23 +271,23 @@ fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
 
     let mut listed = listed();
     let mut wrong = String::new();
-    for (question, lines) in &theirs {
-        let found = difference(lines, &ours[question]);
-        let known = listed.remove(question).unwrap_or_default();
+    for (query, lines) in &theirs {
+        let found = difference(lines, &ours[query]);
+        let known = listed.remove(query).unwrap_or_default();
         if found == known.1 {
             continue;
         }
-        let _ = writeln!(wrong, "= {}\n? {question}", known.0);
+        let _ = writeln!(wrong, "= {}\n? {query}", known.0);
         for line in &found {
             let _ = writeln!(wrong, "{line}");
         }
         for line in known.1.difference(&found) {
-            let _ = writeln!(wrong, "# listed, but not so: {line}");
+            let _ = writeln!(wrong, "# listed, does not occur: {line}");
         }
         wrong.push('\n');
     }
-    for question in listed.keys() {
-        let _ = writeln!(wrong, "# listed, but no question: {question}");
+    for query in listed.keys() {
+        let _ = writeln!(wrong, "# listed, not in queries.txt: {query}");
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
@@ -297,7 +297,7 @@ fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
 fn every_difference_is_documented() {
     let page = workspace().join("docs/sa.md");
     let page = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{e}"));
-    let told: BTreeSet<&str> = page
+    let documented: BTreeSet<&str> = page
         .lines()
         .filter_map(|l| l.strip_prefix("| `")?.split_once("` | "))
         .map(|(name, _)| name)
@@ -305,5 +305,5 @@ fn every_difference_is_documented() {
         .collect();
     let all = listed();
     let names: BTreeSet<&str> = all.values().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(told, names);
+    assert_eq!(documented, names);
 }

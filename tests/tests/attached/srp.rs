@@ -11,7 +11,7 @@ use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 const INITIATOR: &str = "host-1 mlx5_0";
 const OTHER: &str = "host-3 mlx5_0";
@@ -33,13 +33,13 @@ fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Run
 #[test]
 fn srp_daemon_finds_targets_by_capability_mask() {
     let lab = ManagedFabric::start("star:4", &[]);
-    let done = srp_daemon(&lab, &["-o"]).wait(PATIENCE).expect_success();
-    let told = format!("{}{}", done.stdout, done.stderr);
+    let done = srp_daemon(&lab, &["-o"]).wait(TIMEOUT).expect_success();
+    let output = format!("{}{}", done.stdout, done.stderr);
     for line in [
         "Advanced SM, performing a capability query",
         "Query did not find any targets",
     ] {
-        assert!(told.contains(line), "{told}");
+        assert!(output.contains(line), "{output}");
     }
 }
 
@@ -50,36 +50,38 @@ fn new_hosts_and_targets_are_reported() {
     let lab = ManagedFabric::start("star:4", &[]);
     let daemon = srp_daemon(&lab, &["-R", "3600"]);
     let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
-        let waited = poll_until(PATIENCE, PAUSE, || {
-            let told = lab.sim.run("saquery", args).stdout;
-            good(&told)
+        let waited = poll_until(TIMEOUT, PAUSE, || {
+            let output = lab.sim.run("saquery", args).stdout;
+            good(&output)
                 .then_some(())
-                .ok_or_else(|| format!("{what}: {told}"))
+                .ok_or_else(|| format!("{what}: {output}"))
         });
         waited.unwrap_or_else(|reason| panic!("{reason}"));
     };
-    let subscribed = |told: &str, n: &str| {
-        let traps = told.lines().filter(|l| l.trim().starts_with("trap_num"));
+    let subscribed = |output: &str, n: &str| {
+        let traps = output.lines().filter(|l| l.trim().starts_with("trap_num"));
         traps.filter(|l| l.ends_with(n)).count() == 1
     };
-    wait("subscriptions", &["--smkey", "1", "-I"], &|told| {
-        subscribed(told, ".64") && subscribed(told, ".144")
+    wait("subscriptions", &["--smkey", "1", "-I"], &|output| {
+        subscribed(output, ".64") && subscribed(output, ".144")
     });
     let links = lab.sim.tell("links");
     let cable = links.lines().find(|l| l.contains(OTHER)).unwrap();
     let (end, _) = cable.split_once("] ").unwrap();
     lab.sim.tell(&format!("cut {end}]"));
-    wait("gone", &["-D"], &|told| {
-        !told.contains(OTHER) && told.contains(INITIATOR)
+    wait("gone", &["-D"], &|output| {
+        !output.contains(OTHER) && output.contains(INITIATOR)
     });
     let found = target(&lab.sim, 3);
     lab.sim.tell(&format!("restore {end}]"));
-    wait("back", &["-D"], &|told| told.contains(OTHER));
+    wait("back", &["-D"], &|output| output.contains(OTHER));
     let printed = |target: &str| {
-        let waited = poll_until(PATIENCE, PAUSE, || {
-            let told = daemon.stdout();
-            let there = told.lines().any(|line| line == target);
-            there.then_some(()).ok_or_else(|| format!("target: {told}"))
+        let waited = poll_until(TIMEOUT, PAUSE, || {
+            let output = daemon.stdout();
+            let there = output.lines().any(|line| line == target);
+            there
+                .then_some(())
+                .ok_or_else(|| format!("target: {output}"))
         });
         waited.unwrap_or_else(|reason| panic!("{reason}"));
     };
@@ -87,17 +89,17 @@ fn new_hosts_and_targets_are_reported() {
     // A target that starts on an existing host: the port reports it by trap 144.
     printed(&target(&lab.sim, 2));
 
-    let done = daemon.stop(Signal::Terminate, PATIENCE);
-    let told = format!("{}{}", done.stdout, done.stderr);
-    let (before, after) = told
+    let done = daemon.stop(Signal::Terminate, TIMEOUT);
+    let output = format!("{}{}", done.stdout, done.stderr);
+    let (before, after) = output
         .split_once("Deregistering")
-        .unwrap_or_else(|| panic!("{told}"));
+        .unwrap_or_else(|| panic!("{output}"));
     // Two replies to subscriptions, and at least one Report.
     let heard = before.matches("get_trap_notices: Got CQE").count();
-    assert!(heard >= 3, "{told}");
-    assert_eq!(after.matches("Bad").count(), 0, "{told}");
-    wait("unsubscribed", &["--smkey", "1", "-I"], &|told| {
-        !told.contains("trap_num")
+    assert!(heard >= 3, "{output}");
+    assert_eq!(after.matches("Bad").count(), 0, "{output}");
+    wait("unsubscribed", &["--smkey", "1", "-I"], &|output| {
+        !output.contains("trap_num")
     });
 }
 
@@ -119,10 +121,10 @@ fn lines(sim: &FabricServer, program: &str, args: &[&str]) -> Vec<String> {
 }
 
 /// Both programs print the same targets with either SM.
-fn assert_found(sim: &FabricServer, expected: &[String], whom: &str) {
+fn assert_found(sim: &FabricServer, expected: &[String], sm_name: &str) {
     let once = ["-a", "-o", "-c", "-i", "mlx5_0", "-p", "1"];
-    assert_eq!(lines(sim, "srp_daemon", &once), expected, "{whom}");
-    assert_eq!(lines(sim, "ibsrpdm", &IBSRPDM), expected, "{whom}");
+    assert_eq!(lines(sim, "srp_daemon", &once), expected, "{sm_name}");
+    assert_eq!(lines(sim, "ibsrpdm", &IBSRPDM), expected, "{sm_name}");
 }
 
 /// The same two targets are found with OpenSM and then with ferrosm as master. A stopped target is no longer found.
@@ -139,12 +141,12 @@ fn targets_are_found_with_either_sm() {
     assert_found(&lab.sim, &expected, "ferrosm");
     lab.sim.tell(&format!("srp-off \"{OTHER}\""));
     expected.pop();
-    let waited = poll_until(PATIENCE, PAUSE, || {
-        let told = lines(&lab.sim, "ibsrpdm", &IBSRPDM);
-        if told == expected {
+    let waited = poll_until(TIMEOUT, PAUSE, || {
+        let output = lines(&lab.sim, "ibsrpdm", &IBSRPDM);
+        if output == expected {
             Ok(())
         } else {
-            Err(format!("{told:?}"))
+            Err(format!("{output:?}"))
         }
     });
     waited.unwrap_or_else(|reason| panic!("{reason}"));

@@ -21,24 +21,24 @@ use ferrosm_tests::process::{Running, Signal, poll_until};
 
 /// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
 /// find the change.
-const SETTLE: Duration = Duration::from_secs(60);
+const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
 
 /// A fabric with `ferrosm run` as master.
-struct InCharge {
+struct ManagedIbsim {
     sim: Ibsim,
     daemon: Running,
     /// The cold fabric with all links.
-    whole: Net,
+    initial: Net,
     /// The LIDs assigned at first.
     lids: BTreeMap<(u64, u8), (u16, u8)>,
 }
 
-impl InCharge {
+impl ManagedIbsim {
     fn of(spec: &str, args: &[&str]) -> Self {
         let sim = Ibsim::serve(&by_spec(spec));
-        let whole = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
+        let initial = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
         let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
         let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
         // The judge reads only LFTs and assumes that all packets use one VL.
@@ -49,19 +49,19 @@ impl InCharge {
         let mut it = Self {
             sim,
             daemon,
-            whole,
+            initial,
             lids: BTreeMap::new(),
         };
-        let seen = it.settled("cold start", |_| true);
-        assert_eq!(cabling(&seen.net), cabling(&it.whole));
+        let seen = it.wait_until_sound("cold start", |_| true);
+        assert_eq!(cabling(&seen.net), cabling(&it.initial));
         it.lids = seen.net.lids();
         it
     }
 
     /// Waits until the fabric is as `expected` and the judge accepts it; no LID may have changed.
-    fn settled(&mut self, event: &str, expected: impl Fn(&Net) -> bool) -> Observed {
+    fn wait_until_sound(&mut self, event: &str, expected: impl Fn(&Net) -> bool) -> Observed {
         let since = Instant::now();
-        let seen = poll_until(SETTLE, PAUSE, || {
+        let seen = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
             }
@@ -83,9 +83,9 @@ impl InCharge {
     }
 
     /// Waits until the fabric is complete again.
-    fn whole_again(&mut self, event: &str) -> Observed {
-        let whole = cabling(&self.whole);
-        self.settled(event, |net| cabling(net) == whole)
+    fn wait_until_complete(&mut self, event: &str) -> Observed {
+        let initial = cabling(&self.initial);
+        self.wait_until_sound(event, |net| cabling(net) == initial)
     }
 
     /// Waits until the files in the dump directory match the present fabric and are sound.
@@ -93,7 +93,7 @@ impl InCharge {
         let dump = self.sim.subdir("dump");
         let ends = cabling(&seen.net).len();
         let end_ports = seen.net.hosts().map(|node| node.ports.len()).sum();
-        poll_until(SETTLE, PAUSE, || {
+        poll_until(CONVERGENCE_LIMIT, PAUSE, || {
             let text = std::fs::read_to_string(dump.join("opensm-subnet.lst"));
             let lines = text.map_err(|error| error.to_string())?.lines().count();
             if lines != ends {
@@ -113,8 +113,8 @@ impl InCharge {
 
     /// A switch without attached hosts.
     fn spine(&self) -> u64 {
-        let hosts: Vec<u64> = self.whole.hosts().map(|node| node.guid).collect();
-        self.whole
+        let hosts: Vec<u64> = self.initial.hosts().map(|node| node.guid).collect();
+        self.initial
             .switches()
             .find(|switch| !switch.ports.values().any(|port| hosts.contains(&port.peer)))
             .unwrap_or_else(|| panic!("every switch has hosts"))
@@ -125,19 +125,19 @@ impl InCharge {
 /// A link between switches is removed and reinserted.
 #[test]
 fn lost_and_restored_link_is_rerouted() {
-    let mut fabric = InCharge::of("fat-tree:4", &[]);
-    let links = fabric.whole.switch_links();
+    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let links = fabric.initial.switch_links();
     for ((switch, port), _) in [links[0], links[links.len() / 2], links[links.len() - 1]] {
         fabric
             .sim
             .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
         let without = |net: &Net| net.switch_links().len() == links.len() - 1;
-        let seen = fabric.settled("link lost", without);
+        let seen = fabric.wait_until_sound("link lost", without);
         fabric.dumps_agree(&seen);
         fabric
             .sim
             .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-        let seen = fabric.whole_again("link back");
+        let seen = fabric.wait_until_complete("link back");
         fabric.dumps_agree(&seen);
     }
     fabric.stop();
@@ -146,19 +146,19 @@ fn lost_and_restored_link_is_rerouted() {
 /// A ring has no redundant up/down route, so the loss of one link reverses routes all around it.
 #[test]
 fn lost_and_restored_ring_link_is_rerouted() {
-    let mut fabric = InCharge::of("ring:6,2", &[]);
-    let links = fabric.whole.switch_links();
+    let mut fabric = ManagedIbsim::of("ring:6,2", &[]);
+    let links = fabric.initial.switch_links();
     for ((switch, port), _) in links.clone() {
         fabric
             .sim
             .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
-        fabric.settled("link lost", |net: &Net| {
+        fabric.wait_until_sound("link lost", |net: &Net| {
             net.switch_links().len() == links.len() - 1
         });
         fabric
             .sim
             .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-        fabric.whole_again("link back");
+        fabric.wait_until_complete("link back");
     }
     fabric.stop();
 }
@@ -166,15 +166,15 @@ fn lost_and_restored_ring_link_is_rerouted() {
 /// A spine loses power and returns with factory defaults: its LID is restored and its tables are rewritten.
 #[test]
 fn switch_that_returns_gets_its_lid_back() {
-    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
     let spine = fabric.spine();
-    let switches = fabric.whole.switches().count();
+    let switches = fabric.initial.switches().count();
     fabric.sim.console(&format!("Unlink \"S-{spine:016x}\""));
-    let seen = fabric.settled("switch off", |net| net.switches().count() == switches - 1);
+    let seen = fabric.wait_until_sound("switch off", |net| net.switches().count() == switches - 1);
     fabric.dumps_agree(&seen);
     fabric.sim.console(&format!("Clear \"S-{spine:016x}\""));
     fabric.sim.console(&format!("ReLink \"S-{spine:016x}\""));
-    let seen = fabric.whole_again("switch on");
+    let seen = fabric.wait_until_complete("switch on");
     fabric.dumps_agree(&seen);
     fabric.stop();
 }
@@ -182,31 +182,31 @@ fn switch_that_returns_gets_its_lid_back() {
 /// A switch reboots too quickly to be seen as absent: it loses its LID, and all its ports return to Initialize at once.
 #[test]
 fn quickly_rebooted_switch_is_configured_again() {
-    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
     let spine = fabric.spine();
     fabric.sim.console(&format!(
         "Clear \"S-{spine:016x}\"\nReLink \"S-{spine:016x}\""
     ));
-    fabric.whole_again("switch rebooted");
+    fabric.wait_until_complete("switch rebooted");
     fabric.stop();
 }
 
 /// A host leaves and returns with the same LID, which no other port gets in the meantime.
 #[test]
 fn host_that_returns_gets_its_lid_back() {
-    let mut fabric = InCharge::of("fat-tree:4", &[]);
-    let hosts = fabric.whole.hosts().count();
+    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let hosts = fabric.initial.hosts().count();
     let last = fabric
-        .whole
+        .initial
         .hosts()
         .last()
         .map(ferrosm_tests::diags::Node::id);
     let host = last.unwrap_or_default();
     fabric.sim.console(&format!("Unlink \"{host}\""));
-    fabric.settled("host off", |net| net.hosts().count() == hosts - 1);
+    fabric.wait_until_sound("host off", |net| net.hosts().count() == hosts - 1);
     fabric.sim.console(&format!("Clear \"{host}\""));
     fabric.sim.console(&format!("ReLink \"{host}\""));
-    fabric.whole_again("host on");
+    fabric.wait_until_complete("host on");
     fabric.stop();
 }
 
@@ -214,8 +214,8 @@ fn host_that_returns_gets_its_lid_back() {
 /// connected component of the SM must be sound.
 #[test]
 fn event_bursts_converge() {
-    let mut fabric = InCharge::of("random:12,4,2,7", &[]);
-    let links = fabric.whole.switch_links();
+    let mut fabric = ManagedIbsim::of("random:12,4,2,7", &[]);
+    let links = fabric.initial.switch_links();
     let mut seed = 42_u64;
     for round in 0..4 {
         let mut cut = Vec::new();
@@ -232,14 +232,14 @@ fn event_bursts_converge() {
                 cut.push(index);
             }
         }
-        fabric.settled(&format!("burst {round}, cut"), |_| true);
+        fabric.wait_until_sound(&format!("burst {round}, cut"), |_| true);
         for index in cut {
             let ((switch, port), _) = links[index];
             fabric
                 .sim
                 .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
         }
-        fabric.whole_again(&format!("burst {round}, mended"));
+        fabric.wait_until_complete(&format!("burst {round}, mended"));
     }
     fabric.stop();
 }
@@ -247,9 +247,9 @@ fn event_bursts_converge() {
 /// `sminfo` from the far end of the fabric reports the master with the configured priority.
 #[test]
 fn sminfo_shows_the_master() {
-    let fabric = InCharge::of("fat-tree:4", &["--priority", "9"]);
+    let fabric = ManagedIbsim::of("fat-tree:4", &["--priority", "9"]);
     let far = fabric
-        .whole
+        .initial
         .hosts()
         .last()
         .map(ferrosm_tests::diags::Node::id)
@@ -274,21 +274,21 @@ fn sminfo_shows_the_master() {
 /// SIGHUP reloads the configuration without side effects, and later events are handled as before.
 #[test]
 fn reload_disturbs_nothing() {
-    let mut fabric = InCharge::of("fat-tree:4", &[]);
-    let before = fabric.whole_again("before the reload");
+    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let before = fabric.wait_until_complete("before the reload");
     fabric.daemon.signal(Signal::Hangup);
-    let ((switch, port), _) = fabric.whole.switch_links()[0];
+    let ((switch, port), _) = fabric.initial.switch_links()[0];
     fabric
         .sim
         .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
-    let links = fabric.whole.switch_links().len();
-    fabric.settled("link lost after the reload", |net| {
+    let links = fabric.initial.switch_links().len();
+    fabric.wait_until_sound("link lost after the reload", |net| {
         net.switch_links().len() == links - 1
     });
     fabric
         .sim
         .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-    let after = fabric.whole_again("link back after the reload");
+    let after = fabric.wait_until_complete("link back after the reload");
     assert_eq!(before.net.lids(), after.net.lids());
     fabric.stop();
 }
@@ -296,8 +296,8 @@ fn reload_disturbs_nothing() {
 /// A restart changes neither LIDs nor LFTs.
 #[test]
 fn restart_changes_nothing() {
-    let mut fabric = InCharge::of("torus:3,3,1,2", &[]);
-    let before = fabric.whole_again("before the restart");
+    let mut fabric = ManagedIbsim::of("torus:3,3,1,2", &[]);
+    let before = fabric.wait_until_complete("before the restart");
     let (state, dump) = (fabric.sim.subdir("state"), fabric.sim.subdir("dump"));
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
     let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
@@ -308,14 +308,16 @@ fn restart_changes_nothing() {
     assert_eq!(gone.map(|status| status.code()), Ok(Some(0)));
     fabric.daemon = fabric.sim.spawn_ferrosm(None, &args);
     let far = fabric
-        .whole
+        .initial
         .hosts()
         .last()
         .map(ferrosm_tests::diags::Node::id)
         .unwrap_or_default();
-    poll_until(SETTLE, PAUSE, || fabric.sim.sm_info(&far).map(drop))
-        .unwrap_or_else(|reason| panic!("{reason}"));
-    let after = fabric.whole_again("after the restart");
+    poll_until(CONVERGENCE_LIMIT, PAUSE, || {
+        fabric.sim.sm_info(&far).map(drop)
+    })
+    .unwrap_or_else(|reason| panic!("{reason}"));
+    let after = fabric.wait_until_complete("after the restart");
     assert_eq!(before.tables, after.tables);
     assert_eq!(before.net.lids(), after.net.lids());
     fabric.stop();

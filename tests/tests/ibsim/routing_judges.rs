@@ -101,13 +101,13 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     opinion.sound(verdict.end_ports).unwrap();
     assert_eq!(verdict.vls, 2);
 
-    let mut one_lane = String::new();
+    let mut one_vl = String::new();
     for (&(guid, _), _) in dumps
         .cables
         .iter()
         .filter(|((guid, port), _)| dumps.nodes[guid].switch && *port == 1)
     {
-        let _ = writeln!(one_lane, "Switch 0x{guid:016x}, base LID 1, \"switch\"");
+        let _ = writeln!(one_vl, "Switch 0x{guid:016x}, base LID 1, \"switch\"");
         let ports: Vec<u8> = dumps
             .cables
             .keys()
@@ -115,10 +115,10 @@ fn both_judges_require_a_second_vl_on_a_ring() {
             .map(|(_, port)| *port)
             .collect();
         for (input, out) in ports.iter().flat_map(|i| ports.iter().map(move |o| (i, o))) {
-            let _ = writeln!(one_lane, "{input:<3} {out:<3} : {}", [" 0"; 16].join(" "));
+            let _ = writeln!(one_vl, "{input:<3} {out:<3} : {}", [" 0"; 16].join(" "));
         }
     }
-    fs::write(dump.join(names::SL2VL), one_lane).unwrap();
+    fs::write(dump.join(names::SL2VL), one_vl).unwrap();
     let (verdict, opinion) = both(&net, &sim);
     assert!(
         verdict.cyclic > 0 && opinion.credit_loop,

@@ -18,19 +18,19 @@ use serde_json::Value;
 
 /// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
 /// find the change.
-const SETTLE: Duration = Duration::from_secs(60);
+const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
 /// Entries in an LFT block.
 const BLOCK: u16 = 64;
 
 /// A fabric with `ferrosm run --json` as master.
-struct Live {
+struct LiveSm {
     sim: Ibsim,
     daemon: Running,
 }
 
-impl Live {
+impl LiveSm {
     fn start(spec: &str, args: &[&str]) -> (Self, Observed) {
         let sim = Ibsim::serve(&by_spec(spec));
         let state = sim.subdir("state").to_string_lossy().into_owned();
@@ -44,13 +44,13 @@ impl Live {
             .unwrap_or_else(|reason| panic!("{reason}"))
             .switch_links()
             .len();
-        let seen = live.settled(cables);
+        let seen = live.wait_until_sound(cables);
         (live, seen)
     }
 
     /// Waits until the fabric with this number of links between switches is sound and the SM has reported on it.
-    fn settled(&mut self, cables: usize) -> Observed {
-        let seen = poll_until(SETTLE, PAUSE, || {
+    fn wait_until_sound(&mut self, cables: usize) -> Observed {
+        let seen = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
             }
@@ -146,7 +146,7 @@ fn drained(reports: &[Value]) -> bool {
 
 /// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that differ afterwards.
 fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
-    let (mut live, mut before) = Live::start(spec, args);
+    let (mut live, mut before) = LiveSm::start(spec, args);
     let links = before.net.switch_links();
     println!(
         "{spec} {args:?}: {} blocks cold",
@@ -158,7 +158,7 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
             let reported = live.reports().len();
             live.sim
                 .console(&format!("{word} \"S-{switch:016x}\"[{port}]"));
-            let after = live.settled(cables);
+            let after = live.wait_until_sound(cables);
             let (written, differ) = (
                 blocks_written(&live.reports()[reported..]),
                 blocks_that_differ(&before.tables, &after.tables),

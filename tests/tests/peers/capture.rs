@@ -127,17 +127,17 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         (PORT_INFO, "PortInfo"),
         (LFT, "LinearForwardingTable"),
     ] {
-        let told = report["smps"]
+        let reported = report["smps"]
             .as_array()
             .expect("SMPs")
             .iter()
             .find(|s| s["attribute"] == name);
-        let told = told.map_or(0, |s| {
+        let reported = reported.map_or(0, |s| {
             s["gets"].as_u64().unwrap_or(0) + s["sets"].as_u64().unwrap_or(0)
         });
         assert_eq!(
             counted.get(&attribute).copied().unwrap_or(0),
-            told,
+            reported,
             "{name}"
         );
     }

@@ -30,7 +30,7 @@ enum When {
 }
 
 /// Topologies and their numbers of VLs. Every engine runs on all of them.
-const SHAPES: [(&str, u8, When); 31] = [
+const TOPOLOGIES: [(&str, u8, When); 31] = [
     // trees
     ("fat-tree:4", 8, When::Daily),
     ("fat-tree:8", 8, When::Full),
@@ -90,7 +90,7 @@ struct Case {
 fn cases() -> Vec<Case> {
     let full = full_matrix();
     let mut all = Vec::new();
-    for (place, (shape, vls, when)) in SHAPES.iter().enumerate() {
+    for (place, (shape, vls, when)) in TOPOLOGIES.iter().enumerate() {
         for (number, (loss, seed)) in LOSSES.iter().enumerate() {
             // Intact, and one of the three failure rates.
             let daily = *when == When::Daily && (number == 0 || number == 1 + place % 3);
@@ -177,7 +177,7 @@ fn expected_refusals() -> BTreeMap<Case, String> {
 /// The table in the format of [`REFUSALS`].
 fn table(refusals: &BTreeMap<Case, String>) -> String {
     let mut blocks: BTreeMap<(usize, &str), Vec<String>> = BTreeMap::new();
-    for (shape, vls, _) in SHAPES {
+    for (shape, vls, _) in TOPOLOGIES {
         for (place, engine) in ENGINE_NAMES.iter().enumerate() {
             let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for (loss, seed) in LOSSES {
@@ -211,7 +211,7 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
 }
 
 /// The stable part of a reason: names, GUIDs and counts may change when an engine improves.
-fn gist(reason: &str) -> String {
+fn stable_reason(reason: &str) -> String {
     let reason = reason.lines().next().unwrap_or_default();
     let head = reason
         .split([':', ';', '(', '"'])
@@ -231,7 +231,7 @@ fn gist(reason: &str) -> String {
 fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
     let fabric = Fabric::of_spec(&case.spec);
     match route(&fabric, Some(&case.engine), Some(case.vls), scratch) {
-        Outcome::Refused(reason) => Ok(Some(gist(&reason))),
+        Outcome::Refused(reason) => Ok(Some(stable_reason(&reason))),
         Outcome::Routed(routed) => judge(&fabric, &routed, case.vls, scratch.path()).map(|_| None),
     }
 }
@@ -259,7 +259,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
     let began = Instant::now();
     let (cases, expected) = (cases(), expected_refusals());
     let found = run_all(&cases);
-    let (mut wrong, mut told) = (Vec::new(), Vec::new());
+    let (mut wrong, mut results) = (Vec::new(), Vec::new());
     for (case, outcome) in &found {
         let line = format!("{} | {} | {}", case.engine, case.spec, case.vls);
         match (outcome, expected.get(case)) {
@@ -273,7 +273,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
             (Err(what), _) => wrong.push(format!("WRONG: {line}: {what}")),
         }
         if full_matrix() {
-            told.push(format!("{line}: {outcome:?}"));
+            results.push(format!("{line}: {outcome:?}"));
         }
     }
     if writes_table() {
@@ -290,7 +290,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
         .values()
         .filter(|outcome| matches!(outcome, Ok(Some(_))))
         .count();
-    println!("{}", told.join("\n"));
+    println!("{}", results.join("\n"));
     println!(
         "{} cases, {refused} refused, {:?}",
         found.len(),
@@ -307,7 +307,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
 /// A table line with an unknown engine, topology or VL count would never fail.
 #[test]
 fn refusal_table_names_existing_engines_and_topologies() {
-    let specs: BTreeSet<(String, u8)> = SHAPES
+    let specs: BTreeSet<(String, u8)> = TOPOLOGIES
         .iter()
         .flat_map(|(shape, vls, _)| {
             LOSSES

@@ -103,7 +103,7 @@ impl<'a> Visit<'a> for File {
 }
 
 /// Violations of these rules in a crate with its sources in `src`.
-pub(crate) fn breaches(src: &Path) -> Vec<String> {
+pub(crate) fn violations(src: &Path) -> Vec<String> {
     let mut paths = Vec::new();
     super::add_rust_files(src, &mut paths);
     let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();

@@ -55,7 +55,7 @@ fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// One line for each violation, with its file.
-fn breaches(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
+fn violations(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let root = workspace();
     let mut all = Vec::new();
     for path in rust_files() {
@@ -97,7 +97,7 @@ fn joined(parts: &[(&str, &str)]) -> Vec<String> {
 /// The module documentation states the purpose of the module.
 #[test]
 fn every_module_has_documentation() {
-    assert_none(&breaches(|_, text| {
+    assert_none(&violations(|_, text| {
         let headed = text
             .lines()
             .next()
@@ -113,7 +113,7 @@ fn every_module_has_documentation() {
 /// A long file usually has more than one concept.
 #[test]
 fn no_file_is_too_long() {
-    assert_none(&breaches(|_, text| {
+    assert_none(&violations(|_, text| {
         let lines = text.lines().count();
         if lines <= LONGEST_FILE {
             vec![]
@@ -136,7 +136,7 @@ fn no_todo_or_stub_is_left() {
         ("#[ign", "ore"),
         ("#[should_", "panic"),
     ]);
-    assert_none(&breaches(|_, text| lines_with(text, &words)));
+    assert_none(&violations(|_, text| lines_with(text, &words)));
 }
 
 /// `unsafe` is limited to the calls of libibumad, rdma-core's verbs behind their feature, the mapping of shared memory, and the library
@@ -160,7 +160,7 @@ fn unsafe_code_is_in_listed_files_only() {
             || name.ends_with("/libibmad.rs")
             || name == "tests/benches/sa_view.rs"
     };
-    assert_none(&breaches(|name, text| {
+    assert_none(&violations(|name, text| {
         if allowed(name) {
             vec![]
         } else {
@@ -194,7 +194,7 @@ fn no_machine_paths() {
         })
     else {
         println!("not a git checkout: checking Rust files only");
-        assert_none(&breaches(|_, text| lines_with(text, &words)));
+        assert_none(&violations(|_, text| lines_with(text, &words)));
         return;
     };
     let mut found = Vec::new();
@@ -382,7 +382,7 @@ fn cargo_run_has_one_program() {
 /// Only the manager names two components of the core.
 #[test]
 fn components_do_not_name_each_other() {
-    assert_none(&components::breaches(&workspace().join("sm-core/src")));
+    assert_none(&components::violations(&workspace().join("sm-core/src")));
 }
 
 /// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and serialisation only where permitted.

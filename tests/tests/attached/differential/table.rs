@@ -4,8 +4,8 @@ use super::table_of_sets::WRITES;
 
 /// Which side follows the specification.
 #[derive(Clone, Copy)]
-pub(crate) enum Right {
-    Ours,
+pub(crate) enum Conforming {
+    Ferrosm,
     /// The specification leaves the choice, or the value is a device property.
     Both,
 }
@@ -19,22 +19,22 @@ pub(crate) struct Known {
     pub ours: &'static str,
     pub ibsim: &'static str,
     /// Subject, behaviour of ferrosm's nodes and behaviour of ibsim, for docs/ibsim-differences.md.
-    pub told: [&'static str; 3],
-    pub right: Right,
-    pub why: &'static str,
+    pub doc: [&'static str; 3],
+    pub conforming: Conforming,
+    pub reason: &'static str,
 }
 
 impl Known {
     /// The row of this difference in docs/ibsim-differences.md.
     pub(crate) fn row(&self) -> String {
-        let right = match self.right {
-            Right::Ours => "ferrosm",
-            Right::Both => "both",
+        let right = match self.conforming {
+            Conforming::Ferrosm => "ferrosm",
+            Conforming::Both => "both",
         };
-        let [what, ours, ibsim] = self.told;
+        let [what, ours, ibsim] = self.doc;
         format!(
             "| `{}` | {what} | {ours} | {ibsim} | {right} | {} |",
-            self.id, self.why
+            self.id, self.reason
         )
     }
 }
@@ -52,13 +52,13 @@ const READS: &[Known] = &[
         fields: &["ReturnPath[0]", "ReturnPath behind HopCount"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "ReturnPath beyond HopCount",
             "0",
             "own port, uninitialised bytes",
         ],
-        right: Right::Ours,
-        why: "only the hops are defined; undefined bytes are 0",
+        conforming: Conforming::Ferrosm,
+        reason: "only the hops are defined; undefined bytes are 0",
     },
     Known {
         id: "d-revision",
@@ -66,13 +66,13 @@ const READS: &[Known] = &[
         fields: &["NodeInfo.Revision", "NodeInfo.PartitionCap"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "NodeInfo.Revision, PartitionCap",
             "as real devices",
             "0xA1; 64, switches 8",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-switch-caps",
@@ -86,13 +86,13 @@ const READS: &[Known] = &[
         ],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "SwitchInfo capacities",
             "as real devices",
             "fixed; LinearFDBCap from its command line",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-switch-settings",
@@ -104,13 +104,13 @@ const READS: &[Known] = &[
         ],
         ours: "*",
         ibsim: "0x0",
-        told: [
+        doc: [
             "SwitchInfo default multicast ports, MulticastFDBTop",
             "stored",
             "not stored",
         ],
-        right: Right::Ours,
-        why: "read-write components",
+        conforming: Conforming::Ferrosm,
+        reason: "read-write components",
     },
     Known {
         id: "d-life-time",
@@ -118,9 +118,9 @@ const READS: &[Known] = &[
         fields: &["SwitchInfo.LifeTimeValue"],
         ours: "*",
         ibsim: "*",
-        told: ["initial SwitchInfo.LifeTimeValue", "18", "0"],
-        right: Right::Both,
-        why: "device property",
+        doc: ["initial SwitchInfo.LifeTimeValue", "18", "0"],
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-port-caps",
@@ -134,9 +134,9 @@ const READS: &[Known] = &[
         ],
         ours: "*",
         ibsim: "*",
-        told: ["PortInfo capabilities", "as real devices", "one template"],
-        right: Right::Both,
-        why: "device property",
+        doc: ["PortInfo capabilities", "as real devices", "one template"],
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-not-stored",
@@ -155,9 +155,9 @@ const READS: &[Known] = &[
         ],
         ours: "*",
         ibsim: "*",
-        told: ["PortInfo settings", "stored", "template values"],
-        right: Right::Ours,
-        why: "read-write components",
+        doc: ["PortInfo settings", "stored", "template values"],
+        conforming: Conforming::Ferrosm,
+        reason: "read-write components",
     },
     Known {
         id: "d-gid-prefix",
@@ -165,9 +165,9 @@ const READS: &[Known] = &[
         fields: &["PortInfo.GidPrefix"],
         ours: "0xfe80000000000000",
         ibsim: "0x0",
-        told: ["initial PortInfo.GidPrefix", "FE80::", "0"],
-        right: Right::Ours,
-        why: "default GID prefix",
+        doc: ["initial PortInfo.GidPrefix", "FE80::", "0"],
+        conforming: Conforming::Ferrosm,
+        reason: "default GID prefix",
     },
     Known {
         id: "d-external",
@@ -175,13 +175,13 @@ const READS: &[Known] = &[
         fields: &["PortInfo.GidPrefix", "PortInfo.MasterSMLID"],
         ours: "0x0",
         ibsim: "*",
-        told: [
+        doc: [
             "GidPrefix and MasterSMLID of an external switch port",
             "0",
             "stored",
         ],
-        right: Right::Ours,
-        why: "valid for end ports and port 0 only",
+        conforming: Conforming::Ferrosm,
+        reason: "valid for end ports and port 0 only",
     },
     Known {
         id: "d-modifier-0",
@@ -195,13 +195,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "nonzero modifier where 0 is required",
             "status 0x1C",
             "ignored",
         ],
-        right: Right::Both,
-        why: "0 is required of the sender; the response is not defined",
+        conforming: Conforming::Both,
+        reason: "0 is required of the sender; the response is not defined",
     },
     Known {
         id: "d-guid-blocks",
@@ -209,9 +209,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: ["GUIDInfo beyond GUIDCap", "status 0x1C", "response"],
-        right: Right::Ours,
-        why: "no such block",
+        doc: ["GUIDInfo beyond GUIDCap", "status 0x1C", "response"],
+        conforming: Conforming::Ferrosm,
+        reason: "no such block",
     },
     Known {
         id: "d-guid-set",
@@ -219,9 +219,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "status 0x8",
-        told: ["Set(GUIDInfo)", "stored", "status 0x08"],
-        right: Right::Ours,
-        why: "alias GUIDs are set this way",
+        doc: ["Set(GUIDInfo)", "stored", "status 0x08"],
+        conforming: Conforming::Ferrosm,
+        reason: "alias GUIDs are set this way",
     },
     Known {
         id: "d-guid-read",
@@ -229,9 +229,9 @@ const READS: &[Known] = &[
         fields: &["data"],
         ours: "*",
         ibsim: "*",
-        told: ["GUIDInfo after that", "value written", "port GUID only"],
-        right: Right::Ours,
-        why: "as above",
+        doc: ["GUIDInfo after that", "value written", "port GUID only"],
+        conforming: Conforming::Ferrosm,
+        reason: "as above",
     },
     Known {
         id: "d-p-key-cap",
@@ -239,9 +239,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "status 0x1c",
-        told: ["P_KeyTable block 2 of a CA", "exists", "status 0x1C"],
-        right: Right::Both,
-        why: "follows from PartitionCap",
+        doc: ["P_KeyTable block 2 of a CA", "exists", "status 0x1C"],
+        conforming: Conforming::Both,
+        reason: "follows from PartitionCap",
     },
     Known {
         id: "d-p-key-port",
@@ -249,13 +249,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "P_KeyTable of a nonexistent switch port",
             "status 0x1C",
             "uninitialised bytes",
         ],
-        right: Right::Ours,
-        why: "invalid field; the port bits are ignored for a CA",
+        conforming: Conforming::Ferrosm,
+        reason: "invalid field; the port bits are ignored for a CA",
     },
     Known {
         id: "d-sl2vl",
@@ -263,13 +263,13 @@ const READS: &[Known] = &[
         fields: &["data"],
         ours: "0123456701234567..",
         ibsim: "0123456789abcde7..",
-        told: [
+        doc: [
             "initial SLtoVLMappingTable",
             "SL modulo 8 VLs",
             "VLs 8 to 14, beyond VLCap",
         ],
-        right: Right::Ours,
-        why: "packets on VLs above VLCap are dropped",
+        conforming: Conforming::Ferrosm,
+        reason: "packets on VLs above VLCap are dropped",
     },
     Known {
         id: "d-sl2vl-port",
@@ -277,13 +277,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "SLtoVLMappingTable of a nonexistent port",
             "status 0x1C",
             "response",
         ],
-        right: Right::Ours,
-        why: "invalid field",
+        conforming: Conforming::Ferrosm,
+        reason: "invalid field",
     },
     Known {
         id: "d-vl-arb",
@@ -291,13 +291,13 @@ const READS: &[Known] = &[
         fields: &["data"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "initial VLArbitrationTable",
             "VL0 has weight in the low table",
             "VL0 has no weight there",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-vl-arb-port",
@@ -305,13 +305,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "VLArbitrationTable of a nonexistent port, or another port of the CA",
             "status 0x1C",
             "response",
         ],
-        right: Right::Ours,
-        why: "invalid field",
+        conforming: Conforming::Ferrosm,
+        reason: "invalid field",
     },
     Known {
         id: "d-vl-arb-vl15",
@@ -319,9 +319,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: ["VLArbitrationTable with VL15", "status 0x1C", "stored"],
-        right: Right::Ours,
-        why: "VL15 is not arbitrated",
+        doc: ["VLArbitrationTable with VL15", "status 0x1C", "stored"],
+        conforming: Conforming::Ferrosm,
+        reason: "VL15 is not arbitrated",
     },
     Known {
         id: "d-vl-arb-vl15-read",
@@ -329,9 +329,9 @@ const READS: &[Known] = &[
         fields: &["data"],
         ours: "*",
         ibsim: "0f0a..",
-        told: ["VLArbitrationTable after that", "unchanged", "VL15"],
-        right: Right::Ours,
-        why: "as above",
+        doc: ["VLArbitrationTable after that", "unchanged", "VL15"],
+        conforming: Conforming::Ferrosm,
+        reason: "as above",
     },
     Known {
         id: "d-groups",
@@ -339,13 +339,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "MulticastForwardingTable beyond the table or the ports",
             "status 0x1C",
             "zeros",
         ],
-        right: Right::Ours,
-        why: "invalid field",
+        conforming: Conforming::Ferrosm,
+        reason: "invalid field",
     },
     Known {
         id: "d-ext-port-info",
@@ -353,13 +353,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0xc",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "Mellanox ExtendedPortInfo of a device without vendor",
             "status 0x0C",
             "response",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-no-answer",
@@ -372,9 +372,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0xc",
         ibsim: "none",
-        told: ["unsupported attributes", "status 0x0C", "no response"],
-        right: Right::Ours,
-        why: "every request gets a response",
+        doc: ["unsupported attributes", "status 0x0C", "no response"],
+        conforming: Conforming::Ferrosm,
+        reason: "every request gets a response",
     },
     Known {
         id: "d-led",
@@ -387,9 +387,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "*",
         ibsim: "none",
-        told: ["LedInfo, VendorDiag", "supported", "no response"],
-        right: Right::Ours,
-        why: "mandatory, or rejected with a status",
+        doc: ["LedInfo, VendorDiag", "supported", "no response"],
+        conforming: Conforming::Ferrosm,
+        reason: "mandatory, or rejected with a status",
     },
     Known {
         id: "d-read-only",
@@ -401,9 +401,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0xc",
         ibsim: "status 0x8",
-        told: ["Set of a read-only attribute", "status 0x0C", "status 0x08"],
-        right: Right::Ours,
-        why: "the method exists, but not for this attribute",
+        doc: ["Set of a read-only attribute", "status 0x0C", "status 0x08"],
+        conforming: Conforming::Ferrosm,
+        reason: "the method exists, but not for this attribute",
     },
     Known {
         id: "d-class-version",
@@ -411,9 +411,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x4",
         ibsim: "*",
-        told: ["wrong class version", "status 0x04", "response, or none"],
-        right: Right::Ours,
-        why: "table of status codes",
+        doc: ["wrong class version", "status 0x04", "response, or none"],
+        conforming: Conforming::Ferrosm,
+        reason: "table of status codes",
     },
     Known {
         id: "d-base-version",
@@ -421,9 +421,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x4",
         ibsim: "none",
-        told: ["wrong base version", "status 0x04", "no response"],
-        right: Right::Ours,
-        why: "table of status codes",
+        doc: ["wrong base version", "status 0x04", "no response"],
+        conforming: Conforming::Ferrosm,
+        reason: "table of status codes",
     },
     Known {
         id: "d-trap",
@@ -431,9 +431,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "none",
         ibsim: "status 0x8",
-        told: ["Trap to a node without SM", "no response", "status 0x08"],
-        right: Right::Ours,
-        why: "only TrapRepress responds to a Trap",
+        doc: ["Trap to a node without SM", "no response", "status 0x08"],
+        conforming: Conforming::Ferrosm,
+        reason: "only TrapRepress responds to a Trap",
     },
     Known {
         id: "d-odd-method",
@@ -441,13 +441,13 @@ const READS: &[Known] = &[
         fields: &["Method"],
         ours: "*",
         ibsim: "0x81",
-        told: [
+        doc: [
             "method of the response to an unsupported method",
             "that method with the R bit",
             "GetResp",
         ],
-        right: Right::Both,
-        why: "status 0x08 is the same",
+        conforming: Conforming::Both,
+        reason: "status 0x08 is the same",
     },
     Known {
         id: "d-refusal",
@@ -455,13 +455,13 @@ const READS: &[Known] = &[
         fields: &["data of a refusal"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "data of an error response",
             "current values",
             "request data, partly applied",
         ],
-        right: Right::Both,
-        why: "not defined",
+        conforming: Conforming::Both,
+        reason: "not defined",
     },
     Known {
         id: "d-hop-count",
@@ -469,9 +469,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "none",
         ibsim: "status 0x0",
-        told: ["HopCount 64", "no response", "response"],
-        right: Right::Ours,
-        why: "63 is the maximum",
+        doc: ["HopCount 64", "no response", "response"],
+        conforming: Conforming::Ferrosm,
+        reason: "63 is the maximum",
     },
     Known {
         id: "d-port-0",
@@ -479,13 +479,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "none",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "DR path through port 0, or with a first hop other than the sending port",
             "no response",
             "response",
         ],
-        right: Right::Ours,
-        why: "DR paths use external ports; the first hop is the sending port",
+        conforming: Conforming::Ferrosm,
+        reason: "DR paths use external ports; the first hop is the sending port",
     },
     Known {
         id: "d-initialize",
@@ -493,13 +493,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "none",
-        told: [
+        doc: [
             "LID-routed SMP over links in Initialize",
             "response",
             "no response",
         ],
-        right: Right::Ours,
-        why: "SMPs pass from Initialize on",
+        conforming: Conforming::Ferrosm,
+        reason: "SMPs pass from Initialize on",
     },
     Known {
         id: "d-pma-optional",
@@ -507,13 +507,13 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "none",
-        told: [
+        doc: [
             "PortSamplesControl, PortExtendedSpeedsCounters and others",
             "supported",
             "no response",
         ],
-        right: Right::Ours,
-        why: "PortSamplesControl is mandatory",
+        conforming: Conforming::Ferrosm,
+        reason: "PortSamplesControl is mandatory",
     },
     Known {
         id: "d-pma-send",
@@ -521,9 +521,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "none",
         ibsim: "status 0x0",
-        told: ["Send to the PMA", "no response", "treated as Get"],
-        right: Right::Ours,
-        why: "Send has no response",
+        doc: ["Send to the PMA", "no response", "treated as Get"],
+        conforming: Conforming::Ferrosm,
+        reason: "Send has no response",
     },
     Known {
         id: "d-pma-all",
@@ -531,9 +531,9 @@ const READS: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "status 0x1c",
-        told: ["AllPortSelect of a CA", "sum over all ports", "status 0x1C"],
-        right: Right::Ours,
-        why: "its ClassPortInfo reports support",
+        doc: ["AllPortSelect of a CA", "sum over all ports", "status 0x1C"],
+        conforming: Conforming::Ferrosm,
+        reason: "its ClassPortInfo reports support",
     },
     Known {
         id: "d-pma-counters",
@@ -541,12 +541,12 @@ const READS: &[Known] = &[
         fields: &["data"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "counters",
             "packets counted, fields by product",
             "other fields, packets of 288 bytes",
         ],
-        right: Right::Ours,
-        why: "packets of all VLs count, in words on the wire",
+        conforming: Conforming::Ferrosm,
+        reason: "packets of all VLs count, in words on the wire",
     },
 ];

@@ -1,6 +1,6 @@
 //! The entries of the table for Sets and the reads after them.
 
-use super::table::{Known, Right};
+use super::table::{Conforming, Known};
 
 pub(crate) const WRITES: &[Known] = &[
     Known {
@@ -17,13 +17,13 @@ pub(crate) const WRITES: &[Known] = &[
         ],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "initial width and speed enabled",
             "all supported",
             "4x; SDR unless the file has a speed",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
     Known {
         id: "d-width-external",
@@ -39,13 +39,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.LinkWidthEnabled"],
         ours: "0x2",
         ibsim: "0x3",
-        told: [
+        doc: [
             "Set of LinkWidthEnabled on a switch port",
             "stored",
             "changed",
         ],
-        right: Right::Ours,
-        why: "read-write component",
+        conforming: Conforming::Ferrosm,
+        reason: "read-write component",
     },
     Known {
         id: "d-port-0-vls",
@@ -56,13 +56,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.OperationalVLs"],
         ours: "0x4",
         ibsim: "0x1",
-        told: [
+        doc: [
             "Set of OperationalVLs on a base port 0",
             "unchanged",
             "stored",
         ],
-        right: Right::Ours,
-        why: "base port 0 has no link",
+        conforming: Conforming::Ferrosm,
+        reason: "base port 0 has no link",
     },
     Known {
         id: "d-arrival",
@@ -70,13 +70,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["NodeInfo.LocalPortNum", "PortInfo.LocalPortNum"],
         ours: "0x1",
         ibsim: "0x0",
-        told: [
+        doc: [
             "LocalPortNum in the response of a switch to a LID-routed SMP",
             "arrival port",
             "0",
         ],
-        right: Right::Ours,
-        why: "defined so",
+        conforming: Conforming::Ferrosm,
+        reason: "defined so",
     },
     Known {
         id: "d-permissive",
@@ -84,13 +84,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["NodeInfo.*"],
         ours: "*",
         ibsim: "*",
-        told: [
+        doc: [
             "LID-routed SMP to LID 0xFFFF",
             "processed by the neighbour",
             "processed by the sending node",
         ],
-        right: Right::Ours,
-        why: "the permissive LID addresses the next node on the link",
+        conforming: Conforming::Ferrosm,
+        reason: "the permissive LID addresses the next node on the link",
     },
     Known {
         id: "d-external-by-lid",
@@ -98,9 +98,9 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.GidPrefix", "PortInfo.MasterSMLID"],
         ours: "0x0",
         ibsim: "*",
-        told: ["as `d-external`, LID-routed", "0", "stored"],
-        right: Right::Ours,
-        why: "as above",
+        doc: ["as `d-external`, LID-routed", "0", "stored"],
+        conforming: Conforming::Ferrosm,
+        reason: "as above",
     },
     Known {
         id: "d-table-end",
@@ -108,13 +108,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["data"],
         ours: "ff*",
         ibsim: "*",
-        told: [
+        doc: [
             "LinearForwardingTable beyond LinearFDBCap",
             "0xFF",
             "uninitialised bytes",
         ],
-        right: Right::Ours,
-        why: "0xFF means no entry",
+        conforming: Conforming::Ferrosm,
+        reason: "0xFF means no entry",
     },
     Known {
         id: "d-no-change",
@@ -122,9 +122,9 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.OperationalVLs"],
         ours: "0x1",
         ibsim: "0x0",
-        told: ["Set of OperationalVLs 0", "no change", "stored"],
-        right: Right::Ours,
-        why: "0 means no change",
+        doc: ["Set of OperationalVLs 0", "no change", "stored"],
+        conforming: Conforming::Ferrosm,
+        reason: "0 means no change",
     },
     Known {
         id: "d-vl-cap",
@@ -132,13 +132,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x0",
         ibsim: "status 0x1c",
-        told: [
+        doc: [
             "Set(PortInfo) with another VLCap",
             "ignored",
             "checks OperationalVLs against it",
         ],
-        right: Right::Ours,
-        why: "VLCap is read-only",
+        conforming: Conforming::Ferrosm,
+        reason: "VLCap is read-only",
     },
     Known {
         id: "d-illegal",
@@ -155,13 +155,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "Set of invalid values (LIDs, LMC, MTU, speed, width, physical states, LinearFDBTop)",
             "status 0x1C, no change",
             "applied, or applied in part",
         ],
-        right: Right::Ours,
-        why: "invalid field",
+        conforming: Conforming::Ferrosm,
+        reason: "invalid field",
     },
     Known {
         id: "d-illegal-read",
@@ -176,9 +176,9 @@ pub(crate) const WRITES: &[Known] = &[
         ],
         ours: "*",
         ibsim: "*",
-        told: ["values after that", "unchanged", "value written"],
-        right: Right::Ours,
-        why: "as above",
+        doc: ["values after that", "unchanged", "value written"],
+        conforming: Conforming::Ferrosm,
+        reason: "as above",
     },
     Known {
         id: "d-state",
@@ -190,13 +190,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
-        told: [
+        doc: [
             "Set of PortState to Initialize, from Active to Armed, and to Active again",
             "status 0x1C",
             "applied, or ignored",
         ],
-        right: Right::Ours,
-        why: "Initialize cannot be set; some devices accept Active to Armed",
+        conforming: Conforming::Ferrosm,
+        reason: "Initialize cannot be set; some devices accept Active to Armed",
     },
     Known {
         id: "d-state-read",
@@ -204,9 +204,9 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.PortState"],
         ours: "0x4",
         ibsim: "0x3",
-        told: ["PortState after that", "Active", "Armed"],
-        right: Right::Ours,
-        why: "as above",
+        doc: ["PortState after that", "Active", "Armed"],
+        conforming: Conforming::Ferrosm,
+        reason: "as above",
     },
     Known {
         id: "d-reregister",
@@ -214,13 +214,13 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.ClientReregister"],
         ours: "0x1",
         ibsim: "0x0",
-        told: [
+        doc: [
             "response to a Set with ClientReregister",
             "bit set",
             "bit clear",
         ],
-        right: Right::Ours,
-        why: "IBA o14-12.2.1",
+        conforming: Conforming::Ferrosm,
+        reason: "IBA o14-12.2.1",
     },
     Known {
         id: "d-hoq-life",
@@ -228,9 +228,9 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["PortInfo.HOQLife"],
         ours: "0x0",
         ibsim: "0x11",
-        told: ["HOQLife of a CA", "0", "stored"],
-        right: Right::Ours,
-        why: "switch ports only",
+        doc: ["HOQLife of a CA", "0", "stored"],
+        conforming: Conforming::Ferrosm,
+        reason: "switch ports only",
     },
     Known {
         id: "d-groups-end",
@@ -238,12 +238,12 @@ pub(crate) const WRITES: &[Known] = &[
         fields: &["data"],
         ours: "0001..",
         ibsim: "..",
-        told: [
+        doc: [
             "MulticastForwardingTable block 511",
             "exists",
             "beyond its MulticastFDBCap",
         ],
-        right: Right::Both,
-        why: "device property",
+        conforming: Conforming::Both,
+        reason: "device property",
     },
 ];
