@@ -1,4 +1,4 @@
-//! One cold fabric on ibsim, brought up by `ferrosm run --once`, and everything that outside programs say of it.
+//! Initialises a fabric on ibsim with `ferrosm run --once`, and verifies it with independent programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::diags::{Net, Observed};
 use crate::ibsim::Ibsim;
 use crate::{ibdmchk, judge};
 
-/// Pairs of end ports that `ibtracert` is asked about.
+/// Number of pairs of end ports that are traced with `ibtracert`.
 const TRACED_PAIRS: usize = 6;
 
-/// Brings the fabric up with `args` added to the command line, and judges it; then does it again, and nothing may
-/// change.
+/// Initialises the fabric with the additional arguments `args`, and verifies it. Then runs a second time, which must not change
+/// anything.
 ///
 /// # Panics
-/// With what is wrong.
+/// If a check fails.
 pub fn check(fabric: &str, args: &[&str], lmc: u8) {
     let sim = Ibsim::serve(fabric);
     let cold = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
@@ -32,9 +32,9 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
     assert_eq!(
         seen.net.lids(),
         after.net.lids(),
-        "a second run changes a LID"
+        "the second run changed a LID"
     );
-    assert_eq!(seen.tables, after.tables, "a second run changes a table");
+    assert_eq!(seen.tables, after.tables, "the second run changed a table");
     assert_eq!(
         again["lft_blocks_written"], 0,
         "a second run writes tables: {again}"
@@ -46,10 +46,10 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
     );
 }
 
-/// Runs `ferrosm run --once` with a state and a dump directory of the simulator's own; its report.
+/// Runs `ferrosm run --once` with state and dump directories in the simulator's directory, and returns its report.
 ///
 /// # Panics
-/// If it does not exit with 0.
+/// If the exit status is not 0.
 #[must_use]
 pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
@@ -58,7 +58,7 @@ pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
         "run",
         "--once",
         "--json",
-        // What judges here reads forwarding tables alone: all packets are on one lane for it.
+        // The checker reads only forwarding tables, and assumes that all packets use one VL.
         "--vls",
         "1",
         "--state-dir",
@@ -70,10 +70,10 @@ pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     report_in(&sim.ferrosm(&all).expect_success().stdout)
 }
 
-/// Observes the fabric and judges it: sound, and the same nodes and cables as `cold`.
+/// Reads the fabric with infiniband-diags, and verifies it. Nodes and links must be those of `cold`.
 ///
 /// # Panics
-/// With what is wrong.
+/// If a check fails.
 #[must_use]
 pub fn judge_now(sim: &Ibsim, cold: &Net, lmc: u8) -> Observed {
     let seen = sim.observe().unwrap_or_else(|reason| panic!("{reason}"));
@@ -82,20 +82,20 @@ pub fn judge_now(sim: &Ibsim, cold: &Net, lmc: u8) -> Observed {
     assert_eq!(
         cabling(&seen.net),
         cabling(cold),
-        "not the fabric that was there before"
+        "nodes or links differ from the initial fabric"
     );
     for (end, (_, found)) in seen.net.lids() {
-        // A base switch port 0 has LMC 0 whatever the subnet's is.
+        // The LMC of a base switch port 0 is always 0.
         let is_switch = end.1 == 0;
         assert!(
             found == lmc || (is_switch && found == 0),
-            "LMC of {end:x?} is {found}, not {lmc}"
+            "LMC of {end:x?} is {found}, expected {lmc}"
         );
     }
     seen
 }
 
-/// Which port is cabled to which.
+/// The links, by each of their ports.
 #[must_use]
 pub fn cabling(net: &Net) -> BTreeMap<(u64, u8), (u64, u8)> {
     net.nodes
@@ -108,7 +108,7 @@ pub fn cabling(net: &Net) -> BTreeMap<(u64, u8), (u64, u8)> {
         .collect()
 }
 
-/// `ibtracert` both ways between sampled end ports; each hop must be what the tables say.
+/// Runs `ibtracert` in both directions between sampled end ports; each hop must match the tables.
 fn trace_pairs(sim: &Ibsim, seen: &Observed) {
     let ends: Vec<(u64, u8, u16, u8)> = seen
         .net
@@ -120,30 +120,30 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
         })
         .collect();
     for sample in 0..TRACED_PAIRS {
-        // Large primes: spread over the fabric, the same every time.
+        // Large primes spread the samples over the fabric, and make them repeatable.
         let one = ends[(sample * 7919) % ends.len()];
         let other = ends[(sample * 104_729 + ends.len() / 2) % ends.len()];
         for (from, to) in [(one, other), (other, one)] {
             if from.0 == to.0 {
                 continue;
             }
-            // Another path of the LMC range for each sample.
+            // Each sample uses another LID of the LMC range.
             let lid = to.2 + u16::try_from(sample % (1 << to.3)).unwrap_or(0);
-            let said = sim
+            let traced = sim
                 .trace(from.2, lid)
                 .unwrap_or_else(|reason| panic!("{reason}"));
-            let walked = judge::path(&seen.net, &seen.tables, (from.0, from.1), lid)
+            let expected = judge::path(&seen.net, &seen.tables, (from.0, from.1), lid)
                 .unwrap_or_else(|reason| panic!("{reason}"));
-            assert_eq!(said.hops, walked, "ibtracert {} {lid}", from.2);
-            assert_eq!(said.to, to.0, "ibtracert {} {lid} ends elsewhere", from.2);
+            assert_eq!(traced.hops, expected, "ibtracert {} {lid}", from.2);
+            assert_eq!(traced.to, to.0, "ibtracert {} {lid} ends elsewhere", from.2);
         }
     }
 }
 
-/// `ibdmchk` on the dump files: every pair of end ports has a path, no credit loop.
+/// Asserts with `ibdmchk` that the dumps have a path between all pairs of end ports, and no credit loop.
 ///
 /// # Panics
-/// With what it says.
+/// If `ibdmchk` reports a fault.
 pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
     let opinion = ibdmchk::ask(dump, scratch).unwrap_or_else(|reason| panic!("{reason}"));
     opinion
@@ -151,18 +151,18 @@ pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
         .unwrap_or_else(|reason| panic!("{reason}"));
 }
 
-/// The report of the last sweep in what `ferrosm run --once --json` printed.
+/// The report of the last sweep in the output of `ferrosm run --once --json`.
 ///
 /// # Panics
-/// If it is not there.
+/// If the output has no report.
 #[must_use]
 pub fn report_in(stdout: &str) -> Value {
     let line = stdout.lines().rev().find(|line| line.starts_with('{'));
-    let line = line.unwrap_or_else(|| panic!("no report of a sweep in the output:\n{stdout}"));
+    let line = line.unwrap_or_else(|| panic!("no sweep report in the output:\n{stdout}"));
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Set SMPs of an attribute in a report; 0 where it is not listed.
+/// Number of Set SMPs of an attribute in a report; 0 if the attribute is not listed.
 ///
 /// # Panics
 /// If the report has no list of SMPs.

@@ -1,7 +1,7 @@
-//! Programs of others on a simulated fabric, whichever simulator serves it.
+//! Programs of other projects on a simulated fabric.
 //!
-//! A simulator says how a program is started on one of its nodes; what the programs then tell is read here,
-//! in one way for all.
+//! Each simulator implements how to start a program on a node; running the programs and parsing their output is common to
+//! all simulators.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,19 +10,18 @@ use crate::diags::{LFT_BLOCK, Net, Observed, SmInfo, Tables, Trace, parse_links}
 use crate::process::{Finished, Launch, Running};
 use crate::programs;
 
-/// Longest time for a diagnostic program.
+/// Maximum run time of a diagnostic program.
 const DIAG: Duration = Duration::from_secs(120);
 
-/// A simulator on which programs run.
+/// A simulator that runs programs on its nodes.
 pub trait Clients {
-    /// The directory in which everything on this simulator runs.
+    /// The working directory of all programs on this simulator.
     fn dir(&self) -> &Path;
 
-    /// A program on a node given by its id or description (the simulator's choice where `None`), ready for
-    /// arguments.
+    /// Prepares a program on a node, selected by ID or description; `None` selects the simulator's default.
     fn launch(&self, program: &str, node: Option<&str>) -> Launch;
 
-    /// A directory in [`Clients::dir`].
+    /// Creates a directory in [`Clients::dir`].
     #[must_use]
     fn subdir(&self, name: &str) -> PathBuf {
         let dir = self.dir().join(name);
@@ -30,7 +29,7 @@ pub trait Clients {
         dir
     }
 
-    /// Runs a program on the node that the fabric's file names first.
+    /// Runs a program on the first node of the fabric file.
     #[must_use]
     fn run(&self, program: &str, args: &[&str]) -> Finished {
         self.launch(program, None)
@@ -39,7 +38,7 @@ pub trait Clients {
             .wait(DIAG)
     }
 
-    /// Runs a program on a node given by its id or description.
+    /// Runs a program on a node, selected by ID or description.
     #[must_use]
     fn run_at(&self, node: &str, program: &str, args: &[&str]) -> Finished {
         self.launch(program, Some(node))
@@ -48,13 +47,13 @@ pub trait Clients {
             .wait(DIAG)
     }
 
-    /// Runs `ferrosm` to its end.
+    /// Runs `ferrosm`, and waits for its end.
     #[must_use]
     fn ferrosm(&self, args: &[&str]) -> Finished {
         self.spawn_ferrosm(None, args).wait(DIAG)
     }
 
-    /// Starts `ferrosm` at a node (the first where `None`) and lets it run.
+    /// Starts `ferrosm` on a node; `None` selects the first one.
     #[must_use]
     fn spawn_ferrosm(&self, node: Option<&str>, args: &[&str]) -> Running {
         let binary = programs::ferrosm();
@@ -63,7 +62,7 @@ pub trait Clients {
             .start(self.dir())
     }
 
-    /// Runs one sweep of OpenSM. Its dumps are in `dump` under [`Clients::dir`].
+    /// Runs one sweep of OpenSM, which writes its dumps to `dump` in [`Clients::dir`].
     #[must_use]
     fn opensm_once(&self, args: &[&str]) -> Finished {
         let dump = format!("{}/", self.subdir("dump").display());
@@ -85,15 +84,15 @@ pub trait Clients {
             .wait(DIAG)
     }
 
-    /// The fabric by `ibnetdiscover`.
+    /// The fabric, from `ibnetdiscover`.
     ///
     /// # Errors
-    /// If it fails or prints what the parser does not know.
+    /// If a program fails, or its output cannot be parsed.
     fn net(&self) -> Result<Net, String> {
-        Net::parse(&said(self, "ibnetdiscover", &[])?)
+        Net::parse(&output_of(self, "ibnetdiscover", &[])?)
     }
 
-    /// The fabric by `ibnetdiscover`, the linear forwarding tables by `dump_fts`, the links by `iblinkinfo`.
+    /// The fabric from `ibnetdiscover`, the linear forwarding tables from `dump_fts`, and the links from `iblinkinfo`.
     ///
     /// # Errors
     /// As [`Clients::net`].
@@ -101,21 +100,21 @@ pub trait Clients {
         Ok(Observed {
             net: self.net()?,
             tables: self.tables()?,
-            links: parse_links(&said(self, "iblinkinfo", &["-l"])?)?,
+            links: parse_links(&output_of(self, "iblinkinfo", &["-l"])?)?,
         })
     }
 
-    /// The linear forwarding tables by `dump_fts`, and by `smpdump` what that leaves out.
+    /// The linear forwarding tables from `dump_fts`, and from `smpdump` the entries that `dump_fts` omits.
     fn tables(&self) -> Result<Tables, String> {
-        /// AttributeID of LinearForwardingTable, as `smpdump` takes it.
+        /// AttributeID of LinearForwardingTable, in decimal for `smpdump`.
         const LFT: &str = "25";
-        let text = said(self, "dump_fts", &["-a", "-n"])?;
+        let text = output_of(self, "dump_fts", &["-a", "-n"])?;
         let mut tables = Tables::parse(&text)?;
         for entry in Tables::left_out(&text)? {
             let block = (entry.lid / LFT_BLOCK).to_string();
             tables.complete(
                 &entry,
-                &said(self, "smpdump", &["-D", &entry.path, LFT, &block])?,
+                &output_of(self, "smpdump", &["-D", &entry.path, LFT, &block])?,
             )?;
         }
         Ok(tables)
@@ -126,43 +125,51 @@ pub trait Clients {
     /// # Errors
     /// As [`Clients::net`].
     fn trace(&self, from: u16, to: u16) -> Result<Trace, String> {
-        Trace::parse(&said(
+        Trace::parse(&output_of(
             self,
             "ibtracert",
             &[&from.to_string(), &to.to_string()],
         )?)
     }
 
-    /// The subnet manager's state, asked by `sminfo` at a node. Only a running subnet manager answers.
+    /// SMInfo of the master, queried by `sminfo` on a node. Only a running SM replies.
     ///
     /// # Errors
     /// As [`Clients::net`].
     fn sm_info(&self, node: &str) -> Result<SmInfo, String> {
-        ask_sm(self, node, &[])
+        query_sm_info(self, node, &[])
     }
 
-    /// As [`Clients::sm_info`], of the subnet manager at a LID.
+    /// As [`Clients::sm_info`], for the SM at a LID.
     ///
     /// # Errors
     /// As [`Clients::net`].
     fn sm_info_of(&self, node: &str, lid: u16) -> Result<SmInfo, String> {
-        ask_sm(self, node, &[&lid.to_string()])
+        query_sm_info(self, node, &[&lid.to_string()])
     }
 }
 
-fn ask_sm(sim: &(impl Clients + ?Sized), node: &str, args: &[&str]) -> Result<SmInfo, String> {
-    let answer = sim.run_at(node, "sminfo", args);
-    if !answer.status.success() {
-        return Err(answer.describe());
+fn query_sm_info(
+    sim: &(impl Clients + ?Sized),
+    node: &str,
+    args: &[&str],
+) -> Result<SmInfo, String> {
+    let finished = sim.run_at(node, "sminfo", args);
+    if !finished.status.success() {
+        return Err(finished.describe());
     }
-    SmInfo::parse(&answer.stdout)
+    SmInfo::parse(&finished.stdout)
 }
 
-fn said(sim: &(impl Clients + ?Sized), program: &str, args: &[&str]) -> Result<String, String> {
-    let answer = sim.run(program, args);
-    if answer.status.success() {
-        Ok(answer.stdout)
+fn output_of(
+    sim: &(impl Clients + ?Sized),
+    program: &str,
+    args: &[&str],
+) -> Result<String, String> {
+    let finished = sim.run(program, args);
+    if finished.status.success() {
+        Ok(finished.stdout)
     } else {
-        Err(answer.describe())
+        Err(finished.describe())
     }
 }

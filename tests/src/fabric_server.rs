@@ -1,7 +1,7 @@
-//! `ferrosm sim` with one fabric, and programs run on it by `ferrosm attach`.
+//! `ferrosm sim` with one fabric, and programs that run on it by `ferrosm attach`.
 //!
-//! One [`FabricServer`] is one server process under a socket of its own, so tests can run side by side. It takes
-//! any number of programs.
+//! Each [`FabricServer`] is a server process with its own socket, so tests can run in parallel. The number of attached programs
+//! is not limited.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::process::{Finished, Launch, Running, poll_until};
 use crate::programs;
 use crate::scratch::Scratch;
 
-/// Longest time to read a file and serve it.
-const READY: Duration = Duration::from_secs(30);
-/// Longest time for the answer to a statement.
-const ANSWER: Duration = Duration::from_secs(60);
-/// Time between two looks at whether the server serves.
+/// Maximum time for starting the server.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for the reply to a command.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between checks whether the server is ready.
 const POLL: Duration = Duration::from_millis(5);
 
 /// A server of a simulated fabric; killed when dropped.
@@ -24,12 +24,12 @@ const POLL: Duration = Duration::from_millis(5);
 pub struct FabricServer {
     server: Running,
     socket: PathBuf,
-    // Last: the directory goes after the process that writes into it.
+    // Last, so that the directory is removed after the process has ended.
     scratch: Scratch,
 }
 
 impl FabricServer {
-    /// Serves a shape such as `fat-tree:8`.
+    /// Serves a generated fabric, such as `fat-tree:8`.
     ///
     /// # Panics
     /// If the server does not start.
@@ -38,7 +38,7 @@ impl FabricServer {
         Self::start(Scratch::new("sim"), spec, &[]).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// Serves a fabric in a file's text.
+    /// Serves a fabric in the text format of fabric files.
     ///
     /// # Panics
     /// If the server does not start.
@@ -47,11 +47,11 @@ impl FabricServer {
         Self::try_serve(fabric, &[]).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// As [`FabricServer::serve`] with flags of `ferrosm sim`, for files that it may refuse. Files that flags name
-    /// are in [`Clients::dir`].
+    /// As [`FabricServer::serve`] with flags of `ferrosm sim`, for files that it may reject. File names in flags are relative
+    /// to [`Clients::dir`].
     ///
     /// # Errors
-    /// What the server said.
+    /// The error output of the server.
     pub fn try_serve(fabric: &str, flags: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new("sim");
         let file = scratch.join("fabric.net");
@@ -59,10 +59,10 @@ impl FabricServer {
         Self::start(scratch, "fabric.net", flags)
     }
 
-    /// Serves what `ferrosm sim` takes, from a directory.
+    /// Starts `ferrosm sim` in a directory, with a fabric argument and flags.
     ///
     /// # Errors
-    /// What the server said.
+    /// The error output of the server.
     pub fn start(scratch: Scratch, fabric: &str, flags: &[&str]) -> Result<Self, String> {
         let socket = scratch.join("sim.sock");
         let binary = programs::ferrosm();
@@ -75,9 +75,9 @@ impl FabricServer {
             socket,
             scratch,
         };
-        poll_until(READY, POLL, || {
+        poll_until(START_TIMEOUT, POLL, || {
             if let Some(status) = sim.server.ended() {
-                // Nothing to wait for any more.
+                // Stop waiting.
                 return Ok(Err(format!(
                     "ferrosm sim ended with {status}: {}",
                     sim.server.stderr()
@@ -86,33 +86,33 @@ impl FabricServer {
             if sim.server.stdout().contains("serving on ") {
                 Ok(Ok(()))
             } else {
-                Err("the server does not serve".to_owned())
+                Err("the server is not ready".to_owned())
             }
         })??;
         Ok(sim)
     }
 
-    /// Its socket.
+    /// The server's socket.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Its process.
+    /// The server's process ID.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.server.pid()
     }
 
-    /// Gives a statement or question and returns what is said to it.
+    /// Sends a `sim-ctl` command to the server, and returns its reply.
     ///
     /// # Panics
-    /// If the server refuses it.
+    /// If the server rejects the command.
     pub fn tell(&self, statement: &str) -> String {
         self.try_tell(statement).expect_success().stdout
     }
 
-    /// As [`FabricServer::tell`], for what the server may refuse.
+    /// As [`FabricServer::tell`], for commands that the server may reject.
     #[must_use]
     pub fn try_tell(&self, statement: &str) -> Finished {
         let binary = programs::ferrosm();
@@ -124,13 +124,14 @@ impl FabricServer {
                 statement,
             ])
             .start(self.scratch.path())
-            .wait(ANSWER)
+            .wait(REPLY_TIMEOUT)
     }
 
-    /// Ends the server by a signal and returns what it said.
+    /// Stops the server with SIGTERM, and returns its output.
     #[must_use]
     pub fn end(self) -> Finished {
-        self.server.stop(crate::process::Signal::Terminate, ANSWER)
+        self.server
+            .stop(crate::process::Signal::Terminate, REPLY_TIMEOUT)
     }
 }
 

@@ -1,19 +1,19 @@
-//! Fabrics as text for ibsim: made by the simulator crate's generators, or ibsim's own examples.
+//! Fabrics in ibsim's text format, from the simulator's generators or from ibsim's examples.
 //!
-//! Only the input of a test comes from ferrosm's code; what judges the outcome does not.
+//! ferrosm's code generates only the input of tests; the checks of their results do not use it.
 
 use std::fs;
 use std::path::PathBuf;
 
 use ferrosm_sim::{generate, ibnet};
 
-/// Where Debian's ibsim-utils keeps its examples.
+/// Directory of the examples of Debian's ibsim-utils.
 const EXAMPLES: &str = "/usr/share/doc/ibsim-utils/net-examples";
 
-/// A fabric by its spec (`fat-tree:4`, `torus:4,4,3,2;sharp`, ...) in ibnetdiscover's text form.
+/// Generates a fabric from a spec (`fat-tree:4`, `torus:4,4,3,2;sharp`, ...) in ibnetdiscover's text format.
 ///
 /// # Panics
-/// If the spec is no fabric.
+/// If the spec is invalid.
 #[must_use]
 pub fn by_spec(spec: &str) -> String {
     let fabric = generate::from_spec(spec).unwrap_or_else(|error| panic!("{error}"));
@@ -25,8 +25,7 @@ pub fn by_spec(spec: &str) -> String {
 /// An example of the ibsim-utils package.
 ///
 /// # Panics
-/// If it is not installed. Packages' documentation can be excluded from an installation (slim containers do so);
-/// then there is nothing at the path, and the message says so.
+/// If the example is not installed. Slim containers install packages without documentation, which includes the examples.
 #[must_use]
 pub fn ibsim_example(name: &str) -> String {
     let file = PathBuf::from(EXAMPLES).join(name);

@@ -1,11 +1,11 @@
-//! ibutils' `ibdmchk`, a foreign checker of OpenSM's dump files.
+//! ibutils' `ibdmchk`, an independent checker of OpenSM's dump files.
 //!
-//! SLs of paths and VLs of SLs are read from `opensm-path-sl.dump` and `opensm-sl2vl.dump` where they are there; without the
-//! first every packet has SL 0, without the second VL = SL. It keeps one table of SLs for each *node*: of an adapter with
-//! several ports it judges the port that was named last.
+//! It reads path SLs from `opensm-path-sl.dump` and SL-to-VL tables from `opensm-sl2vl.dump`, if these files exist. Defaults are
+//! SL 0 and VL = SL. It stores one SL table per *node*: for an adapter with several ports it uses the table of the port that
+//! comes last in the file.
 //!
-//! It is told LMC 0 always: with another LMC it looks for LIDs that are not there, so only base LIDs are judged by
-//! it. Debian's build tends to crash after its verdict, so its text is read and its exit status is not.
+//! It always runs with LMC 0, and therefore checks only base LIDs: with another LMC it expects LIDs that do not exist.
+//! Debian's build often crashes after it has printed its result, so its exit status is ignored.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use std::time::Duration;
 use crate::process::Launch;
 use crate::routing_dumps::names;
 
-/// Longest run: 20 s at 11,664 hosts with nothing beside it; Selene beside two builds took more than two minutes.
+/// Maximum run time. Measured: 20 s for 11,664 hosts on an idle machine; more than two minutes for Selene during two builds.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// What it said.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opinion {
-    /// Paths between CAs that it followed.
+    /// Number of paths between CAs that it followed.
     pub paths: u64,
-    /// Its error lines.
+    /// Error lines.
     pub errors: Vec<String>,
-    /// It found a credit loop.
+    /// Whether it found a credit loop.
     pub credit_loop: bool,
 }
 
 impl Opinion {
-    /// Reads its output.
+    /// Parses the output.
     ///
     /// # Errors
-    /// If it stopped before the verdict on credit loops without naming an error.
+    /// If the output has neither an error nor a result of the credit loop check.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number_in = |line: &str| {
             line.split(|c: char| !c.is_ascii_digit())
@@ -49,7 +49,7 @@ impl Opinion {
         if errors.is_empty() && !credit_loop && !text.contains("no credit loops found") {
             let end: Vec<&str> = text.lines().rev().take(8).collect();
             return Err(format!(
-                "ibdmchk gave no verdict; its last lines, reversed: {end:#?}"
+                "no result in the output of ibdmchk; its last lines, reversed: {end:#?}"
             ));
         }
         Ok(Self {
@@ -59,10 +59,10 @@ impl Opinion {
         })
     }
 
-    /// Nothing found, and every ordered pair of `cas` end ports was followed.
+    /// Succeeds without errors and credit loops, if the paths between all ordered pairs of `cas` end ports were followed.
     ///
     /// # Errors
-    /// What was found.
+    /// The errors, or the wrong number of paths.
     pub fn sound(&self, cas: usize) -> Result<(), String> {
         if self.credit_loop || !self.errors.is_empty() {
             let first: Vec<&String> = self.errors.iter().take(5).collect();
@@ -74,7 +74,7 @@ impl Opinion {
         let expected = cas as u64 * (cas as u64).saturating_sub(1);
         if self.paths != expected {
             return Err(format!(
-                "ibdmchk followed {} paths, not {expected}",
+                "ibdmchk followed {} paths, expected {expected}",
                 self.paths
             ));
         }
@@ -82,28 +82,28 @@ impl Opinion {
     }
 }
 
-/// Runs it on the `opensm-subnet.lst` and `opensm.fdbs` in `dump`, with the files of lanes that are there.
+/// Runs `ibdmchk` on `opensm-subnet.lst` and `opensm.fdbs` in `dump`, and on the files of SLs and VLs if they exist.
 ///
 /// # Errors
-/// If the files are not there or it gives no verdict.
+/// If a file is missing, or the output has no result.
 pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
     for name in [names::SUBNET, names::FDBS] {
         let file = dump.join(name);
         if !file.is_file() {
-            return Err(format!("{} is not there", file.display()));
+            return Err(format!("{} does not exist", file.display()));
         }
     }
     let file = |name: &str| dump.join(name).display().to_string();
-    // It insists on a multicast file; an empty one is a fabric without groups.
+    // ibdmchk requires a multicast file; an empty one means that there are no groups.
     let groups = scratch.join("no-groups.mcfdbs");
     std::fs::write(&groups, "").map_err(|error| format!("{}: {error}", groups.display()))?;
-    let mut lanes = Vec::new();
+    let mut vl_args = Vec::new();
     for (flag, name) in [("-c", names::PATH_SL), ("-d", names::SL2VL)] {
         if dump.join(name).is_file() {
-            lanes.extend([flag.to_owned(), file(name)]);
+            vl_args.extend([flag.to_owned(), file(name)]);
         }
     }
-    let done = Launch::new("ibdmchk")
+    let finished = Launch::new("ibdmchk")
         .args(&[
             "-l",
             "0",
@@ -113,8 +113,8 @@ pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
             &file(names::FDBS),
         ])
         .args(&["-m", &groups.display().to_string()])
-        .args(&lanes)
+        .args(&vl_args)
         .start(scratch)
         .wait(DEADLINE);
-    Opinion::parse(&(done.stdout + &done.stderr))
+    Opinion::parse(&(finished.stdout + &finished.stderr))
 }

@@ -1,43 +1,45 @@
-//! What ibnetdiscover printed of a fabric, compared with the text that the fabric was loaded from.
+//! Compares ibnetdiscover's output with the file from which the fabric was loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diags::{Kind, Net};
 
-/// Compares nodes, ports, peers, LIDs, widths and speeds of `written`, the text that a fabric was loaded from, with `found`, what
-/// ibnetdiscover printed of it. Adds a line to `wrong` for each difference.
+/// Compares nodes, ports, peers, LIDs, widths and speeds of a fabric file, `written`, with ibnetdiscover's output, `found`. Adds
+/// a line to `wrong` for each difference.
 pub fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) {
-    let (mut paper, seen) = match (Net::parse(written), Net::parse(found)) {
-        (Ok(paper), Ok(seen)) => (paper, seen),
+    let (mut expected, seen) = match (Net::parse(written), Net::parse(found)) {
+        (Ok(expected), Ok(seen)) => (expected, seen),
         (Err(reason), _) | (_, Err(reason)) => {
             wrong.push(format!("{name}: {reason}"));
             return;
         }
     };
-    keep_visible(&mut paper, written);
-    for (guid, node) in &paper.nodes {
+    retain_reachable(&mut expected, written);
+    for (guid, node) in &expected.nodes {
         if seen.nodes.get(guid) != Some(node) {
             let other = seen.nodes.get(guid);
             wrong.push(format!("{name}: written {node:?}, found {other:?}"));
         }
     }
-    if seen.nodes.len() != paper.nodes.len() {
+    if seen.nodes.len() != expected.nodes.len() {
         wrong.push(format!(
             "{name}: {} nodes written, {} found",
-            paper.nodes.len(),
+            expected.nodes.len(),
             seen.nodes.len()
         ));
     }
     let (written, found) = (speeds(written), speeds(found));
     for (end, speed) in &found {
-        let paper = written.get(end);
-        if paper != Some(speed) {
-            wrong.push(format!("{name}: {end:?}: written {paper:?}, found {speed}"));
+        let expected = written.get(end);
+        if expected != Some(speed) {
+            wrong.push(format!(
+                "{name}: {end:?}: written {expected:?}, found {speed}"
+            ));
         }
     }
 }
 
-/// Width and speed of each linked port, as `4xHDR`.
+/// Width and speed of each linked port, such as `4xHDR`.
 fn speeds(text: &str) -> BTreeMap<(String, String), String> {
     let mut node = String::new();
     let mut all = BTreeMap::new();
@@ -56,15 +58,16 @@ fn speeds(text: &str) -> BTreeMap<(String, String), String> {
     all
 }
 
-/// Keeps what ibnetdiscover sees from the first node of a text: it passes switches, not channel adapters, and starts at port 1.
-fn keep_visible(net: &mut Net, text: &str) {
+/// Removes nodes and ports that ibnetdiscover cannot reach from the first node of a file. ibnetdiscover discovers through
+/// switches, and through port 1 of its own adapter.
+fn retain_reachable(net: &mut Net, text: &str) {
     let first = text.lines().find_map(|line| {
         let id = line.split_once('"')?.1.split_once('"')?.0;
         u64::from_str_radix(id.get(2..18)?, 16).ok()
     });
-    let mut todo: Vec<u64> = first.into_iter().collect();
+    let mut pending: Vec<u64> = first.into_iter().collect();
     let mut seen = BTreeSet::new();
-    while let Some(guid) = todo.pop() {
+    while let Some(guid) = pending.pop() {
         let Some(node) = net.nodes.get(&guid) else {
             continue;
         };
@@ -72,7 +75,7 @@ fn keep_visible(net: &mut Net, text: &str) {
         if seen.insert(guid) && (is_first || node.kind == Kind::Switch) {
             let through = |number: u8| node.kind == Kind::Switch || number == 1;
             let ports = node.ports.iter().filter(|(number, _)| through(**number));
-            todo.extend(ports.map(|(_, port)| port.peer));
+            pending.extend(ports.map(|(_, port)| port.peer));
         }
     }
     net.nodes.retain(|guid, _| seen.contains(guid));

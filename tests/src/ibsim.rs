@@ -1,8 +1,7 @@
-//! Debian's `ibsim` with one fabric, and programs run on it under its `umad2sim` shim.
+//! Debian's `ibsim` with one fabric, and programs that run on it by its `umad2sim` library.
 //!
-//! One [`Ibsim`] is one simulator process under a socket name of its own, so tests can run side by side. It
-//! accepts 10 clients at a time. It is a foreign program: what it simulates, and what it does not, is in
-//! `docs/simulation.md`.
+//! Each [`Ibsim`] is a simulator process with its own socket name, so tests can run in parallel. It accepts 10 clients at a
+//! time. `docs/simulation.md` describes what it simulates.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,9 +14,9 @@ use crate::process::{Launch, POLL, Running, poll_until};
 use crate::programs;
 use crate::scratch::{Scratch, unique_name};
 
-/// Longest time for ibsim to read a file and serve it.
+/// Maximum time for starting ibsim.
 const READY: Duration = Duration::from_secs(30);
-/// Room for nodes, switches and ports; LinearFDBCap is the whole unicast range.
+/// Maximum numbers of nodes, switches and ports; LinearFDBCap covers the unicast LID range.
 const CAPACITY: [&str; 8] = ["-N", "60000", "-S", "6000", "-P", "900000", "-L", "49151"];
 
 /// A simulator that serves one fabric; killed when dropped.
@@ -27,12 +26,12 @@ pub struct Ibsim {
     socket: String,
     shim: PathBuf,
     markers: u32,
-    // Last: the directory goes after the process that writes into it.
+    // Last, so that the directory is removed after the process has ended.
     scratch: Scratch,
 }
 
 impl Ibsim {
-    /// Serves a fabric in ibnetdiscover's text form.
+    /// Serves a fabric in ibnetdiscover's text format.
     ///
     /// # Panics
     /// If ibsim is missing or does not load it.
@@ -41,10 +40,10 @@ impl Ibsim {
         Self::try_serve(fabric).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// As [`Ibsim::serve`], for files that ibsim may refuse.
+    /// As [`Ibsim::serve`], for files that ibsim may reject.
     ///
     /// # Errors
-    /// What ibsim said.
+    /// ibsim's last line of output.
     pub fn try_serve(fabric: &str) -> Result<Self, String> {
         let scratch = Scratch::new("ibsim");
         let file = scratch.join("fabric.net");
@@ -69,12 +68,12 @@ impl Ibsim {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), String> {
-        // A client that comes before the socket would sleep for two seconds, so look at the socket first.
+        // A client that starts before the socket exists sleeps for two seconds, so wait for the socket first.
         let name = format!("@{}:ctl", self.socket);
         poll_until(READY, POLL, || {
             if let Some(status) = self.server.ended() {
-                // Nothing to wait for any more.
-                return Ok(Err(self.last_words(status)));
+                // Stop waiting.
+                return Ok(Err(self.exit_message(status)));
             }
             let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
             if sockets.contains(&name) {
@@ -93,7 +92,7 @@ impl Ibsim {
         })
     }
 
-    fn last_words(&self, status: ExitStatus) -> String {
+    fn exit_message(&self, status: ExitStatus) -> String {
         format!(
             "ibsim ended with {status}: {}",
             (self.server.stdout() + &self.server.stderr())
@@ -103,13 +102,13 @@ impl Ibsim {
         )
     }
 
-    /// Gives a console command (`Unlink "S-..."[3]`) and waits until ibsim has carried it out.
+    /// Sends a console command (`Unlink "S-..."[3]`), and waits until ibsim has executed it.
     ///
     /// # Panics
-    /// If ibsim refuses it or is gone.
+    /// If ibsim rejects the command or has ended.
     pub fn console(&mut self, command: &str) {
         self.markers += 1;
-        // ibsim echoes comments, so a comment that has been echoed proves that the command before it is done.
+        // ibsim echoes comments, so the echo of a comment shows that the preceding command is complete.
         let marker = format!("# done {}", self.markers);
         let before = self.server.stdout().len();
         let pipe = self
@@ -122,11 +121,11 @@ impl Ibsim {
             if said.contains(&marker) {
                 Ok(said)
             } else {
-                Err(format!("no answer to `{command}`"))
+                Err(format!("no reply to `{command}`"))
             }
         });
         let answer = answer.unwrap_or_else(|reason| panic!("{reason}"));
-        let refused = answer
+        let rejected = answer
             .lines()
             .map(|line| line.trim_start_matches("sim> "))
             .find(|line| line.starts_with("# ") && !line.starts_with("# done"))
@@ -136,9 +135,9 @@ impl Ibsim {
                     .find(|line| line.contains("unknown - skipped"))
             });
         assert!(
-            refused.is_none(),
-            "ibsim refused `{command}`: {}",
-            refused.unwrap_or_default()
+            rejected.is_none(),
+            "ibsim rejected `{command}`: {}",
+            rejected.unwrap_or_default()
         );
     }
 }

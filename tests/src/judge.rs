@@ -27,8 +27,8 @@ pub struct Verdict {
     pub walked: usize,
     /// Highest number of switches on a path between two hosts.
     pub longest: usize,
-    /// DependencyGraph (switch and output port) on a cycle of the dependency graph of all host-to-host paths on one VL, or reachable
-    /// from one.
+    /// Channels (switch and output port) on a cycle of the dependency graph of all host-to-host paths on one VL, or
+    /// reachable from one.
     pub cyclic_channels: usize,
 }
 
@@ -287,7 +287,7 @@ impl DependencyGraph {
         }
     }
 
-    /// Removes channels without predecessors until none is left; returns the number of remaining channels.
+    /// Repeatedly removes channels without predecessors; returns the number of remaining channels.
     fn on_cycles(&self) -> usize {
         let mut predecessors: BTreeMap<(u64, u8), usize> = BTreeMap::new();
         for (channel, successors) in &self.successors {

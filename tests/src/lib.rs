@@ -1,9 +1,9 @@
-//! Scenarios, conformance and interoperability tests of ferrosm: the harness they share.
+//! Shared harness of ferrosm's scenario, conformance and interoperability tests.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`clients`] | programs of other projects on a simulator, and their output |
-//! | [`ibnetdiscover`] | its output compared with the fabric file that was loaded |
+//! | [`ibnetdiscover`] | comparison of its output with the fabric file |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
 //! | [`etcd`] | an etcd cluster |
 //! | [`fabric_server`] | `ferrosm sim` with one fabric |
@@ -24,7 +24,7 @@
 //! | [`process`] | processes with deadlines |
 //! | [`programs`] | paths of programs |
 //! | [`record_changes`] | numbered changes of the SM's records |
-//! | [`recording`] | every MAD and event of a simulated run, as text |
+//! | [`recording`] | recordings of simulated runs |
 //! | [`routing`] | `ferrosm route`, and checks of its dumps |
 //! | [`routing_dumps`] | parsers of those dumps |
 //! | [`routing_judge`] | checks of those dumps |

@@ -1,4 +1,4 @@
-//! A page of metrics, as the reference parser of OpenMetrics reads it.
+//! Metrics pages, read by the reference parser of OpenMetrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,66 +7,66 @@ use crate::process::{Launch, poll_until};
 use crate::programs;
 use crate::scratch::Scratch;
 
-/// Only a broken test waits so long.
-const GUARD: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(50);
+/// Timeout for all operations; only a failing test reaches it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where a service serves its metrics.
+/// The metrics endpoint of a service.
 #[derive(Debug)]
 pub struct Monitor {
     url: String,
     dir: Scratch,
 }
 
-/// What a page says: values by series, with labels in the order of the alphabet, such as `ferrosm_nodes{fabric="a",type="ca"}`.
+/// Values of a page by series, with labels in alphabetical order, such as `ferrosm_nodes{fabric="a",type="ca"}`.
 #[derive(Debug)]
 pub struct Page(BTreeMap<String, f64>);
 
 impl Monitor {
-    /// Waits until a service has logged where its page is.
+    /// Waits until a service has logged the URL of its metrics.
     ///
     /// # Panics
-    /// If it does not.
+    /// On timeout.
     pub fn of(log: impl Fn() -> String) -> Self {
-        let found = poll_until(GUARD, PAUSE, || {
+        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let log = log();
             let mut words = log.split(|c: char| c.is_whitespace() || c == '"');
             let url = words.find(|w| w.starts_with("http://") && w.ends_with("/metrics"));
             url.map(str::to_owned).ok_or(log)
         });
         Self {
-            url: found.unwrap_or_else(|log| panic!("no metrics in\n{log}")),
+            url: found.unwrap_or_else(|log| panic!("no metrics URL in the log:\n{log}")),
             dir: Scratch::new("metrics"),
         }
     }
 
-    /// What it says now.
+    /// Reads the current page.
     ///
     /// # Panics
-    /// If the page is not as OpenMetrics has it.
+    /// If the page is not valid OpenMetrics.
     #[must_use]
     pub fn page(&self) -> Page {
         let script = programs::workspace().join("tests/clients/metrics.py");
-        // Debian's, which has Debian's modules.
+        // Debian's Python, which finds the modules of Debian packages.
         let read = Launch::new("/usr/bin/python3")
             .args(&[&*script.to_string_lossy(), &self.url])
             .start(self.dir.path())
-            .wait(GUARD)
+            .wait(TIMEOUT)
             .expect_success();
         let page = serde_json::from_str(&read.stdout);
         Page(page.unwrap_or_else(|e| panic!("{e}: {}", read.stdout)))
     }
 
-    /// Waits until series have these values; `None`: until they are not there.
+    /// Waits until series have these values; `None` means that a series does not exist.
     ///
     /// # Panics
-    /// If they do not get them.
+    /// On timeout.
     pub fn wait(&self, series: &[(&str, Option<f64>)]) {
-        let found = poll_until(GUARD, PAUSE, || {
+        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let page = self.page();
             let wrong = series.iter().find(|(name, value)| page.get(name) != *value);
             wrong.map_or(Ok(()), |wrong| {
-                Err(format!("{wrong:?} is not so: {page:#?}"))
+                Err(format!("expected {wrong:?}, found {page:#?}"))
             })
         });
         found.unwrap_or_else(|why| panic!("{why}"));

@@ -1,4 +1,4 @@
-//! What a manager in the simulated world wants kept of the subnet, record by record, as a store would have it.
+//! The persisted view of a simulated SM, record by record.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,20 +11,20 @@ use ferrosm_sa::view::persist::{
     NodeRecordKind, RestoreError, ViewRecordUpdate, ViewRestorer, ViewSaver, ViewSnapshot,
 };
 
-/// Records as they are kept.
+/// The persisted records of a view.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// Of nodes.
+    /// Records of nodes.
     pub all: BTreeMap<(NodeGuid, NodeRecordKind), Vec<u8>>,
-    /// Of none of them.
+    /// The record that is independent of nodes.
     pub head: Vec<u8>,
-    /// Bytes and records that were handed over by the last save.
+    /// Bytes and records that the last save wrote.
     pub written: (usize, usize),
     saver: ViewSaver,
 }
 
 impl Records {
-    /// Keeps a view in place of the one before.
+    /// Saves a view in place of the previous one.
     pub fn save(&mut self, view: &Arc<View>) {
         let (all, head) = (&mut self.all, &mut self.head);
         let mut written = (0, 0);
@@ -48,10 +48,10 @@ impl Records {
         self.written = written;
     }
 
-    /// The view again.
+    /// Restores the view.
     ///
     /// # Errors
-    /// If there is none in the records.
+    /// If the records are no complete view.
     pub fn restore(&self) -> Result<View, RestoreError> {
         let mut restorer = ViewRestorer::default();
         for ((guid, part), bytes) in &self.all {
@@ -61,10 +61,10 @@ impl Records {
     }
 }
 
-/// A view as it comes back from where it was kept.
+/// Saves and restores a view.
 ///
 /// # Panics
-/// If it does not.
+/// If the view cannot be restored.
 #[must_use]
 pub fn snapshot_of(view: &Arc<View>, age: Duration) -> ViewSnapshot {
     let mut records = Records::default();

@@ -1,7 +1,7 @@
-//! Programs started by tests: each with a deadline, its output in files, its memory and time read from `/proc`.
+//! Programs that tests start, with deadlines, output files, and memory and CPU usage from `/proc`.
 //!
-//! A [`Running`] belongs to the test that started it and is killed with it, also when the test process itself is
-//! killed (`setpriv --pdeathsig`). Nothing here waits without a bound.
+//! A [`Running`] program is killed when its test ends, even if the test process itself is killed (`setpriv --pdeathsig`). All
+//! waits have deadlines.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,22 +10,22 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a waiting loop looks again.
+/// Poll interval of waiting loops.
 pub const POLL: Duration = Duration::from_millis(2);
 
-/// Kernel clock ticks a second in `/proc/PID/stat`: 100 on every Linux that is not specially built.
+/// Clock ticks per second in `/proc/PID/stat`: 100 on all common Linux builds.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What a program took, as far as `/proc` told before it was gone.
+/// Resource usage of a program, sampled from `/proc` while it runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
-    /// Highest resident memory seen, KiB.
+    /// Peak resident memory in KiB.
     pub peak_kib: u64,
-    /// Time in user mode.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Time in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
-    /// From start to end.
+    /// Wall clock time.
     pub wall: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Usage {
             self.peak_kib = self.peak_kib.max(kib.unwrap_or(0));
         }
         if let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) {
-            // The second field is the program's name in parentheses and may hold blanks.
+            // The second field is the program's name in parentheses, which may contain blanks.
             let Some((_, rest)) = stat.rsplit_once(')') else {
                 return;
             };
@@ -56,28 +56,28 @@ impl Usage {
 pub struct Finished {
     /// The command line, for messages.
     pub command: String,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// All of its standard output.
+    /// Standard output.
     pub stdout: String,
-    /// All of its standard error.
+    /// Standard error.
     pub stderr: String,
-    /// What it took.
+    /// Resource usage.
     pub usage: Usage,
 }
 
 impl Finished {
-    /// The same, if it exited with 0.
+    /// Asserts that the exit status is 0.
     ///
     /// # Panics
-    /// With the command and the end of its output, if it did not.
+    /// With [`Finished::describe`], if it is not.
     #[must_use]
     pub fn expect_success(self) -> Self {
         assert!(self.status.success(), "{}", self.describe());
         self
     }
 
-    /// Command, status and the last lines of its output.
+    /// Command, exit status and the last lines of the output.
     #[must_use]
     pub fn describe(&self) -> String {
         format!(
@@ -98,17 +98,17 @@ fn last_lines(text: &str) -> String {
 /// Signals that tests send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Read the configuration again.
+    /// SIGHUP: reload the configuration.
     Hangup,
-    /// Stop cleanly.
+    /// SIGTERM: stop cleanly.
     Terminate,
-    /// What ctrl-C sends.
+    /// SIGINT, as sent by ctrl-C.
     Interrupt,
-    /// Die now, without a word.
+    /// SIGKILL.
     Kill,
-    /// Stand still.
+    /// SIGSTOP: suspend.
     Stop,
-    /// Go on after that.
+    /// SIGCONT: resume.
     Continue,
 }
 
@@ -125,7 +125,7 @@ impl Signal {
     }
 }
 
-/// What to start, and around what.
+/// A program to start, with arguments and environment.
 #[derive(Debug)]
 pub struct Launch {
     program: PathBuf,
@@ -135,7 +135,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A program by name (looked for in PATH and the system's administration directories) or path.
+    /// A program by path, or by name in PATH and the system's administration directories.
     #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
@@ -161,24 +161,24 @@ impl Launch {
         self
     }
 
-    /// Takes an environment variable away.
+    /// Removes an environment variable.
     #[must_use]
     pub fn env_remove(mut self, name: &str) -> Self {
         self.env.push((name.to_owned(), None));
         self
     }
 
-    /// Gives it a pipe on standard input.
+    /// Connects standard input to a pipe.
     #[must_use]
     pub fn with_console(mut self) -> Self {
         self.console = true;
         self
     }
 
-    /// Starts it in `dir`; its output goes to files there.
+    /// Starts the program in `dir`, which also gets its output files.
     ///
     /// # Panics
-    /// If the program is not there: a missing peer is a failure, not a reason to skip.
+    /// If the program does not exist or cannot be started.
     #[must_use]
     pub fn start(self, dir: &Path) -> Running {
         let words: Vec<String> = std::iter::once(self.program.display().to_string())
@@ -235,7 +235,7 @@ impl Launch {
     }
 }
 
-/// A program that runs; killed when dropped.
+/// A running program; killed when dropped.
 #[derive(Debug)]
 pub struct Running {
     command: String,
@@ -248,35 +248,35 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process id.
+    /// Process ID.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard input, if it was given one.
+    /// Standard input, if [`Launch::with_console`] was used.
     pub fn console(&mut self) -> Option<&mut ChildStdin> {
         self.console.as_mut()
     }
 
-    /// Ends its standard input.
+    /// Closes standard input.
     pub fn close_console(&mut self) {
         self.console = None;
     }
 
-    /// What it has written to standard output so far.
+    /// Standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {
         read_lossy(&self.stdout)
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         read_lossy(&self.stderr)
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if the program has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.usage.sample(self.child.id());
         self.child
@@ -284,20 +284,20 @@ impl Running {
             .unwrap_or_else(|error| panic!("{}: {error}", self.command))
     }
 
-    /// Sends a signal; a process that is gone already is left alone.
+    /// Sends a signal; does nothing if the process has ended.
     pub fn signal(&self, signal: Signal) {
         let script = format!("kill -s {} {}", signal.name(), self.child.id());
-        // The shell's own `kill`: the program of that name is not on every machine.
+        // Use the shell's built-in `kill`: not all machines have the program.
         let _ = Command::new("sh")
             .args(["-c", &script])
             .stderr(Stdio::null())
             .status();
     }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     ///
     /// # Panics
-    /// If it has not ended after `deadline`; it is killed then.
+    /// If the program has not ended after `deadline`; it is then killed.
     #[must_use]
     pub fn wait(mut self, deadline: Duration) -> Finished {
         let status = loop {
@@ -323,10 +323,10 @@ impl Running {
         }
     }
 
-    /// Asks it to end by `signal` and waits.
+    /// Sends `signal`, and waits until the program ends.
     ///
     /// # Panics
-    /// If it has not ended `deadline` after the signal.
+    /// If the program has not ended `deadline` after the signal.
     #[must_use]
     pub fn stop(mut self, signal: Signal, deadline: Duration) -> Finished {
         self.signal(signal);
@@ -337,7 +337,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only for a process that has ended and been waited for.
+        // Both calls fail only if the process has been reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -349,10 +349,10 @@ fn read_lossy(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// Calls `attempt` until it gives a value, at most for `deadline`; the last reason otherwise.
+/// Calls `attempt` until it succeeds, or `deadline` has passed.
 ///
 /// # Errors
-/// What `attempt` said last.
+/// The last error of `attempt`.
 pub fn poll_until<T>(
     deadline: Duration,
     pause: Duration,

@@ -1,21 +1,21 @@
-//! Where the programs are: the peers from Debian's packages, and the `ferrosm` under test.
+//! Paths of programs: those of Debian's packages, and the `ferrosm` under test.
 //!
-//! A missing program fails the test with a sentence that says how to get it; nothing is skipped.
+//! A missing program fails the test, with a message how to install it.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Administration programs live here, often outside the PATH of ordinary users.
+/// Directories of administration programs, which are often missing in the PATH of ordinary users.
 const EXTRA_DIRS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
-/// The full path of a program given by name; a path is taken as it is.
+/// The full path of a program, from its name or path.
 ///
 /// # Panics
-/// If it is nowhere.
+/// If the program does not exist.
 #[must_use]
 pub fn find(program: &Path) -> PathBuf {
     if program.components().count() > 1 {
-        assert!(program.is_file(), "{} is not there", program.display());
+        assert!(program.is_file(), "{} does not exist", program.display());
         return program.to_owned();
     }
     let path = env::var_os("PATH").unwrap_or_default();
@@ -31,17 +31,17 @@ pub fn find(program: &Path) -> PathBuf {
         })
 }
 
-/// The `ferrosm` under test: `FERROSM_BIN`, else the newest build beside this test's own.
+/// The `ferrosm` under test: `FERROSM_BIN`, or the newest build in the target directory of this test.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no build.
 #[must_use]
 pub fn ferrosm() -> PathBuf {
     if let Some(path) = env::var_os("FERROSM_BIN") {
         let path = PathBuf::from(path);
         assert!(
             path.is_file(),
-            "FERROSM_BIN names {}, which is not there",
+            "FERROSM_BIN names {}, which does not exist",
             path.display()
         );
         return path;
@@ -84,20 +84,20 @@ pub fn umad2sim() -> PathBuf {
     let library = PathBuf::from(library.unwrap_or_default().trim_matches('"'));
     assert!(
         library.is_file(),
-        "{} names no umad2sim library that is there",
+        "{} names no existing umad2sim library",
         script.display()
     );
     library
 }
 
-/// The workspace's root.
+/// The root directory of the workspace.
 #[must_use]
 pub fn workspace() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_owned()
 }
 
-/// The folder of real fabrics beside the workspace, on machines that have it.
+/// The directory of real fabrics next to the workspace, if it exists.
 #[must_use]
 pub fn shared_topologies() -> Option<PathBuf> {
     let folder = workspace().join("../shared/topologies");

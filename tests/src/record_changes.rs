@@ -1,6 +1,7 @@
 //! Numbered changes of the SM's records, for tests that kill a process while it writes them.
 //!
-//! `state-writer` writes change 1, 2, 3 and so on; the test that kills it computes the same changes and compares.
+//! `state-writer` writes changes 1, 2, 3 and so on. The test that kills it computes the same changes, and compares them with
+//! the stored records.
 
 use ferrosm::state::StateDir;
 use ferrosm_core::records::{Record, RecordKind, RecordUpdate};
@@ -43,7 +44,7 @@ pub fn changes(n: u64) -> Vec<RecordUpdate> {
     updates
 }
 
-/// The number of the last change that the store holds, 0 for an empty store.
+/// The number of the last change in the store; 0 if the store is empty.
 ///
 /// # Panics
 /// If a record cannot be decoded.

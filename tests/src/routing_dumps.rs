@@ -1,67 +1,66 @@
-//! The files in which OpenSM and ferrosm leave a routing: cables, tables, SLs of paths, VLs of SLs.
+//! Parsers of the routing dumps of OpenSM and ferrosm: links, LFTs, path SLs and SL-to-VL tables.
 //!
-//! Readers for `opensm-subnet.lst`, `opensm-lfts.dump`, `opensm-sl2vl.dump` and the path-SL file that `ibdmchk -c` reads.
-//! They share nothing with what writes them, and refuse rows that they cannot read: a silent gap would make the judge too
-//! kind. They decide nothing; [`crate::routing_judge`] does.
+//! They support `opensm-subnet.lst`, `opensm-lfts.dump`, `opensm-sl2vl.dump` and the path SL file of `ibdmchk -c`, and share no
+//! code with the writers. They reject rows that they cannot parse: skipped rows could hide faults. [`crate::routing_judge`]
+//! checks the parsed dumps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// An entry of a table that forwards nowhere.
+/// Table entry without a port.
 pub const NOWHERE: u8 = 255;
-/// SLs that there are.
+/// Number of SLs.
 const SLS: usize = 16;
 
-/// The end of a cable: node GUID and port.
+/// A port: node GUID and port number.
 pub type End = (u64, u8);
 
 /// A node of `opensm-subnet.lst`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
-    /// It forwards.
+    /// Whether the node is a switch.
     pub switch: bool,
-    /// Base LIDs: of a switch by port 0, of others by port.
+    /// Base LIDs by port; a switch has port 0.
     pub lids: BTreeMap<u8, u16>,
 }
 
-/// What the files say, together.
+/// The contents of all files.
 #[derive(Debug, Clone, Default)]
 pub struct Dumps {
     /// By node GUID.
     pub nodes: BTreeMap<u64, Node>,
-    /// Ports by their GUID; a switch's by port 0.
+    /// Ports by port GUID; a switch has port 0.
     pub owners: BTreeMap<u64, End>,
-    /// Each cable twice.
+    /// Each link in both directions.
     pub cables: BTreeMap<End, End>,
-    /// Tables by node GUID: a byte for each LID from 0, [`NOWHERE`] where there is no row.
+    /// LFTs by node GUID: the output port of each LID from 0, [`NOWHERE`] without a row.
     pub tables: BTreeMap<u64, Vec<u8>>,
-    /// VLs of the 16 SLs by node GUID, port in, port out; `None` without a file: VL = SL.
+    /// SL-to-VL tables by node GUID, input port and output port; `None` without a file (VL = SL).
     pub vls: Option<BTreeMap<(u64, u8, u8), [u8; SLS]>>,
-    /// SLs of paths by the sender's port (0: any port of the node) and the LID that it sends to; `None` without a file:
-    /// SL 0.
+    /// Path SLs by the sender's port (0: all ports of the node), then by destination LID; `None` without a file (SL 0).
     pub sls: Option<BTreeMap<End, Vec<u8>>>,
 }
 
-/// Where the files of a run are.
+/// Names of the dump files.
 pub mod names {
-    /// Every end of every cable.
+    /// Links.
     pub const SUBNET: &str = "opensm-subnet.lst";
-    /// Tables, as `ibdmchk` reads them.
+    /// LFTs in the format of `ibdmchk`.
     pub const FDBS: &str = "opensm.fdbs";
-    /// Tables, as the engine `file` reads them.
+    /// LFTs in the format of OpenSM's engine `file`.
     pub const LFTS: &str = "opensm-lfts.dump";
-    /// VLs of SLs.
+    /// SL-to-VL tables.
     pub const SL2VL: &str = "opensm-sl2vl.dump";
-    /// SLs of paths.
+    /// Path SLs.
     pub const PATH_SL: &str = "opensm-path-sl.dump";
 }
 
 impl Dumps {
-    /// Reads a dump directory. The files of lanes may be missing, the others may not.
+    /// Reads a dump directory. The files of SLs and VLs are optional.
     ///
     /// # Errors
-    /// The file or the row that cannot be read.
+    /// The file that cannot be read, or the row that cannot be parsed.
     pub fn read(dir: &Path) -> Result<Self, String> {
         let mut dumps = Self::default();
         dumps.read_subnet(&text(dir, names::SUBNET)?)?;
@@ -75,7 +74,7 @@ impl Dumps {
         Ok(dumps)
     }
 
-    /// The SL of packets from a port to a LID; `None` where a file has none for it.
+    /// The SL of packets from a port to a LID; `None` if the file has no row.
     #[must_use]
     pub fn sl(&self, from: End, lid: u16) -> Option<u8> {
         let Some(sls) = &self.sls else {
@@ -87,7 +86,7 @@ impl Dumps {
             .filter(|&sl| sl != NOWHERE)
     }
 
-    /// End nodes with ports on several switches, for which `ibdmchk` cannot keep SLs apart.
+    /// Number of end nodes with ports on several switches; `ibdmchk` does not distinguish the SLs of their ports.
     #[must_use]
     pub fn end_nodes_on_several_switches(&self) -> usize {
         let ends = self.nodes.iter().filter(|(_, node)| !node.switch);
@@ -98,7 +97,7 @@ impl Dumps {
         homes.filter(|homes| homes.len() > 1).count()
     }
 
-    /// `{ half } { half } PHY=.. LOG=.. SPD=..`
+    /// Parses rows `{ half } { half } PHY=.. LOG=.. SPD=..`.
     fn read_subnet(&mut self, text: &str) -> Result<(), String> {
         for line in text.lines() {
             let read = || {
@@ -116,7 +115,7 @@ impl Dumps {
             }
             let (from, to) = ((here.guid, here.port), (there.guid, there.port));
             if self.cables.insert(from, to).is_some() {
-                return Err(format!("{}: an end twice: {line}", names::SUBNET));
+                return Err(format!("{}: duplicate port: {line}", names::SUBNET));
             }
         }
         let one_way = self
@@ -132,7 +131,7 @@ impl Dumps {
         }
     }
 
-    /// A heading for each switch, a row for each LID that it forwards.
+    /// Parses a heading for each switch, and a row for each LID with a route.
     fn read_tables(&mut self, text: &str) -> Result<(), String> {
         let mut current = None;
         for line in text.lines() {
@@ -140,7 +139,7 @@ impl Dumps {
                 let guid = word_after(line, "guid").and_then(hex64);
                 let guid = guid.ok_or_else(|| bad(names::LFTS, line))?;
                 if self.tables.insert(guid, Vec::new()).is_some() {
-                    return Err(format!("{}: a switch twice: {line}", names::LFTS));
+                    return Err(format!("{}: duplicate switch: {line}", names::LFTS));
                 }
                 current = Some(guid);
             } else if line.starts_with("0x") {
@@ -161,7 +160,7 @@ impl Dumps {
         Ok(())
     }
 
-    /// `Switch 0x.., base LID .., ".."` and `in out : vl vl ..`, as OpenSM writes it; or `0xguid in out 0x01 0x23 ..`.
+    /// Parses OpenSM's format, `Switch 0x.., base LID .., ".."` and `in out : vl vl ..`, or rows `0xguid in out 0x01 0x23 ..`.
     fn read_sl2vl(&mut self, text: &str) -> Result<(), String> {
         let mut vls = BTreeMap::new();
         let mut current = None;
@@ -184,7 +183,7 @@ impl Dumps {
         Ok(())
     }
 
-    /// `0xnodeguid dlid sl`; or a heading `Channel Adapter 0xportguid, ..` and rows `0xDLID : sl`.
+    /// Parses rows `0xnodeguid dlid sl`, or headings `Channel Adapter 0xportguid, ..` and rows `0xDLID : sl`.
     fn read_path_sls(&mut self, text: &str) -> Result<(), String> {
         let mut sls: BTreeMap<End, Vec<u8>> = BTreeMap::new();
         let mut current = None;
@@ -217,7 +216,7 @@ impl Dumps {
         Ok(())
     }
 
-    /// The port that has this GUID.
+    /// The port with this GUID.
     fn port_of(&self, guid: u64) -> Option<End> {
         self.owners.get(&guid).copied()
     }
@@ -234,7 +233,7 @@ struct Half {
 
 fn half(text: &str) -> Option<(Half, &str)> {
     let (_, text) = text.split_once("{ ")?;
-    // A description holds no brace: writers replace it.
+    // Descriptions contain no braces: the writers replace them.
     let after_name = text.find("} LID:")?;
     let end = after_name + text.get(after_name..)?.find(" }")?;
     let (inner, rest) = text.split_at(end);
@@ -255,7 +254,7 @@ fn half(text: &str) -> Option<(Half, &str)> {
 /// `Some(None)` for a heading without a GUID.
 #[expect(
     clippy::option_option,
-    reason = "no heading, and no GUID in it, are two things"
+    reason = "distinguishes other lines from headings without a GUID"
 )]
 fn heading(line: &str) -> Option<Option<u64>> {
     let rest = ["Switch ", "Channel Adapter ", "Router "]

@@ -391,7 +391,7 @@ impl DependencyGraph {
         self.successors[from].insert(to);
     }
 
-    /// Removes channels without predecessors until none is left; returns the number of remaining channels.
+    /// Repeatedly removes channels without predecessors; returns the number of remaining channels.
     fn on_cycles(&self) -> usize {
         let mut predecessors = vec![0_usize; self.successors.len()];
         for next in self.successors.iter().flatten() {

@@ -1,9 +1,9 @@
-//! Where the components of each record are: numbers from the specification (IBA 15.2.5; wire reference 5.3), written down once
-//! more, so that what the administrator finds can be compared with something that is not its own.
+//! Component positions of each SA record, from the specification (IBA 15.2.5; wire reference 5.3). The tests verify query
+//! results with these tables, which are independent of the SA's code.
 
 use crate::sa_wire::{bit, put_bit};
 
-/// A component: its number in the mask, its first bit, its width in bits.
+/// A component of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Component {
     /// Number in the component mask.
@@ -17,15 +17,15 @@ pub struct Component {
 /// A kind of record.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its attribute.
+    /// Attribute ID.
     pub attr: u16,
-    /// Bytes from one record to the next.
+    /// Distance between records in bytes.
     pub stride: usize,
-    /// What is compared bit by bit.
+    /// Components that are compared bit by bit.
     pub components: Vec<Component>,
-    /// Components that are no criterion: of reserved fields, and those that a request says something else with.
+    /// Components that do not select records: reserved fields, and components with another meaning in requests.
     pub no_criterion: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ impl Layout {
         }
     }
 
-    /// Whether a record has what the components of a mask in a request say.
+    /// Whether a record matches a request in all components of the mask.
     #[must_use]
     pub fn matches(&self, mask: u64, asked: &[u8], record: &[u8]) -> bool {
         self.components
@@ -108,7 +108,7 @@ pub fn node() -> Layout {
     )
 }
 
-/// PortInfoRecord; components 7 and 53 for equality, as without bit 31 of the modifier.
+/// PortInfoRecord; components 7 and 53 are compared for equality, as without bit 31 of the modifier.
 #[must_use]
 pub fn port_info() -> Layout {
     let info = [
@@ -249,7 +249,7 @@ pub fn guid_info() -> Layout {
     Layout::new(("GuidInfoRecord", 0x30, 72), &all, &[2, 3])
 }
 
-/// ServiceRecord. The key is compared with the one that was registered, which is not shown to everybody.
+/// ServiceRecord. ServiceKey is compared with the registered one, which only trusted clients can read.
 #[must_use]
 pub fn service() -> Layout {
     let mut all = vec![
@@ -281,7 +281,7 @@ pub fn vl_arbitration() -> Layout {
     Layout::new(("VLArbitrationTableRecord", 0x36, 72), &all, &[3])
 }
 
-/// MCMemberRecord without the pairs of selector and value, which are compared by what they mean.
+/// MCMemberRecord without the pairs of selector and value, which are not compared bit by bit.
 #[must_use]
 pub fn mc_member() -> Layout {
     let all = [
@@ -298,7 +298,7 @@ pub fn mc_member() -> Layout {
         (16, 388, 4),
         (17, 392, 1),
     ];
-    // A selector or a value alone says nothing.
+    // A selector without its value, or a value without its selector, does not select records.
     Layout::new(("MCMemberRecord", 0x38, 56), &all, &[4, 5, 8, 9, 10, 11])
 }
 

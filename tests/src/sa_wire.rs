@@ -1,5 +1,5 @@
-//! A client of subnet administration that knows only bits and bytes: requests are put together, and answers taken apart, by
-//! offsets written down here and in [`crate::sa_layout`], with none of the codecs of the code under test.
+//! An SA client that encodes requests and decodes replies by the offsets in this file and in [`crate::sa_layout`], without the
+//! codecs under test.
 
 use ferrosm_core::Input;
 use ferrosm_mad::ids::{AttrId, Lid, Qpn};
@@ -8,7 +8,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use crate::simulated::Lab;
 
-/// Methods of the class.
+/// SA methods.
 pub mod method {
     /// Get.
     pub const GET: u8 = 0x01;
@@ -22,34 +22,34 @@ pub mod method {
     pub const GET_MULTI: u8 = 0x14;
     /// Delete.
     pub const DELETE: u8 = 0x15;
-    /// The bit of an answer.
+    /// Response bit.
     pub const RESPONSE: u8 = 0x80;
 }
 
 /// Status codes.
 pub mod status {
-    /// Done.
+    /// Success.
     pub const OK: u16 = 0;
-    /// The attribute is not known, or has no such method.
+    /// The SA does not support the attribute, or the method for it.
     pub const BAD_METHOD_ATTR: u16 = 0x000C;
-    /// The administrator has no room for it.
+    /// The SA has no resources for the request.
     pub const NO_RESOURCES: u16 = 0x0100;
-    /// The request makes no sense.
+    /// The request is invalid.
     pub const REQ_INVALID: u16 = 0x0200;
-    /// Nothing matches a Get.
+    /// No record matches a Get.
     pub const NO_RECORDS: u16 = 0x0300;
     /// More than one record matches a Get.
     pub const TOO_MANY_RECORDS: u16 = 0x0400;
     /// A GID is not of this subnet.
     pub const INVALID_GID: u16 = 0x0500;
-    /// Components that are needed are missing.
+    /// Required components are missing.
     pub const INSUFFICIENT_COMPONENTS: u16 = 0x0600;
 }
 
 /// A request.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// LID of who asks.
+    /// LID of the requester.
     pub from: u16,
     /// Method.
     pub method: u8,
@@ -57,7 +57,7 @@ pub struct Ask {
     pub attr: u16,
     /// Attribute modifier.
     pub modifier: u32,
-    /// SM_Key; 0 of who is not trusted.
+    /// SM_Key; 0 for untrusted clients.
     pub sm_key: u64,
     /// Component mask.
     pub mask: u64,
@@ -66,7 +66,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A request without modifier and key that selects nothing.
+    /// A request with an empty component mask, without modifier and SM_Key.
     #[must_use]
     pub const fn new(from: u16, method: u8, attr: u16) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Ask {
         }
     }
 
-    /// The whole message.
+    /// Encodes the message.
     #[must_use]
     pub fn to_bytes(&self, tid: u64) -> Vec<u8> {
         let mut bytes = vec![0; 256.max(56 + self.data.len())];
@@ -95,7 +95,7 @@ impl Ask {
     }
 }
 
-/// A whole request of TID 0 by a client that is not trusted.
+/// Encodes a request of an untrusted client with TID 0.
 #[must_use]
 pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
     let ask = Ask {
@@ -106,31 +106,31 @@ pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> 
     ask.to_bytes(0)
 }
 
-/// An answer.
+/// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// Status.
     pub status: u16,
-    /// Method, with the bit of an answer.
+    /// Method, including the response bit.
     pub method: u8,
     /// Attribute of the records.
     pub attr: u16,
-    /// The records, each as long as the distance between two.
+    /// The records, with the padding up to the next record.
     pub records: Vec<Vec<u8>>,
 }
 
 impl Told {
-    /// Takes an answer to a request of this TID apart.
+    /// Decodes a reply to the request with this TID.
     ///
     /// # Panics
-    /// If it is not well formed.
+    /// If the reply is malformed.
     #[must_use]
     pub fn parse(bytes: &[u8], tid: u64) -> Self {
         assert!(bytes.len() >= 56, "{} bytes", bytes.len());
         assert_eq!(bytes[..3], [1, 3, 2], "base version, class, class version");
-        assert_ne!(bytes[3] & method::RESPONSE, 0, "not an answer");
+        assert_ne!(bytes[3] & method::RESPONSE, 0, "response bit");
         assert_eq!(bytes[8..16], tid.to_be_bytes(), "TID");
-        assert_eq!(bytes[36..44], [0; 8], "answers carry no SM_Key");
+        assert_eq!(bytes[36..44], [0; 8], "replies have no SM_Key");
         let status = u16::from_be_bytes([bytes[4], bytes[5]]);
         let stride = 8 * usize::from(u16::from_be_bytes([bytes[44], bytes[45]]));
         let is_table = bytes[24] == 1;
@@ -138,17 +138,20 @@ impl Told {
         let records: Vec<Vec<u8>> = if stride == 0 {
             Vec::new()
         } else if is_table {
-            assert_eq!(body.len() % stride, 0, "part of a record");
+            assert_eq!(body.len() % stride, 0, "incomplete record");
             body.chunks(stride).map(<[u8]>::to_vec).collect()
         } else {
             vec![body[..stride].to_vec()]
         };
-        assert!(status == 0 || records.is_empty(), "an error has no records");
+        assert!(
+            status == 0 || records.is_empty(),
+            "error replies have no records"
+        );
         if is_table {
             assert_eq!(bytes[25], 1, "DATA");
             assert_eq!(bytes[26] & 7, 1, "active");
         } else {
-            assert_eq!(bytes.len(), 256, "an answer without RMPP is one MAD");
+            assert_eq!(bytes.len(), 256, "replies without RMPP are one MAD");
         }
         Self {
             status,
@@ -159,7 +162,7 @@ impl Told {
     }
 }
 
-/// What the administrator sends when it receives these bytes, in no virtual time. Reports are left out.
+/// Delivers a message to the SA, and returns the replies that it sends immediately, without Reports.
 pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)> {
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.replies.clear();
@@ -173,13 +176,13 @@ pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)
     all
 }
 
-/// Records of lanes, of which tables that the subnet manager did not write are read when somebody asks.
+/// Records of VL tables. The SA reads tables that the SM did not write from the devices at the first query.
 pub const LATE: [u16; 2] = [0x13, 0x36];
 
-/// What the administrator answers; `None` if it does not, within two virtual seconds where it must read devices.
+/// The SA's reply to a request; `None` if it does not reply. For [`LATE`] records it may take two seconds of virtual time.
 ///
 /// # Panics
-/// If the answer is not well formed, or there is more than one.
+/// If the reply is malformed, or there are several replies.
 pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
     const TID: u64 = 0x1234_5678_9ABC_DEF0;
     let from = Peer {
@@ -189,28 +192,28 @@ pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
     };
     let mut replies = deliver(lab, from, ask.to_bytes(TID));
     if replies.is_empty() && LATE.contains(&ask.attr) {
-        // Devices are read first.
+        // The SA reads the devices first.
         lab.world.run_for(core::time::Duration::from_secs(2));
         let taken = lab
             .world
             .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
         replies = taken.unwrap_or_default();
     }
-    assert!(replies.len() <= 1, "{} answers", replies.len());
+    assert!(replies.len() <= 1, "{} replies", replies.len());
     let (to, bytes) = replies.into_iter().next()?;
-    assert_eq!(to, from, "answered to somebody else");
+    assert_eq!(to, from, "destination of the reply");
     Some(Told::parse(&bytes, TID))
 }
 
-/// What the administrator answers.
+/// The SA's reply to a request.
 ///
 /// # Panics
-/// If it does not, or the answer is not well formed.
+/// If the SA does not reply, or the reply is malformed.
 pub fn ask(lab: &mut Lab, request: &Ask) -> Told {
-    try_ask(lab, request).unwrap_or_else(|| panic!("{} no answer to {request:?}", lab.repeat()))
+    try_ask(lab, request).unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.repeat()))
 }
 
-/// The 64 bytes of an attribute as the device at a LID answers a Get of it now; `None` if it refuses or is not reached.
+/// Reads an attribute (64 bytes) of the device at a LID by a Get; `None` if the device rejects the Get or cannot be reached.
 pub fn read_device(lab: &mut Lab, lid: u16, attr: u16, modifier: u32) -> Option<[u8; 64]> {
     let mut bytes = [0; 256];
     bytes[..4].copy_from_slice(&[1, 1, 1, 1]);
@@ -220,16 +223,16 @@ pub fn read_device(lab: &mut Lab, lid: u16, attr: u16, modifier: u32) -> Option<
         to: Address::smp(Lid(lid)),
         mad: Mad::parse(&bytes).ok()?,
     };
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let (at, now) = (lab.at, lab.world.now());
-    lab.world.fabric_mut().handle(at, &out, now, &mut answers);
-    let answer = answers.first()?.mad.mad;
-    let answer = answer.as_bytes();
-    let ok = answer[3] == 0x81 && answer[4..6] == [0, 0];
-    answer[64..128].first_chunk().copied().filter(|_| ok)
+    lab.world.fabric_mut().handle(at, &out, now, &mut responses);
+    let response = responses.first()?.mad.mad;
+    let response = response.as_bytes();
+    let ok = response[3] == 0x81 && response[4..6] == [0, 0];
+    response[64..128].first_chunk().copied().filter(|_| ok)
 }
 
-/// A bit of a record; bit 0 is the most significant one of byte 0. Bits behind the end are 0.
+/// A bit of a record; bit 0 is the most significant bit of byte 0. Bits beyond the end are 0.
 #[must_use]
 pub fn bit(data: &[u8], at: usize) -> bool {
     data.get(at / 8).is_some_and(|b| b >> (7 - at % 8) & 1 != 0)
@@ -245,7 +248,7 @@ pub fn put_bit(data: &mut [u8], at: usize, value: bool) {
     }
 }
 
-/// A field of up to 64 bits.
+/// Reads a field of up to 64 bits.
 #[must_use]
 pub fn field(data: &[u8], at: usize, width: usize) -> u64 {
     (at..at + width).fold(0, |v, i| v << 1 | u64::from(bit(data, i)))

@@ -1,7 +1,7 @@
-//! Directories of their own for programs that leave files behind.
+//! Temporary directories for programs that write files.
 //!
-//! One per [`Scratch`] value, removed with it; kept, and named on stderr, when the test fails, so that logs and
-//! dumps can be read. It never reuses a name and never touches the repository.
+//! Dropping a [`Scratch`] removes its directory. If the test fails, the directory remains and its path is printed to stderr.
+//! Names are unique, and directories are outside the repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use std::{env, fs, process, thread};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A number that no other value of this process has, with the process id: unique on this machine for now.
+/// A name with the process ID and a number that is unique in this process.
 #[must_use]
 pub fn unique_name(stem: &str) -> String {
     format!(
@@ -19,26 +19,26 @@ pub fn unique_name(stem: &str) -> String {
     )
 }
 
-/// A fresh directory.
+/// A temporary directory.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a directory under the system's temporary directory.
+    /// Creates a directory in the system's temporary directory.
     ///
     /// # Panics
-    /// If it cannot be made: there is no test without it.
+    /// If the directory cannot be created.
     #[must_use]
     pub fn new(stem: &str) -> Self {
         Self::under(&env::temp_dir(), stem)
     }
 
-    /// The same in the machine's memory where it has such a directory: nothing that is written there waits for a disk.
+    /// Creates a directory in `/dev/shm` if that exists, so that writes do not wait for a disk.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If the directory cannot be created.
     #[must_use]
     pub fn in_memory(stem: &str) -> Self {
         let memory = Path::new("/dev/shm");
@@ -52,32 +52,32 @@ impl Scratch {
     fn under(folder: &Path, stem: &str) -> Self {
         let path = folder.join(unique_name(&format!("ferrosm-{stem}")));
         if let Err(error) = fs::create_dir_all(&path) {
-            panic!("cannot make the directory {}: {error}", path.display());
+            panic!("cannot create the directory {}: {error}", path.display());
         }
         Self { path }
     }
 
-    /// Where it is.
+    /// The path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path in it.
+    /// The path of a file in the directory.
     #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Makes a directory in it, if it is not there yet.
+    /// Creates a subdirectory if it does not exist.
     ///
     /// # Panics
-    /// If that fails.
+    /// If the subdirectory cannot be created.
     #[must_use]
     pub fn dir(&self, name: &str) -> PathBuf {
         let path = self.join(name);
         if let Err(error) = fs::create_dir_all(&path) {
-            panic!("cannot make the directory {}: {error}", path.display());
+            panic!("cannot create the directory {}: {error}", path.display());
         }
         path
     }
@@ -86,13 +86,13 @@ impl Scratch {
 impl Drop for Scratch {
     #[expect(
         clippy::print_stderr,
-        reason = "tells the reader of a failed test where its files are"
+        reason = "prints where the files of a failed test are"
     )]
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("kept for reading: {}", self.path.display());
+            eprintln!("files of the failed test: {}", self.path.display());
         } else {
-            // A leftover directory is no reason to fail a test that passed.
+            // A passed test does not fail because its directory cannot be removed.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

@@ -51,45 +51,45 @@ pub fn listed(text: &str) -> Vec<Listed<'_>> {
         .collect()
 }
 
-/// Runs the seeds that the environment names, or those of the file `kept`. `run` returns a trace hash.
+/// Runs the seeds that the environment names, or those of the file `saved`. `run` returns a trace hash.
 ///
 /// # Panics
 ///
-/// If seeds fail, with how to repeat one; if an environment variable is not a number.
-pub fn run_named_or_saved(test: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
+/// If seeds fail, with the command that repeats one; if an environment variable is not a number.
+pub fn run_named_or_saved(test: &str, saved: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
         let hash = run(seed, Run::Traced);
         let again = run(seed, Run::Judged);
-        assert_eq!(hash, again, "the same seed gave another trace");
+        assert_eq!(hash, again, "the same seed produced a different trace");
         return;
     }
-    run_all(test, named_or(kept, 0), |seed| {
+    run_all(test, named_or(saved, 0), |seed| {
         run(seed, Run::Judged);
     });
 }
 
-/// The seeds that the environment names, or those of the file `kept` and the first `usual` ones.
+/// The seeds that the environment names, or those of the file `saved` and the first `usual` ones.
 ///
 /// # Panics
 ///
 /// If an environment variable is not a number.
 #[must_use]
-pub fn named_or(kept: &str, usual: u64) -> Vec<u64> {
+pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
     if let Some(seed) = number_from("FERROSM_SEED") {
         return vec![seed];
     }
     let Some(count) = number_from("FERROSM_SEEDS") else {
-        let kept = listed(kept).into_iter().map(|listed| listed.seed);
-        return kept.chain(0..usual).collect();
+        let saved = listed(saved).into_iter().map(|listed| listed.seed);
+        return saved.chain(0..usual).collect();
     };
     let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
     (first..first + count).collect()
 }
 
-/// Runs all seeds, also after one has failed.
+/// Runs all seeds, even after a failure.
 ///
 /// # Panics
-/// If seeds fail, with how to repeat one in `test`, a test of the executable `sim`; if there are no seeds.
+/// If seeds fail, with the command that repeats one in `test`, a test of the executable `sim`; if there are no seeds.
 pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
     let (mut count, mut failed) = (0, Vec::new());
     for seed in seeds {

@@ -11,7 +11,7 @@ use ferrosm_sa::View;
 /// Time until the store retries after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What is wrong with a store.
+/// Faults of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoreFault {
     /// Batches are durable at once.
@@ -49,7 +49,7 @@ struct PendingView {
 pub(crate) struct SimulatedStore {
     fault: StoreFault,
     batches: VecDeque<PendingBatch>,
-    /// It is written after the batches; later views replace it.
+    /// Written after the batches; later views replace it.
     view: Option<PendingView>,
     /// The last view that the SM persisted.
     last_view: Option<Arc<View>>,
@@ -81,7 +81,7 @@ impl SimulatedStore {
         self.batches.is_empty() && self.view.is_none() && !self.needs_rewrite
     }
 
-    /// Whether a record of this kind waits to become durable.
+    /// Whether a record of this kind is not durable yet.
     pub(crate) fn is_pending(&self, kind: RecordKind) -> bool {
         let is_of = |change: &RecordChange| matches!(change, RecordChange::Put(key, _) if key.kind() == Some(kind));
         let mut batches = self.batches.iter();
@@ -106,7 +106,7 @@ impl SimulatedStore {
         }
     }
 
-    /// When a write that begins now is durable.
+    /// The time at which a write that begins now becomes durable.
     fn due(&self, now: Instant) -> Option<Instant> {
         match self.fault {
             StoreFault::None => Some(now),
@@ -115,7 +115,7 @@ impl SimulatedStore {
         }
     }
 
-    /// Takes a batch, which is empty if the SM's records are not persisted now. Call [`Self::write_due`] afterwards.
+    /// Accepts a batch, which is empty if the SM's records are not persisted now. Call [`Self::write_due`] afterwards.
     pub(crate) fn submit(&mut self, seq: u64, changes: Vec<RecordChange>, now: Instant) {
         self.submitted = seq;
         let is_empty = changes.is_empty() && self.is_caught_up();
@@ -125,7 +125,7 @@ impl SimulatedStore {
         self.batches.push_back(PendingBatch { seq, changes, due });
     }
 
-    /// Takes a view, or `None` to remove it. No reply waits for a view: its batch is durable together with the batches before it.
+    /// Accepts a view, or `None` to remove it. No reply waits for a view: its batch is durable together with the batches before it.
     pub(crate) fn submit_view(&mut self, seq: u64, view: Option<Arc<View>>, now: Instant) {
         self.last_view.clone_from(&view);
         self.needs_rewrite |= self.fault == StoreFault::Failing;
@@ -138,7 +138,7 @@ impl SimulatedStore {
         self.skip(seq);
     }
 
-    /// Takes a batch without changes of records.
+    /// Accepts a batch without changes of records.
     pub(crate) fn skip(&mut self, seq: u64) {
         self.submitted = seq;
         match self.batches.back_mut() {
@@ -156,7 +156,7 @@ impl SimulatedStore {
         }
     }
 
-    /// Writes what is due to the durable records and the durable view.
+    /// Writes due batches and views to the durable records and the durable view.
     pub(crate) fn write_due(
         &mut self,
         records: &mut Records,
@@ -194,7 +194,7 @@ impl SimulatedStore {
         self.durable = seq;
     }
 
-    /// The SM stops persisting its records: what could not be written is dropped. Call [`Self::write_due`] afterwards.
+    /// The SM stops persisting its records: pending changes are dropped. Call [`Self::write_due`] afterwards.
     pub(crate) fn stop_persisting(&mut self, now: Instant) {
         if core::mem::take(&mut self.needs_rewrite) {
             self.view = None;
@@ -202,7 +202,7 @@ impl SimulatedStore {
         }
     }
 
-    /// Other records replaced the durable ones: what was not written of the earlier ones is dropped. Call [`Self::write_due`]
+    /// Other records replaced the durable ones: pending changes of the earlier records are dropped. Call [`Self::write_due`]
     /// afterwards.
     pub(crate) fn on_records_replaced(&mut self, now: Instant) {
         (self.view, self.last_view, self.needs_rewrite) = (None, None, false);
@@ -216,7 +216,7 @@ impl SimulatedStore {
         }
     }
 
-    /// When [`Self::write_due`] has something to write.
+    /// The time of the next write by [`Self::write_due`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let batch = self.batches.front().and_then(|batch| batch.due);
         let view = self.view.as_ref().and_then(|view| view.due);
