@@ -35,7 +35,7 @@ impl Script {
         Self(program)
     }
 
-    /// Sends MADs, one per line, from a node, without waiting for replies.
+    /// Sends MADs, one per line, from a node. Does not wait for replies of other nodes.
     ///
     /// # Panics
     /// If the client fails.

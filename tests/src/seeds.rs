@@ -1,4 +1,4 @@
-//! Tests that run many seeds: in ranges, one test per range, and by hand.
+//! Tests that run many seeds, in ranges with one test each, or selected by environment variables.
 //!
 //! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that replays the seeds of a
 //! file. In that test `FERROSM_SEED=17` runs a single seed with all events printed, and once more to check that the run
@@ -17,7 +17,7 @@ pub enum Run {
     Judged,
 }
 
-/// A number from the environment.
+/// Parses an environment variable as a number.
 ///
 /// # Panics
 ///
@@ -29,7 +29,7 @@ pub fn number_from(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")))
 }
 
-/// A seed of a file, with its remark.
+/// A seed in a file, with its remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<'a> {
     /// The seed.
@@ -113,7 +113,7 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
 ///
 /// # Panics
 ///
-/// If one passes: it belongs to the seeds that every run replays.
+/// If a seed passes: it must move to the seeds that every run replays.
 #[expect(clippy::print_stdout, reason = "every run prints known failures")]
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
     let mut passed = Vec::new();
