@@ -2,7 +2,7 @@
 //! of the fabrics for which a budget of two seconds suffices.
 
 #[path = "../../routing/tests/routes/common.rs"]
-#[allow(dead_code, reason = "it uses some of the fabrics")]
+#[allow(dead_code, reason = "shared module, partly used here")]
 mod common;
 
 use std::time::Instant;
@@ -13,7 +13,7 @@ use ferrosm_routing::{Request, WorkBudget, engine_by_name};
 #[allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "the result of the benchmark, and its clock"
+    reason = "a benchmark prints its results and reads the clock"
 )]
 fn main() {
     let without_some = |mut fabric: Fabric| {

@@ -4,7 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a measurement prints, and stops if it cannot go on"
+    reason = "a benchmark prints, and panics on errors"
 )]
 
 use std::os::fd::AsFd;

@@ -6,7 +6,7 @@
 )]
 
 #[path = "../../routing/tests/routes/common.rs"]
-#[allow(dead_code, reason = "it uses some of the fabrics")]
+#[allow(dead_code, reason = "shared module, partly used here")]
 mod common;
 
 use std::hint::black_box;

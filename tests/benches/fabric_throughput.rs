@@ -5,7 +5,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a benchmark that measures and prints; the simulator itself reads no clock"
+    reason = "a benchmark reads the clock and prints; the simulator itself reads no clock"
 )]
 
 use std::time::{Duration, Instant as Clock};
@@ -82,7 +82,7 @@ fn main() -> Result<(), Failure> {
         }
     }
     let took = started.elapsed();
-    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[allow(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = sent as f64 / took.as_secs_f64();
     println!("fabric alone: {sent} MADs, {replies} replies in {took:.1?}: {rate:.0} MADs/s");
     through_port(fabric, at, &paths)?;
@@ -105,7 +105,7 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
         port.send(&mad)?;
         replies += u64::from(matches!(port.receive(Duration::ZERO)?, Received::Mad(_)));
     }
-    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[allow(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = replies as f64 / started.elapsed().as_secs_f64();
     println!("through a port: {replies} replies: {rate:.0} MADs/s");
     Ok(())
@@ -130,14 +130,14 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
         replies += out.len();
         out.clear();
     }
-    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[allow(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = replies as f64 / started.elapsed().as_secs_f64();
     println!("through SimNet: {replies} replies: {rate:.0} MADs/s");
     Ok(())
 }
 
 /// Keeps a window of requests in flight.
-struct Asker {
+struct RequestWindow {
     paths: Vec<DrPath>,
     next: usize,
     end: usize,
@@ -145,7 +145,7 @@ struct Asker {
     replies: usize,
 }
 
-impl HostedSm for Asker {
+impl HostedSm for RequestWindow {
     fn handle_mad(&mut self, _: MadIn, _: Instant) {
         self.credit += 1;
         self.replies += 1;
@@ -177,7 +177,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let started = Clock::now();
     let id = world.add_sm(
         None,
-        Asker {
+        RequestWindow {
             paths,
             next: 0,
             end,
@@ -187,7 +187,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     )?;
     while world.step().is_some() {}
     let replies = world.sm(id).map_or(0, |m| m.replies);
-    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[allow(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = replies as f64 / started.elapsed().as_secs_f64();
     println!(
         "in virtual time: {replies} replies in {:?}: {rate:.0} MADs/s",

@@ -204,14 +204,14 @@ fn measure(name: &str, spec: &FabricSpec) {
     let row = |what: &str, all: Duration, routing: Option<Duration>, report: &SweepReport| {
         let routing = routing.map_or_else(String::new, |r| format!("{:9.1} ms", ms(r)));
         println!(
-            "  {what:22} {:9.1} ms   routing and proof {routing:>12}   {:7} SMPs, {:6} LFT blocks written",
+            "  {what:22} {:9.1} ms   routing and verification {routing:>12}   {:7} SMPs, {:6} LFT blocks written",
             ms(all),
             report.smps_sent(),
             report.lft_blocks_written
         );
     };
     row(
-        "cold to up",
+        "cold bring-up",
         median(|s| s.cold),
         Some(median(|s| s.cold_routing)),
         &first,

@@ -6,11 +6,11 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a tool that reads the clock, prints, and may stop at a bad file"
+    reason = "a benchmark reads the clock, prints, and panics on invalid input files"
 )]
 
 #[path = "../../routing/tests/routes/common.rs"]
-#[allow(dead_code, reason = "it uses some of the fabrics")]
+#[allow(dead_code, reason = "shared module, partly used here")]
 mod common;
 
 use std::sync::Arc;

@@ -111,7 +111,7 @@ struct Storm {
     /// Send time of the request in each window slot.
     sent_at: Vec<AtomicU64>,
     reply_times: ReplyTimes,
-    /// Replies with an unexpected status.
+    /// Replies with an error status other than BUSY.
     errors: AtomicU64,
     closed_loop: bool,
 }

@@ -8,7 +8,7 @@
     clippy::expect_used,
     clippy::print_stdout,
     unsafe_code,
-    reason = "a benchmark prints, ends where its own fabric is wrong, and counts what is allocated"
+    reason = "a benchmark prints, panics on unexpected results, and counts allocations"
 )]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -30,12 +30,12 @@ use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 
 /// Counts allocated bytes.
-struct Counting;
+struct CountingAllocator;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all calls are forwarded to the system allocator. The wrapper only counts bytes.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of `alloc`.
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() {
     let given: Vec<String> = std::env::args()
@@ -106,8 +106,8 @@ fn measure(spec: &str) {
     let cable = links
         .rev()
         .find(|l| is_switch(l.a.node) && is_switch(l.b.node));
-    let cable = cable.expect("inter-switch link").a;
-    lab.world.fabric_mut().cut(cable).expect("link");
+    let link = cable.expect("inter-switch link").a;
+    lab.world.fabric_mut().cut(link).expect("link");
     lab.next_sweep(600);
     let next = cost("the next one, one lost link", || {
         lab.manager().core().view_after(Some(&before))

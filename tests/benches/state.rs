@@ -98,7 +98,9 @@ fn main() {
         .collect();
     times.sort();
     let (median, most) = (percentile(&times, 50), percentile(&times, 99));
-    println!("a join is durable after {median:.1?} (median), {most:.1?} (99 of 100; target 10 ms)");
+    println!(
+        "a join is durable after {median:.1?} (median), {most:.1?} (99th percentile; target 10 ms)"
+    );
 
     let began = Instant::now();
     let mut waiting: VecDeque<(u64, Instant)> = VecDeque::new();
@@ -121,11 +123,11 @@ fn main() {
     }
     let took = began.elapsed();
     times.sort();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for eyes")]
+    #[expect(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = CROWD as f64 / took.as_secs_f64();
     let (median, most) = (percentile(&times, 50), percentile(&times, 99));
     println!(
-        "{CROWD} joins, {IN_FLIGHT} at a time: {rate:.0}/s, durable after {median:.1?} (median), {most:.1?} (99 of 100)"
+        "{CROWD} joins, {IN_FLIGHT} in flight: {rate:.0}/s, durable after {median:.1?} (median), {most:.1?} (99th percentile)"
     );
     drop(writer);
     std::fs::remove_dir_all(&dir).expect("removed");

@@ -6,7 +6,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a benchmark that measures and prints; the simulator itself reads no clock"
+    reason = "a benchmark reads the clock and prints; the simulator itself reads no clock"
 )]
 
 use std::time::Instant as Clock;
@@ -58,7 +58,7 @@ fn main() -> Result<(), Failure> {
             message[64..].copy_from_slice(smp.as_bytes());
             umad.write(&fabric, file, &message, NOW)?;
         }
-        carry(&mut umad, &mut fabric);
+        run_until_idle(&mut umad, &mut fabric);
         while let Some(message) = umad.front(file) {
             message.read(&mut buffer)?;
             umad.pop(file);
@@ -91,7 +91,7 @@ fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), F
         request[64..68].copy_from_slice(&[1, 3, 2, 0x12]);
         request[72..80].copy_from_slice(&tid.to_be_bytes());
         umad.write(fabric, client, &request, NOW)?;
-        carry(umad, fabric);
+        run_until_idle(umad, fabric);
         let header = umad.front(server).ok_or("no request")?.body[..56].to_vec();
         umad.pop(server);
         let mut reply = to(0).encode().to_vec();
@@ -100,7 +100,7 @@ fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), F
         reply[88..91].copy_from_slice(&[1, 1, 1]);
         reply.resize(64 + 56 + LEN, 0xA5);
         umad.write(fabric, server, &reply, NOW)?;
-        carry(umad, fabric);
+        run_until_idle(umad, fabric);
         let got = umad.front(client).ok_or("no reply")?.len();
         umad.pop(client);
         assert_eq!(got, 64 + 56 + LEN, "complete table");
@@ -131,7 +131,7 @@ fn agent(
     Ok(file)
 }
 
-fn carry(umad: &mut UmadLayer, fabric: &mut Fabric) {
+fn run_until_idle(umad: &mut UmadLayer, fabric: &mut Fabric) {
     while let Some(mut packet) = umad.poll_transmit() {
         while fabric.forward_unicast(&mut packet).is_ok() {
             match fabric.accept(&mut packet, NOW) {

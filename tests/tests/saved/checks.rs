@@ -99,13 +99,13 @@ fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
         let others = spec.links.len() - between;
         let found = [spec.switch_count(), spec.ca_count(), between, others];
         if counts != found {
-            return Err(format!("{found:?} were read: {head}"));
+            return Err(format!("parsed {found:?}, header: {head}"));
         }
     }
     let mut text = String::new();
     ibnet::write(&spec, &mut text).map_err(|error| error.to_string())?;
     if read(&text)? != spec {
-        return Err("written and read again it is another fabric".to_owned());
+        return Err("the fabric differs after it was written and parsed again".to_owned());
     }
     Ok(())
 }
@@ -116,9 +116,9 @@ fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
     let (found, from) = directed::answering(&spec)?;
     let connected = directed::connected(&spec, from);
     if found != connected {
-        let apart: Vec<_> = found.symmetric_difference(&connected).collect();
+        let differing: Vec<_> = found.symmetric_difference(&connected).collect();
         return Err(format!(
-            "nodes {apart:?} are connected or discovered, but not both"
+            "nodes {differing:?} are connected or discovered, but not both"
         ));
     }
     Ok(())
@@ -182,7 +182,7 @@ fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
     let done = sim.opensm_once(&[]);
     let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
     if !done.status.success() || !log.contains("SUBNET UP") {
-        return Err(format!("not up: {}", done.describe()));
+        return Err(format!("bring-up failed: {}", done.describe()));
     }
     match complaints(&log).as_slice() {
         [] => Ok(()),

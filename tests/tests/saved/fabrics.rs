@@ -20,7 +20,7 @@ const KNOWN: [&str; 6] = [
 
 /// Specs of generated fabrics with aggregation nodes, hosts on spines, loopback plugs and cables, removed links, and
 /// shuffled records.
-const PECULIAR: [&str; 5] = [
+const IRREGULAR: [&str; 5] = [
     "fat-tree:4;sharp;shuffle;seed=3",
     "fat-tree2:8,4,3;sharp;spine-hosts=2",
     "fat-tree:4;loopbacks=2;plugs=2",
@@ -58,7 +58,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
             is_real: false,
         }
     };
-    let mut all: Vec<SavedFabric> = PECULIAR
+    let mut all: Vec<SavedFabric> = IRREGULAR
         .iter()
         .map(|name| generated(name, &from_spec(name)))
         .collect();
@@ -85,7 +85,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
 pub(crate) fn known_are_there(folder: &Path) -> Result<(), String> {
     for known in KNOWN {
         if !folder.join(known).is_file() {
-            return Err(format!("{} is gone", folder.join(known).display()));
+            return Err(format!("{} is missing", folder.join(known).display()));
         }
     }
     Ok(())
@@ -107,18 +107,18 @@ fn uneven_levels() -> FabricSpec {
         .into_iter()
         .partition(|node| neighbours(&spec, *node).any(|at| leaves.contains(&at)));
     // GUIDs above those of the generator.
-    let leaf = added(&mut spec, leaves[0], "leaf-uneven", 1);
+    let leaf = add_node(&mut spec, leaves[0], "leaf-uneven", 1);
     let hosts = [
-        added(&mut spec, 0, "host-uneven-0 mlx5_0", 2),
-        added(&mut spec, 0, "host-uneven-1 mlx5_0", 3),
+        add_node(&mut spec, 0, "host-uneven-0 mlx5_0", 2),
+        add_node(&mut spec, 0, "host-uneven-1 mlx5_0", 3),
     ];
     for (port, host) in (1..).zip(hosts) {
-        cable(&mut spec, PortAt::new(leaf, port), PortAt::new(host, 1));
+        connect(&mut spec, PortAt::new(leaf, port), PortAt::new(host, 1));
     }
     for (port, upper) in (3..).zip([core[0], middle[0]]) {
         spec.nodes[upper].num_ports += 1;
         let end = PortAt::new(upper, spec.nodes[upper].num_ports);
-        cable(&mut spec, PortAt::new(leaf, port), end);
+        connect(&mut spec, PortAt::new(leaf, port), end);
     }
     spec
 }
@@ -137,7 +137,7 @@ fn neighbours(spec: &FabricSpec, node: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Adds an unconnected node like `like` and returns its index. `number` makes its GUIDs unique among added nodes.
-fn added(spec: &mut FabricSpec, like: usize, description: &str, number: u64) -> usize {
+fn add_node(spec: &mut FabricSpec, like: usize, description: &str, number: u64) -> usize {
     const GUIDS: u64 = 0xADDE_D000_0000;
     let mut node = spec.nodes[like].clone();
     let old = node.node_guid.0;
@@ -152,7 +152,7 @@ fn added(spec: &mut FabricSpec, like: usize, description: &str, number: u64) -> 
     spec.nodes.len() - 1
 }
 
-fn cable(spec: &mut FabricSpec, a: PortAt, b: PortAt) {
+fn connect(spec: &mut FabricSpec, a: PortAt, b: PortAt) {
     let like = &spec.links[0];
     let link = LinkSpec {
         a,

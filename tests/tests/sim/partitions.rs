@@ -52,7 +52,7 @@ fn guid(lab: &Lab, at: PortAt) -> PortGuid {
 }
 
 /// Expected tables: the P_Key of the default partition, then the keys that `extra` returns for the port.
-fn expecting(
+fn expectations(
     lab: &Lab,
     extra: &BTreeMap<PortAt, Vec<u16>>,
     checks: PKeyEnforcement,
@@ -138,10 +138,10 @@ fn p_key_tables_and_enforcement_are_as_configured() {
             .for_each(|p| extra.entry(*p).or_default().push(0x11 | FULL));
         b.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x22));
-        let expect = expecting(&lab, &extra, checks, |_| None);
+        let expect = expectations(&lab, &extra, checks, |_| None);
         assert_correct(&lab, &expect, &what);
-        let room = report.fullest_pkey_table.expect("the fullest table");
-        assert!(room.used <= 3 && room.capacity >= 32, "{room:?}");
+        let fullest = report.fullest_pkey_table.expect("fullest P_Key table");
+        assert!(fullest.used <= 3 && fullest.capacity >= 32, "{fullest:?}");
 
         // Change both partitions and add a third, then remove all partitions.
         let cfg = config(
@@ -159,7 +159,7 @@ fn p_key_tables_and_enforcement_are_as_configured() {
             .for_each(|p| extra.entry(*p).or_default().push(0x11));
         all.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x33 | FULL));
-        assert_correct(&lab, &expecting(&lab, &extra, checks, |_| None), &what);
+        assert_correct(&lab, &expectations(&lab, &extra, checks, |_| None), &what);
         reload(&mut lab, SmConfig::default());
         assert!(lab.next_sweep(60).is_clean(), "{what}");
         let mut expect = lab.expect();
@@ -207,14 +207,14 @@ fn restarted_host_gets_its_p_keys_again() {
         .collect();
     for _ in 0..240 {
         lab.world.run_for(std::time::Duration::from_millis(250));
-        let expect = expecting(&lab, &extra, PKeyEnforcement::Both, |_| None);
+        let expect = expectations(&lab, &extra, PKeyEnforcement::Both, |_| None);
         if lab.verdict(&expect).is_ok() && lab.world.fabric().pkeys(victim)[1] == PKey(0x8011) {
             return;
         }
     }
     assert_correct(
         &lab,
-        &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
+        &expectations(&lab, &extra, PKeyEnforcement::Both, |_| None),
         "restart",
     );
 }
@@ -245,7 +245,7 @@ fn ask<'a>(
 
 fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
     let core = lab.manager().core();
-    let view = core.view().unwrap_or_else(|| panic!("no view"));
+    let view = core.view().unwrap_or_else(|| panic!("no SA view"));
     match sa::answer(view, request) {
         Disposition::Reply(reply) => reply,
         other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
@@ -312,7 +312,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             .collect();
         assert_correct(
             &lab,
-            &expecting(&lab, &extra, PKeyEnforcement::Both, |_| None),
+            &expectations(&lab, &extra, PKeyEnforcement::Both, |_| None),
             "groups",
         );
         for (at, index, key) in &placed {
@@ -381,7 +381,7 @@ fn full_p_key_tables_are_reported() {
         let extra: Vec<u16> = numbers.iter().map(|n| n | FULL).collect();
         hosts(lab).into_iter().map(|p| (p, extra.clone())).collect()
     };
-    let expect = expecting(&lab, &keys(&[1], &lab), PKeyEnforcement::Both, |_| None);
+    let expect = expectations(&lab, &keys(&[1], &lab), PKeyEnforcement::Both, |_| None);
     assert_correct(&lab, &expect, "two keys");
     reload(&mut lab, cfg(&[1, 2]));
     let report = lab.next_sweep(60);
@@ -394,7 +394,7 @@ fn full_p_key_tables_are_reported() {
         capacity: 2,
     };
     assert_eq!(count_of(too_small, &report), hosts(&lab).len());
-    let expect = expecting(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
+    let expect = expectations(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
     assert_correct(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
     let report = lab.next_sweep(60);

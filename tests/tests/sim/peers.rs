@@ -9,7 +9,7 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::{Lab, Sm};
 
-const THERE: PortAt = PortAt::new(7, 1);
+const SECOND_SM_PORT: PortAt = PortAt::new(7, 1);
 
 fn role(lab: &Lab, id: SmId) -> SmState {
     lab.world
@@ -23,7 +23,11 @@ fn lids(lab: &Lab) -> Vec<Lid> {
 }
 
 fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
-    ForeignSm::new(lab.world.fabric().port_guid(THERE), priority, state)
+    ForeignSm::new(
+        lab.world.fabric().port_guid(SECOND_SM_PORT),
+        priority,
+        state,
+    )
 }
 
 /// If another SM is master at start, the SM becomes standby whatever its priority, sends no Set, and takes over when
@@ -33,7 +37,7 @@ fn existing_master_is_respected() {
     for priority in [0, 15] {
         let mut lab = Lab::new("fat-tree:4", 1);
         let sm = foreign(&lab, priority, SmState::Master);
-        let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+        let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
         lab.world.run_for(Duration::from_secs(60));
         assert_eq!(role(&lab, lab.sm), SmState::Standby);
         assert_eq!(
@@ -57,7 +61,7 @@ fn higher_priority_standby_gets_a_handover() {
         if !obeys {
             sm.refuses.push(SmControl::Handover);
         }
-        let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+        let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
         lab.world.run_for(Duration::from_secs(40));
         let controls = lab.world.foreign_sm(other).unwrap().controls();
         assert!(controls.contains(&SmControl::Handover));
@@ -78,14 +82,14 @@ fn lower_priority_sm_is_ignored() {
     lab.next_sweep(60);
     let mut sm = foreign(&lab, 0, SmState::Standby);
     sm.info.guid = PortGuid(u64::MAX);
-    let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+    let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
     lab.world.run_for(Duration::from_secs(40));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
     assert!(lab.world.foreign_sm(other).unwrap().controls().is_empty());
     lab.assert_correct();
 }
 
-/// Adds a second ferrosm SM at `THERE`.
+/// Adds a second ferrosm SM at `SECOND_SM_PORT`.
 fn add_second_sm(lab: &mut Lab, priority: u8) -> SmId {
     let now = lab.world.now();
     let cfg = SmConfig {
@@ -93,7 +97,10 @@ fn add_second_sm(lab: &mut Lab, priority: u8) -> SmId {
         ..SmConfig::default()
     };
     lab.world
-        .add_sm(Some(THERE), Sm::new(cfg, RestoredState::default(), now))
+        .add_sm(
+            Some(SECOND_SM_PORT),
+            Sm::new(cfg, RestoredState::default(), now),
+        )
         .unwrap_or_else(|e| panic!("cannot add the second SM: {e}"))
 }
 
@@ -112,14 +119,14 @@ fn standby_takes_over_without_changing_lids_or_tables() {
     let before = lids(&lab);
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, SECOND_SM_PORT);
     lab.run_until_correct(90);
     assert_eq!(role(&lab, second), SmState::Master);
     assert_eq!(lids(&lab), before);
     assert_eq!(
         lab.world.fabric().all_counters().sets(id::LFT),
         0,
-        "tables are verified, not rewritten"
+        "the SM rewrote unchanged tables"
     );
 }
 
@@ -135,7 +142,7 @@ fn higher_priority_second_sm_becomes_master() {
         (role(&lab, lab.sm), role(&lab, second)),
         (SmState::Standby, SmState::Master)
     );
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, SECOND_SM_PORT);
     lab.assert_correct();
     assert_eq!(lids(&lab), before);
 }

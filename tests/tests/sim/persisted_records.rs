@@ -19,7 +19,7 @@ use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// Persisted records by key, decoded at time 0: the remaining lease of a record is its expiry.
-fn kept(lab: &Lab) -> BTreeMap<RecordKey, Record> {
+fn persisted_records(lab: &Lab) -> BTreeMap<RecordKey, Record> {
     let mut records = BTreeMap::new();
     for (key, value) in &lab.manager().persisted_records {
         let record = Record::decode(key, value, 0).expect("valid record");
@@ -32,7 +32,7 @@ fn assert_adds_up(lab: &Lab) {
     let now = lab.world.now();
     let unix_s = now.as_nanos() / 1_000_000_000;
     // The SL-to-VL epoch describes devices and is unrelated to clients.
-    let of_clients = kept(lab).into_iter();
+    let of_clients = persisted_records(lab).into_iter();
     let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
     let (lids, kept): (BTreeMap<_, _>, _) =
         of_clients.partition(|(_, record)| matches!(record, Record::Lid { .. }));

@@ -46,7 +46,14 @@ fn gid(lab: &Lab, at: PortAt) -> Gid {
     Gid::new(GidPrefix::DEFAULT, guid(lab, at))
 }
 
-fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data: &[u8]) -> SaReply {
+fn query(
+    lab: &Lab,
+    client: PortAt,
+    method: Method,
+    attr: AttrId,
+    mask: u64,
+    data: &[u8],
+) -> SaReply {
     let mut padded = [0; DATA_LEN];
     let (padded, tail) = match data.split_first_chunk() {
         Some(parts) => parts,
@@ -70,7 +77,7 @@ fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data:
         tail,
     };
     let core = lab.manager().core();
-    let view = core.view().unwrap_or_else(|| panic!("no view"));
+    let view = core.view().unwrap_or_else(|| panic!("no SA view"));
     match sa::answer(view, &request) {
         Disposition::Reply(reply) => reply,
         other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
@@ -82,15 +89,15 @@ fn path(
     lab: &Lab,
     (from, to): (PortAt, PortAt),
     mask: u64,
-    says: PathRecord,
+    values: PathRecord,
 ) -> Result<PathRecord, Status> {
     let record = PathRecord {
         sgid: gid(lab, from),
         dgid: gid(lab, to),
-        ..says
+        ..values
     };
     let mask = mask | SGID | DGID;
-    let reply = ask(lab, from, Method::Get, id::PATH, mask, &record.encode());
+    let reply = query(lab, from, Method::Get, id::PATH, mask, &record.encode());
     if reply.status == Status::OK {
         PathRecord::decode_slice(&reply.body).ok_or(reply.status)
     } else {
@@ -176,7 +183,7 @@ fn first_matching_qos_rule_selects_the_level() {
     let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&paper, busy))));
     assert!(lab.next_sweep(60).is_clean());
     let nothing = PathRecord::default();
-    let get = |ends, mask, says| path(&lab, ends, mask, says);
+    let get = |ends, mask, values| path(&lab, ends, mask, values);
 
     let plain = get((a, b), 0, nothing).unwrap();
     assert_eq!((plain.sl, plain.pkey), (Sl(1), PKey(0x8011)));
@@ -242,12 +249,12 @@ fn first_matching_qos_rule_selects_the_level() {
     data.extend(gid(&lab, b).0);
     let counts = 0b11 << 19;
     let multi = |mask| {
-        let reply = ask(&lab, a, Method::GetMulti, id::MULTI_PATH, mask, &data);
+        let reply = query(&lab, a, Method::GetMulti, id::MULTI_PATH, mask, &data);
         PathRecord::decode_slice(&reply.body).unwrap().sl
     };
     assert_eq!(multi(counts), Sl(1));
     assert_eq!(multi(counts | 1 << 16 | 1 << 21), Sl(3));
-    let info = ask(&lab, a, Method::Get, id::CLASS_PORT_INFO, 0, &[]);
+    let info = query(&lab, a, Method::Get, id::CLASS_PORT_INFO, 0, &[]);
     assert_ne!(
         ClassPortInfo::decode_slice(&info.body)
             .unwrap()
@@ -331,7 +338,7 @@ fn partition_may_have_its_own_sl() {
         ..SmConfig::default()
     };
     let nothing = PathRecord::default();
-    let says = |pkey, sl| PathRecord {
+    let values = |pkey, sl| PathRecord {
         pkey: PKey(pkey),
         sl: Sl(sl),
         ..nothing
@@ -340,15 +347,15 @@ fn partition_may_have_its_own_sl() {
     assert!(lab.next_sweep(60).is_clean());
     let all = hosts(&lab);
     let ends = (all[1], all[2]);
-    let sl = |lab: &Lab, mask, says| path(lab, ends, mask, says).unwrap().sl;
+    let sl = |lab: &Lab, mask, values| path(lab, ends, mask, values).unwrap().sl;
     assert_eq!(
         sl(&lab, 0, nothing),
         Sl(0),
         "partition 0x11 has the lower number"
     );
-    assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(5));
-    assert_eq!(sl(&lab, PKEY, says(0x8011, 0)), Sl(0));
-    assert_eq!(sl(&lab, PKEY | SL, says(0x8022, 3)), Sl(3));
+    assert_eq!(sl(&lab, PKEY, values(0x8022, 0)), Sl(5));
+    assert_eq!(sl(&lab, PKEY, values(0x8011, 0)), Sl(0));
+    assert_eq!(sl(&lab, PKEY | SL, values(0x8022, 3)), Sl(3));
 
     cfg.qos = Some(Arc::new(QosPolicy {
         rules: Vec::new(),
@@ -356,7 +363,7 @@ fn partition_may_have_its_own_sl() {
     }));
     let mut lab = Lab::with("fat-tree:4", 1, cfg.clone());
     assert!(lab.next_sweep(60).is_clean());
-    assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(2));
+    assert_eq!(sl(&lab, PKEY, values(0x8022, 0)), Sl(2));
 
     // The SLs of a deadlock-free routing override all of these.
     cfg.qos = None;
@@ -366,8 +373,8 @@ fn partition_may_have_its_own_sl() {
     let all = hosts(&lab);
     let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b)));
     for ends in pairs.filter(|(a, b)| a != b) {
-        let without = path(&lab, ends, PKEY, says(0x8011, 0)).unwrap();
-        let with = path(&lab, ends, PKEY, says(0x8022, 0)).unwrap();
+        let without = path(&lab, ends, PKEY, values(0x8011, 0)).unwrap();
+        let with = path(&lab, ends, PKEY, values(0x8022, 0)).unwrap();
         assert_eq!(without.sl, with.sl);
     }
 }
@@ -397,7 +404,7 @@ fn path_bits_exclude_other_lids() {
         ..PathRecord::default()
     };
     let mask = SGID | DGID | NUMB_PATH;
-    let reply = ask(
+    let reply = query(
         &lab,
         all[1],
         Method::GetTable,
@@ -452,7 +459,7 @@ fn prefix_routes_lead_to_routers() {
             dgid: Gid::new(prefix, PortGuid(0x77)),
             ..PathRecord::default()
         };
-        let reply = ask(lab, host, method, id::PATH, SGID | DGID, &record.encode());
+        let reply = query(lab, host, method, id::PATH, SGID | DGID, &record.encode());
         (reply.status == Status::OK && !reply.body.is_empty())
             .then(|| PathRecord::decode_slice(&reply.body).unwrap())
             .ok_or(reply.status)

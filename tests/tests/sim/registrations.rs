@@ -112,7 +112,7 @@ fn members_that_left_meanwhile_are_removed() {
     let registry = lab.manager().core().registry();
     assert!(
         registry.groups().get(plain(1)).is_none(),
-        "the last member left"
+        "the group has no members left"
     );
 }
 

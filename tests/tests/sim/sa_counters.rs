@@ -185,7 +185,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
             std::thread::yield_now();
         }
         let replies = || sent.lock().expect("lock not poisoned").len() as u64;
-        assert_eq!(replies(), revision - 1, "no reply from an older snapshot");
+        assert_eq!(replies(), revision - 1, "replied from an older snapshot");
         server.publish_registrations(registry.snapshot(), Instant::START);
         while replies() < revision {
             assert!(std::time::Instant::now() < until, "no reply");

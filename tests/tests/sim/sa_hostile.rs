@@ -242,5 +242,5 @@ fn path_query_does_not_wait_for_a_hundred_scans() {
     }
     let (answered, scans) = sent.count(from);
     assert_eq!(answered, QUERIES);
-    assert!(scans < HOSTILE, "{scans} scans were complete first");
+    assert!(scans < HOSTILE, "{scans} scans completed first");
 }

@@ -50,7 +50,7 @@ fn start(lab: &mut Lab, restored: RestoredState) {
 }
 
 /// Runs until the SA replies, which has to be before the first sweep completes.
-fn until_answering(lab: &mut Lab) {
+fn run_until_first_reply(lab: &mut Lab) {
     lab.until("replies from the restored view", 60, |lab| {
         lab.manager().core().view().is_some()
     });
@@ -151,7 +151,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         lab.world.run_for(AGE);
         let begun = lab.world.now();
         start(&mut lab, restored);
-        until_answering(&mut lab);
+        run_until_first_reply(&mut lab);
         let waited = lab.world.now().since(begun);
         assert!(waited < Duration::from_millis(50), "{waited:?}");
         let mut dice = Dice::new(3);
@@ -192,7 +192,7 @@ fn registrations_wait_for_decided_mastership() {
     let all = hosts(&lab);
     let restored = kill(&mut lab);
     start(&mut lab, restored);
-    until_answering(&mut lab);
+    run_until_first_reply(&mut lab);
     let mut members = Members::new();
     let sm = lab.sm;
     assert_eq!(try_join_broadcast(&mut lab, sm, all[2], 1), None);
@@ -236,7 +236,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
         fabric.set_lid(y, lx.0, Lmc(lx.1)).expect("valid port");
         fabric.reboot(z.node);
         start(&mut lab, restored);
-        until_answering(&mut lab);
+        run_until_first_reply(&mut lab);
         let mut known: BTreeSet<PortAt> = BTreeSet::new();
         while lab.manager().reports().is_empty() {
             let core = lab.manager().core();
@@ -285,7 +285,7 @@ fn lid_of(view: &View, lab: &Lab, at: PortAt) -> Option<Lid> {
 }
 
 /// Configuration of an SM with higher priority, and its LID map.
-fn above(lids: LidMap) -> (SmConfig, RestoredState) {
+fn higher_priority_sm(lids: LidMap) -> (SmConfig, RestoredState) {
     let cfg = SmConfig {
         priority: 9,
         ..SmConfig::default()
@@ -317,7 +317,7 @@ fn many_contradictions_drop_the_restored_view() {
             .expect("valid port");
     }
     start(&mut lab, restored);
-    until_answering(&mut lab);
+    run_until_first_reply(&mut lab);
     lab.until("no replies", 60, |lab| {
         lab.manager().core().view().is_none()
     });
@@ -383,7 +383,7 @@ fn a_foreign_snapshot_is_not_used() {
             let at = hosts(lab)[5];
             let (lids, now) = (restored.lids.clone(), lab.world.now());
             let other = {
-                let (cfg, lids) = above(lids);
+                let (cfg, lids) = higher_priority_sm(lids);
                 Sm::new(cfg, lids, now)
             };
             let other = lab.world.add_sm(Some(at), other).expect("valid port");
@@ -400,7 +400,7 @@ fn a_foreign_snapshot_is_not_used() {
             let core = lab.manager().core();
             assert!(
                 core.view().is_none() || !lab.manager().reports().is_empty(),
-                "{mismatch}: answered from a foreign snapshot"
+                "{mismatch}: replied from a foreign snapshot"
             );
             !lab.manager().reports().is_empty()
         });
@@ -425,11 +425,11 @@ fn damaged_store_is_quarantined() {
         let _ = writer.submit(PersistRequest::View(Some(Arc::clone(&view))));
     };
     save(StateDir::open(&dir).expect("state directory opened"));
-    let whole = std::fs::read(&file).expect("store file");
+    let intact = std::fs::read(&file).expect("store file");
     let (mut quarantined, mut restored_views) = (0, 0);
     for seed in 0..200 {
         let mut dice = Dice::new(seed);
-        let mut torn = whole.clone();
+        let mut torn = intact.clone();
         match dice.index(3) {
             0 => torn.truncate(dice.index(torn.len())),
             1 => {
@@ -445,7 +445,7 @@ fn damaged_store_is_quarantined() {
             }
         }
         std::fs::remove_dir_all(&dir).expect("removed");
-        std::fs::create_dir_all(&dir).expect("directory opened");
+        std::fs::create_dir_all(&dir).expect("directory created");
         std::fs::write(&file, &torn).expect("written");
         let mut state = StateDir::open(&dir).expect("state directory opened");
         match state.restored().snapshot {
@@ -486,10 +486,10 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     let (lids, now) = (restored.lids.clone(), lab.world.now());
     let own = lab.at;
     start(&mut lab, restored);
-    let (cfg, lids) = above(lids);
+    let (cfg, lids) = higher_priority_sm(lids);
     let other = Sm::new(cfg, lids, now);
     lab.world.add_sm(Some(at), other).expect("valid port");
-    until_answering(&mut lab);
+    run_until_first_reply(&mut lab);
     lab.until("the standby's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Standby
     });

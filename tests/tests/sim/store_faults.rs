@@ -232,5 +232,5 @@ fn m_keys_wait_for_their_record() {
         ..one_vl()
     };
     let while_pending = sets_wait_for(RecordKind::MKey, cfg);
-    assert!(while_pending.gets > 0, "the sweep discovers the subnet");
+    assert!(while_pending.gets > 0, "the sweep sent no Get");
 }

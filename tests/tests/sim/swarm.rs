@@ -94,7 +94,7 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
         assert_eq!(
             hash,
             run(seed, Mode::FaultsOnly),
-            "seed {seed} gave two different traces"
+            "seed {seed} produced two different traces"
         );
         hashes.add(&format!("{hash:x}"), 1);
     }
@@ -102,7 +102,7 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
         let twice: Vec<_> = all.iter().filter(|(_, times)| *times > 1).collect();
         assert!(
             twice.is_empty(),
-            "different seeds gave the same trace: {twice:?}"
+            "different seeds produced the same trace: {twice:?}"
         );
     }
 }
@@ -119,10 +119,13 @@ fn runs_are_deterministic() {
         let (once, again) = (text(), text());
         assert!(
             once.lines().count() > 1_000,
-            "seed {seed} gave too short a trace"
+            "seed {seed} produced too short a trace"
         );
         let differs = once.lines().zip(again.lines()).position(|(a, b)| a != b);
-        assert_eq!(differs, None, "seed {seed}, line of the trace");
+        assert_eq!(
+            differs, None,
+            "seed {seed}: first differing line of the trace"
+        );
         assert!(once == again, "seed {seed}: one trace is longer");
     }
 }

@@ -4,7 +4,7 @@
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "test helpers; what takeovers cost is a table to be read"
+    reason = "test helpers; prints the cost of takeovers"
 )]
 
 use std::collections::BTreeMap;
@@ -169,12 +169,12 @@ struct Cost {
     port_info: u32,
     reregistered: u32,
     gets: u64,
-    notes: Vec<String>,
+    messages: Vec<String>,
 }
 
 impl Cost {
-    fn has_note(&self, words: &str) -> bool {
-        self.notes.iter().any(|note| note.contains(words))
+    fn has_message(&self, words: &str) -> bool {
+        self.messages.iter().any(|message| message.contains(words))
     }
 }
 
@@ -278,7 +278,7 @@ fn take_over(
         port_info: counters.sets(id::PORT_INFO),
         reregistered: reregistered(lab) - reregistered_before,
         gets: counters.all_gets(),
-        notes: report.engine_messages,
+        messages: report.engine_messages,
     }
 }
 
@@ -319,9 +319,13 @@ fn nothing_is_written_on_an_unchanged_fabric() {
             assert_eq!(cost.reregistered, 0, "{spec} {engine} {case:?}");
             assert!(cost.gets > 0, "the SM read no table");
             let ends = lab.world.fabric().end_ports().count();
-            let most = u32::try_from(ends).expect("number of end ports fits");
-            assert!(cost.port_info <= most, "{spec} {engine} {case:?} {cost:?}");
-            assert!(cost.has_note("installed LFTs adopted"), "{:?}", cost.notes);
+            let limit = u32::try_from(ends).expect("fits into 32 bits");
+            assert!(cost.port_info <= limit, "{spec} {engine} {case:?} {cost:?}");
+            assert!(
+                cost.has_message("installed LFTs adopted"),
+                "{:?}",
+                cost.messages
+            );
         }
     }
 }
@@ -376,7 +380,7 @@ fn links_lost_meanwhile_are_repaired() {
                 lab.world.run_for(Duration::from_secs(1));
             });
             println!("{spec:18} {engine:10} {case:?} {all} {cost:?}");
-            if cost.has_note("persisted routing continued") {
+            if cost.has_message("persisted routing continued") {
                 repaired += 1;
                 assert!(cost.sets[0].0 < all, "{spec} {engine} {cost:?}");
                 assert_eq!(cost.sets[3..], NO_WRITES[3..], "{spec} {engine} {cost:?}");
@@ -440,7 +444,7 @@ fn looping_lfts_are_not_adopted() {
         assert_eq!(changed, 1, "{spec} {engine} {cost:?}");
         assert!(written <= 2, "{spec} {engine} {cost:?}");
         assert_eq!(cost.sets[1..], NO_WRITES[1..], "{spec} {engine} {cost:?}");
-        assert!(cost.has_note("persisted routing continued"));
+        assert!(cost.has_message("persisted routing continued"));
     }
 }
 
@@ -450,9 +454,9 @@ fn changed_settings_cause_a_reroute() {
     let (mut lab, members) = fabric_with_history("fat-tree:4", "minhop", 1);
     let cost = take_over(&mut lab, &members, with("updn"), SAME_HOST, &unchanged);
     assert!(
-        cost.has_note("computed for other settings"),
+        cost.has_message("computed for other settings"),
         "{:?}",
-        cost.notes
+        cost.messages
     );
     assert_eq!(lab.last_report().engine, "updn");
 }
@@ -467,7 +471,11 @@ fn adopted_routing_is_repaired_like_any_other() {
     let at = up.next().expect("link");
     lab.world.act(FabricAction::Cut(at)).expect("link");
     let report = lab.next_sweep(60);
-    let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("incremental reroute"));
+    let repaired = |messages: &[String]| {
+        messages
+            .iter()
+            .any(|n| n.starts_with("incremental reroute"))
+    };
     assert!(repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_correct();

@@ -46,13 +46,13 @@ fn vl_tables(lab: &Lab) -> Bytes {
     for node in 0..fabric.num_nodes() {
         for port in u8::from(!fabric.is_switch(node))..=fabric.num_ports(node) {
             let at = PortAt { node, port };
-            let there = |port| port == 0 || fabric.link_up(PortAt { node, port });
-            if !there(port) || fabric.is_switch(node) && port == 0 {
+            let connected = |port| port == 0 || fabric.link_up(PortAt { node, port });
+            if !connected(port) || fabric.is_switch(node) && port == 0 {
                 continue;
             }
             for input in 0..=fabric.num_ports(node) {
                 if let Some(map) = fabric.sl_to_vl(at, input)
-                    && there(input)
+                    && connected(input)
                     && (input != port || !fabric.is_switch(node))
                 {
                     all.insert((at, u16::from(input)), map.encode().to_vec());
@@ -98,7 +98,7 @@ fn restored_without(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> Restored
     restored
 }
 
-fn kept(sm: &Sm, now: Instant) -> RestoredState {
+fn restored_from(sm: &Sm, now: Instant) -> RestoredState {
     restored_without(sm, now, None)
 }
 
@@ -112,7 +112,7 @@ fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
         }
     }
     let now = lab.world.now();
-    lab.world.kill(lab.sm).map(|old| kept(&old, now))
+    lab.world.kill(lab.sm).map(|old| restored_from(&old, now))
 }
 
 /// Starts a new master, at the same host or at the last one, and runs it until it has completed a sweep.
@@ -134,10 +134,10 @@ fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredSt
 fn assert_as_planned(lab: &Lab) {
     let core = lab.manager().core();
     let plan = core.vl_plan().expect("VL plan");
-    let there = vl_tables(lab);
+    let installed = vl_tables(lab);
     let fabric = lab.world.fabric();
-    let mut wrong = Vec::new();
-    for ((at, input), has) in &there {
+    let mut mismatches = Vec::new();
+    for ((at, input), has) in &installed {
         let guid = fabric.node_guid(at.node);
         let n = core.subnet().node_by_guid(guid).expect("switch");
         let pair = u8::try_from(*input)
@@ -145,12 +145,17 @@ fn assert_as_planned(lab: &Lab) {
         if let (true, Ok(pair)) = (fabric.is_switch(at.node), pair) {
             let wanted = plan.switch_map(n, pair);
             if wanted.is_none_or(|wanted| wanted[..8] != has[..8]) {
-                wrong.push((*at, *input));
+                mismatches.push((*at, *input));
             }
         }
     }
-    let count = wrong.len();
-    assert!(wrong.is_empty(), "{} {count} {:?}", lab.repeat(), wrong[0]);
+    let count = mismatches.len();
+    assert!(
+        mismatches.is_empty(),
+        "{} {count} {:?}",
+        lab.repeat(),
+        mismatches[0]
+    );
 }
 
 fn configure(lab: &mut Lab, engine: &str) {
@@ -304,7 +309,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         // The next SM continues the epoch number of the last one.
         let now = lab.world.now();
         let old = lab.world.kill(lab.sm).expect("running SM");
-        let restored = kept(&old, now);
+        let restored = restored_from(&old, now);
         let number = restored.sl_to_vl_epoch.number;
         assert!(number > 1, "{number}");
         lab.world.fabric_mut().reset_counters();

@@ -141,9 +141,9 @@ fn foreign_vl_tables_are_overwritten() {
             assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");
             let mut expect = lab.expect();
             expect.max_operational_vls = cfg(engine).max_operational_vls;
-            assert_carried(&lab, &expect, &what);
+            assert_packets_arrive(&lab, &expect, &what);
             if engine != "lash" {
-                assert_carried(&lab, &expect.all_sls(), &what);
+                assert_packets_arrive(&lab, &expect.all_sls(), &what);
             }
             let sm = lab.sm;
             lab.world
@@ -160,7 +160,7 @@ fn foreign_vl_tables_are_overwritten() {
 }
 
 /// The oracle's only violations concern entries for unconnected ports and from a port to itself.
-fn assert_carried(lab: &Lab, expect: &Expectations, what: &str) {
+fn assert_packets_arrive(lab: &Lab, expect: &Expectations, what: &str) {
     let verdict = judge_fabric(lab.world.fabric(), expect);
     for v in &verdict.violations {
         let left = matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
@@ -176,7 +176,7 @@ fn maps_are_as_planned(lab: &Lab) {
     for (n, node) in core.subnet().nodes().filter(|(_, n)| n.is_switch()) {
         let at = (0..lab.spec.nodes.len())
             .find(|i| fabric.node_guid(*i) == node.info.node_guid)
-            .expect("the switch is in the fabric");
+            .expect("simulated switch");
         let connected: Vec<PortNum> = node
             .physical_ports()
             .filter(|p| core.subnet().peer(PortRef::new(n, *p)).is_some())

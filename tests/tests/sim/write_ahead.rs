@@ -151,7 +151,11 @@ fn device_writes_wait_for_durable_records() {
         })
     });
     let before = state.lock().expect("lock not poisoned").sets_at_first_poll;
-    assert_eq!(before, Some(0), "SL-to-VL Sets before the acknowledgement");
+    assert_eq!(
+        before,
+        Some(0),
+        "the SM sent SL-to-VL Sets before the acknowledgement"
+    );
 }
 
 /// A standby that acknowledges the epoch after the test has seen that the master still replies.
@@ -165,7 +169,7 @@ impl CommitObserver for GatedStandby {
     fn committed(&self, number: u64, batch: &RecordBatch) {
         if has_epoch(batch) {
             *self.epoch_batch.lock().expect("lock not poisoned") = Some(number);
-            self.committed_tx.send(()).expect("test waits");
+            self.committed_tx.send(()).expect("receiver in the test");
         }
     }
 

@@ -46,7 +46,7 @@ fn set_slow(lab: &mut Lab, slow: bool) {
         .expect("ferrosm SM");
 }
 
-fn answer(lab: &mut Lab) {
+fn release_job(lab: &mut Lab) {
     let sm = lab.sm;
     lab.world
         .with_sm(sm, Sm::deliver_job_result)
@@ -62,7 +62,7 @@ fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
     let node = lab.manager().core().subnet().get(n).expect("known node");
     (0..lab.spec.nodes.len())
         .find(|i| lab.world.fabric().node_guid(*i) == node.info.node_guid)
-        .expect("the switch is in the fabric")
+        .expect("simulated switch")
 }
 
 type Stages = Vec<Vec<(NodeIdx, u16)>>;
@@ -73,8 +73,8 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
     set_slow(&mut lab, true);
     config(&mut lab, to, 1);
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
-    let held = &lab.manager().deferred_jobs[0];
-    let Ok(routes) = &held.result else {
+    let deferred = &lab.manager().deferred_jobs[0];
+    let Ok(routes) = &deferred.result else {
         return None;
     };
     let stages = match &routes.order {
@@ -116,7 +116,7 @@ fn rejected_lft_block_delays_later_stages() {
             let before = blocks(&lab);
             let bad = switch_of(&lab, bad);
             lab.world.set_node_faults(bad, Some(fault));
-            answer(&mut lab);
+            release_job(&mut lab);
             let report = lab.next_sweep(60);
             assert!(!report.is_clean(), "{what}: {report:?}");
             let is_reported = report
@@ -148,7 +148,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     for _ in 0..3 {
         command(&mut lab, Command::Reroute.with_id(0));
-        answer(&mut lab);
+        release_job(&mut lab);
         assert_eq!(
             lab.manager().deferred_jobs.len(),
             1,
@@ -156,7 +156,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
         );
     }
     config(&mut lab, "dnup", 1);
-    answer(&mut lab);
+    release_job(&mut lab);
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(lab.manager().core().phase(), Phase::Route);
     assert_eq!(
@@ -165,7 +165,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
         "one job for the new configuration"
     );
     set_slow(&mut lab, false);
-    answer(&mut lab);
+    release_job(&mut lab);
     let report = lab.next_sweep(60);
     assert_eq!(report.engine, "dnup");
     assert!(report.is_clean(), "{report:?}");
@@ -218,7 +218,7 @@ fn no_deadlock_while_vls_change() {
             lab.assert_correct();
             let cable = lab.redundant_link(1);
             for cut in [true, false] {
-                let what = format!("{what}, a cable less {cut}");
+                let what = format!("{what}, link cut: {cut}");
                 let before = lab.manager().reports().len();
                 let fabric = lab.world.fabric_mut();
                 if cut {
