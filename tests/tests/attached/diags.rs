@@ -65,7 +65,7 @@ const TOPOLOGIES: [&str; 15] = [
 /// ibnetdiscover prints the text that was loaded, except for the order: every record, every line.
 #[test]
 fn ibnetdiscover_reproduces_the_fabric_file() {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for spec in TOPOLOGIES {
         let text = by_spec(spec);
         let found = FabricServer::serve(&text)
@@ -74,17 +74,17 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
             .stdout;
         // infiniband-diags 44 predates XDR and reports an unknown speed.
         let text = text.replace("xXDR\n", "x???\n");
-        compare(spec, &text, &found, &mut wrong);
+        compare(spec, &text, &found, &mut failures);
         let (written, found) = (records(&text), records(&found));
         for (head, lines) in &found {
             // Completeness was checked above.
-            let paper = written.get(head).map(Vec::as_slice).unwrap_or_default();
-            for line in lines.iter().filter(|line| !paper.contains(line)) {
-                wrong.push(format!("{spec}: {head}: not written: {line}"));
+            let expected = written.get(head).map(Vec::as_slice).unwrap_or_default();
+            for line in lines.iter().filter(|line| !expected.contains(line)) {
+                failures.push(format!("{spec}: {head}: not written: {line}"));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// Node names with spaces, hashes, brackets and an apostrophe are printed as written.
@@ -92,8 +92,8 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
 fn ibnetdiscover_reproduces_unusual_node_names() {
     let names = ["top # of [rack] 7", "it's; a 'leaf'", "host=1 (a), %s %n"];
     let plain = by_spec("star:2");
-    let paper = Net::parse(&plain).unwrap();
-    let switch = &paper.switches().next().unwrap().description;
+    let expected = Net::parse(&plain).unwrap();
+    let switch = &expected.switches().next().unwrap().description;
     let text = plain
         .replace("host-0 mlx5_0", names[2])
         .replace(&format!("\"{switch}\""), &format!("\"{}\"", names[0]));
@@ -364,8 +364,8 @@ fn ibping_and_ibsysstat_reach_their_servers() {
     .unwrap();
     poll_until(TIMEOUT, PAUSE, || {
         let output = fabric.sim.run("ibping", &["-f", "-c", "50", &far]).stdout;
-        let whole = output.contains("50 packets transmitted, 50 received, 0% packet loss");
-        if whole { Ok(()) } else { Err(output) }
+        let all_received = output.contains("50 packets transmitted, 50 received, 0% packet loss");
+        if all_received { Ok(()) } else { Err(output) }
     })
     .unwrap();
     let output = poll_until(TIMEOUT, PAUSE, || {
@@ -408,11 +408,11 @@ fn ibportstate_changes_both_ends() {
     let _ = fabric.run("ibportstate", &[&leaf, "1", "enable"]);
     // The trap makes OpenSM sweep.
     cable(&[" Active"]);
-    let there = parse_smpquery(&fabric.run(
+    let remote_port = parse_smpquery(&fabric.run(
         "smpquery",
         &["portinfo", &fabric.lid("host-3-1-0 mlx5_0"), "1"],
     ));
-    assert_eq!(there["LinkSpeedExtActive"], "14.0625 Gbps");
+    assert_eq!(remote_port["LinkSpeedExtActive"], "14.0625 Gbps");
 }
 
 /// Node lists and addresses.

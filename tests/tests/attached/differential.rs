@@ -54,9 +54,9 @@ fn differences() -> Vec<Difference> {
     let script = script();
     let names: BTreeSet<&str> = script.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names.len(), script.len(), "duplicate case name");
-    let ours = answers(&FabricServer::serve(FABRIC), &script);
-    let theirs = answers(&Ibsim::serve(FABRIC), &script);
-    compare(&script, &read(&ours), &read(&theirs))
+    let with_ferrosm = answers(&FabricServer::serve(FABRIC), &script);
+    let with_ibsim = answers(&Ibsim::serve(FABRIC), &script);
+    compare(&script, &read(&with_ferrosm), &read(&with_ibsim))
 }
 
 /// Whether a text matches a pattern in which `*` matches any text.
@@ -87,19 +87,19 @@ fn explains(known: &Known, difference: &Difference) -> bool {
 #[test]
 fn ferrosm_and_ibsim_respond_alike_except_for_listed_differences() {
     let found = differences();
-    let mut wrong = String::new();
+    let mut failures = String::new();
     for difference in &found {
         if !known().any(|line| explains(line, difference)) {
             // Writing into a String cannot fail, here and below.
-            let _ = writeln!(wrong, "not listed: {difference}");
+            let _ = writeln!(failures, "not listed: {difference}");
         }
     }
     for line in known() {
         if !found.iter().any(|difference| explains(line, difference)) {
-            let _ = writeln!(wrong, "listed, does not occur: {}", line.id);
+            let _ = writeln!(failures, "listed, does not occur: {}", line.id);
         }
     }
-    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(failures.is_empty(), "\n{failures}");
 }
 
 /// The documentation page has exactly the entries of the table.

@@ -75,7 +75,7 @@ struct LoadTest {
     registrar: String,
     registrars: Vec<RegistrationClient>,
     /// Output of the client processes, by host.
-    said: [String; REGISTER.len()],
+    client_output: [String; REGISTER.len()],
     started: usize,
     flaps: Option<LinkFlaps>,
 }
@@ -106,7 +106,7 @@ impl LoadTest {
             witness,
             registrar,
             registrars: Vec::new(),
-            said: Default::default(),
+            client_output: Default::default(),
             started: 0,
             flaps: None,
         }
@@ -158,16 +158,16 @@ impl LoadTest {
         found.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Stops registering; the output of the clients is kept.
+    /// Stops the registering clients and stores their output.
     fn stop_registering(&mut self) {
-        for (said, registrar) in self.said.iter_mut().zip(self.registrars.drain(..)) {
-            *said += &registrar.end();
+        for (output, registrar) in self.client_output.iter_mut().zip(self.registrars.drain(..)) {
+            *output += &registrar.end();
         }
     }
 
     fn master_lid(&self) -> u16 {
-        let said = poll_until(GUARD, PAUSE, || self.pair.sim.sm_info(CLIENT));
-        said.unwrap_or_else(|why| panic!("{why}")).lid
+        let sm_info = poll_until(GUARD, PAUSE, || self.pair.sim.sm_info(CLIENT));
+        sm_info.unwrap_or_else(|why| panic!("{why}")).lid
     }
 
     /// LID of an SM's port, as the simulator reports it.
@@ -190,13 +190,13 @@ impl LoadTest {
             // A cable that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
             // seconds.
             let found = poll_until(GUARD, PAUSE, || {
-                let said = self.pair.sim.sm_info_of(CLIENT, lid)?;
-                let is_master = said.state == "SMINFO_MASTER";
+                let sm_info = self.pair.sim.sm_info_of(CLIENT, lid)?;
+                let is_master = sm_info.state == "SMINFO_MASTER";
                 if is_master && other != n {
-                    panic!("two masters: {said:?}");
+                    panic!("two masters: {sm_info:?}");
                 }
-                let done = is_master || other != n && said.state == "SMINFO_STANDBY";
-                done.then_some(()).ok_or_else(|| format!("{said:?}"))
+                let done = is_master || other != n && sm_info.state == "SMINFO_STANDBY";
+                done.then_some(()).ok_or_else(|| format!("{sm_info:?}"))
             });
             found.unwrap_or_else(|why| panic!("{other}: {why}"));
         }
@@ -253,12 +253,12 @@ impl LoadTest {
     /// A host that took no part in the load finds every acknowledged record.
     fn assert_nothing_lost(&self, what: &str) {
         let mut ledger = RegistrationLog::default();
-        for said in &self.said {
-            ledger.add(said);
+        for output in &self.client_output {
+            ledger.add(output);
         }
-        let there = poll_until(GUARD, PAUSE, || query_registrations(&self.pair.sim, CLIENT));
-        let there = there.unwrap_or_else(|why| panic!("{why}"));
-        let (lost, returned) = ledger.differences(&there);
+        let records = poll_until(GUARD, PAUSE, || query_registrations(&self.pair.sim, CLIENT));
+        let records = records.unwrap_or_else(|why| panic!("{why}"));
+        let (lost, returned) = ledger.differences(&records);
         print_figures(&format!(
             "{what}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
             ledger.acknowledged,
@@ -333,7 +333,7 @@ impl LoadTest {
     }
 }
 
-/// Masters are killed one after the other under full load, until one SM is left.
+/// Masters are killed one after the other under full load, until one SM remains.
 fn kill_masters(sms: usize) {
     let mut test = LoadTest::new(sms);
     for successor in 1..sms {

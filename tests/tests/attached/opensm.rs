@@ -11,7 +11,7 @@ use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::opensm::{OpenSm, complaints, osmtest, try_osmtest};
 use ferrosm_tests::process::{Signal, poll_until};
 
-const SETTLE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// One topology of each generator with a suitable routing engine, and some unusual ones.
@@ -39,24 +39,24 @@ const TOPOLOGIES: [(&str, &str); 18] = [
 /// OpenSM brings every topology up without errors, and every link is Active.
 #[test]
 fn opensm_brings_up_every_topology_without_errors() {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (spec, engine) in TOPOLOGIES {
         let sim = FabricServer::shape(spec);
         let done = sim.opensm_once(&["-R", engine]);
         let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
         if !done.status.success() || !log.contains("SUBNET UP") {
-            wrong.push(format!("{spec}: not up: {}", done.describe()));
+            failures.push(format!("{spec}: not up: {}", done.describe()));
         }
         for complaint in complaints(&log) {
-            wrong.push(format!("{spec}: {complaint}"));
+            failures.push(format!("{spec}: {complaint}"));
         }
         for link in sim.tell("links").lines() {
             if link.matches(" Active").count() != 2 {
-                wrong.push(format!("{spec}: {link}"));
+                failures.push(format!("{spec}: {link}"));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// The last node of a topology, far from the first.
@@ -126,17 +126,21 @@ fn osmtest_stress_passes() {
 fn saquery_returns_complete_tables() {
     let spec = "fat-tree:8";
     let (sim, _sm, far) = managed(spec);
-    let paper = from_spec(spec).unwrap();
-    let switches = paper.switch_count();
-    let hosts = paper.ca_count();
-    let links = paper.links.len();
+    let expected = from_spec(spec).unwrap();
+    let switches = expected.switch_count();
+    let hosts = expected.ca_count();
+    let links = expected.links.len();
     let count = |args: &[&str], word: &str| {
         let done = sim.run_at(&far, "saquery", args).expect_success();
         done.stdout.matches(word).count()
     };
     assert_eq!(count(&["NR"], "NodeRecord dump:"), switches + hosts);
     // Port 0 of a switch has a record as well.
-    let ports: usize = paper.nodes.iter().map(|n| usize::from(n.num_ports)).sum();
+    let ports: usize = expected
+        .nodes
+        .iter()
+        .map(|n| usize::from(n.num_ports))
+        .sum();
     let ports = ports + switches;
     assert_eq!(count(&["PIR"], "PortInfoRecord dump:"), ports);
     assert_eq!(count(&["LR"], "LinkRecord dump:"), 2 * links);
@@ -208,7 +212,7 @@ fn opensm_receives_traps_for_link_changes_and_reboots() {
     sim.tell(&format!("restore {end}"));
     sm.wait_until_up(3);
     sim.tell(&format!("reboot {far:?}"));
-    poll_until(SETTLE, PAUSE, || {
+    poll_until(TIMEOUT, PAUSE, || {
         let links = sim.tell("links");
         let not_active = links.lines().find(|l| l.matches(" Active").count() != 2);
         not_active.map_or(Ok(()), |l| Err(l.to_owned()))
@@ -223,8 +227,8 @@ fn opensm_receives_traps_for_link_changes_and_reboots() {
 fn forty_programs_attach_concurrently() {
     let spec = "fat-tree2:16,8,5";
     let (sim, _sm, _) = managed(spec);
-    let paper = from_spec(spec).unwrap();
-    let hosts: Vec<String> = paper
+    let expected = from_spec(spec).unwrap();
+    let hosts: Vec<String> = expected
         .nodes
         .iter()
         .filter(|n| n.kind == ferrosm_mad::attr::NodeType::Ca)
@@ -241,8 +245,8 @@ fn forty_programs_attach_concurrently() {
         })
         .collect();
     for (host, program) in running {
-        let done = program.wait(SETTLE).expect_success();
+        let done = program.wait(TIMEOUT).expect_success();
         let records = done.stdout.matches("NodeRecord dump:").count();
-        assert_eq!(records, paper.nodes.len(), "{host}");
+        assert_eq!(records, expected.nodes.len(), "{host}");
     }
 }

@@ -153,20 +153,24 @@ fn flow_f_with_single_paths() {
 #[test]
 fn inventory_equals_that_of_opensm() {
     let far = last_node(TREE);
-    let ours = {
+    let with_ferrosm = {
         let lab = ManagedFabric::start(TREE, &[]);
         inventory(&lab.sim, &far)
     };
-    let theirs = {
+    let with_opensm = {
         let sim = FabricServer::shape(TREE);
         // Only the hosts enforce partitions, as with ferrosm where none are configured.
         let mut opensm = OpenSm::start(&sim, None, &["-Z", "off"]);
         opensm.wait_until_up(1);
         inventory(&sim, &far)
     };
-    let missing: Vec<_> = theirs.difference(&ours).collect();
-    let extra: Vec<_> = ours.difference(&theirs).collect();
-    assert!(ours.len() > 100, "an inventory of {} blocks", ours.len());
+    let missing: Vec<_> = with_opensm.difference(&with_ferrosm).collect();
+    let extra: Vec<_> = with_ferrosm.difference(&with_opensm).collect();
+    assert!(
+        with_ferrosm.len() > 100,
+        "an inventory of {} blocks",
+        with_ferrosm.len()
+    );
     assert!(
         missing.is_empty() && extra.is_empty(),
         "only with OpenSM: {missing:#?}\nonly with ferrosm: {extra:#?}"

@@ -9,7 +9,7 @@ use ferrosm_tests::managed_fabric::ManagedFabric;
 #[test]
 fn saquery_reads_records_from_ferrosm() {
     let lab = ManagedFabric::start("fat-tree2:8,2,3", &[]);
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (flag, word) in [
         ("-c", "SA ClassPortInfo"),
         ("-N", "NodeRecord dump"),
@@ -20,8 +20,8 @@ fn saquery_reads_records_from_ferrosm() {
     ] {
         let result = lab.sim.run("saquery", &[flag]);
         if !result.status.success() || !result.stdout.contains(word) {
-            wrong.push(format!("{flag}: {}", result.describe()));
+            failures.push(format!("{flag}: {}", result.describe()));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

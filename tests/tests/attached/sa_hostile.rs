@@ -11,10 +11,10 @@ use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
 /// A sweep during these floods took 15 s without rate limits and takes 0.03 s with them.
-const SWEEP: Duration = Duration::from_secs(5);
-const END: Duration = Duration::from_secs(30);
+const SWEEP_LIMIT: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to start a flooding client and evaluate its first query; a fraction of a second on an idle machine.
-const FIRST_ANSWER: Duration = Duration::from_secs(90);
+const FIRST_REPLY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 const GROUPS: &str = "12000";
 /// Requests that each flooding client keeps outstanding.
@@ -25,11 +25,11 @@ fn flooding_clients_do_not_delay_others() {
     let lab = ManagedFabric::start("fat-tree:12", &[]);
     let client = build(&lab.sim, "clients/sa-hostile.c");
     let host = |n: usize| format!("host-0-0-{n} mlx5_0");
-    let innocent = |args: &[&str]| {
+    let regular_client = |args: &[&str]| {
         let done = lab.sim.run_at(&host(1), &client, args).expect_success();
         done.stdout
     };
-    let created = innocent(&["create", GROUPS, "1"]);
+    let created = regular_client(&["create", GROUPS, "1"]);
     assert!(
         created.starts_with(&format!("{GROUPS} of {GROUPS} ")) && created.contains(" 0 refused"),
         "{created}"
@@ -46,14 +46,14 @@ fn flooding_clients_do_not_delay_others() {
         .collect();
     // Measurements start after each flood has received a reply.
     for (kind, attacker) in floods.iter().zip(&attackers) {
-        poll_until(FIRST_ANSWER, PAUSE, || {
+        poll_until(FIRST_REPLY, PAUSE, || {
             let flooding = attacker.stdout().starts_with("flooding");
             flooding.then_some(()).ok_or_else(|| attacker.stderr())
         })
         .unwrap_or_else(|e| panic!("no reply to the flood of {kind}: {e}"));
     }
     for (what, count, limit_ms) in [("paths", "20", "500"), ("joins", "30", "2000")] {
-        let done = innocent(&[what, count, limit_ms]);
+        let done = regular_client(&[what, count, limit_ms]);
         assert!(
             done.starts_with(&format!("{count} of {count} ")) && done.contains(" 0 refused"),
             "{what}: {done}"
@@ -62,14 +62,16 @@ fn flooding_clients_do_not_delay_others() {
     let sweeps = |lab: &ManagedFabric| lab.log().matches("sweep complete").count();
     let before = sweeps(&lab);
     lab.signal(Signal::Hangup);
-    poll_until(SWEEP, PAUSE, || {
+    poll_until(SWEEP_LIMIT, PAUSE, || {
         let done = sweeps(&lab) > before;
         done.then_some(())
             .ok_or_else(|| "sweep not complete".to_owned())
     })
     .unwrap_or_else(|e| panic!("{e}"));
     for attacker in attackers {
-        let done = attacker.stop(Signal::Terminate, END).expect_success();
+        let done = attacker
+            .stop(Signal::Terminate, STOP_TIMEOUT)
+            .expect_success();
         assert!(done.stdout.contains(" answered"), "{}", done.describe());
     }
 }

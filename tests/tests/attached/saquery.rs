@@ -29,7 +29,7 @@ const BROADCAST: &str = "ff12:401b:ffff::ffff:ffff";
 /// Separates the queries before clients have registered from those after.
 const REGISTERED: &str = "[registered]";
 const TIMEOUT: Duration = Duration::from_secs(900);
-const SETTLE: Duration = Duration::from_secs(60);
+const REGISTRATION_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A port as saquery names it.
@@ -46,19 +46,19 @@ fn read(file: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn ask(sim: &FabricServer, args: &[&str]) -> String {
+fn saquery(sim: &FabricServer, args: &[&str]) -> String {
     let done = sim.run("saquery", args).expect_success();
     done.stdout.trim().to_owned()
 }
 
 fn ports(sim: &FabricServer) -> BTreeMap<&'static str, Port> {
     let port = |name| {
-        let guid = ask(sim, &["-G", name]);
+        let guid = saquery(sim, &["-G", name]);
         let digits = guid.trim_start_matches("0x");
         let guid = u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{guid}: {e}"));
         let part = |n: u32| guid >> (16 * n) & 0xFFFF;
         Port {
-            lid: ask(sim, &["-l", name]),
+            lid: saquery(sim, &["-l", name]),
             guid,
             gid: format!(
                 "fe80::{:x}:{:x}:{:x}:{:x}",
@@ -73,27 +73,31 @@ fn ports(sim: &FabricServer) -> BTreeMap<&'static str, Port> {
 }
 
 /// Placeholders for names, LIDs, GUIDs and GIDs.
-fn words(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
-    let mut words = BTreeMap::from([
+fn placeholders(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
+    let mut placeholders = BTreeMap::from([
         ("{mgid}".to_owned(), BROADCAST.to_owned()),
         ("{mlid}".to_owned(), "0xC000".to_owned()),
     ]);
     for (key, name) in NAMES {
         let port = &ports[key];
-        words.insert(format!("{{{key}}}"), port.lid.clone());
-        words.insert(format!("{{{key}name}}"), name.to_owned());
-        words.insert(format!("{{{key}guid}}"), format!("{:#018x}", port.guid));
-        words.insert(format!("{{{key}gid}}"), port.gid.clone());
+        placeholders.insert(format!("{{{key}}}"), port.lid.clone());
+        placeholders.insert(format!("{{{key}name}}"), name.to_owned());
+        placeholders.insert(format!("{{{key}guid}}"), format!("{:#018x}", port.guid));
+        placeholders.insert(format!("{{{key}gid}}"), port.gid.clone());
     }
-    words
+    placeholders
 }
 
 /// Runs all queries on the SM's host in one shell; each result begins with its query.
-fn answers(sim: &FabricServer, queries: &[&str], words: &BTreeMap<String, String>) -> Answers {
+fn answers(
+    sim: &FabricServer,
+    queries: &[&str],
+    placeholders: &BTreeMap<String, String>,
+) -> Answers {
     let mut script = String::new();
     for query in queries {
         let command = query.split(' ').map(|word| {
-            let word = words
+            let word = placeholders
                 .iter()
                 .fold(word.to_owned(), |w, (k, v)| w.replace(k, v));
             format!(" '{word}'")
@@ -115,7 +119,7 @@ fn answers(sim: &FabricServer, queries: &[&str], words: &BTreeMap<String, String
         if let Some(query) = line.strip_prefix("### ") {
             current = Some(all.entry(query.to_owned()).or_default());
         } else if let Some(lines) = &mut current {
-            lines.extend(normal(line));
+            lines.extend(normalize(line));
         }
     }
     assert_eq!(all.len(), queries.len(), "duplicate query");
@@ -123,7 +127,7 @@ fn answers(sim: &FabricServer, queries: &[&str], words: &BTreeMap<String, String
 }
 
 /// Removes from a line what depends on when and by which route the device was read.
-fn normal(line: &str) -> Option<String> {
+fn normalize(line: &str) -> Option<String> {
     let line = line.trim_end();
     if line.is_empty() || line.starts_with("ibwarn:") {
         return None;
@@ -148,7 +152,7 @@ fn records(lines: &[String]) -> Vec<Vec<&str>> {
     all
 }
 
-fn counted<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTreeMap<T, i32>) {
+fn add_counts<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTreeMap<T, i32>) {
     for item in items {
         *into.entry(item).or_default() += sign;
     }
@@ -157,15 +161,15 @@ fn counted<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTr
 
 /// The differences, one line each: `- 3 LINE` occurs three times more with OpenSM, `+ 1 LINE` once more with ferrosm. Equal records are
 /// removed first.
-fn difference(theirs: &[String], ours: &[String]) -> BTreeSet<String> {
+fn difference(with_opensm: &[String], with_ferrosm: &[String]) -> BTreeSet<String> {
     let mut found = BTreeMap::new();
-    counted(records(theirs), -1, &mut found);
-    counted(records(ours), 1, &mut found);
+    add_counts(records(with_opensm), -1, &mut found);
+    add_counts(records(with_ferrosm), 1, &mut found);
     let mut lines = BTreeMap::new();
     for (record, n) in &found {
         let sign = n.signum();
         for _ in 0..n.abs() {
-            counted(record.iter().copied(), sign, &mut lines);
+            add_counts(record.iter().copied(), sign, &mut lines);
         }
     }
     let mut all: BTreeSet<String> = lines
@@ -221,11 +225,11 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
         script.send(sim, name, &text);
     }
     // The client does not wait for replies to these requests.
-    poll_until(SETTLE, PAUSE, || {
-        let there = [("-S", 1), ("-I", 1), ("-g", 2)]
+    poll_until(REGISTRATION_LIMIT, PAUSE, || {
+        let registered = [("-S", 1), ("-I", 1), ("-g", 2)]
             .iter()
-            .all(|(flag, n)| ask(sim, &[flag]).matches(" dump:").count() >= *n);
-        there
+            .all(|(flag, n)| saquery(sim, &[flag]).matches(" dump:").count() >= *n);
+        registered
             .then_some(())
             .ok_or_else(|| "not registered".to_owned())
     })
@@ -235,7 +239,7 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
 /// All results with the current SM, before and after clients register.
 fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
     let ports = ports(sim);
-    let words = words(&ports);
+    let placeholders = placeholders(&ports);
     let (before, after) = queries
         .split_once(REGISTERED)
         .unwrap_or_else(|| panic!("two parts"));
@@ -248,7 +252,7 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
     let (before, after) = (parse_queries(before), parse_queries(after));
     let run_all = |of: &[String]| {
         let of: Vec<&str> = of.iter().map(String::as_str).collect();
-        answers(sim, &of, &words)
+        answers(sim, &of, &placeholders)
     };
     let mut all = run_all(&before);
     register(sim, &ports);
@@ -264,32 +268,32 @@ fn saquery_output_equals_that_of_opensm_except_for_listed_differences() {
     let sim = FabricServer::shape(SPEC);
     let mut opensm = OpenSm::start(&sim, None, &["-R", "minhop"]);
     opensm.wait_until_up(1);
-    let theirs = all_answers(&sim, &queries);
+    let with_opensm = all_answers(&sim, &queries);
     drop(opensm.stop(Signal::Terminate));
     let lab = ManagedFabric::on(sim, &[]);
-    let ours = all_answers(&lab.sim, &queries);
+    let with_ferrosm = all_answers(&lab.sim, &queries);
 
     let mut listed = listed();
-    let mut wrong = String::new();
-    for (query, lines) in &theirs {
-        let found = difference(lines, &ours[query]);
+    let mut failures = String::new();
+    for (query, lines) in &with_opensm {
+        let found = difference(lines, &with_ferrosm[query]);
         let known = listed.remove(query).unwrap_or_default();
         if found == known.1 {
             continue;
         }
-        let _ = writeln!(wrong, "= {}\n? {query}", known.0);
+        let _ = writeln!(failures, "= {}\n? {query}", known.0);
         for line in &found {
-            let _ = writeln!(wrong, "{line}");
+            let _ = writeln!(failures, "{line}");
         }
         for line in known.1.difference(&found) {
-            let _ = writeln!(wrong, "# listed, does not occur: {line}");
+            let _ = writeln!(failures, "# listed, does not occur: {line}");
         }
-        wrong.push('\n');
+        failures.push('\n');
     }
     for query in listed.keys() {
-        let _ = writeln!(wrong, "# listed, not in queries.txt: {query}");
+        let _ = writeln!(failures, "# listed, not in queries.txt: {query}");
     }
-    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(failures.is_empty(), "\n{failures}");
 }
 
 /// The documentation page explains exactly the listed reasons.

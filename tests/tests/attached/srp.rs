@@ -69,25 +69,25 @@ fn new_hosts_and_targets_are_reported() {
     let cable = links.lines().find(|l| l.contains(OTHER)).unwrap();
     let (end, _) = cable.split_once("] ").unwrap();
     lab.sim.tell(&format!("cut {end}]"));
-    wait("gone", &["-D"], &|output| {
+    wait("host removed", &["-D"], &|output| {
         !output.contains(OTHER) && output.contains(INITIATOR)
     });
     let found = target(&lab.sim, 3);
     lab.sim.tell(&format!("restore {end}]"));
-    wait("back", &["-D"], &|output| output.contains(OTHER));
-    let printed = |target: &str| {
+    wait("host restored", &["-D"], &|output| output.contains(OTHER));
+    let wait_until_printed = |target: &str| {
         let waited = poll_until(TIMEOUT, PAUSE, || {
             let output = daemon.stdout();
-            let there = output.lines().any(|line| line == target);
-            there
+            let is_printed = output.lines().any(|line| line == target);
+            is_printed
                 .then_some(())
                 .ok_or_else(|| format!("target: {output}"))
         });
         waited.unwrap_or_else(|reason| panic!("{reason}"));
     };
-    printed(&found);
+    wait_until_printed(&found);
     // A target that starts on an existing host: the port reports it by trap 144.
-    printed(&target(&lab.sim, 2));
+    wait_until_printed(&target(&lab.sim, 2));
 
     let done = daemon.stop(Signal::Terminate, TIMEOUT);
     let output = format!("{}{}", done.stdout, done.stderr);
@@ -95,8 +95,8 @@ fn new_hosts_and_targets_are_reported() {
         .split_once("Deregistering")
         .unwrap_or_else(|| panic!("{output}"));
     // Two replies to subscriptions, and at least one Report.
-    let heard = before.matches("get_trap_notices: Got CQE").count();
-    assert!(heard >= 3, "{output}");
+    let replies = before.matches("get_trap_notices: Got CQE").count();
+    assert!(replies >= 3, "{output}");
     assert_eq!(after.matches("Bad").count(), 0, "{output}");
     wait("unsubscribed", &["--smkey", "1", "-I"], &|output| {
         !output.contains("trap_num")

@@ -33,8 +33,8 @@ fn judge_accepts_opensm_on_a_fat_tree() {
         let _ = sim.opensm_once(args).expect_success();
         let verdict = judge::examine(&sim.observe().unwrap());
         verdict.sound().unwrap();
-        let opinion = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
-        opinion.sound(verdict.host_ports).unwrap();
+        let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+        ibdmchk_report.sound(verdict.host_ports).unwrap();
     }
 }
 
@@ -107,12 +107,12 @@ fn ibdmchk_reports_a_missing_path() {
         .fold(String::new(), |all, line| all + line + "\n");
     assert!(cut.len() < text.len());
     std::fs::write(&file, cut).unwrap();
-    let opinion = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+    let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
     assert!(
-        opinion
+        ibdmchk_report
             .errors
             .iter()
             .any(|error| error.contains("missing paths")),
-        "{opinion:?}"
+        "{ibdmchk_report:?}"
     );
 }

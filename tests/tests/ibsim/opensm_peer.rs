@@ -9,10 +9,10 @@ use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Signal, poll_until};
 
-const SETTLE: Duration = Duration::from_secs(60);
+const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// ferrosm takes over a fabric from OpenSM: every LID is kept, and the result is sound.
+/// ferrosm takes over a fabric from OpenSM: no LID changes, and the result is sound.
 #[test]
 fn ferrosm_preserves_lids_assigned_by_opensm() {
     for (spec, lmc) in [
@@ -30,7 +30,7 @@ fn ferrosm_preserves_lids_assigned_by_opensm() {
     }
 }
 
-/// OpenSM without persisted state takes over a fabric from ferrosm: every LID is kept, and OpenSM logs "SUBNET UP".
+/// OpenSM without persisted state takes over a fabric from ferrosm: no LID changes, and OpenSM logs "SUBNET UP".
 #[test]
 fn opensm_preserves_lids_assigned_by_ferrosm() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4;shuffle"));
@@ -54,7 +54,7 @@ fn higher_priority_opensm_stays_master() {
         .launch("opensm", Some(&far))
         .args(&["-e", "-f", "master.log", "-p", "12", "-d", "2"])
         .start(sim.dir());
-    let before = poll_until(SETTLE, PAUSE, || {
+    let before = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
         let seen = sim.observe()?;
         judge::examine(&seen).sound()?;
         Ok(seen)
@@ -78,7 +78,7 @@ fn higher_priority_opensm_stays_master() {
         .values()
         .find(|node| node.description == first_host(&sim));
     let lid = first.unwrap().ports[&1].lid;
-    poll_until(SETTLE, PAUSE, || {
+    poll_until(CONVERGENCE_LIMIT, PAUSE, || {
         let info = sim.sm_info_of(&far, lid)?;
         if info.state == "SMINFO_STANDBY" {
             Ok(())

@@ -23,7 +23,7 @@ fn by_opensm(spec: &str, engine: &str) -> (Net, Ibsim) {
     (Net::parse(&text).unwrap(), sim)
 }
 
-fn both(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
+fn run_judges(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
     let dump = sim.subdir("dump");
     let dumps = Dumps::read(&dump).unwrap();
     (
@@ -33,7 +33,7 @@ fn both(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
 }
 
 /// The switch and the LID of each end node, by node GUID.
-fn homes(dumps: &Dumps) -> BTreeMap<u64, (u64, u16)> {
+fn attachments(dumps: &Dumps) -> BTreeMap<u64, (u64, u16)> {
     let ends = dumps.nodes.iter().filter(|(_, node)| !node.switch);
     ends.map(|(&guid, node)| (guid, (dumps.cables[&(guid, 1)].0, node.lids[&1])))
         .collect()
@@ -41,10 +41,10 @@ fn homes(dumps: &Dumps) -> BTreeMap<u64, (u64, u16)> {
 
 /// Writes the SL of each path between end nodes.
 fn write_sls(dump: &Path, dumps: &Dumps, sl: impl Fn(u64, u64) -> u8) {
-    let homes = homes(dumps);
+    let attachments = attachments(dumps);
     let mut text = String::new();
-    for (sender, (from, _)) in &homes {
-        for (to, lid) in homes.values() {
+    for (sender, (from, _)) in &attachments {
+        for (to, lid) in attachments.values() {
             writeln!(text, "0x{sender:016x} {lid} {}", sl(*from, *to)).unwrap();
         }
     }
@@ -56,9 +56,9 @@ fn write_sls(dump: &Path, dumps: &Dumps, sl: impl Fn(u64, u64) -> u8) {
 fn both_judges_accept_a_valid_tree() {
     for (spec, engine) in [("fat-tree:4", "ftree"), ("fat-tree2:8,8,4", "minhop")] {
         let (net, sim) = by_opensm(spec, engine);
-        let (verdict, opinion) = both(&net, &sim);
+        let (verdict, ibdmchk_report) = run_judges(&net, &sim);
         verdict.sound(1).unwrap();
-        opinion.sound(verdict.end_ports).unwrap();
+        ibdmchk_report.sound(verdict.end_ports).unwrap();
         assert_eq!(verdict.vls, 1);
     }
 }
@@ -69,10 +69,10 @@ fn both_judges_accept_a_valid_tree() {
 fn both_judges_require_a_second_vl_on_a_ring() {
     let (net, sim) = by_opensm("ring:6,1", "minhop");
     let dump = sim.subdir("dump");
-    let (verdict, opinion) = both(&net, &sim);
+    let (verdict, ibdmchk_report) = run_judges(&net, &sim);
     assert!(
-        verdict.cyclic > 0 && opinion.credit_loop,
-        "{verdict:?} {opinion:?}"
+        verdict.cyclic > 0 && ibdmchk_report.credit_loop,
+        "{verdict:?} {ibdmchk_report:?}"
     );
 
     let dumps = Dumps::read(&dump).unwrap();
@@ -80,7 +80,7 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     let (first, last) = (switches[0], switches[switches.len() - 1]);
     // Whether the path by the LFTs uses the link between the first and the last switch.
     let over_dateline = |from: u64, to: u64| {
-        let lid = homes(&dumps)
+        let lid = attachments(&dumps)
             .values()
             .find(|(home, _)| *home == to)
             .unwrap()
@@ -96,9 +96,9 @@ fn both_judges_require_a_second_vl_on_a_ring() {
         u8::from(crossed)
     };
     write_sls(&dump, &dumps, over_dateline);
-    let (verdict, opinion) = both(&net, &sim);
+    let (verdict, ibdmchk_report) = run_judges(&net, &sim);
     verdict.sound(2).unwrap();
-    opinion.sound(verdict.end_ports).unwrap();
+    ibdmchk_report.sound(verdict.end_ports).unwrap();
     assert_eq!(verdict.vls, 2);
 
     let mut one_vl = String::new();
@@ -119,60 +119,60 @@ fn both_judges_require_a_second_vl_on_a_ring() {
         }
     }
     fs::write(dump.join(names::SL2VL), one_vl).unwrap();
-    let (verdict, opinion) = both(&net, &sim);
+    let (verdict, ibdmchk_report) = run_judges(&net, &sim);
     assert!(
-        verdict.cyclic > 0 && opinion.credit_loop,
-        "two SLs, one VL: {verdict:?} {opinion:?}"
+        verdict.cyclic > 0 && ibdmchk_report.credit_loop,
+        "two SLs, one VL: {verdict:?} {ibdmchk_report:?}"
     );
     assert_eq!(verdict.vls, 1);
 
     fs::remove_file(dump.join(names::SL2VL)).unwrap();
     write_sls(&dump, &dumps, |_, _| 1);
-    let (verdict, opinion) = both(&net, &sim);
+    let (verdict, ibdmchk_report) = run_judges(&net, &sim);
     assert!(
-        verdict.cyclic > 0 && opinion.credit_loop,
-        "one SL for all: {verdict:?} {opinion:?}"
+        verdict.cyclic > 0 && ibdmchk_report.credit_loop,
+        "one SL for all: {verdict:?} {ibdmchk_report:?}"
     );
 }
 
-/// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link absent from the file, and VL 15: both
-/// judges report each.
+/// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link absent from the file, and VL 15: the
+/// judge reports each.
 #[test]
 fn both_judges_reject_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");
     let good = Dumps::read(&sim.subdir("dump")).unwrap();
     routing_judge::examine(&net, &good).sound(1).unwrap();
-    let homes = homes(&good);
-    let (&sender, &(leaf, lid)) = homes.first_key_value().unwrap();
-    let (&far, &(far_leaf, far_lid)) = homes.last_key_value().unwrap();
+    let attachments = attachments(&good);
+    let (&sender, &(leaf, lid)) = attachments.first_key_value().unwrap();
+    let (&far, &(far_leaf, far_lid)) = attachments.last_key_value().unwrap();
     let to_sender = good.cables[&(sender, 1)].1;
     let judge = |dumps: &Dumps| routing_judge::examine(&net, dumps);
 
-    let mut spoiled = good.clone();
-    spoiled.tables.get_mut(&far_leaf).unwrap()[usize::from(lid)] = 255;
-    assert!(judge(&spoiled).faults[0].contains("does not arrive"));
+    let mut altered = good.clone();
+    altered.tables.get_mut(&far_leaf).unwrap()[usize::from(lid)] = 255;
+    assert!(judge(&altered).faults[0].contains("does not arrive"));
 
-    let mut spoiled = good.clone();
+    let mut altered = good.clone();
     let up = good.tables[&leaf][usize::from(far_lid)];
     let (next, back) = good.cables[&(leaf, up)];
-    spoiled.tables.get_mut(&next).unwrap()[usize::from(far_lid)] = back;
+    altered.tables.get_mut(&next).unwrap()[usize::from(far_lid)] = back;
     assert!(
-        judge(&spoiled)
+        judge(&altered)
             .faults
             .iter()
             .any(|fault| fault.contains("circles"))
     );
 
-    let mut spoiled = good.clone();
-    spoiled.tables.get_mut(&leaf).unwrap()[usize::from(far_lid)] = to_sender;
-    assert_eq!(judge(&spoiled).unreachable, 1);
+    let mut altered = good.clone();
+    altered.tables.get_mut(&leaf).unwrap()[usize::from(far_lid)] = to_sender;
+    assert_eq!(judge(&altered).unreachable, 1);
 
-    let mut spoiled = good.clone();
-    let there = spoiled.cables.remove(&(far, 1)).unwrap();
-    spoiled.cables.remove(&there);
-    assert!(judge(&spoiled).faults[0].contains("no cable"));
+    let mut altered = good.clone();
+    let peer = altered.cables.remove(&(far, 1)).unwrap();
+    altered.cables.remove(&peer);
+    assert!(judge(&altered).faults[0].contains("no cable"));
 
-    let mut spoiled = good.clone();
+    let mut altered = good.clone();
     let mut maps = BTreeMap::new();
     for (&(guid, out), _) in good
         .cables
@@ -183,9 +183,9 @@ fn both_judges_reject_altered_dumps() {
             maps.insert((guid, u8::try_from(input).unwrap(), out), [0; 16]);
         });
     }
-    spoiled.vls = Some(maps.clone());
-    judge(&spoiled).sound(1).unwrap();
+    altered.vls = Some(maps.clone());
+    judge(&altered).sound(1).unwrap();
     maps.insert((leaf, to_sender, up), [15; 16]);
-    spoiled.vls = Some(maps);
-    assert!(judge(&spoiled).faults[0].contains("drops SL 0"));
+    altered.vls = Some(maps);
+    assert!(judge(&altered).faults[0].contains("drops SL 0"));
 }

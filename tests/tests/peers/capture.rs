@@ -71,7 +71,7 @@ fn tshark_dissects_a_capture_of_ferrosm() {
             "up.pcapng",
         ],
     );
-    let paper = json_of(
+    let offline = json_of(
         &scratch,
         &["topology", "--from", "fat-tree:4", "--format", "json"],
     );
@@ -83,7 +83,7 @@ fn tshark_dissects_a_capture_of_ferrosm() {
             .filter(move |p| p[0] == GET_RESP && p[1] == attribute)
     };
 
-    let guids: BTreeSet<u64> = paper["nodes"]
+    let guids: BTreeSet<u64> = offline["nodes"]
         .as_array()
         .expect("nodes")
         .iter()

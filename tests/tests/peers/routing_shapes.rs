@@ -90,10 +90,10 @@ struct Case {
 fn cases() -> Vec<Case> {
     let full = full_matrix();
     let mut all = Vec::new();
-    for (place, (shape, vls, when)) in TOPOLOGIES.iter().enumerate() {
+    for (index, (shape, vls, when)) in TOPOLOGIES.iter().enumerate() {
         for (number, (loss, seed)) in LOSSES.iter().enumerate() {
             // Intact, and one of the three failure rates.
-            let daily = *when == When::Daily && (number == 0 || number == 1 + place % 3);
+            let daily = *when == When::Daily && (number == 0 || number == 1 + index % 3);
             if !full && !daily {
                 continue;
             }
@@ -178,7 +178,7 @@ fn expected_refusals() -> BTreeMap<Case, String> {
 fn table(refusals: &BTreeMap<Case, String>) -> String {
     let mut blocks: BTreeMap<(usize, &str), Vec<String>> = BTreeMap::new();
     for (shape, vls, _) in TOPOLOGIES {
-        for (place, engine) in ENGINE_NAMES.iter().enumerate() {
+        for (index, engine) in ENGINE_NAMES.iter().enumerate() {
             let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for (loss, seed) in LOSSES {
                 let case = Case {
@@ -192,7 +192,7 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
             }
             for (reason, losses) in by_reason {
                 let line = format!("    {shape} | {vls} | {}", losses.join(" "));
-                blocks.entry((place, reason)).or_default().push(line);
+                blocks.entry((index, reason)).or_default().push(line);
             }
         }
     }
@@ -200,10 +200,10 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
         "# What an engine does not route, and the beginning of its reason, numbers as `#`: shape | lanes | per cent of the\n\
          # cables lost. tests/tests/peers/routing_shapes.rs compares this with what `ferrosm route` does, and can write it anew.\n",
     );
-    for ((place, reason), lines) in blocks {
+    for ((index, reason), lines) in blocks {
         text.push_str(&format!(
             "\n{}: {reason}\n{}\n",
-            ENGINE_NAMES[place],
+            ENGINE_NAMES[index],
             lines.join("\n")
         ));
     }
@@ -259,18 +259,18 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
     let began = Instant::now();
     let (cases, expected) = (cases(), expected_refusals());
     let found = run_all(&cases);
-    let (mut wrong, mut results) = (Vec::new(), Vec::new());
+    let (mut failures, mut results) = (Vec::new(), Vec::new());
     for (case, outcome) in &found {
         let line = format!("{} | {} | {}", case.engine, case.spec, case.vls);
         match (outcome, expected.get(case)) {
             (Ok(None), None) => {}
             (Ok(Some(reason)), Some(words)) if reason == words => {}
             (Ok(Some(reason)), Some(words)) => {
-                wrong.push(format!("{line} | {reason}   (expected: {words})"))
+                failures.push(format!("{line} | {reason}   (expected: {words})"))
             }
-            (Ok(Some(reason)), None) => wrong.push(format!("new refusal: {line} | {reason}")),
-            (Ok(None), Some(words)) => wrong.push(format!("routed now: {line} | {words}")),
-            (Err(what), _) => wrong.push(format!("WRONG: {line}: {what}")),
+            (Ok(Some(reason)), None) => failures.push(format!("new refusal: {line} | {reason}")),
+            (Ok(None), Some(words)) => failures.push(format!("routed now: {line} | {words}")),
+            (Err(what), _) => failures.push(format!("WRONG: {line}: {what}")),
         }
         if full_matrix() {
             results.push(format!("{line}: {outcome:?}"));
@@ -284,7 +284,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
         let file = workspace().join(REFUSALS);
         fs::write(&file, table(&refusals))
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        wrong.retain(|line| line.starts_with("WRONG"));
+        failures.retain(|line| line.starts_with("WRONG"));
     }
     let refused = found
         .values()
@@ -297,10 +297,10 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
         began.elapsed()
     );
     assert!(
-        wrong.is_empty(),
+        failures.is_empty(),
         "{} lines differ from {REFUSALS}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
+        failures.len(),
+        failures.join("\n")
     );
 }
 

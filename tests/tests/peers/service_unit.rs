@@ -29,10 +29,10 @@ fn systemd_accepts_the_unit_without_warnings() {
     let unit = text.replace(installed, &built);
     let verdict = verify(&unit).expect_success();
     assert_eq!(verdict.stderr, "", "{}", verdict.describe());
-    let wrong = verify(&unit.replace("RestartSec=", "RestartSeconds="));
+    let invalid = verify(&unit.replace("RestartSec=", "RestartSeconds="));
     assert!(
-        wrong.stderr.contains("RestartSeconds"),
+        invalid.stderr.contains("RestartSeconds"),
         "{}",
-        wrong.describe()
+        invalid.describe()
     );
 }

@@ -380,7 +380,7 @@ fn writes() -> Vec<Case> {
             &[0x01, 0x23, 0x45, 0x67, 0, 0, 0, 0],
         );
         both("vl-arb-low", place, attr::VL_ARB, 0x1_0000, &[0, 10, 1, 20]);
-        both("vl-arb-lane-15", place, attr::VL_ARB, 0x1_0000, &[15, 10]);
+        both("vl-arb-vl15", place, attr::VL_ARB, 0x1_0000, &[15, 10]);
         both("led", place, 0x31, 0, &[0x80]);
         both("notice", place, attr::NOTICE, 0, &[1; 54]);
         both("vendor-diag", place, 0x30, 0, &[]);
@@ -449,9 +449,9 @@ fn writes() -> Vec<Case> {
         info("mtu-256", place, port, &[(36, 1 << 4)]);
         info("mtu-0", place, port, &[(36, 0)]);
         info("mtu-too-big", place, port, &[(36, 6 << 4)]);
-        info("lanes-as-they-are", place, port, &[(43, 0)]);
-        info("lanes-4", place, port, &[(43, 3 << 4)]);
-        info("lanes-too-many", place, port, &[(43, 6 << 4)]);
+        info("op-vls-unchanged", place, port, &[(43, 0)]);
+        info("op-vls-4", place, port, &[(43, 3 << 4)]);
+        info("op-vls-too-many", place, port, &[(43, 6 << 4)]);
         info("limit", place, port, &[(38, 7)]);
         info("stall-and-life", place, port, &[(42, 3 << 5 | 17)]);
         info("enforce", place, port, &[(43, 1 << 4 | 0xF)]);

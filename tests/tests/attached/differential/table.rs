@@ -315,7 +315,7 @@ const READS: &[Known] = &[
     },
     Known {
         id: "d-vl-arb-vl15",
-        cases: &["write/*/vl-arb-lane-15"],
+        cases: &["write/*/vl-arb-vl15"],
         fields: &["answer"],
         ours: "status 0x1c",
         ibsim: "status 0x0",
@@ -325,7 +325,7 @@ const READS: &[Known] = &[
     },
     Known {
         id: "d-vl-arb-vl15-read",
-        cases: &["write/*/vl-arb-lane-15/read"],
+        cases: &["write/*/vl-arb-vl15/read"],
         fields: &["data"],
         ours: "*",
         ibsim: "0f0a..",

@@ -118,7 +118,7 @@ pub(crate) const WRITES: &[Known] = &[
     },
     Known {
         id: "d-no-change",
-        cases: &["write/*/lanes-as-they-are*"],
+        cases: &["write/*/op-vls-unchanged*"],
         fields: &["PortInfo.OperationalVLs"],
         ours: "0x1",
         ibsim: "0x0",
