@@ -147,7 +147,7 @@ fn each_trap_is_forwarded_to_its_subscribers() {
     assert_eq!(reports_received(&mut lab, only_128), BTreeSet::new());
 }
 
-/// The SM limits the rate of reports about a trap storm to the rate of its own reads.
+/// The SM limits the rate of reports about a trap storm.
 #[test]
 fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();
