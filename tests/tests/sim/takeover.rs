@@ -306,8 +306,8 @@ const NO_WRITES: [(u32, usize); 5] = [(0, 0); 5];
 fn unchanged(_: &mut Lab) {}
 
 /// With the complete state and an unchanged fabric, the SM writes no table, no link goes down, no host has to
-/// reregister, and unicast and multicast packets arrive at every moment. A master at another host writes only its LID
-/// to the hosts.
+/// reregister, and unicast and multicast packets arrive at every moment. A new master at
+/// another host writes only the master SM LID to the hosts.
 #[test]
 fn nothing_is_written_on_an_unchanged_fabric() {
     for (spec, engine) in CASES {
