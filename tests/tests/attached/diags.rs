@@ -1,7 +1,7 @@
 //! infiniband-diags and ibutils, unmodified, on a fabric of `ferrosm sim`.
 //!
 //! The tests compare their output with the text from which the fabric was loaded, with each other, and with the changes made to the
-//! fabric. The programs parse it with independent code.
+//! fabric. The programs share no code with ferrosm.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -121,7 +121,7 @@ impl Managed {
         // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second, their switches send traps, and it
         // sweeps again: SwitchInfo:MulticastFDBTop differs between the first and a later sweep.
         sm.wait_until_up(2);
-        // Those links count LinkDowned.
+        // Those links count LinkDowned, so the counters are cleared below.
         let net = poll_until(TIMEOUT, PAUSE, || {
             let net = sim.net()?;
             let all = net.hosts().all(|node| node.ports[&1].lid != 0);

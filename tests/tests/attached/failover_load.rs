@@ -48,7 +48,7 @@ const CABLES: [&str; 16] = [
 ];
 const IN_SYNC: &str = "replica in sync";
 const RESTORED_VIEW: &str = "restored view used until the first sweep completes";
-/// Longest time in seconds that a host may wait for a reply. A busy machine stays below it; a client that gave up does not.
+/// Longest time in seconds between replies. A busy machine stays below it; a client that stopped retrying exceeds it.
 const SILENT_S: f64 = 20.0;
 /// Attributes whose Sets change the path of traffic.
 const TABLES: [&str; 3] = [

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const HOSTS: [&str; 2] = ["host-0 mlx5_0", "host-1 mlx5_0"];
 const ON_DIFFERENT_LEAVES: [&str; 2] = ["host-0-0 mlx5_0", "host-1-1 mlx5_0"];
 
-/// Command prefix for mount and user namespaces, which need no privilege.
+/// Arguments for a private mount namespace; an unprivileged user needs a user namespace as well.
 fn own_namespace(command: &'static str) -> Vec<&'static str> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
     match (command, is_root) {

@@ -1,5 +1,5 @@
 //! Which local port ferrosm serves, on hosts of a simulated fabric: two HCAs on two subnets with OpenSM on one, a Down port, an issm
-//! device that cannot be opened, an HCA that is probed late. `sminfo` reports who is master.
+//! device that cannot be opened, an HCA that is probed late. `sminfo` reports the master.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
