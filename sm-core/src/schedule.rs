@@ -184,7 +184,7 @@ impl SweepSchedule {
         self.consistency.record_inconsistency(now);
     }
 
-    /// Two links contradict each other. That may go on until the full sweep, which therefore must not wait for its end.
+    /// Two links contradict each other. The conflict may last until the full sweep, which therefore must not wait for its end.
     pub(crate) const fn record_link_conflict(&mut self, now: Instant) {
         if !self.consistency.is_pending {
             self.consistency.record_inconsistency(now);

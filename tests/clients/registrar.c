@@ -1,14 +1,14 @@
-/* Joins and leaves groups, registers and withdraws services, one after the other without end, and says what was acknowledged.
+/* Joins and leaves groups, or registers and deletes services, in an endless sequence, and prints each acknowledged request.
  *
- *   registrar FIRST KEPT joins|services     from number FIRST; each is undone when KEPT further ones are there. It ends when standard
- *                                           input does
- *   out:  port GUID                 whose these are
- *         try SIGN KIND NUMBER      what is asked for now: + to be there, - to be gone; of group, service, inform
- *         did SIGN KIND NUMBER LID  that is acknowledged, by the subnet administration at this LID
- *         no  SIGN KIND NUMBER STATUS SENT    that is refused; it was asked for so often
+ *   registrar FIRST KEPT joins|services     starts with number FIRST; deletes the oldest registration when KEPT newer ones exist.
+ *                                           Exits at the end of standard input
+ *   out:  port GUID                 port GUID of the client
+ *         try SIGN KIND NUMBER      request started: + registers, - deletes; KIND is group, service or inform
+ *         did SIGN KIND NUMBER LID  request acknowledged by the SA at this LID
+ *         no  SIGN KIND NUMBER STATUS SENT    request rejected with this status after SENT transmissions
  *
- * What is not answered is asked for again, of whoever the port is told is the subnet manager by then: between `try` and what
- * follows nobody knows what is registered. One client for any subnet manager: nothing in it knows which one it asks.
+ * The client repeats a request without a reply, to the port's present master. Between `try` and the next line the state of the
+ * registration is unknown. The client works with any subnet manager.
  */
 #include <endian.h>
 #include <infiniband/umad.h>
@@ -82,7 +82,7 @@ static int over(int wait_ms)
 	return poll(&end, 1, wait_ms) > 0;
 }
 
-/* What `begin` began is asked for until it is answered. False if it is over before. */
+/* Sends the request that `begin` built until a reply arrives. False if the client must exit first. */
 static int ask(char sign, const char *kind, uint64_t number)
 {
 	uint64_t first = tid + 1;
@@ -130,7 +130,7 @@ static int ask(char sign, const char *kind, uint64_t number)
 
 static int group(char sign, uint64_t number)
 {
-	/* MGID, PortGID, JoinState; with Q_Key, TClass, P_Key, SL, FlowLabel a group is made if it is not there. */
+	/* MGID, PortGID, JoinState; with Q_Key, TClass, P_Key, SL and FlowLabel, a missing group is created. */
 	uint64_t which = 1 << 0 | 1 << 1 | 1 << 16, made = 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
 	uint8_t *record = begin(sign == '+' ? SET : DELETE, MEMBER, sign == '+' ? which | made : which);
 

@@ -1,12 +1,12 @@
-/* Sends MADs that are read as text, one a line, and prints what comes back. Exactly what is read is sent: nothing here
- * knows what a right MAD is, nor on which simulator it runs.
+/* Sends MADs that it reads as text, one per line, and prints the responses. The bytes are sent unchanged: the client knows neither the
+ * MAD format nor the simulator.
  *
  *   in:   NAME LID HEX       HEX: the MAD's 256 bytes
- *   out:  NAME HEX           the answer
- *         NAME none          there is none: behind every MAD goes a question to our own node, which every node answers,
- *                            and when that was answered nothing else had come. No clock has a part in it.
+ *   out:  NAME HEX           the response
+ *         NAME none          no response: each MAD is followed by a query to the own node, which always responds, and nothing else
+ *                            had arrived when that response did. No clock is involved.
  *
- * With an argument, each MAD waits for its answer for this many milliseconds instead.
+ * With an argument, the client waits this many milliseconds for each response instead.
  */
 #include <infiniband/umad.h>
 #include <stdint.h>

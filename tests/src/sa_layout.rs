@@ -1,4 +1,4 @@
-//! Component positions of each SA record, from the specification (IBA 15.2.5; wire reference 5.3). The tests verify query
+//! Component positions of each SA record, from the specification (IBA vol. 1, 15.2.5). The tests verify query
 //! results with these tables, which are independent of the SA's code.
 
 use crate::sa_wire::{bit, put_bit};

@@ -1,7 +1,7 @@
 //! Expected replies to path queries, computed from the LFTs of the simulated switches and the rules for PathRecords.
 //!
 //! Shares no code with the SA: port attributes are read from the devices, and rates and selectors follow the tables of the
-//! specification (wire reference 5.5).
+//! specification (IBA vol. 1, 15.2.5.16).
 
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;

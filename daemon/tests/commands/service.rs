@@ -1,6 +1,6 @@
 //! The program as a service: signals, reload, state directory lock, exit.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

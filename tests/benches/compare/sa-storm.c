@@ -1,10 +1,10 @@
-/* Asks for PathRecords by libibumad from every CA that this process sees, each with a window of questions open, and prints the
- * rate and how long answers took.
+/* Queries PathRecords with libibumad from every CA that this process sees, each with a window of outstanding queries, and prints the
+ * rate and the latency of replies.
  *
  *   sa-storm SECONDS WINDOW
  *
- * One client for any subnet manager: nothing in it knows which one it asks. A question that is not answered in a second counts as
- * lost and is asked anew. Exit status 1 if there is no port.
+ * The client works with any subnet manager. A query without a reply within a second counts as lost and is repeated. Exit status 1
+ * without a port.
  */
 #include <infiniband/umad.h>
 #include <inttypes.h>

@@ -1,14 +1,14 @@
-/* Asks subnet administration by libibumad all the time and says when it was answered; or registers what must not be lost.
+/* Queries the SA continuously with libibumad and prints when replies arrive; or registers records that must not be lost.
  *
- *   sa-witness ask PERIOD_US GUIDS     a PathRecord question each PERIOD_US to whoever the port is told is the subnet manager, for
- *                                      one port GUID of the file GUIDS after the other, until standard input ends. A line for each
- *                                      answer: monotonic seconds, LID that answered, status
- *   sa-witness register SERVICES N     from every CA that this process sees, the Nth and those behind it of a longer list: a join to
- *                                      a group of sixteen, SERVICES services and a subscription to groups that come. A line for each
- *                                      join: milliseconds until it was answered
+ *   sa-witness ask PERIOD_US GUIDS     a PathRecord query each PERIOD_US to the port's present master, for the port GUIDs of the file
+ *                                      GUIDS in turn, until standard input ends. A line for each reply: monotonic seconds, LID of
+ *                                      the SA, status
+ *   sa-witness register SERVICES N     from every CA that this process sees, the Nth and later ones of a longer list: a join to one
+ *                                      of sixteen groups, SERVICES services and a subscription to group creation. A line for each
+ *                                      join: milliseconds until the reply
  *
- * One client for any subnet manager: nothing in it knows which one it asks. A question that is not answered in 50 ms is forgotten:
- * the next one has left long before. Exit status 1 if there is no port, or a registration is refused.
+ * The client works with any subnet manager. A query without a reply within 50 ms is dropped; the next one has been sent long before.
+ * Exit status 1 without a port, or if a registration is rejected.
  */
 #include <endian.h>
 #include <infiniband/umad.h>
@@ -137,7 +137,7 @@ static int ask(const char *ca, uint64_t own, long period_us)
 	}
 }
 
-/* One request that is asked again until it is answered; its status, or -1. */
+/* Repeats a request until its reply arrives. Returns the status, or -1. */
 static int transact(int port, int agent, uint16_t to)
 {
 	for (int i = 0; i < TRIES; i++) {

@@ -8,9 +8,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::{self};
-use ferrosm_core::event::{AboutSm, Notice, SmLocation};
-use ferrosm_core::{Command, Event, Input, LidMap, PortName, RestoredState, SmConfig};
+use ferrosm_core::event::Notice;
+use ferrosm_core::{Command, Event, Input, LidMap, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -26,7 +25,7 @@ pub(crate) const THERE: PortAt = PortAt::new(7, 1);
 const OTHER_HOST: PortAt = PortAt::new(12, 1);
 const STEP: Duration = Duration::from_millis(1);
 
-fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
+pub(crate) fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
     let peers = lab.map(|lab| {
         let fabric = lab.world.fabric();
         [lab.at, THERE, OTHER_HOST].map(|at| fabric.port_guid(at))
@@ -63,12 +62,12 @@ fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> SmId {
     join(lab, at, cfg)
 }
 
-fn role(lab: &Lab, id: SmId) -> SmState {
+pub(crate) fn role(lab: &Lab, id: SmId) -> SmState {
     let sm = lab.world.sm(id);
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-fn events(lab: &Lab, id: SmId) -> &[Event] {
+pub(crate) fn events(lab: &Lab, id: SmId) -> &[Event] {
     lab.world.sm(id).map_or(&[], |sm| &sm.events)
 }
 
@@ -473,107 +472,6 @@ fn cut_between(lab: &Lab) -> Vec<PortAt> {
         .filter(|l| half.contains(&l.a.node) != half.contains(&l.b.node))
         .map(|l| l.a)
         .collect()
-}
-
-/// A ferrosm master whose allow-list contains no other SM.
-fn alone() -> Lab {
-    let mut lab = up(5);
-    let own = lab.world.fabric().port_guid(lab.at);
-    let allowed = SmConfig {
-        allowed_sms: Some(Arc::new(BTreeSet::from([own]))),
-        ..cfg(Some(&lab), 5)
-    };
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Config(Box::new(allowed)), now);
-    });
-    lab
-}
-
-fn alarms(lab: &Lab) -> Vec<AboutSm<election::ElectionNotice>> {
-    let mut alarms = Vec::new();
-    for event in events(lab, lab.sm) {
-        if let Event::Alarm(alarm) = event {
-            alarms.push(*alarm);
-        }
-    }
-    alarms
-}
-
-fn add_rogue(lab: &mut Lab) -> SmId {
-    let guid = lab.world.fabric().port_guid(THERE);
-    let rogue = ForeignSm::new(guid, 15, SmState::Standby);
-    let rogue = lab.world.add_foreign_sm(THERE, rogue);
-    lab.world.run_for(Duration::from_mins(1));
-    rogue.unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// An SM that is not on the allow-list never becomes master, whatever its priority. The master raises one alarm with its location, one
-/// notice when it is gone, and another alarm when it returns.
-#[test]
-fn sm_off_the_allow_list_raises_an_alarm() {
-    let mut lab = alone();
-    let guid = |node: usize| lab.world.fabric().node_guid(node);
-    let links = lab.spec.links.iter();
-    let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
-    let (_, switch) = ends.find(|(host, _)| *host == THERE).unwrap();
-    // The node of that SM, and the switch port that it is connected to.
-    let expected_location = (
-        guid(THERE.node),
-        Some((guid(switch.node), PortNum(switch.port))),
-    );
-    for times in 1..=2 {
-        let rogue = add_rogue(&mut lab);
-        assert_eq!(role(&lab, lab.sm), SmState::Master);
-        assert!(lab.world.foreign_sm(rogue).unwrap().controls().is_empty());
-        let alarms = alarms(&lab);
-        assert_eq!(alarms.len(), times, "{alarms:?}");
-        let last = alarms.last().unwrap();
-        let Some(SmLocation::Port { port, peer }) = last.location else {
-            panic!("no port in {last}");
-        };
-        let guid = |port: PortName| port.node.unwrap().guid;
-        let reported = (guid(port), peer.map(|peer| (guid(peer), peer.port)));
-        assert_eq!(reported, expected_location, "{last}");
-        lab.world.kill(rogue);
-        for _ in 0..2 {
-            lab.world
-                .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
-            assert!(lab.next_sweep(60).is_clean());
-        }
-        let is_gone_notice = |e: &&Event| {
-            let Event::Notice(Notice::Election(about)) = e else {
-                return false;
-            };
-            matches!(about.what, election::ElectionNotice::IgnoredSmGone(_))
-        };
-        assert_eq!(
-            events(&lab, lab.sm).iter().filter(is_gone_notice).count(),
-            times
-        );
-    }
-}
-
-/// SMInfo Sets with forged GUIDs do not suppress the alarm about an SM off the allow-list, nor its location.
-#[test]
-fn forged_guids_do_not_hide_a_rogue_sm() {
-    let mut lab = alone();
-    let guid = lab.world.fabric().port_guid(THERE);
-    for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
-        order(&mut lab, SmControl::Handover, 15, name);
-    }
-    let forged = alarms(&lab);
-    assert!((1..=64).contains(&forged.len()), "{}", forged.len());
-    assert_eq!(forged[0].what.about(), Some(guid), "{forged:?}");
-    add_rogue(&mut lab);
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
-    let found = alarms(&lab).split_off(forged.len());
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].what.about(), Some(guid), "{found:?}");
-    let behind = matches!(
-        found[0].location,
-        Some(SmLocation::Port { peer: Some(_), .. })
-    );
-    assert!(behind, "{found:?}");
 }
 
 /// A subnet configured by another SM, which is silent now. By default ferrosm takes it over; with `refuse_managed_subnet`, only

@@ -22,6 +22,7 @@ mod persisted_records;
 mod qos;
 mod recordings;
 mod registrations;
+mod rogue_sms;
 mod sa_activation;
 mod sa_counters;
 mod sa_fuzz;

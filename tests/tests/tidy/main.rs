@@ -2,6 +2,7 @@
 
 mod components;
 mod imports;
+mod language;
 mod log_events;
 
 use std::collections::{BTreeMap, BTreeSet};

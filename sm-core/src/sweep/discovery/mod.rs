@@ -62,7 +62,7 @@ pub(crate) enum NodeInfoOutcome {
     Done,
     /// The local node cannot be used.
     NoLocalNode(NoLinkReason),
-    /// A link between switches leads to another node than before: the contents of tables are unknown. A local sweep cannot go on.
+    /// A link between switches leads to another node than before: the contents of tables are unknown. A local sweep cannot continue.
     LinkMoved(PortRef),
 }
 
