@@ -49,7 +49,7 @@ impl OpenSm {
     /// # Panics
     /// On timeout, or if OpenSM ends.
     pub fn wait_until_up(&mut self, times: usize) {
-        self.wait_for("SUBNET TIMEOUT", times);
+        self.wait_for("SUBNET UP", times);
     }
 
     /// Waits until the log contains `word` at least `times` times.
