@@ -128,3 +128,18 @@ impl FileArgs {
         }
     }
 }
+
+#[cfg(test)]
+impl OfflineArgs {
+    /// The flags of `ferrosm route --from FROM --engine ENGINES`, all others at their defaults.
+    pub(crate) fn with_engines(from: &str, engines: &[&str]) -> Self {
+        Self {
+            from: from.to_owned(),
+            node: None,
+            engine: engines.iter().map(|name| name.parse().unwrap()).collect(),
+            budget: core::time::Duration::from_secs(2).into(),
+            vls: None,
+            files: FileArgs::default(),
+        }
+    }
+}

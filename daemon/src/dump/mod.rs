@@ -74,7 +74,7 @@ mod tests {
     use ferrosm_mad::ids::{Lid, Lmc};
 
     use super::*;
-    use crate::cli::{FileArgs, OfflineArgs};
+    use crate::cli::OfflineArgs;
     use crate::offline;
     use crate::testing::TempDir;
 
@@ -92,14 +92,7 @@ mod tests {
     }
 
     fn routed(spec: &str, engine: &str) -> FabricView {
-        let args = OfflineArgs {
-            from: spec.to_owned(),
-            node: None,
-            engine: vec![engine.parse().unwrap()],
-            budget: core::time::Duration::from_secs(2).into(),
-            vls: None,
-            files: FileArgs::default(),
-        };
+        let args = OfflineArgs::with_engines(spec, &[engine]);
         offline::route(&args).unwrap().view
     }
 

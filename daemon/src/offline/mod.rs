@@ -428,20 +428,12 @@ pub fn peak_memory_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::FileArgs;
     use ferrosm_core::plan::routing_hints::GuidHints;
     use ferrosm_mad::attr::NodeType;
     use ferrosm_sim::generate::from_spec;
 
     fn args(engines: &str) -> OfflineArgs {
-        OfflineArgs {
-            from: String::new(),
-            node: None,
-            engine: engines.split(',').map(|e| e.parse().unwrap()).collect(),
-            budget: Duration::from_secs(2).into(),
-            vls: None,
-            files: FileArgs::default(),
-        }
+        OfflineArgs::with_engines("", &engines.split(',').collect::<Vec<_>>())
     }
 
     fn view(spec: &str) -> FabricView {

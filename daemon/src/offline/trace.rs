@@ -278,18 +278,11 @@ fn distance(topo: &Topology, from: SwitchIdx, to: SwitchIdx) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{FileArgs, OfflineArgs};
+    use crate::cli::OfflineArgs;
     use crate::offline;
 
     fn routed(spec: &str, engine: &str) -> FabricView {
-        let args = OfflineArgs {
-            from: spec.to_owned(),
-            node: None,
-            engine: vec![engine.parse().unwrap()],
-            budget: core::time::Duration::from_secs(2).into(),
-            vls: None,
-            files: FileArgs::default(),
-        };
+        let args = OfflineArgs::with_engines(spec, &[engine]);
         offline::route(&args).unwrap().view
     }
 

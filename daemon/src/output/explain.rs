@@ -120,19 +120,12 @@ pub fn length_reason(trace: &Trace, engine: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{FileArgs, OfflineArgs};
+    use crate::cli::OfflineArgs;
     use crate::offline::{self, trace};
 
     #[test]
     fn rejected_engines_vls_and_paths_are_shown() {
-        let args = OfflineArgs {
-            from: "ring:5,1".to_owned(),
-            node: None,
-            engine: vec!["minhop".parse().unwrap(), "updn".parse().unwrap()],
-            budget: core::time::Duration::from_secs(2).into(),
-            vls: None,
-            files: FileArgs::default(),
-        };
+        let args = OfflineArgs::with_engines("ring:5,1", &["minhop", "updn"]);
         let routed = offline::route(&args).unwrap();
         let hosts = routed.view.nodes.iter().filter(|n| !n.is_switch());
         let names: Vec<String> = hosts.map(|n| n.guid.to_string()).collect();
