@@ -1,5 +1,5 @@
-//! Waiting: `poll` polls the rings before it sleeps; for other functions, descriptors are kept readable exactly
-//! while a message waits.
+//! Waiting: `poll` polls the rings before it sleeps; for other functions, a descriptor is readable exactly while a
+//! message waits.
 
 use std::ffi::c_int;
 use std::time::Duration;

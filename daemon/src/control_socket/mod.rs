@@ -82,14 +82,14 @@ const fn default_wait() -> u64 {
 pub enum Reply {
     /// The command is complete.
     Complete {
-        /// How, for people.
+        /// Human-readable result.
         message: String,
     },
     /// The command failed, or was not begun.
     Failed {
         /// Why.
         reason: Reason,
-        /// Why, for people.
+        /// Human-readable reason.
         message: String,
     },
 }

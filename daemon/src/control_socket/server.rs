@@ -89,7 +89,7 @@ async fn serve(
     let _ = timeout(CLOSE_TIMEOUT, sent).await;
 }
 
-/// Replies to a client that is one too many, without waiting for it.
+/// Rejects a client beyond [`CLIENTS_MAX`] without waiting for it.
 fn reject(stream: UnixStream) {
     let reply = Reply::failed(Reason::Busy, "too many control clients");
     if let Ok(mut stream) = stream.into_std() {

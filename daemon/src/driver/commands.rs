@@ -15,7 +15,7 @@ pub struct CommandRequest {
     /// The command.
     pub command: Command,
     /// Dropped without a result if the driver ends first.
-    pub result: oneshot::Sender<Result<CommandOutcome, CommandFailure>>,
+    pub result: ResultSender,
 }
 
 /// The clients of commands in progress. Commands of signals have none.

@@ -195,7 +195,7 @@ impl CommandTracker {
         self.finish(out, |p| which(p.command), |p| Err(failure(p)));
     }
 
-    /// Answers commands and forgets them.
+    /// Sends the final replies of commands and removes them.
     fn finish(
         &mut self,
         out: &mut Outbox,
