@@ -11,11 +11,11 @@ use ferrosm_core::{
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::{ForeignSm, SmId};
+use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
-use crate::election::{THERE, order, stopped, up};
+use crate::election::{order, stopped, with_foreign_standby};
 
 type CommandResult = Result<CommandOutcome, CommandFailure>;
 
@@ -170,11 +170,7 @@ fn stop_supersedes_a_handover() {
 #[test]
 fn stop_survives_a_sweep_that_ends_its_sm_scan() {
     for deposed in [true, false] {
-        let mut lab = up(5);
-        let guid = lab.world.fabric().port_guid(THERE);
-        let other = ForeignSm::new(guid, 0, SmState::Standby);
-        lab.world.add_foreign_sm(THERE, other).unwrap();
-        lab.world.run_for(Duration::from_secs(30));
+        let (mut lab, guid) = with_foreign_standby();
         lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Command::Stop.with_id(1), now);
             if deposed {

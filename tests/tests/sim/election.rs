@@ -50,6 +50,17 @@ pub(crate) fn up(priority: u8) -> Lab {
     lab
 }
 
+/// A ferrosm master, and the port GUID of a foreign standby with priority 0 at [`THERE`].
+pub(crate) fn with_foreign_standby() -> (Lab, PortGuid) {
+    let mut lab = up(5);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let other = ForeignSm::new(guid, 0, SmState::Standby);
+    let added = lab.world.add_foreign_sm(THERE, other);
+    added.unwrap_or_else(|error| panic!("{error}"));
+    lab.world.run_for(Duration::from_secs(30));
+    (lab, guid)
+}
+
 fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> SmId {
     let now = lab.world.now();
     let sm = Sm::new(cfg, RestoredState::default(), now);
@@ -533,11 +544,7 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
 #[test]
 fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
-        let mut lab = up(5);
-        let guid = lab.world.fabric().port_guid(THERE);
-        let other = ForeignSm::new(guid, 0, SmState::Standby);
-        lab.world.add_foreign_sm(THERE, other).unwrap();
-        lab.world.run_for(Duration::from_secs(30));
+        let (mut lab, guid) = with_foreign_standby();
         lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Input::Stalled, now);
             if deposed {
